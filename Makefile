@@ -19,8 +19,8 @@ unexport PYTHONDONTWRITEBYTECODE
 setup:
 	@bash setup.sh dev
 
-# The tests wait for processes more than they compute: one more than there are cores keeps them busy.
-WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 7 ? cores + 1 : 8)))
+# The tests wait for half of their time: with two more workers than cores the cores are busy.
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? cores + 2 : 8)))
 PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: setup

@@ -206,7 +206,7 @@ stand() {
 } 2>/dev/null
 
 if command -v bwrap >/dev/null && ! stand; then
-  say "installing what sandboxed code can import: numpy, pandas, matplotlib, … (about 310 MB; half a minute, once)"
+  say "installing what sandboxed code can import: numpy, pandas, scipy, … (about 570 MB; half a minute, once)"
   started=$SECONDS place=''
   if said=$(.venv/bin/maniple doctor --packages 2>/dev/null); then
     say "done after $((SECONDS - started)) s"

@@ -1,4 +1,4 @@
-"""The environment of tests: nobody's settings but those that a test makes."""
+"""The environment of tests: no settings except those of the test."""
 
 import os
 from pathlib import Path

@@ -2,8 +2,10 @@
 
 Importing the frameworks is most of a start. So each worker of the tests has a fork server, which imports them
 once and then forks. What it forks is a real process with its own id, files, signals and end, a child of
-the test's process like any other; it differs from `python main.py` only in what was imported before. Starts
-that mean the very command (in a shell, as another user, with other settings of Python) go the usual way.
+the test's process like any other; it differs from `python main.py` in what was imported before, in that it
+leaves the probes to the first process with the same kind of sandbox, and in that its memory is not freed at
+its end. Starts that mean the very command (in a shell, as another user, with other settings of Python) go
+the usual way.
 """
 
 import atexit
@@ -18,6 +20,7 @@ import runpy
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -29,12 +32,25 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from tests.probes import FolderOfKinds, probing_each_kind_once
+
 __all__ = ["Forked", "forking"]
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = {str(ROOT / "main.py"), str(ROOT / "server.py"), str(Path(sys.executable).with_name("maniple"))}
 _ON_TERMINAL = ["setsid", "--ctty"]
-_IMPORTED = ("maniple.cli.app", "maniple.api", "maniple.app", "uvicorn", "prompt_toolkit")
+_IMPORTED = (
+    *("maniple.cli.app", "maniple.cli.chat", "maniple.cli.services", "maniple.api", "maniple.app"),
+    *("maniple.llms.chat", "maniple.llms.streams", "maniple.store.sqlite.store", "maniple.telemetry.metrics"),
+    *("maniple.cli.chat.session", "maniple.cli.chat.answers", "maniple.tools.text_editor"),
+    *("uvicorn.loops.auto", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on", "prompt_toolkit"),
+    *("openai.resources.chat.completions.completions", "openai.lib.streaming.chat"),
+    *("langchain_core.tracers.run_collector", "langchain_core.tracers.stdout", "webbrowser"),
+    *("langchain_core.messages.block_translators.langchain_v0", "encodings.unicode_escape"),
+    "typer._click.decorators",
+    *("httpcore", "httpcore2", "anyio._backends._asyncio", "uvloop"),
+)
+"""What each start imports, and what the first run of each process imports inside of functions."""
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
 _LONGEST = 1 << 17
 
@@ -66,10 +82,9 @@ def forking() -> Iterator[None]:
 
 
 def _is_usual(env: Mapping[str, str] | None) -> bool:
-    """Whether Python would be set up in this environment as the fork server is."""
+    """Whether Python would be set up in it as the fork server is, but for where it imports from."""
     own = {name for name in env or {} if name.startswith(("PYTHON", "LC_")) and name != "PYTHONPATH"}
-    path = env.get("PYTHONPATH", str(ROOT)) if env else ""
-    return env is not None and not own and (path, env.get("LANG")) == (str(ROOT), "C.UTF-8")
+    return env is not None and not own and env.get("LANG") == "C.UTF-8"
 
 
 class _ForkServer:
@@ -78,7 +93,8 @@ class _ForkServer:
     def __init__(self) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         env = {"PATH": os.environ["PATH"], "HOME": os.devnull, "LANG": "C.UTF-8"}
-        command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+        self._probed = tempfile.TemporaryDirectory(prefix="probed-")
+        command = [sys.executable, "-m", __name__, str(theirs.fileno()), self._probed.name]
         self._process = subprocess.Popen(command, cwd=ROOT, env=env, pass_fds=[theirs.fileno()])
         theirs.close()
         self._asking = threading.Lock()
@@ -95,6 +111,7 @@ class _ForkServer:
         """End it; what it has forked goes on."""
         self._channel.close()
         self._process.wait(30)
+        self._probed.cleanup()
 
 
 @functools.cache
@@ -160,6 +177,16 @@ def _become(asked: dict[str, Any]) -> None:
     time.tzset()
     sys.argv = asked["command"]
     _open_streams()
+    _import_from(asked["env"].get("PYTHONPATH", ""))
+
+
+def _import_from(path: str) -> None:
+    """Look for modules there first, and run its `sitecustomize`, as Python does when it starts."""
+    folders = [folder for folder in path.split(os.pathsep) if folder and folder != str(ROOT)]
+    sys.path[:0] = folders
+    for folder in folders:
+        if (Path(folder) / "sitecustomize.py").is_file():
+            runpy.run_path(f"{folder}/sitecustomize.py")
 
 
 def _open_streams() -> None:
@@ -172,17 +199,53 @@ def _open_streams() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
+def _build_shared_parts() -> None:
+    """Build what a process builds once: the schemas of the tools, and the OpenAPI document."""
+    from maniple.api import create_app
+    from maniple.config import Settings
+    from maniple.tools import registry
+
+    create_app(Settings()).openapi()
+    for tool in registry.load_tools().definitions:
+        registry._infer_schema(tool.name, tool.function)
+
+
 def main() -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
+    _build_shared_parts()
     assert threading.active_count() == 1, "what is forked would lack the other threads"
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as channel:
         asked = _asked(channel)
     if asked:
+        probed = FolderOfKinds(Path(sys.argv[2]))
         _become(asked)
-        runpy.run_path(asked["command"][0], run_name="__main__")
+        with probing_each_kind_once(probed):
+            _run_program(asked["command"][0])
+
+
+def _run_program(path: str) -> None:
+    """Run the program and exit without freeing what was imported.
+
+    Freeing writes to each object, so the whole memory that is shared with the fork server would be copied.
+    """
+    status = 0
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise
+        status = end.code or 0
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(status)  # Python has its own status for output that is lost.
+    os._exit(status & 0xFF)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ A reply is a dict of any of:
     usage            False: send none
     delay_seconds    pause before every piece but the first, and before an answer in one body
     status           answer with this HTTP status and an error body; `error` (message), `code`, `headers`
-    hang             True: never answer
+    hang             True: do not answer before `release()`
+    hang_after       send so many pieces, and nothing more before `release()`
     cut_after        drop the connection after so many pieces, or early in an answer in one body
     malformed_after  send what is no JSON after so many pieces, or early in an answer in one body
     error_after      send a chunk with the reply's `error` (a dict) after so many pieces, or as the one body
@@ -31,6 +32,7 @@ import json
 import re
 import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -45,7 +47,7 @@ from starlette.responses import JSONResponse
 Json = dict[str, Any]
 _CJK = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 _PIECE = re.compile(rf"[{_CJK}]|\s*[^\s{_CJK}]+|\s+")
-_ROLE = re.compile(r"You are the (\w+(?: manager)?)")
+_ROLE = re.compile(r"You are (?:the )?((?<=the )\w+(?: manager)?|manus)")
 _RUN = re.compile(r"#run=(\w+)")
 _INDEX_OF = re.compile(r'"index of ([^"]+)"')
 
@@ -80,6 +82,11 @@ def _index_of(shown: str, wanted: re.Match[str]) -> str:
     return found[1] if found else "99999"
 
 
+def fill_indices(reply: str, messages: list[Json]) -> str:
+    """Return a reply's JSON with the numbers of the controls that it names, as shown in the last message."""
+    return _INDEX_OF.sub(partial(_index_of, _text(messages[-1])), reply)
+
+
 def approximate_tokens(text: str) -> int:
     """One token per CJK character and one per four other characters, rounded up."""
     others = len(re.sub(f"[{_CJK}]", "", text))
@@ -91,7 +98,7 @@ def _text(message: Json) -> str:
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
-def _role_and_run(messages: list[Json]) -> tuple[str, str]:
+def role_and_run(messages: list[Json]) -> tuple[str, str]:
     prompts = [message for message in messages if message["role"] in ("system", "developer", "user")]
     roles = (match[1] for message in prompts if (match := _ROLE.search(_text(message))))
     runs = (match[1] for message in messages if (match := _RUN.search(_text(message))))
@@ -107,7 +114,7 @@ def _function(tool_call: Json) -> Json:
     return tool_call | {"arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)}
 
 
-def _completion(reply: Json, name: str, body: Json) -> tuple[Json, Json]:
+def build_completion(reply: Json, name: str, body: Json) -> tuple[Json, Json]:
     """The answer in one body, with usage if that is wanted, and the usage in any case."""
     functions = [_function(tool_call) for tool_call in reply.get("tool_calls", [])]
     calls = [{"id": f"call_{name}_{i}", "type": "function", "function": f} for i, f in enumerate(functions)]
@@ -127,7 +134,7 @@ def _completion(reply: Json, name: str, body: Json) -> tuple[Json, Json]:
     return {**head, "choices": [choice], "usage": shown}, usage
 
 
-def _stream(completion: Json, reply: Json) -> list[bytes]:
+def build_stream(completion: Json, reply: Json) -> list[bytes]:
     """The same answer as events: the role, the pieces, the ending."""
     choice = completion["choices"][0]
     deltas: list[Json] = [{"role": "assistant"}]
@@ -164,7 +171,10 @@ def _error(message: str, status: int, code: str | None = None, headers: Json | N
 
 
 class OpenAIServer:
-    """The ASGI application; `requests` are the parsed bodies of the chat requests in order of arrival."""
+    """The ASGI application; `requests` are the parsed bodies of the chat requests in order of arrival.
+
+    `begun` are the times (`time.perf_counter`) at which answers began, in their order.
+    """
 
     def __init__(self, script: Json, base_url: str) -> None:
         self.base_url = base_url
@@ -178,6 +188,8 @@ class OpenAIServer:
             self._script = script or self._script
             self._turns: Counter[tuple[str, str]] = Counter()
             self.requests: list[Json] = []
+            self.begun: list[float] = []
+            self._hanging: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
             totals = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens", "aborted"), 0)
             active = self._stats["active"]
             self._stats = {**totals, "active": active, "max_active": active, "by_role": Counter()}
@@ -193,6 +205,13 @@ class OpenAIServer:
         with self._changed:
             if not self._changed.wait_for(lambda: condition(self._stats), timeout_seconds):
                 raise TimeoutError(f"The scripted server is still at {self._stats}.")
+
+    def release(self) -> None:
+        """Let every answer whose request has arrived go on, from any thread."""
+        with self._changed:
+            hanging, self._hanging = self._hanging, []
+        for loop, released in hanging:
+            loop.call_soon_threadsafe(released.set)
 
     def _count(self, role: str | None = None, **totals: int) -> None:
         with self._changed:
@@ -221,10 +240,13 @@ class OpenAIServer:
     async def _chat(self, request: Request, send: Any) -> None:
         body = await request.json()
         self.requests.append(body)
+        released = asyncio.Event()
+        with self._changed:  # before it is counted, so that who waits for the count can release it
+            self._hanging.append((asyncio.get_running_loop(), released))
         with ExitStack() as active:
-            self._count(role=_role_and_run(body["messages"])[0], calls=1, active=1)
+            self._count(role=role_and_run(body["messages"])[0], calls=1, active=1)
             active.callback(self._count, active=-1)
-            answer = asyncio.create_task(self._answer(request, body, send, active.close))
+            answer = asyncio.create_task(self._answer(request, body, send, released, active.close))
             departure = asyncio.ensure_future(request.receive())
             try:
                 await asyncio.wait({answer, departure}, return_when=asyncio.FIRST_COMPLETED)
@@ -239,7 +261,7 @@ class OpenAIServer:
 
     def _next_reply(self, body: Json) -> tuple[Json, str]:
         """The reply that is due, and a name for it that is unique in the conversation."""
-        role, run = _role_and_run(body["messages"])
+        role, run = role_and_run(body["messages"])
         refused = next((field for field in self._script.get("reject", []) if field in body), None)
         if refused:
             return {"status": 400, "error": f"{refused} is not supported by this server."}, ""
@@ -251,34 +273,38 @@ class OpenAIServer:
             turn = sum(message["role"] == "assistant" for message in body["messages"])
         replies = [reply for reply in self._script[role] for _ in range(reply.get("times", 1))]
         due = json.dumps(replies[min(turn, len(replies) - 1)])
-        due = _INDEX_OF.sub(partial(_index_of, _text(body["messages"][-1])), due.replace("{run}", run))
-        return json.loads(due), f"{run}_{role}_{turn}"
+        return json.loads(fill_indices(due.replace("{run}", run), body["messages"])), f"{run}_{role}_{turn}"
 
-    async def _answer(self, request: Request, body: Json, send: Any, done: Callable[[], None]) -> None:
+    async def _answer(
+        self, request: Request, body: Json, send: Any, released: asyncio.Event, done: Callable[[], None]
+    ) -> None:
         """Send the reply; `done` is called before its last bytes, so whoever has them finds final stats."""
         reply, name = self._next_reply(body)
         if reply.get("hang"):
-            await asyncio.Event().wait()
+            await released.wait()
         if "status" in reply:
             done()
             message = reply.get("error", "A scripted error.")
             response = _error(message, reply["status"], reply.get("code"), reply.get("headers"))
             return await response(request.scope, request.receive, send)
-        completion, usage = _completion(reply, name, body)
+        completion, usage = build_completion(reply, name, body)
         self._count(prompt_tokens=usage["prompt_tokens"])
         stream = body.get("stream", False)
         headers = [(b"content-type", b"text/event-stream" if stream else b"application/json")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         # An answer in one body goes in two parts too, so that it can be cut and malformed in between.
-        *parts, ending = _stream(completion, reply) if stream else (b"{", _json(completion)[1:])
+        *parts, ending = build_stream(completion, reply) if stream else (b"{", _json(completion)[1:])
         if "malformed_after" in reply:
             parts[min(reply["malformed_after"], len(parts) - 1)] += b"data: {not json\n\n"
         if "error_after" in reply:
             told = _json({"error": reply["error"]})
             parts, ending = (parts[: reply["error_after"]], b"data: %b\n\n" % told) if stream else ([], told)
+        self.begun.append(time.perf_counter())
         for index, part in enumerate(parts[: reply.get("cut_after", len(parts)) + 1]):
             await asyncio.sleep(reply.get("delay_seconds", 0) if index > 1 or not stream else 0)
             await send({"type": "http.response.body", "body": part, "more_body": True})
+            if index == reply.get("hang_after"):
+                await released.wait()
         self._count(completion_tokens=usage["completion_tokens"])
         done()
         if "cut_after" not in reply:  # a body left open makes uvicorn drop the connection
@@ -327,9 +353,9 @@ def _bind(script: Json, port: int) -> tuple[OpenAIServer, uvicorn.Config, socket
 
 
 @contextmanager
-def serving(script: Json) -> Iterator[OpenAIServer]:
-    """Serve `script` on a free port from a thread, which has ended when the context is left."""
-    app, config, listener = _bind(script, 0)
+def serving(script: Json, port: int = 0) -> Iterator[OpenAIServer]:
+    """Serve `script`, as a rule on a free port, from a thread, which has ended when the context is left."""
+    app, config, listener = _bind(script, port)
     server = _PromptServer(config)
     thread = threading.Thread(target=server.run, args=([listener],), name="openai-server")
     thread.start()

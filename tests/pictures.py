@@ -1,4 +1,4 @@
-"""Pictures of every kind, as small as their headers: what is behind those is nobody's business here."""
+"""Pictures of every kind, as small as their headers: what follows the headers does not matter here."""
 
 import struct
 

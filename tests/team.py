@@ -110,7 +110,12 @@ def names(frames: Sequence[tuple[str, Any]]) -> list[str]:
 
 
 def data(frames: Sequence[tuple[str, dict[str, Any]]], name: str) -> list[dict[str, Any]]:
-    return [content for one, content in frames if one == name]
+    """Return the data of all events of a name; of plans, without the drafts."""
+    return [content for one, content in frames if one == name and not content.get("draft")]
+
+
+def drafts(frames: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [content for one, content in frames if one == "plan" and content.get("draft")]
 
 
 def agents(frames: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:

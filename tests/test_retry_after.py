@@ -33,7 +33,7 @@ def test_seconds_are_taken_and_what_is_neither_seconds_nor_a_date_says_nothing(
     assert retry_after_seconds({"retry-after": said}) == seconds
 
 
-def test_no_word_is_none() -> None:
+def test_without_the_header_there_is_no_time_to_wait() -> None:
     assert retry_after_seconds({"date": THEN}) is None
 
 

@@ -149,14 +149,14 @@ def test_what_sandboxed_code_can_import_is_installed_once(clone: Clone) -> None:
     assert clone.set_up("dev")[0] == 0
     assert not any("doctor" in line for line in clone.asked("python"))
     (clone.log / "packages").unlink()
-    assert "installing what sandboxed code can import" in clone.set_up()[1], "they were deleted"
+    assert "sandboxed code can import" in clone.set_up()[1], "they were deleted"
 
 
 def test_packages_that_cannot_be_had_are_told_once_and_done_without(clone: Clone) -> None:
     (clone.log / "offline").touch()
     status, said = clone.set_up()
     assert (status, clone.is_marked_done) == (0, True)
-    assert "There is no network. To try again: .venv/bin/maniple doctor" in said
+    assert "try again: .venv/bin/maniple doctor" in said
     assert clone.set_up() == (0, "")
 
 
@@ -192,10 +192,8 @@ def test_without_apt_get_what_is_missing_is_told_once_and_the_rest_is_set_up(clo
         (clone.log / "bin" / name).unlink()
     status, said = clone.set_up()
     assert (status, clone.is_marked_done) == (0, True)
-    assert (
-        "bubblewrap could not be installed: there is no apt-get here. Without it no code is executed." in said
-    )
-    assert "chromium-headless-shell could not be installed" in said
+    assert "bubblewrap could not be" in said
+    assert "chromium-headless-shell could not be" in said
     assert clone.set_up() == (0, "")
 
 
@@ -287,7 +285,7 @@ def test_what_the_tests_need_of_npm_is_installed_while_pip_works_and_done_withou
         (clone.log / "offline").touch()
     status, said = clone.set_up("dev")
     assert (status, clone.is_marked_done) == (0, True)
-    assert ("the reference MCP server for the tests could not be installed" in said) is offline
+    assert ("MCP server for the tests could not be installed" in said) is offline
     assert [words[:27] for words in clone.asked("npm")] == ["ci --prefix .venv/mcp-serve"]
     (clone.log / "meeting").unlink()
     clone.set_up("dev")
@@ -298,8 +296,8 @@ def test_a_browser_that_cannot_be_installed_is_told_once_and_not_tried_again(clo
     (clone.log / "bin/chromium").unlink()
     status, said = clone.set_up()
     assert status == 0
-    assert "E: Unable to locate package" in said
-    assert "To get it: sudo apt-get install chromium-headless-shell" in said
+    assert "E: Unable to locate" in said
+    assert "sudo apt-get install chromium-headless-shell" in said
     assert any("chromium-headless-shell" in line for line in clone.asked("apt"))
     assert clone.set_up("dev")[0] == 0
     assert clone.asked("apt") == []

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from maniple.agents import Agent, Roles, build_roles
+from maniple.agents import Agent, Roles, build_roles, without_search
 from maniple.agents.budget import Budget, load_prices
 from maniple.agents.offers import Offer, join_abilities
 from maniple.agents.profiles import build_workers, reads_pages_only
 from maniple.browser import Browser
 from maniple.capabilities import open_capabilities
+from maniple.capabilities.base import McpConnections, TeamBrowser, UploadedFiles
 from maniple.capabilities.mcp import abilities_of
-from maniple.capabilities.services import McpConnections, TeamBrowser, UploadedFiles
 from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings, load_settings
 from maniple.graph import Team, TeamRules, TeamServices, build_graph, members_of
@@ -28,8 +28,9 @@ from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress
 from maniple.prompts import preload
 from maniple.runtime.models import Answering, LineProgress, ModelUse, open_models, uses_of
-from maniple.sandbox import Sandbox
+from maniple.sandbox import Sandbox, Workspaces
 from maniple.sandbox.backends.local import WARNING as UNSAFE
+from maniple.search import SearchProvider
 from maniple.tools.items import ThreadItems
 from maniple.tools.registry import check_approval
 from maniple.tools.web import TeamSearch
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from maniple.report_files import ReportRenderer
     from maniple.runs import EngineConfig
     from maniple.runs.in_process import InProcessEngine
-    from maniple.sandbox import Workspaces
     from maniple.store import Store
     from maniple.telemetry.metrics import Metrics
     from maniple.telemetry.tracing import Tracing
@@ -86,6 +86,12 @@ class Runtime:
         """Where the team works in pages; each thread has tabs of its own."""
         found = self.offer.service(TeamBrowser)
         return found.browser if found else None
+
+    @property
+    def search(self) -> SearchProvider | None:
+        """The web search, if one is configured."""
+        found = self.offer.service(TeamSearch)
+        return found.provider if found else None
 
     @property
     def mcp(self) -> McpServers | None:
@@ -140,34 +146,36 @@ async def open_app(
     from maniple.telemetry.tracing import open_tracing
 
     metrics, config = Metrics(), _engine_config(settings, kind)
-    workspaces = await asyncio.to_thread(workspaces_of, settings)
     async with (
         open_tracing(settings.telemetry, config.redactor) as tracing,
         open_configured_store(settings, server=kind == "server" and alone) as store,
         open_runtime(
             settings, checkpointer=store.checkpointer, progress=progress, on_call=WORKS_ALONE[kind]
         ) as runtime,
-        open_engine(
+    ):
+        workspaces = runtime.offer.service(Workspaces)
+        if workspaces is None:  # the team works without them, but earlier threads may have files
+            workspaces = await asyncio.to_thread(workspaces_of, settings)
+        async with open_engine(
             runtime.graph,
             store,
             kind=kind,
             config=config,
             telemetry=RunTelemetry(metrics, tracing.callbacks),
             environment=ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning),
-        ) as engine,
-    ):
-        yield App(
-            settings=settings,
-            runtime=replace(runtime, notices=(*runtime.notices, *tracing.notices)),
-            store=store,
-            engine=engine,
-            engine_config=config,
-            workspaces=workspaces,
-            metrics=metrics,
-            tracing=tracing,
-            redactor=config.redactor,
-            report_renderer=ReportRenderer(runtime.browser, runtime.missing.get("browser", "")),
-        )
+        ) as engine:
+            yield App(
+                settings=settings,
+                runtime=replace(runtime, notices=(*runtime.notices, *tracing.notices)),
+                store=store,
+                engine=engine,
+                engine_config=config,
+                workspaces=workspaces,
+                metrics=metrics,
+                tracing=tracing,
+                redactor=config.redactor,
+                report_renderer=ReportRenderer(runtime.browser, runtime.missing.get("browser", "")),
+            )
 
 
 def _engine_config(settings: Settings, kind: Kind) -> EngineConfig:
@@ -207,6 +215,8 @@ async def open_runtime(
         opening = open_models(settings, progress or LineProgress())
         models, answering = await stack.enter_async_context(opening)
         offer = await open_capabilities(with_on_call, stack)
+        if offer.service(TeamSearch) is None:
+            roles = without_search(roles)
         await asyncio.to_thread(preload)
         workers = build_workers(with_on_call.team, models, offer, roles)
         members = {name: worker for name, worker in workers.items() if name in team.enabled}
@@ -257,13 +267,14 @@ def _compile(
         team.max_plan_steps,
         team.max_plan_adaptations,
         team.max_clarifications,
-        join_abilities(offer.abilities, _search_ability(offer), abilities_of(settings.mcp, workers)),
+        join_abilities(offer.abilities, abilities_of(settings.mcp, workers)),
         roles,
         on_call=workers.keys() - set(team.enabled),
         approval=frozenset(settings.runs.approval),
         budget=Budget(**settings.runs.budget.model_dump()),
         prices=load_prices(settings.models),
         parallel_steps=team.parallel_steps,
+        message_type=team.message_type,
     )
     search, files = offer.service(TeamSearch), offer.service(UploadedFiles)
     return build_graph(
@@ -272,17 +283,12 @@ def _compile(
         rules=rules,
         services=TeamServices(
             search=search.provider if search else None,
+            no_search="" if search else offer.unavailable.get("researcher", ""),
             files=files.names if files else None,
             items=offer.service(ThreadItems),
         ),
         checkpointer=checkpointer,
     )
-
-
-def _search_ability(offer: Offer) -> Mapping[Worker, str]:
-    if offer.service(TeamSearch) is not None:
-        return {}
-    return {"researcher": "There is no web search here: it only reads pages whose full URL the step names."}
 
 
 def _left_out(enabled: Sequence[Worker], workers: Collection[Worker]) -> tuple[str, ...]:

@@ -41,12 +41,15 @@ class ManipleError(Exception):
     """Base of the hierarchy; catch this at the edges.
 
     `code` is the machine-readable name in the `error` event. `retryable` is True if the same request may
-    succeed
-    later without any change.
+    succeed later without any change.
     """
 
     code: str = "internal"
     retryable: bool = False
+    agent_name: str = ""
+    """The member in whose work it happened, where that is not the one that raises it."""
+    has_answer: bool = False
+    """Whether the run that it ends has an answer all the same: a report that code has put together."""
 
 
 class ConfigError(ManipleError):

@@ -1,4 +1,4 @@
-"""Text that can be sent and stored: halves of characters are what no decoder takes."""
+"""Text that can be sent, stored and shown: without lone surrogates and thoughts, and in one short line."""
 
 import re
 from typing import Any
@@ -10,8 +10,7 @@ def fix_surrogates(value: Any) -> Any:
     """Return `value` with lone surrogates in all of its strings repaired.
 
     Models and tools may return lone UTF-16 surrogates. Two that form a character are joined; a single one
-    becomes
-    U+FFFD.
+    becomes U+FFFD.
     """
     if isinstance(value, str):
         return value if value.isascii() else _joined(value)
@@ -28,6 +27,13 @@ def _joined(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text in one line of at most `limit` characters, with an ellipsis where it is cut."""
+    # So many words are too long in any case; a text may have megabytes.
+    line = " ".join(text.split(maxsplit=limit + 1)[: limit + 1])
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def without_thoughts(text: str) -> str:

@@ -33,6 +33,16 @@ UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE})
 """Sources whose answers are not part of an agent's output."""
 TOOL_OUTPUT = "maniple_tool_output"
 """LangChain custom event: output that a tool prints while it runs."""
+ANSWER_DRAFT = "maniple_answer_draft"
+"""LangChain custom event: what is certain of the answer that the coordinator or the planner is writing.
+
+`{message_id, text}`, with all of the text; of a plan also `plan`, each time it has more steps.
+"""
+PLAN_EVENT = "maniple_plan"
+"""LangChain custom event: the plan of concurrent steps as it stands (`plan`).
+
+Where a try of a step begins or ends, `step` is its id, else 0; `begins` says which of both it is.
+"""
 BROWSER_STEP = "maniple_browser_step"
 """LangChain custom event:
 
@@ -40,6 +50,18 @@ A step of a browser call, with the fields of `BrowserStepChanged` except the cal
 """
 BROWSER_STATE = "maniple_browser_state"
 """LangChain custom event: the state of the browser, `{url, title, tabs, screenshot}`."""
+LEAD_DECISION = "maniple_lead_decision"
+"""LangChain custom event: what the lead decided about a failed step, with the fields of `LeadDecided`."""
+STEP_INTERRUPT = "maniple_step_interrupt"
+"""LangChain custom event: a step asks the user while others go on.
+
+`{interrupt_id, step_id, agent_name, value}`; `value` is that of LangGraph's interrupt.
+"""
+STEP_RESUMED = "maniple_step_resumed"
+"""LangChain custom event: such a question was answered, with the fields of `StepResumed`."""
+
+DecisionKind = Literal["retry", "reassign", "continue_without", "replan", "finish"]
+"""What the lead can decide about a failed step."""
 
 ProfileName = Literal["standard", "compact"]
 """How the team works with a model: `compact` is for models of a few billion parameters at most."""

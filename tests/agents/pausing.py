@@ -1,6 +1,7 @@
-"""A team of one coder whose run pauses, dies and goes on: each `life` opens the same SQLite file anew."""
+"""A team of one coder whose run pauses, dies and continues: each `life` opens the same SQLite file again."""
 
 import asyncio
+import gc
 import json
 import re
 from collections.abc import AsyncIterator
@@ -98,6 +99,8 @@ class Life:
             assert stuck.done(), task
         task.cancel()
         await asyncio.wait({task})
+        # The cursor of a cancelled write is part of a cycle; until it is freed, it locks the database.
+        gc.collect()
         machine.sticks_at = None
 
     async def _go(self, given: Any) -> list[Interrupt]:

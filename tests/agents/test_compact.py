@@ -1,5 +1,6 @@
 """The team with a small model: grammars, one program, one call, a short report."""
 
+import io
 import json
 import re
 
@@ -10,7 +11,9 @@ from maniple.agents.compact import choose_examples
 from maniple.agents.offers import Offer
 from maniple.config import SandboxSettings
 from maniple.graph import TeamRules
+from maniple.graph.nodes.coordinator import choose_kind
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
+from maniple.tools.files import uploaded_files
 from tests.openai_server import reply
 from tests.team import TOOLS, agents, data, said, scripted_team, status
 from tests.tools.built import build_code_tools
@@ -120,15 +123,18 @@ async def test_the_coordinators_sorting_decides_who_may_be_planned_with():
 
 
 @pytest.mark.parametrize("kind", ["researcher", "browser"])
-async def test_without_a_search_nobody_plans_with_the_researcher_and_the_answer_says_its_source(kind):
+async def test_without_a_search_the_model_answers_itself_and_says_so(kind):
     toolbox = Offer({"researcher": [crawl_tool], "coder": []}, {"researcher": "Search is turned off."})
-    script = {**small(sort(kind), reply("Paris.")), "planner": planned("reporter")}
-    async with scripted_team(script, models=COMPACT, toolbox=toolbox) as it:
+    script = small(sort(kind), reply("Paris."))
+    async with scripted_team(
+        script, models=COMPACT, toolbox=toolbox, no_search="Search is turned off."
+    ) as it:
         frames = await it.run("What is the capital of France?")
-        assert may_plan_with(it.server.requests[1]) == ["reporter"]
-    report = frames[-1][1]["messages"][-1]["content"]
-    assert report.startswith("Paris.\n\n(Nothing was looked up")
-    assert report.endswith("Search is turned off.)")
+        assert "researcher" not in it.server.requests[0]["grammar"]
+    answer = frames[-1][1]["messages"][-1]["content"]
+    assert agents(frames) == ["coordinator"]
+    assert answer.startswith("Paris.\n\n(Nothing was looked up")
+    assert answer.endswith("Search is turned off.)")
 
 
 @pytest.mark.parametrize("kind", ["researcher", "browser"])
@@ -176,7 +182,8 @@ async def test_a_program_that_fails_twice_leaves_its_error_as_the_steps_reason(s
     async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
         frames = await it.run()
     coder, reporter = data(frames, "plan")[-1]["steps"]
-    assert coder["reason"] == "the program failed twice: ZeroDivisionError: division by zero"
+    assert coder["details"] == "the program failed twice: ZeroDivisionError: division by zero"
+    assert "Error:" not in coder["reason"]
     assert "reason" not in reporter
 
 
@@ -186,8 +193,10 @@ async def test_a_program_that_fails_twice_leaves_its_error_as_the_steps_reason(s
         ("Was ist 1+3?", "German", "in German"),
         ("1+3是多少？", "English", "用中文"),
         ("1+3=?", "Chinese", "in English"),
-        ("What is 1+3?", "", "in the language of the request"),
-        ("What is 1+3?", "{{evil}} words", "in the language of the request"),
+        ("What is 1+3?", "Python", "in English"),
+        ("Compute 1+3", "Python", "in the language of the request"),
+        ("Compute 1+3", "", "in the language of the request"),
+        ("Compute 1+3", "{{evil}} words", "in the language of the request"),
     ],
 )
 async def test_planner_and_reporter_are_told_the_users_language(sandboxed, request_text, named, language):
@@ -242,7 +251,65 @@ def test_a_locale_is_as_good_as_the_name_of_a_language(locale, name):
 
 async def test_the_callers_locale_goes_before_the_language_of_the_request():
     script = small(reply('{"kind": "researcher", "language": "German"}'), reply("Hallo."))
-    script["planner"] = planned("reporter")
     async with scripted_team(script, models=COMPACT, toolbox=Offer()) as it:
-        await it.run("Wer war Kant?", locale="fr-FR")
-        assert "in fr-FR" in it.server.requests[2]["messages"][0]["content"]
+        frames = await it.run("Wer war Kant?", locale="fr-FR")
+        assert "in fr-FR" in it.server.requests[1]["messages"][0]["content"]
+    assert "mémoire" in frames[-1][1]["messages"][-1]["content"]
+
+
+async def test_a_program_with_an_empty_value_is_repaired_once_with_that_value(sandboxed):
+    script = small(sort("coder"), reply("print('tree'.count('ae'))"), reply("print(2)"), reply("2"))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run("Count the vowels in tree")
+        assert "It printed 0" in it.server.requests[3]["messages"][-1]["content"]
+    assert [one["tool_result"] for one in data(frames, "tool_call_result")] == ["0", "2"]
+
+
+async def test_a_doubtful_value_is_reported_when_the_repair_fails(sandboxed):
+    script = small(sort("coder"), reply("print(0)"), reply("print(1/0)"), reply("It is 0"))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run("How many?")
+    assert status(frames) == "completed"
+    assert frames[-1][1]["messages"][-1]["content"] == "It is 0"
+
+
+async def test_the_coder_sees_how_a_file_of_the_user_begins(sandboxed, tmp_path):
+    workspaces = Workspaces(tmp_path)
+    workspaces.open("t")
+    workspaces.uploads("t").add([("prices.csv", io.BytesIO(b"item,price\npen,2\n"))])
+    script = small(sort("researcher"), reply("print('prices.csv', 2)"), reply("2 prices.csv"))
+    files = uploaded_files(workspaces)
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed, files=files) as it:
+        frames = await it.run("What is the price in prices.csv?", thread_id="t")
+        program = next(one for one in it.server.requests if "Python code block" in str(one["messages"][0]))
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"], "a file is the coder's"
+    assert program["messages"][-1]["content"].endswith("prices.csv begins with:\nitem,price\npen,2")
+
+
+async def test_a_plan_of_a_report_alone_is_given_the_member_that_the_request_was_sorted_for(sandboxed):
+    script = {**small(sort("coder"), reply("print(4)"), reply("4")), "planner": planned("reporter")}
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        assert agents(await it.run()) == ["coordinator", "planner", "coder", "reporter"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_text", "chosen"),
+    [
+        ("answer", "Write a poem into poem.txt", "coder"),
+        ("answer", "Translate https://e.test/a", "researcher"),
+        ("researcher", "Who was Kant?", "answer"),
+        ("browser", "Open https://e.test/a", "browser"),
+        ("coder", "What is 2+2?", "coder"),
+    ],
+)
+def test_without_a_search_a_rule_corrects_the_sorting(kind, request_text, chosen):
+    assert choose_kind(kind, request_text, (), can_search=False) == chosen
+
+
+async def test_what_a_silent_program_defined_is_shown_with_the_one_that_used_it(sandboxed):
+    first, second = "def twice(n):\n    return 2*n", "print(twice(4))"
+    script = small(sort("coder"), reply(first), reply(second), reply("It gives 8."))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run("Write twice(n)")
+    answer = frames[-1][1]["messages"][-1]["content"]
+    assert answer == f"It gives 8.\n\n```python\n{first}\n{second}\n```"

@@ -54,7 +54,7 @@ async def test_a_long_question_leaves_the_results_and_the_language_in_the_report
         ((system, material),) = prompts(server)
     assert "in German" in system
     assert material.startswith("Request: FIRST WORDS")
-    assert material.endswith("Write the report in German.")
+    assert material.endswith("Answer in German.")
     for number in range(3):
         assert f"RESULT {number}: " in material
         assert f"END {number}" in material
@@ -68,7 +68,7 @@ async def test_a_report_that_fits_is_shown_as_it_was():
                 "1+3=?", "Report", "Report it", results=[StepResult("coder", "c", "4")], locale="German"
             )
             await CompactReporter(model).work(task)
-        assert prompts(server)[0][1] == "Request: 1+3=?\n4\nWrite the report in German."
+        assert prompts(server)[0][1] == "Request: 1+3=?\n4\nAnswer in German."
 
 
 @pytest.mark.parametrize("results", [RESULTS, ()])

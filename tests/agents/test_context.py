@@ -12,7 +12,7 @@ from maniple.errors import ModelError
 from maniple.llms import ask
 from maniple.types import AGENT_MARK
 from tests.agents.endpoints import agent_with, heard, kinds, model_at, narrow, shown, told_by
-from tests.agents.test_fitting import assert_paired
+from tests.agents.test_context_fitting import assert_paired
 from tests.openai_server import call, reply, serving
 
 pytestmark = pytest.mark.anyio

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool, tool
@@ -9,7 +10,9 @@ from langchain_core.tools import BaseTool, StructuredTool, tool
 from maniple.agents.offers import Offer
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
-from maniple.tools.evidence import cited
+from maniple.sandbox import Workspaces
+from maniple.tools.evidence import cited, source_line
+from maniple.tools.items import ThreadItems
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
 from tests.team import Scripted, data, plan, scripted_team, status, step
@@ -83,9 +86,42 @@ async def test_of_a_page_the_model_reads_what_speaks_of_the_step_and_clients_get
     assert said.startswith("# Shop\n\nNothing of interest")
     assert len(said) < 6_500
     how = " Read on: crawl_tool(url, section)." if reads is crawl_sections else ""
-    assert said.endswith(
-        f"[An extract of {len(PAGE):,} characters, chosen for your step. Sections left out: History.{how}]"
-    )
+    assert said.endswith(f" of {len(PAGE):,} characters. Sections left out: History.{how}]")
+
+
+ROWS = [f"| Lighthouse {n} | {n} m |" for n in range(1, 421)]
+
+
+@tool("crawl_tool")
+async def crawl_table(url: str) -> str:
+    """Read a page."""
+    page = "\n".join(["| name | height |", "| --- | --- |", *ROWS])
+    line = await source_line(url, "Lighthouses", page)
+    return f"# Lighthouses\n\n{line}\n\n{page}"
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_of_a_long_table_the_model_reads_which_rows_it_sees_and_what_keeps_the_others(
+    keeps: bool, tmp_path: Path
+):
+    told = script(call("crawl_tool", url="https://e.test/"))
+    items = ThreadItems(Workspaces(tmp_path)) if keeps else None
+    async with scripted_team(told, toolbox=Offer({"researcher": [crawl_table]}), items=items) as it:
+        await it.run("Compare lighthouses.")
+        (said,) = shown(it)
+    seen = [row for row in ROWS if row in said]
+    assert seen == ROWS[: len(seen)] and 0 < len(seen) < 420
+    assert f"; rows 1–{len(seen)} of 420" in said
+    assert ("sources/1.md" in said, "sources/1-table-1.csv (420 rows)" in said) == (keeps, keeps)
+
+
+async def test_a_section_that_is_asked_for_has_more_room_in_a_small_window():
+    told = script(call("crawl_tool", url="https://e.test/", section="gardens"))
+    models = {"context_tokens": 12_288}
+    async with scripted_team(told, toolbox=Offer({"researcher": [crawl_sections]}), models=models) as it:
+        await it.run("Compare shops.")
+        (said,) = shown(it)
+    assert len(said) > 10_000
 
 
 async def test_of_a_section_that_is_asked_for_more_is_shown():
@@ -95,7 +131,7 @@ async def test_of_a_section_that_is_asked_for_more_is_shown():
         (said,) = shown(it)
     assert 8_000 < len(said) < 12_500
     assert PAGE.startswith(said.partition("\n\n[…]")[0])
-    assert f"[The beginning of {len(PAGE):,} characters. Sections left out: Prices; History." in said
+    assert "left out: Prices; History." in said
 
 
 async def test_the_sections_of_a_page_without_headings_show_all_of_it():
@@ -140,7 +176,7 @@ async def test_a_search_that_finds_only_what_was_seen_says_so():
         first, other, again = shown(it)
     assert [hit["cite"] for hit in json.loads(first)] == [1, 2]
     assert [hit["cite"] for hit in json.loads(other)] == [1, 3]
-    assert again.endswith("]\n\nNothing new: 2 of 2 known already.")
+    assert again.endswith(": 2 of 2 known already.")
     assert all(json.loads(one["tool_result"]) for one in data(frames, "tool_call_result"))
     assert ANSWER in json.loads(first)[0]["content"]
     assert len(first) < 1_500
@@ -159,4 +195,38 @@ async def test_what_is_no_list_of_hits_and_what_failed_pass():
         await it.run("Compare shops.")
         text, failure = shown(it)
     assert text == "no JSON " * 1_000
-    assert failure.startswith("tavily_search failed: ValueError: no network")
+    assert failure.startswith("tavily_search failed: ValueError: no")
+
+
+async def test_a_page_that_several_searches_of_one_answer_find_is_shown_once():
+    searches = [call("tavily_search", query=query)["tool_calls"][0] for query in ("first", "other")]
+    both = {"tool_calls": searches}
+    told = script(both, call("tavily_search", query="third"))
+    async with scripted_team(told, toolbox=Offer({"researcher": [tavily_search]})) as it:
+        frames = await it.run("Compare shops.")
+        first, other, later = map(json.loads, shown(it))
+    assert [hit["cite"] for hit in first + other] == [1, 2, 1, 3]
+    assert ANSWER in first[0]["content"] and "title" not in other[0]
+    assert ANSWER in later[0]["content"], "another answer's search shows it again"
+    results_of_clients = [json.loads(one["tool_result"]) for one in data(frames, "tool_call_result")]
+    assert all(hit["title"] for hits in results_of_clients for hit in hits)
+
+
+@tool("tavily_search")
+async def search_by_query(query: str) -> str:
+    """Search."""
+    content = {"first": "Tea costs 3 euros. It is hot.", "part": "It is hot."}.get(query, "Cups are round.")
+    return json.dumps(await cited([{"title": "T", "url": "https://e.test/a", "content": content}]))
+
+
+async def test_another_extract_of_the_same_page_is_shown_and_what_repeats_is_not():
+    queries = ("first", "part", "other", "other again")
+    searches = [call("tavily_search", query=query)["tool_calls"][0] for query in queries]
+    told = script({"tool_calls": searches})
+    async with scripted_team(told, toolbox=Offer({"researcher": [search_by_query]})) as it:
+        await it.run("Compare shops.")
+        first, part, other, again = map(json.loads, shown(it))
+    assert first[0]["title"] == "T"
+    assert other == [{"url": "https://e.test/a", "cite": 1, "content": "Cups are round."}]
+    assert part == again and part[0]["content"] != other[0]["content"]
+    assert not any("hot" in hit["content"] for hit in part)

@@ -14,6 +14,7 @@ from maniple.agents.budget import (
     Budget,
     Prices,
     UsageMeter,
+    count_cached,
     find_price,
     iterate_limits,
     load_prices,
@@ -116,7 +117,7 @@ async def test_a_call_whose_prompt_alone_does_not_fit_is_not_sent(limit):
     meter = UsageMeter(Budget(**limit), {"m": Prices(input=1.0)})
     with serving(LOOPING) as server:
         async with model_at(server) as model:
-            with pytest.raises(BudgetExhausted, match="the next call needs about"):
+            with pytest.raises(BudgetExhausted, match="next call needs about"):
                 await ask(model, [("user", "word " * 2_000)], config={"callbacks": meter.callbacks})
             assert server.stats["calls"] == 0
 
@@ -183,7 +184,7 @@ async def test_a_meter_goes_on_where_it_was_before_a_restart():
     assert "seconds" in (meter.describe_near_limit() or "")
     meter.check(tool_calls=1)
     now[0] += 2
-    with pytest.raises(BudgetExhausted, match="The budget of 10 seconds is used up"):
+    with pytest.raises(BudgetExhausted, match="budget of 10 seconds"):
         meter.check(tool_calls=1)
 
 
@@ -239,7 +240,7 @@ async def test_tool_calls_are_allowed_by_what_is_shared_too():
     meter = UsageMeter(shared=Day(Budget(tool_calls=3), RunUsage(tool_calls=2)))
     assert meter.allows(tool_calls=1)
     assert not meter.allows(tool_calls=2)
-    with pytest.raises(BudgetExhausted, match="daily limit of 3 tool calls"):
+    with pytest.raises(BudgetExhausted, match="limit of 3 tool calls"):
         meter.check(tool_calls=2)
 
 
@@ -257,7 +258,7 @@ async def test_near_a_shared_limit_is_four_fifths_of_what_was_left_when_the_run_
 async def test_what_takes_longer_than_the_seconds_left_of_the_day_is_cut():
     meter = UsageMeter(Budget(seconds=60), shared=Day(Budget(seconds=100), RunUsage(seconds=99.95)))
     meter.start()
-    with pytest.raises(BudgetExhausted, match="The key's daily limit of 100 seconds is used up"):
+    with pytest.raises(BudgetExhausted, match="daily limit of 100 seconds"):
         async with meter.enforce_time_limit():
             await asyncio.Event().wait()
 
@@ -315,12 +316,34 @@ async def test_a_refusal_is_no_warning_in_the_log(caplog):
     assert caplog.records == []
 
 
+def test_cached_tokens_have_their_own_price_or_that_of_the_others():
+    assert Prices(2.0, 10.0, 0.5).of(1_000_000, 100_000, 600_000) == pytest.approx(0.8 + 0.3 + 1.0)
+    assert Prices(2.0).of(1_000_000, 0, 600_000) == 2.0
+    assert Prices(2.0, 0.0, 0.0).of(1_000_000, 0, 1_000_000) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("details", "cached"),
+    [({"cache_read": 3}, 3), ({"priority_cache_read": 3}, 3), ({"cache_read": 30}, 10), ({"audio": 3}, 0)],
+)
+def test_no_more_tokens_are_cached_than_were_read(details, cached):
+    usage = {"input_tokens": 10, "output_tokens": 1, "total_tokens": 11}
+    assert count_cached({**usage, "input_token_details": details}) == cached
+    assert count_cached(usage) == 0
+
+
 def test_prices_come_from_the_settings_with_those_of_the_fallbacks():
     spare = {"model": "spare", "base_url": "http://x/v1", "price_output": 3}
-    basic = {"model": "m", "base_url": "http://x/v1", "price_input": 1, "fallbacks": [spare]}
+    basic = {
+        "model": "m",
+        "base_url": "http://x/v1",
+        "price_input": 1,
+        "price_cached": 0.5,
+        "fallbacks": [spare],
+    }
     free = {"model": "free", "base_url": "http://x/v1"}
     settings = ModelsSettings.model_validate({"basic": basic, "vision": free})
-    assert load_prices(settings) == {"m": Prices(1.0, 0.0), "spare": Prices(0.0, 3.0)}
+    assert load_prices(settings) == {"m": Prices(1.0, 0.0, 0.5), "spare": Prices(0.0, 3.0)}
 
 
 @pytest.mark.parametrize("name", ["m-4o", "m-4o-2024-08-06", "m-4o-20240806"])

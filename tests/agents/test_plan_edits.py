@@ -32,15 +32,15 @@ def test_what_is_no_change_is_refused_with_words(data, words):
 
 def test_a_run_takes_changes_from_its_plans_first_step_to_its_end():
     kept, new = PlanChange("skip", 1), PlanChange("redo", 2)
-    wishes = PendingPlanEdits([kept])
+    edits = PendingPlanEdits([kept])
     with pytest.raises(ValueError, match="not executing a plan"):
-        wishes.put(new)
-    wishes.open()
-    wishes.put(new)
-    assert not wishes.close(), "what waits must be fulfilled first"
-    assert wishes.is_open
-    assert wishes.take() == [kept, new]
-    assert wishes.take() == []
-    assert wishes.close()
+        edits.put(new)
+    edits.open()
+    edits.put(new)
+    assert not edits.close(), "what waits must be fulfilled first"
+    assert edits.is_open
+    assert edits.take() == [kept, new]
+    assert edits.take() == []
+    assert edits.close()
     with pytest.raises(ValueError, match="not executing a plan"):
-        wishes.put(new)
+        edits.put(new)

@@ -1,4 +1,4 @@
-"""Who goes round in circles is told so, and then the step ends with what was found."""
+"""An agent that repeats itself is warned; then its step ends with what was found."""
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -24,7 +24,7 @@ async def read(page: int) -> str:
 
 
 def nudges(server) -> list[bool]:
-    """Whether each call of the model was told that it is stuck."""
+    """Whether each model call was warned that it is stuck."""
     return ["going round in circles" in shown(body) for body in server.requests]
 
 
@@ -34,8 +34,8 @@ async def test_the_third_of_the_same_calls_is_answered_with_a_nudge_in_our_words
     assert nudges(server) == [False, False, False, True]
     told = server.requests[-1]["messages"][-1]
     assert told["role"] == "user"
-    assert told["content"].startswith("[From maniple, not from the user]")
-    assert "the same call of read was made 3 times in a row" in told["content"]
+    assert told["content"].startswith("[From maniple, not from")
+    assert "read was made 3 times" in told["content"]
 
 
 async def test_the_nudge_is_gone_as_soon_as_something_new_is_found():
@@ -48,7 +48,7 @@ async def test_the_nudge_is_gone_as_soon_as_something_new_is_found():
 
 async def test_who_does_not_listen_ends_its_step_with_what_was_found():
     async with coder_with([read], AGAIN) as (coder, server):
-        with pytest.raises(StepFailed, match="the agent was stuck: the same call of read was made 5 times"):
+        with pytest.raises(StepFailed, match=r"stuck: .* read was made 5 times"):
             await coder.work(TASK)
         with pytest.raises(StepFailed, match=r"Until then:\n(read: <data \w+>\npage 1 says 42\n)"):
             await coder.work(TASK)

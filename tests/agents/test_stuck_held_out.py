@@ -1,4 +1,4 @@
-"""Who is stuck is told from who only looks it, also among patterns that the detector was not made with."""
+"""Stuck agents are recognised also in patterns that were not used to build the detector."""
 
 from tests.agents.patterns import PROGRESS as KNOWN_PROGRESS
 from tests.agents.patterns import STUCK as KNOWN_STUCK

@@ -1,4 +1,4 @@
-"""Who is stuck among the tools of others is told from who only looks it."""
+"""Stuck agents are recognised also with third-party tools."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ async def test_the_agent_goes_by_what_a_tool_says_of_itself(only_reads):
     async with coder_with([run_report], *calls, reply("In order.")) as (coder, _):
         task = Task(request="look", title="Look", description="at all rooms")
         if only_reads:
-            with pytest.raises(StepFailed, match="brought nothing that was not known"):
+            with pytest.raises(StepFailed, match="brought nothing that was"):
                 await coder.work(task)
         else:
             assert await coder.work(task) == "In order."

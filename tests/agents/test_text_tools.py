@@ -50,5 +50,5 @@ def test_arguments_are_kept_whatever_a_model_writes(arguments):
     call = {"name": "bash_tool", "args": arguments, "id": "1", "type": "tool_call"}
     message = parse_tool_calls(AIMessage("", tool_calls=[call]), NAMES)
     kept = make_serializer().loads_typed(make_serializer().dumps_typed(message)).tool_calls[0]["args"]
-    assert str(2**70) in str(kept) or "left out: nested deeper than 100 levels" in str(kept)
+    assert str(2**70) in str(kept) or "nested deeper than 100 levels" in str(kept)
     assert isinstance(TypeAdapter(dict[str, int | list[int] | dict]).validate_python(kept), dict)

@@ -1,6 +1,7 @@
 """Calls that wait for the user's word: exactly what was approved runs, and nothing else."""
 
 import json
+import re
 
 import pytest
 from langgraph.types import Command
@@ -198,6 +199,6 @@ async def test_wrong_arguments_are_shown_to_the_model_and_not_to_people(tmp_path
     async with life(tmp_path, script(wrong, DONE), machine, scope(book, "bash_tool")) as it:
         assert await it.begin() == []
         words = it.heard()[0]["content"]
-    assert words.startswith("bash_tool was not run.\nThe arguments do not fit. count: Input should be")
+    assert re.match(r"bash_tool was not run\.\n.*count: Input", words)
     assert '"required": ["cmd"]' in words
     assert machine.ran == []

@@ -6,6 +6,7 @@ import pytest
 
 from tests.api.inside import Inside, inside
 from tests.openai_server import SIMPLE, OpenAIServer, serving
+from tests.runs.killing import Site, crawling, open_site
 from tests.serving import ServerProcess, environment, server_process
 
 
@@ -36,3 +37,23 @@ async def it(model: OpenAIServer, tmp_path: Path) -> AsyncIterator[Inside]:
     model.reset(SIMPLE)
     async with inside(model.base_url, tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+async def site(anyio_backend: str) -> AsyncIterator[Site]:
+    async with open_site() as opened:
+        yield opened
+
+
+@pytest.fixture
+def asking_model(site: Site) -> Iterator[OpenAIServer]:
+    with serving(crawling(site)) as server:
+        yield server
+
+
+@pytest.fixture
+async def asking(asking_model: OpenAIServer, tmp_path: Path) -> AsyncIterator[Inside]:
+    """Open a service whose researcher reads one page of `site`, which needs the user's approval."""
+    sections = {"runs": {"approval": ["crawl_tool"]}, "fetch": {"allow_private": ["127.0.0.0/8"]}}
+    async with inside(asking_model.base_url, tmp_path, **sections) as it:
+        yield it

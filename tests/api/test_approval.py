@@ -1,13 +1,11 @@
 """A tool that waits for approval, on a thread where the next message is the answer."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
-from tests.api.inside import Inside, inside, numbered
+from tests.api.inside import Inside, numbered
 from tests.grammar import Client
-from tests.openai_server import OpenAIServer, reply, serving
-from tests.runs.killing import Site, crawling, open_site
+from tests.openai_server import reply
+from tests.runs.killing import Site, crawling
 from tests.team import data, status
 
 pytestmark = pytest.mark.anyio
@@ -33,25 +31,6 @@ NOT_THE_WORD = [
 THE_WORD = ["approve", " Approve\n", "ACCEPT"]
 
 
-@pytest.fixture
-async def site(anyio_backend: str) -> AsyncIterator[Site]:
-    async with open_site() as opened:
-        yield opened
-
-
-@pytest.fixture
-def model(site: Site) -> Iterator[OpenAIServer]:
-    with serving(crawling(site)) as server:
-        yield server
-
-
-@pytest.fixture
-async def asking(model: OpenAIServer, tmp_path) -> AsyncIterator[Inside]:
-    sections = {"runs": {"approval": ["crawl_tool"]}, "fetch": {"allow_private": ["127.0.0.0/8"]}}
-    async with inside(model.base_url, tmp_path, **sections) as it:
-        yield it
-
-
 async def told_by_chat(it: Inside, thread: str, text: str):
     """Say something on a thread as the old client does."""
     body = {"messages": [{"role": "user", "content": text}], "thread_id": thread}
@@ -74,16 +53,18 @@ async def told_by_run(it: Inside, thread: str, text: str):
 WAYS = [told_by_chat, told_by_run]
 
 
-@pytest.mark.parametrize("say", WAYS)
-async def test_no_message_but_the_very_word_lets_a_tool_run(asking: Inside, model, site: Site, say):
-    for number, words in enumerate(NOT_THE_WORD):
+@pytest.mark.parametrize(("say", "refusals"), [(told_by_chat, NOT_THE_WORD), (told_by_run, NOT_THE_WORD[:5])])
+async def test_no_message_but_the_very_word_lets_a_tool_run(
+    asking: Inside, asking_model, site: Site, say, refusals
+):
+    for number, words in enumerate(refusals):
         thread = await asking.thread()
         waiting = await say(asking, thread, f"Look there. #run=no{number}")
         [pause] = data(waiting, "interrupt")
         assert (pause["kind"], pause["payload"]["tool_name"]) == ("tool_approval", "crawl_tool")
         frames = await say(asking, thread, words)
         assert status(frames) == "completed"
-        said = [one["content"] for one in model.requests[-2]["messages"] if one["role"] == "tool"]
+        said = [one["content"] for one in asking_model.requests[-2]["messages"] if one["role"] == "tool"]
         assert said == [f"The user rejected this call: {words}"]
     assert site.hits == {}
 
@@ -99,11 +80,13 @@ async def test_the_very_word_lets_it_run_once(asking: Inside, site: Site, say):
 
 
 @pytest.mark.parametrize("say", WAYS)
-async def test_of_two_calls_that_wait_the_word_is_for_the_one_told_first(asking: Inside, model, site, say):
+async def test_of_two_calls_that_wait_the_word_is_for_the_one_told_first(
+    asking: Inside, asking_model, site, say
+):
     urls = [f"{site.url}/{{run}}-{letter}" for letter in "ab"]
     both = [{"name": "crawl_tool", "arguments": {"url": url}} for url in urls]
-    model.reset({**crawling(site), "researcher": [{"tool_calls": both}, reply("found")]})
-    for number in range(5):
+    asking_model.reset({**crawling(site), "researcher": [{"tool_calls": both}, reply("found")]})
+    for number in range(2):
         thread = await asking.thread()
         waiting = data(await say(asking, thread, f"Look there. #run=two{number}"), "interrupt")
         first, second = [one["payload"]["tool_input"]["url"].removeprefix(site.url) for one in waiting]

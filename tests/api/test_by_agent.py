@@ -1,4 +1,4 @@
-"""What each member of the team has used, as `GET /api/runs/{run_id}` tells it."""
+"""The usage of each member in `GET /api/runs/{run_id}`."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.api.inside import Inside, inside
-from tests.openai_server import SIMPLE, OpenAIServer
+from tests.openai_server import SIMPLE, OpenAIServer, reply
 from tests.team import data
 
 pytestmark = pytest.mark.anyio
@@ -14,7 +14,7 @@ TEAM = ["coordinator", "planner", "coder", "reporter"]
 
 
 async def asked(it: Inside, **body: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return how a run stands when it has told what it tells, and its `usage` events."""
+    """Return the status of a run at its end, and its `usage` events."""
     run = await it.run(**body)
     frames = await it.told(run["run_id"])
     return await it.get(f"/api/runs/{run['run_id']}"), data(frames, "usage")
@@ -34,6 +34,26 @@ async def test_the_shares_of_the_members_are_the_usage_of_the_run(model: OpenAIS
     seconds = sum(one["seconds"] for one in told if one["agent_name"] == "coder")
     assert shares[2]["seconds"] == round(seconds, 3)
     assert all(one["cost"] > 0 for one in shares)
+
+
+async def test_tokens_that_the_endpoint_had_in_its_cache_are_counted_and_cost_their_own_price(
+    model: OpenAIServer, tmp_path: Path
+):
+    counts = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
+    openai = reply("Hello!", usage={**counts, "prompt_tokens_details": {"cached_tokens": 600}})
+    deepseek = reply("Hello!", usage={**counts, "prompt_cache_hit_tokens": 600})
+    prices = {"price_input": 2_000.0, "price_output": 10_000.0, "price_cached": 500.0}
+    priced = {"model": "scripted", "base_url": model.base_url, **prices}
+    async with inside(model.base_url, tmp_path, models={"basic": priced}) as it:
+        for said in (openai, deepseek):
+            model.reset({"coordinator": [said]})
+            stands, told = await asked(it)
+            assert told[0]["cached_tokens"] == stands["by_agent"][0]["cached_tokens"] == 600
+            assert stands["by_agent"][0]["cost"] == stands["usage"]["cost"] == 0.4 * 2 + 0.6 * 0.5 + 1
+        model.reset({"coordinator": [reply("Hello!", usage=counts)]})
+        stands, told = await asked(it)
+        assert "cached_tokens" not in told[0]
+        assert stands["usage"]["cost"] == 2 + 1
 
 
 async def test_without_prices_no_cost_is_known_and_what_waits_tells_what_it_has_used_so_far(it: Inside):

@@ -11,7 +11,7 @@ import pytest
 
 from maniple.browser import BrowserStorage
 from maniple.capabilities.browsing import browser_folder_of
-from maniple.sandbox import Workspace
+from maniple.sandbox import EditHistory, Workspace
 from tests.api.inside import QUESTION, Inside, inside
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import data, plan, step
@@ -194,7 +194,7 @@ async def test_a_link_out_of_the_workspace_is_neither_read_nor_listed_and_delete
 async def test_deleting_the_conversation_removes_its_files_and_what_is_known_of_them(it: Inside):
     thread = await it.thread()
     await send(it, thread, ("a.txt", b"x"))
-    it.service.workspaces.history(thread).write(workspace(it, thread), "b.txt", b"y")
+    EditHistory.of(it.service.workspaces, thread).write(workspace(it, thread), "b.txt", b"y")
     assert (await it.client.delete(f"/api/threads/{thread}")).status_code == 204
     root = workspace(it, thread).path.parent
     assert [path for path in root.rglob("*") if path.is_file()] == []

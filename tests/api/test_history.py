@@ -80,7 +80,7 @@ async def test_the_end_of_a_continued_thread_tells_the_whole_conversation(client
 
 
 @pytest.mark.parametrize(
-    ("role", "said"), [("coordinator", 0), ("planner", 0), ("coder", 1), ("reporter", 3)]
+    ("role", "said"), [("coordinator", 0), ("planner", 0), ("coder", 3), ("reporter", 3)]
 )
 async def test_a_failure_on_a_continued_thread_loses_nothing_of_the_conversation(client, model, role, said):
     model.reset(SIMPLE)

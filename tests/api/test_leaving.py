@@ -1,6 +1,7 @@
 """Clients that go away, and a server that does: what each leaves to the other."""
 
 import asyncio
+import json
 import re
 import signal
 from typing import Any
@@ -76,7 +77,7 @@ async def test_a_client_that_reads_nothing_is_let_go_as_one_that_left(it: Inside
             await asyncio.Event().wait()
 
     record = await it.service.engine.status(run["run_id"])
-    response = sse.event_stream(it.service, record, after=0, on_leaving=on_leaving)
+    response = sse.event_stream(it.service, record, sse.StreamStart(), on_leaving=on_leaving)
     async with asyncio.timeout(60):
         await response({"type": "http", "method": "GET"}, never, never)
     assert left == [run["run_id"]]
@@ -114,25 +115,37 @@ async def test_streams_of_a_revoked_key_end_and_its_run_goes_on(it: Inside, mode
         assert (await engine.status(run["run_id"], kept.key_id)).status == "completed"
 
 
-async def test_an_old_client_of_a_server_that_stops_keeps_its_conversation_and_the_run_goes_on(tmp_path):
-    with serving(HANGING) as model:
+def returned_history(text: str) -> list[dict[str, Any]]:
+    """Return the conversation with which a stream ends; the frames that close it early have no number."""
+    return json.loads(text.rpartition("event: final_session_state\ndata: ")[2])["messages"]
+
+
+@pytest.mark.parametrize("role", ["coordinator", "coder"])
+async def test_a_client_of_a_server_that_stops_keeps_its_conversation_and_the_run_goes_on(tmp_path, role):
+    with serving({**SIMPLE, role: [{"hang": True}]}) as model:
         env = environment(model.base_url, tmp_path, **QUICK, MANIPLE_RUNS__DRAIN_SECONDS="0.2")
         with server_process(env, tmp_path) as server:
             async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
                 asking = asyncio.create_task(client.post("/api/chat/stream", json=QUESTION))
-                await asyncio.to_thread(model.wait_for, lambda s: s["by_role"].get("coder") == 1)
+                await asyncio.to_thread(model.wait_for, lambda s: s["by_role"].get(role) == 1)
                 server.process.send_signal(signal.SIGTERM)
                 told = (await asking).text
             await asyncio.to_thread(server.process.wait, 15)
         names = [line[7:] for line in told.splitlines() if line.startswith("event: ")]
-        assert names[-3:] == ["error", "end_of_workflow", "final_session_state"]
+        ends = ["end_of_workflow"] if "start_of_workflow" in names else []
+        assert names[-2 - len(ends) :] == ["error", *ends, "final_session_state"]
         assert '"code": "stopping"' in told
-        assert QUESTION["messages"][0]["content"] in told.rpartition("end_of_workflow")[2]
-        run_id = told.partition('"run_id": "')[2].partition('"')[0]
+        history = returned_history(told)
+        assert history == QUESTION["messages"]
+        [run] = [content for _, (name, content) in numbered(told) if name == "run"]
         model.reset(SIMPLE)
         with server_process(env, tmp_path) as server:
             async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
-                assert (await end_of(client, run_id))["status"] == "completed"
+                assert (await end_of(client, run["run_id"]))["status"] == "completed"
+                next_question = {"messages": [*history, {"role": "user", "content": "Now double it."}]}
+                text = (await client.post("/api/chat/stream", json=next_question)).text
+    assert f'"thread_id": "{run["thread_id"]}"' in text
+    assert len(returned_history(text)) > len(history) + 2, "the answer to the first question is part of it"
 
 
 async def test_the_preflight_lets_keys_replays_and_deletions_through(client):

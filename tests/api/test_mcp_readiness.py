@@ -1,4 +1,4 @@
-"""What /readyz says of MCP servers."""
+"""What /readyz says of MCP servers and of the web search."""
 
 import pytest
 
@@ -37,3 +37,16 @@ async def test_without_the_sdk_each_server_says_what_it_takes(tmp_path, monkeypa
             ready = await it.get("/readyz")
     assert ready["ready"] is True
     assert installing("mcp") in ready["mcp"]["bad"]["why"]
+
+
+async def test_a_search_that_cannot_be_reached_is_not_ready_and_the_service_is(
+    tmp_path, free_tcp_port, monkeypatch
+):
+    monkeypatch.setattr("maniple.search.provider.getproxies", dict[str, str])
+    search = {"providers": ["searxng"], "searxng_url": f"http://127.0.0.1:{free_tcp_port}"}
+    with serving(SIMPLE) as model:
+        async with inside(model.base_url, tmp_path, search=search) as it:
+            ready = await it.get("/readyz")
+    assert ready["ready"] is True
+    assert ready["search"]["ready"] is False
+    assert "search.providers" in ready["search"]["why"]

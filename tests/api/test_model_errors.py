@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import httpx
 import pytest
 
-from maniple.types import AGENTS, WORKERS
+from maniple.types import WORKERS
 from tests.grammar import Client
 from tests.openai_server import OpenAIServer, call, reply, serving
 from tests.serving import environment, frames_of, server_process
@@ -57,24 +57,42 @@ def failing(role: str) -> dict[str, list]:
     }
 
 
-@pytest.mark.parametrize("role", [name for name in AGENTS if name != "reporter"])
-async def test_a_model_error_is_told_and_ends_the_run_in_every_node(client, model, role):
+@pytest.mark.parametrize("role", ["coordinator", "planner"])
+async def test_a_model_error_before_there_is_a_plan_is_told_and_ends_the_run(client, model, role):
     model.reset(failing(role))
     frames = await frames_of(client, QUESTION)
     Client().read(frames)
-    shown = [name for name in ("coordinator", "planner", *WORKERS) if name in agents(frames)]
     *before, error, run_status, workflow, session = frames
     assert error[0] == "error"
     assert error[1]["agent_name"] == role
     assert (error[1]["code"], error[1]["retryable"]) == ("model_overloaded", True)
     assert "the scripted outage" in error[1]["message"]
     assert run_status == ("run_status", {"status": "failed"})
-    assert workflow[1]["messages"] == session[1]["messages"]
-    assert session[1]["messages"][0] == QUESTION["messages"][0]
-    assert len(session[1]["messages"]) == 1 + sum(name not in ("coordinator", role) for name in shown)
-    # Whose model failed still begins and ends like everyone; only the supervisor is never seen.
-    assert (role in shown) is (role != "supervisor")
-    assert len(data(before, "end_of_agent")) == len(shown)
+    assert workflow[1]["messages"] == session[1]["messages"] == QUESTION["messages"]
+    # Whose model failed still begins and ends like everyone.
+    assert agents(frames)[-2:] == [role, "reporter"], "who says what happened"
+    assert len(data(before, "end_of_agent")) == len(agents(frames))
+
+
+@pytest.mark.parametrize("role", [name for name in WORKERS if name != "reporter"])
+async def test_a_model_error_of_a_member_is_a_gap_in_the_report(client, model, role):
+    model.reset(failing(role))
+    frames = await frames_of(client, QUESTION)
+    Client().read(frames)
+    assert data(frames, "error") == []
+    (ended,) = data(frames, "run_status")
+    assert ended["status"] == "completed"
+    assert [gap["step"] for gap in ended["gaps"]] == [f"{role}'s step"]
+    assert "the scripted outage" not in json.dumps(ended)
+    assert frames[-1][1]["messages"][-1]["content"].startswith("# Report")
+
+
+async def test_a_model_error_of_the_supervisor_leaves_the_plan_as_it_is(client, model):
+    model.reset(failing("supervisor"))
+    frames = await frames_of(client, QUESTION)
+    Client().read(frames)
+    assert data(frames, "run_status") == [{"status": "completed"}]
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
 
 
 async def test_the_same_server_answers_again_when_its_model_does(client, model):

@@ -14,6 +14,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from maniple.api import create_app
@@ -23,7 +24,8 @@ from tests.api.inside import QUESTION
 from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
 from tests.serving import environment, server_process
 
-EXAMPLES = 10
+EXAMPLES, ALL_EXAMPLES = 5, 10
+"""Of each operation, in `make test` and in `make test-slow`."""
 QUICK = {"MANIPLE_SANDBOX__BACKEND": "off", "MANIPLE_BROWSER__ENABLED": "false"}
 
 
@@ -87,23 +89,34 @@ def _schema(*, covers: bool) -> Any:
     return schema
 
 
-schema, whole_schema = _schema(covers=False), _schema(covers=True)
-some = settings(
-    max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@pytest.fixture(scope="module")
+def document() -> Any:
+    return _schema(covers=False)
 
 
-@schema.parametrize()
-@some
-def test_the_service_keeps_to_its_document(case, site: Site):
-    keeps_to_the_document(case, site)
+def test_the_service_keeps_to_its_document(document, site: Site, subtests: pytest.Subtests):
+    every_operation_keeps_to(document, site, subtests, EXAMPLES)
 
 
 @pytest.mark.slow
-@whole_schema.parametrize()
-@some
-def test_the_service_keeps_to_every_word_of_its_document(case, site: Site):
-    keeps_to_the_document(case, site)
+@pytest.mark.timeout(1200)
+def test_the_service_keeps_to_every_word_of_its_document(site: Site, subtests: pytest.Subtests):
+    every_operation_keeps_to(_schema(covers=True), site, subtests, ALL_EXAMPLES)
+
+
+def every_operation_keeps_to(document: Any, site: Site, subtests: pytest.Subtests, examples: int) -> None:
+    """Not by `parametrize`, with which each worker makes the cases of all operations when it collects."""
+
+    def check(case) -> None:
+        keeps_to_the_document(case, site)
+
+    some = settings(
+        max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    for made in get_all_tests(schema=document, test_func=check, settings=some, given_kwargs=None):
+        operation, test = made.ok()
+        with subtests.test(operation.label):
+            test()
 
 
 def keeps_to_the_document(case, site: Site) -> None:
@@ -118,8 +131,8 @@ def keeps_to_the_document(case, site: Site) -> None:
     ("path", "body"),
     [("/resume", {"answer": "accept"}), ("/plan", {"action": "skip", "step_id": 1})],
 )
-def test_what_a_run_waits_for_is_answered_as_the_document_says(path, body, site: Site):
-    case = schema[f"/api/runs/{{run_id}}{path}"]["POST"].Case(
+def test_what_a_run_waits_for_is_answered_as_the_document_says(path, body, document, site: Site):
+    case = document[f"/api/runs/{{run_id}}{path}"]["POST"].Case(
         path_parameters={"run_id": site.waiting_run()}, body=body, media_type="application/json"
     )
     assert site.validate(case) == 202

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from maniple.api.routes.page import BUILD
-from maniple.replay.player import player
+from maniple.replay.player import load_player
 from maniple.runs import NotFound
 from tests.api.inside import Inside
 
@@ -85,4 +85,4 @@ async def test_a_clone_without_the_build_names_the_command_that_makes_it(
     assert "`make page`" in answer.text
     monkeypatch.setattr("maniple.replay.player.ASSETS", tmp_path / "none")
     with pytest.raises(NotFound, match="`make page`"):
-        player.__wrapped__()
+        load_player.__wrapped__()

@@ -36,7 +36,7 @@ async def test_a_key_that_has_used_up_its_day_is_told_when_to_come_back(it: Insi
     run = await it.run(mine)
     await it.told(run["run_id"], headers=mine)
     assert await calls_of(it, run["run_id"], mine) == 5
-    assert "model calls of a day: 5 of 5" in await refused(it, mine)
+    assert "calls of a day: 5 of 5" in await refused(it, mine)
     assert (await it.client.post("/api/chat/stream", json=QUESTION, headers=other)).status_code == 200
 
 

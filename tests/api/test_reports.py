@@ -16,7 +16,7 @@ from maniple.api.downloads import (
     read_report_view,
     render_report,
 )
-from maniple.run_page.markup import as_html, harmless
+from maniple.run_page.markup import render_markdown, sanitize_markdown
 from maniple.run_page.pictures import FigureFinder
 from tests.api.inside import Inside
 from tests.openai_server import SIMPLE, reply
@@ -91,7 +91,7 @@ def test_a_page_holds_nothing_that_runs_or_loads_by_itself():
 
 
 def test_markdown_shows_images_as_links_and_html_as_text_and_leaves_code_alone():
-    text = harmless(EVIL)
+    text = sanitize_markdown(EVIL)
     assert_harmless_markdown(text)
     assert "[pixel](https://evil.test/a.png)" in text
     assert "&lt;img src" in text
@@ -103,10 +103,10 @@ def test_markdown_shows_images_as_links_and_html_as_text_and_leaves_code_alone()
     "much", ["x" * 300_000, "x" * 20_001, "[" * 20_001, "([\n" * 20_001, "a\n" * 20_001, "!" * 250_000]
 )
 def test_what_takes_too_long_to_read_is_all_text(much: str):
-    text = harmless(f"```\n<b>\n```\n![a](https://e.test/x)\n{much}")
+    text = sanitize_markdown(f"```\n<b>\n```\n![a](https://e.test/x)\n{much}")
     assert text.startswith("```\n&lt;b>\n```\n[a](https://e.test/x)\n")
-    assert as_html(f"*a* {much} <b>").startswith("<pre><code>*a* ")
-    assert as_html(f"*a* {much} <b>").endswith(" &lt;b&gt;</code></pre>")
+    assert render_markdown(f"*a* {much} <b>").startswith("<pre><code>*a* ")
+    assert render_markdown(f"*a* {much} <b>").endswith(" &lt;b&gt;</code></pre>")
 
 
 WIDE = "a|" * 1000 + "\n" + "-|" * 1000 + "\n" + "![i](https://e.test/x)<b>|\n" * 20
@@ -115,11 +115,11 @@ WIDE = "a|" * 1000 + "\n" + "-|" * 1000 + "\n" + "![i](https://e.test/x)<b>|\n" 
 def test_of_very_large_tables_those_beyond_the_budget_are_code():
     small = "|a|b|\n|-|-|\n|1|2|\n"
     text = f"{small}\n{WIDE}\n{small}\n"
-    for shown in (as_html(text), page(text)):
+    for shown in (render_markdown(text), page(text)):
         assert shown.count("<td>") == 2
         assert shown.count("<pre><code>") == 2
         assert "![i](https://e.test/x)&lt;b" in shown
-    again = harmless(f"`<i>`\n\n{text}")
+    again = sanitize_markdown(f"`<i>`\n\n{text}")
     assert "![i]" not in again
     assert "<b>" not in again
 
@@ -159,12 +159,12 @@ PIECES = [
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_no_arrangement_of_signs_gets_an_image_or_html_through(text):
-    assert_harmless_markdown(harmless(text))
+    assert_harmless_markdown(sanitize_markdown(text))
 
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.sampled_from([*PIECES, "$", "[1]", "[unverified]"]), max_size=14).map("".join))
-def test_nor_onto_a_page(text):
+def test_hostile_text_puts_nothing_harmful_onto_a_page(text):
     assert_harmless_page(page(text, text))
 
 
@@ -258,9 +258,7 @@ async def test_no_title_makes_a_bad_name(it: Inside, model):
         ("a" * 500, "a" * 80),
     ):
         named = view.model_copy(update={"title": title})
-        response = await render_report(
-            it.service.store, it.service.report_renderer, named, "markdown", finder, as_file=True
-        )
+        response = await render_report(it.service.report_renderer, named, "markdown", finder, as_file=True)
         assert unquote(response.headers["content-disposition"]) == f"attachment; filename*=utf-8''{name}.md"
 
 
@@ -272,9 +270,7 @@ async def test_a_page_lists_the_sources_that_the_run_has_read(it: Inside, model)
     run = await it.service.engine.status(path.split("/")[3], None)
     view = (await read_report_view(it.service.store, run)).model_copy(update={"markdown": "It is 4 [1]."})
     finder = FigureFinder(it.service.store, it.service.workspaces, run)
-    response = await render_report(
-        it.service.store, it.service.report_renderer, view, "html", finder, as_file=False
-    )
+    response = await render_report(it.service.report_renderer, view, "html", finder, as_file=False)
     assert '<li id="source-1" class="source">' in bytes(response.body).decode()
 
 

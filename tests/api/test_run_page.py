@@ -38,7 +38,7 @@ async def test_a_run_that_waits_or_was_cancelled_has_one_too(it: Inside):
     path = f"/api/runs/{run['run_id']}/page"
     assert "plan review" in (await it.client.get(path)).text
     await it.client.post(f"/api/runs/{run['run_id']}/cancel")
-    assert "It was cancelled." in (await it.client.get(path)).text
+    assert "run was cancelled" in (await it.client.get(path)).text
 
 
 async def test_a_run_whose_model_failed_has_one_too(it: Inside, model):

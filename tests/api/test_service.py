@@ -2,17 +2,31 @@
 
 import asyncio
 import contextlib
+import json
+import re
 
 import httpx
 import pytest
 
 from maniple.api import readiness
 from maniple.runtime.models import ModelUse
+from maniple.sandbox import Workspaces
 from maniple.store import error_translation
 from tests.api.inside import Inside, inside
 from tests.openai_server import SIMPLE, serving
 
 pytestmark = pytest.mark.anyio
+# fmt: off
+COMPONENTS = [
+    "AgentUsageView", "Answer", "ArtifactView", "BudgetIn", "ChatMessageIn", "ChatRequest",
+    "ContentPart", "ErrorView", "GapView", "Health", "InterruptView", "MessageAccepted",
+    "MessageCreate", "Missing", "NewThread",
+    "PlanChangeIn", "PlanStep", "PlanView", "Problem", "Readiness", "Ready", "ReportView", "RunAccepted",
+    "RunBody", "RunPage", "RunStub", "RunSummary", "RunView", "SaidView", "SourceView", "Sources",
+    "StoredFile", "StoredFiles", "TeamMember", "TeamMembers", "ThreadChange", "ThreadDetail",
+    "ThreadFile", "ThreadFiles", "ThreadPage", "ThreadView", "UsageView",
+]
+# fmt: on
 
 
 async def test_readiness_names_each_part_and_why_it_is_not_there(it: Inside):
@@ -43,7 +57,7 @@ async def test_a_service_whose_disk_has_no_room_is_not_ready_until_there_is_some
         patch.setattr(error_translation, "RESERVE_BYTES", 2**62)
         response = await it.client.get("/readyz")
     assert response.status_code == 503
-    assert "cannot grow: the disk is full" in response.json()["store"]["why"]
+    assert "the disk is full" in response.json()["store"]["why"]
     assert (await it.get("/readyz"))["store"] == {"ready": True, "why": ""}
 
 
@@ -134,9 +148,18 @@ async def test_every_route_is_described_with_its_answers_and_refusals(it: Inside
             assert all(status == "204" or answers[status].get("content") for status in good), (method, path)
             for status in ("401", "413", "422"):
                 schema = answers[status]["content"]["application/json"]["schema"]
-                assert schema == {"$ref": "#/components/schemas/ErrorResponse"}, (method, path, status)
+                assert schema == {"$ref": "#/components/schemas/Problem"}, (method, path, status)
             if "{" in path:
                 assert "404" in answers, (method, path)
+
+
+async def test_the_components_of_the_document_keep_their_names(it: Inside):
+    """A client generated from an earlier document has types of these names."""
+    document = it.app.openapi()
+    names = set(document["components"]["schemas"])
+    assert set(COMPONENTS) - names == set()
+    targets = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert targets <= names
 
 
 async def test_a_fault_of_ours_is_an_answer_without_its_innards(tmp_path, model, monkeypatch):
@@ -151,3 +174,7 @@ async def test_a_fault_of_ours_is_an_answer_without_its_innards(tmp_path, model,
             response = await client.get("/api/threads")
         assert (response.status_code, response.json()["code"]) == (500, "internal")
         assert "innards" not in response.text
+
+
+async def test_uploads_and_the_work_of_the_team_share_one_set_of_workspaces(it: Inside):
+    assert it.service.workspaces is it.service.runtime.offer.service(Workspaces)

@@ -85,7 +85,7 @@ async def _fill(it: Inside, count: int) -> None:
     store = it.service.store
     threads = [Thread(f"t{n}", "", f"Question {n}", 1000.0 + n, 1000.0 + n) for n in range(count)]
     rows = [(one.thread_id, one.owner, one.title, one.created_at, one.updated_at) for one in threads]
-    sql = "INSERT INTO threads VALUES (NULL, ?, ?, ?, ?, ?)"
+    sql = "INSERT INTO threads (thread_id, owner, title, created_at, updated_at) VALUES (?, ?, ?, ?, ?)"
     await store._database.write(lambda connection: connection.executemany(sql, rows) and None)
     runs = [
         run_values(replace(a_run(one, at=one.created_at + third / 4), status="completed"))

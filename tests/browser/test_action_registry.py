@@ -1,14 +1,14 @@
 """A browser action is declared in one place; its schema, prompt text and validation follow from that."""
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
 from maniple.agents.browsing.view import POLICIES
-from maniple.browser import ACTIONS, Action, Browser, open_browser
+from maniple.browser import ACTIONS, Action, Browser, FoundPage, PageServices, open_browser
 from maniple.browser.actions import ActionDefinition, Text, action, parse_action
 from maniple.browser.drivers import actions as built_in
 from maniple.browser.drivers.sandbox.browser import SandboxBrowser
@@ -77,7 +77,7 @@ async def test_an_action_in_a_file_of_its_own_is_offered_described_and_performed
     assert "hover" in properties["action"]["enum"]
     assert properties["index"]["description"] == "Of the element, for click_element, hover."
     assert properties["mouse_pixels"] == {"type": "integer", "description": "To the right, for hover."}
-    assert "- click_element (index), hover (index): moves the mouse there\n" in tool.description
+    assert "- click_element (index), hover (index): moves" in tool.description
     page = "<button onmouseover=\"this.textContent = 'Touched'\">Untouched</button>"
     async with open_site({"/": Reply(page)}, "127.0.0.2") as site:
         await tool.ainvoke({"action": "go_to_url", "url": f"{site.url}/"})
@@ -89,6 +89,10 @@ async def test_an_action_in_a_file_of_its_own_is_offered_described_and_performed
         assert "Touched" in (await found.observe(screenshot=False)).interactive_elements
 
 
+async def find_nothing(query: str) -> Sequence[FoundPage]:
+    return ()
+
+
 async def everywhere(host: str, port: int) -> str:
     return "192.0.2.1"
 
@@ -98,7 +102,8 @@ async def test_a_driver_that_cannot_perform_an_action_does_not_offer_it() -> Non
     async with aclosing(SandboxBrowser("http://127.0.0.1:9", BrowserSettings(), everywhere)) as browser:
         assert set(ACTIONS.names) - set(browser.actions) == {"hover"}
         for actions in (None, *(policy.actions for policy in POLICIES.values())):
-            tool = browser_use_tool(ThreadBrowser(browser), actions)
+            services = PageServices(search=find_nothing)
+            tool = browser_use_tool(ThreadBrowser(browser, services), actions)
             offered = tool.args_schema["properties"]["action"]["enum"]  # type: ignore[index]
             assert offered == [name for name in actions or ACTIONS.names if name != "hover"]
             assert "hover" not in tool.description

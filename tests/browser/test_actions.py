@@ -47,12 +47,23 @@ class Searching:
         return [FoundPage("The page", self.url, "about it")]
 
 
-@pytest.mark.parametrize("kind", PLACES)
-async def test_every_action_does_what_it_says(kind: str, browser: Browser) -> None:
-    async with served(PLACES[kind]) as site:
-        driver = Driver(await browser.page(kind, PageServices(search=Searching(f"{site.url}/elsewhere"))))
+async def test_a_walk_through_pages_and_tabs_does_what_it_says(browser: Browser) -> None:
+    async with served(PLACES["plain page"]) as site:
+        services = PageServices(search=Searching(f"{site.url}/elsewhere"))
+        driver = Driver(await browser.page("walk", services))
         try:
             await walk(driver, site)
+        finally:
+            await driver.page.aclose()
+
+
+@pytest.mark.parametrize("kind", PLACES)
+async def test_every_action_on_controls_does_what_it_says(kind: str, browser: Browser) -> None:
+    async with served(PLACES[kind]) as site:
+        driver = Driver(await browser.page(kind, PageServices()))
+        try:
+            await driver.act("go_to_url", url=f"{site.url}/")
+            await in_controls(driver)
         finally:
             await driver.page.aclose()
 
@@ -61,7 +72,7 @@ async def walk(driver: Driver, site: Site) -> None:
     url = f"{site.url}/"
     assert (await driver.act("go_to_url", url=f"{site.url}/elsewhere")).text.startswith("Navigated to ")
     assert (await driver.act("go_to_url", url=url)).text == f"Navigated to {url}"
-    await in_controls(driver)
+    assert "Press me" in await driver.look()
     assert (await driver.act("wait", seconds=0)).text == "Waited for 0 seconds"
     # Where it was is where it comes back to.
     assert (await driver.act("scroll_up", scroll_amount=200_000)).text.endswith("the beginning is reached")

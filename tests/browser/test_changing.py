@@ -113,5 +113,5 @@ async def test_a_disabled_button_is_not_clicked_however_often_the_page_alerts(
 ) -> None:
     alerts = "<script>setInterval(() => alert('Hi'), 700)</script>"
     await shown(driver, site, f"<button disabled>Pay</button>{alerts}")
-    with pytest.raises(BrowserError, match="'click_element' failed: it is disabled"):
+    with pytest.raises(BrowserError, match=r"'click_element' failed: .*disabled"):
         await driver.on("click_element", "Pay")

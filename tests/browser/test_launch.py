@@ -7,7 +7,7 @@ import pytest
 
 from maniple.browser import Page, open_browser
 from maniple.capabilities import open_capabilities
-from maniple.capabilities.services import TeamBrowser
+from maniple.capabilities.base import TeamBrowser
 from maniple.config import BrowserSettings, FetchSettings, SandboxSettings, Settings
 from maniple.errors import BrowserError, FetchError
 

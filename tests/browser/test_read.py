@@ -198,7 +198,7 @@ async def test_a_call_cancelled_while_the_browser_starts_leaves_a_browser_that_w
     async with open_browser_if_any(BrowserSettings(), guard.resolve) as browser:
         assert not isinstance(browser, Unavailable)
         reading = asyncio.create_task(browser.read(site.url, thread="t"))
-        await until(lambda: children() > before)
+        await until(lambda: bool(children() - before))
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading

@@ -1,4 +1,4 @@
-"""A Chromium of somebody else, over its DevTools."""
+"""A Chromium of another program, over its DevTools."""
 
 import asyncio
 import json
@@ -79,7 +79,7 @@ async def test_one_that_went_is_connected_with_again_when_it_is_back(
 async def test_what_answers_and_is_no_devtools_is_said(guard: AddressGuard) -> None:
     async with open_site({}, ALLOWED) as other:
         async with open_browser(to(f"{other.url}?token=s3cret"), guard.resolve) as browser:
-            with pytest.raises(BrowserError, match="what answers there is no DevTools") as failure:
+            with pytest.raises(BrowserError, match="there is no DevTools") as failure:
                 await (await browser.page("a thread")).observe()
     assert "s3cret" not in str(failure.value)
 

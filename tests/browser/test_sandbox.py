@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -115,7 +116,7 @@ async def test_the_address_may_name_the_api_itself(sandbox: Site) -> None:
 async def test_a_control_that_was_exchanged_is_not_clicked(page: Page, sandbox: Site) -> None:
     await page.observe()
     sandbox.pages[f"{API}/list_elements"] = told(interactive_elements=[{**ROW, "text": "Sell"}])
-    with pytest.raises(BrowserError, match=r"^Element with index 1 not found: the page has changed"):
+    with pytest.raises(BrowserError, match=r"index 1 not found: .*has changed"):
         await page.act({"action": "click_element", "index": 1})
     assert "click_element" not in asked(sandbox)
 
@@ -133,7 +134,7 @@ async def test_one_of_many_alike_is_clicked_while_no_control_has_come_or_gone(
     await page.act({"action": "click_element", "index": 2})
     # The first row went: the third stands at the second's index now, and looks the same.
     sandbox.pages[f"{API}/list_elements"] = deleting(1, 2)
-    with pytest.raises(BrowserError, match=r"^Element with index 2 not found: the page has changed"):
+    with pytest.raises(BrowserError, match=r"index 2 not found: .*has changed"):
         await page.act({"action": "click_element", "index": 2})
     # One that is like no other stays itself.
     await page.act({"action": "click_element", "index": 9})
@@ -143,7 +144,7 @@ async def test_one_of_many_alike_is_clicked_while_no_control_has_come_or_gone(
 async def test_a_failure_is_told_in_its_words(page: Page, sandbox: Site) -> None:
     await page.observe()
     sandbox.pages[f"{API}/click_element"] = told(success=False, message="it lies under <div>")
-    with pytest.raises(BrowserError, match=r"^Browser action 'click_element' failed: it lies under <div>$"):
+    with pytest.raises(BrowserError, match=r"'click_element' failed: .*under <div>$"):
         await page.act({"action": "click_element", "index": 1})
 
 
@@ -151,7 +152,7 @@ async def test_options_that_it_made_up_are_not_passed_on(page: Page, sandbox: Si
     await page.observe()
     made_up = [{"index": n - 1, "text": f"Option {n}", "value": f"option{n}"} for n in (1, 2, 3)]
     sandbox.pages[f"{API}/get_dropdown_options"] = told(content=json.dumps(made_up))
-    with pytest.raises(BrowserError, match="could not read the options"):
+    with pytest.raises(BrowserError, match="not read the options"):
         await page.act({"action": "get_dropdown_options", "index": 1})
 
 
@@ -161,11 +162,11 @@ async def test_its_options_are_found_by_their_words(page: Page, sandbox: Site) -
     sandbox.pages[f"{API}/get_dropdown_options"] = told(content=json.dumps(options))
     found = await page.act({"action": "get_dropdown_options", "index": 1, "text": "part 99"})
     assert found.text.count("Part 99") == 11
-    assert found.text.endswith("(of 1000, the first 11 of 11 with 'part 99')")
+    assert re.search("of 1000, .*11 of 11 with 'part 99'", found.text)
     listed = await page.act({"action": "get_dropdown_options", "index": 1})
-    assert listed.text.endswith('{"text": "Part 99"}] (the first 100 of 1000; `text` finds others)')
+    assert re.search(r'"Part 99"\}\] \(the first 100 of 1000; `text`', listed.text)
     sandbox.pages[f"{API}/get_dropdown_options"] = told(content="7")
-    with pytest.raises(BrowserError, match="no options that can be read"):
+    with pytest.raises(BrowserError, match="no options"):
         await page.act({"action": "get_dropdown_options", "index": 1})
 
 
@@ -181,7 +182,7 @@ async def test_nobody_there_is_said_with_what_to_look_at() -> None:
     async with open_site({}) as gone:
         pass
     async with aclosing(made(gone.url)) as browser:
-        with pytest.raises(BrowserError, match=r"cannot be reached; nothing was done.*browser\.sandbox_url"):
+        with pytest.raises(BrowserError, match=r"cannot be reached.*browser\.sandbox_url"):
             await (await browser.page("a thread")).observe()
 
 
@@ -221,7 +222,7 @@ async def test_an_answer_without_end_is_given_up(sandbox: Site, stream: Any) -> 
     sandbox.pages[f"{API}/list_elements"] = Reply("{", stream=stream)
     browser = SandboxBrowser(sandbox.url, BrowserSettings(timeout_seconds=1), everywhere)
     async with aclosing(browser):
-        with pytest.raises(BrowserError, match=r"did not answer within 1 s|more than 16 MB"):
+        with pytest.raises(BrowserError, match=r"within 1 s|more than 16 MB"):
             await (await browser.page("a thread")).observe()
 
 
@@ -317,7 +318,7 @@ async def test_one_thread_has_it_at_a_time(browser: SandboxBrowser, sandbox: Sit
     sandbox.pages[f"{API}/navigate_to"] = told()
     first = await browser.page("first")
     await first.observe()
-    with pytest.raises(BrowserError, match="another conversation is using it"):
+    with pytest.raises(BrowserError, match="another conversation is"):
         await browser.page("second", PageServices())
     await first.aclose()
     assert (await (await browser.page("second")).observe()).title == "Shop"

@@ -1,4 +1,4 @@
-"""Fields that make something else of what is put into them: it is told."""
+"""Fields that change the text that is typed: the result says so."""
 
 from collections.abc import AsyncIterator
 

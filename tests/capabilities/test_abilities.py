@@ -1,4 +1,4 @@
-"""The planner is told what members can do here, and what they cannot."""
+"""The planner's prompt says what members can and cannot do here."""
 
 from maniple.agents.offers import Offer, join_abilities, merge_offers
 

@@ -12,6 +12,7 @@ import pytest
 
 from maniple.agents.offers import Offer
 from maniple.capabilities import open_capabilities
+from maniple.cli.doctor.checks import CheckResult, check_extensions
 from maniple.config import Settings
 from maniple.errors import ConfigError
 from tests.openai_server import call, reply
@@ -50,8 +51,14 @@ def installed(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     sys.modules.pop("maniple_dictionary", None)
 
 
-async def opened(folder: Path, *names: str) -> Offer:
-    values = {**OFF, "capabilities": names, "data_dir": folder / "data", "cache_dir": folder / "cache"}
+async def opened(folder: Path, *names: str, **more: Any) -> Offer:
+    values = {
+        **OFF,
+        **more,
+        "capabilities": names,
+        "data_dir": folder / "data",
+        "cache_dir": folder / "cache",
+    }
     async with AsyncExitStack() as stack:
         return await open_capabilities(Settings.model_validate(values), stack)
 
@@ -70,10 +77,35 @@ async def test_a_worker_uses_the_tool_of_an_installed_capability(installed: Path
     assert [one["tool_result"] for one in data(frames, "tool_call_result")] == ["A beam above a door."]
 
 
+async def test_the_doctor_finds_an_unknown_name_in_approval_beside_a_capability(installed: Path) -> None:
+    def found(*approval: str) -> list[CheckResult]:
+        values = {**OFF, "capabilities": ["dictionary"], "runs": {"approval": approval}}
+        return check_extensions(Settings.model_validate(values))
+
+    assert [one.status for one in found("look_up", "bash_tool")] == ["ok"]
+    _, unknown = found("look_upp")
+    assert unknown.status == "problem"
+    assert "runs.approval" in unknown.detail and "look_up?" in unknown.detail
+
+
 async def test_a_capability_that_is_absent_is_a_notice_with_the_remedy(installed: Path) -> None:
     offer = await opened(installed, "dictionary")
     assert offer.extra_tools.get("researcher", []) == []
     assert any("glossary.json" in notice for notice in offer.notices)
+
+
+@pytest.mark.parametrize("has_glossary", [True, False])
+async def test_its_tool_can_be_put_under_approval_even_where_it_is_absent(
+    installed: Path, has_glossary: bool
+) -> None:
+    if has_glossary:
+        (installed / "glossary.json").write_text("{}")
+    await opened(installed, "dictionary", runs={"approval": ["look_up", "bash_tool"]})
+
+
+async def test_a_tool_that_no_capability_has_cannot_be_put_under_approval(installed: Path) -> None:
+    with pytest.raises(ConfigError, match=r"runs\.approval\.0: .*look_up"):
+        await opened(installed, "dictionary", runs={"approval": ["lookup"]})
 
 
 async def test_an_installed_capability_that_the_settings_do_not_name_is_not_loaded(installed: Path) -> None:

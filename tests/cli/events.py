@@ -10,6 +10,7 @@ from maniple.events import (
     AgentStarted,
     ErrorOccurred,
     Event,
+    LeadDecided,
     MessageChunk,
     MessageDelta,
     ModelEnded,
@@ -24,6 +25,7 @@ from maniple.events import (
     ToolCalled,
     ToolOutput,
     ToolReturned,
+    TurnMark,
     UsageReported,
     WorkflowEnded,
     WorkflowStarted,
@@ -161,3 +163,55 @@ def run_after(events: Sequence[Event]) -> RunView:
     for event in events:
         run.apply(event)
     return run
+
+
+def repeated_result(answer: str = "1 + 3 = 4") -> list[Event]:
+    """A run whose plan ends with the coder, so that the report is `answer`: its result, which was checked."""
+
+    def stands(*statuses: str) -> PlanChanged:
+        coder, reporter = plan(*statuses).steps
+        return PlanChanged(title="1 + 3", steps=[coder, reporter.model_copy(update={"repeats": True})])
+
+    return [
+        started(),
+        WorkflowStarted(workflow_id=RUN_ID, input=[]),
+        stands("not_started", "not_started"),
+        stands("in_progress", "not_started"),
+        *agent("coder", *model("coder", "1 + 3 ", "= 4")),
+        stands("completed", "not_started"),
+        stands("completed", "in_progress"),
+        *agent("reporter", *model("reporter", answer)[:-1]),
+        stands("completed", "completed"),
+        *ending("completed"),
+    ]
+
+
+def decided(decision: str, **more: Any) -> list[Event]:
+    """A run in which the lead decides what happens after the coder's step has failed."""
+    event = LeadDecided.model_validate({"step_id": 1, "title": "Compute", "decision": decision, **more})
+    return [
+        started(),
+        WorkflowStarted(workflow_id=RUN_ID, input=[]),
+        plan("in_progress", "not_started"),
+        *agent("coder", *model("coder", "STEP FAILED: no data")),
+        plan("failed", "not_started", reasons=["no data", ""]),
+        event,
+        *ending("completed"),
+    ]
+
+
+def at_once() -> list[Event]:
+    """Two members who write and call tools at the same time; neither has ended."""
+    steps = (("researcher", "First"), ("researcher", "Second"), ("reporter", "Report"))
+    events: list[Event] = [started(), plan("in_progress", "in_progress", "not_started", steps=steps)]
+    both: list[list[Event]] = []
+    for number, words in ((1, ("alpha ", "beta")), (2, ("gamma ", "delta"))):
+        turn = TurnMark(f"researcher_{number}", number)
+        calls = [
+            one.model_copy(update={"tool_call_id": f"call{number}"}) for one in tool("tavily_search", "[]")
+        ]
+        begun = AgentStarted(agent_name="researcher", agent_id=turn.agent_id)
+        both.append([one.in_turn(turn) for one in (begun, *model("researcher", *words), *calls)])
+    for pair in zip(*both, strict=True):
+        events += pair
+    return events

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from maniple.events import Event, as_json
@@ -97,8 +98,19 @@ class ScriptedEngine:
         return AcceptedRun(RunRecord(run_id, "thread", "", "chat", "process", "queued", "{}", 0.0), after=0)
 
 
+class NoRuns:
+    """The table of runs of a store that keeps nothing."""
+
+    async def get(self, run_id: str, owner: str | None = None) -> RunRecord | None:
+        """There is none."""
+        return None
+
+
 class NoConversations:
     """Nothing is kept, and nobody else works on anything."""
+
+    def __init__(self) -> None:
+        self.store: Any = SimpleNamespace(runs=NoRuns())
 
     async def is_in_progress(self, thread_id: str) -> bool:
         """Nobody does."""

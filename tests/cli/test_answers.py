@@ -44,10 +44,12 @@ async def test_a_plan_that_waits_is_accepted_by_another_program(tmp_path: Path) 
         env = environment(tmp_path, server.base_url)
         status, output, notes = await run("--review", "1+3=?", folder=tmp_path, env=env)
         assert (status, output) == (3, "")
-        assert "e edits its steps" in notes.splitlines()[-1]
+        assert "Compute 1 + 3 with Python." in notes
+        assert "Enter" not in notes and "e edits" not in notes, "no key can be pressed there"
         assert notes.splitlines()[-1].endswith(" accept")
-        status, output, _ = await run("--thread", thread_of(notes)[:8], "accept", folder=tmp_path, env=env)
+        status, output, last = await run("--thread", thread_of(notes)[:8], "accept", folder=tmp_path, env=env)
         assert (status, output) == (0, REPORT)
+        assert f"· {sum(server.stats['by_role'].values())} model calls ·" in last
         assert server.stats["by_role"]["planner"] == 1
 
 
@@ -111,6 +113,7 @@ async def test_arguments_are_edited_at_the_prompt_where_there_is_no_editor(tmp_p
             await terminal.see(PROMPT)
             terminal.type(f"e{ENTER}")
             await terminal.see(r'"code": "print\(1\+3\)"')
+            await terminal.see("Alt-Enter")
             terminal.type("\x7f" * 40 + f'{{"code": "print(2+5)"}}{ENTER}')
             await terminal.see(r"answer is 4\.\s")
             assert await terminal.ended() == 0
@@ -159,7 +162,7 @@ async def test_a_budget_that_runs_out_is_said_and_has_its_own_status(tmp_path: P
         status, output, notes = await run("1+3=?", folder=tmp_path, env=env)
     assert status == 4
     assert output != ""
-    assert notes.splitlines()[-1].startswith("! the budget ran out")
+    assert notes.splitlines()[-2].startswith("! the budget ran out")
 
 
 async def test_an_answer_is_written_to_the_store_before_it_is_shown_to_be_taken(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession, Conversations
-from maniple.cli.render import PlainDisplay
+from maniple.cli.render.plain import PlainDisplay
 from maniple.runs import recover_run
 from maniple.sandbox import Workspaces
 from tests.openai_server import serving

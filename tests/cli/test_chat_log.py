@@ -63,7 +63,15 @@ async def test_the_level_that_is_set_counts_in_chat_too(tmp_path, env):
     assert not (tmp_path / "data" / "chat.log").exists(), "nothing was to be written"
 
 
-@pytest.mark.parametrize(("format", "beginning"), [("auto", "20"), ("json", '{"')])
+async def test_no_log_line_stands_between_the_lines_of_a_plan(tmp_path, env):
+    status, _, notes = await run("chat", "1+3=?", folder=tmp_path, env=env)
+    assert status == 0
+    assert "warning" not in notes
+    log = (tmp_path / "data" / "chat.log").read_text(encoding="utf-8")
+    assert "a library's warning with ***" in log
+
+
+@pytest.mark.parametrize(("format", "beginning"), [("console", "20"), ("json", '{"')])
 async def test_a_program_gets_warnings_on_stderr_in_plain_lines(tmp_path, env, format, beginning):
     told = {**env, "MANIPLE_LOGGING__FORMAT": format}
     status, output, notes = await run("chat", "1+3=?", folder=tmp_path, env=told)

@@ -9,7 +9,7 @@ import pytest
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import COMMANDS, ExitRequested, run_slash_command
 from maniple.cli.chat.session import ChatSession
-from maniple.cli.render import PlainDisplay
+from maniple.cli.render.plain import PlainDisplay
 from maniple.sandbox import Workspaces
 from maniple.types import WORKERS
 from tests.cli.events import agent, ending, model, review, small_talk, started
@@ -137,6 +137,19 @@ async def test_a_path_that_cannot_be_written_is_a_sentence(tmp_path: Path, name:
     assert reason in text
 
 
+def names_in(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+async def test_two_names_are_refused_and_a_quoted_name_with_spaces_is_one(tmp_path: Path) -> None:
+    session, _ = session_with(ScriptedRun(small_talk()))
+    await session.ask("hello")
+    refusal = await run_slash_command(session, f"/save {tmp_path}/a.md b.html")
+    assert "/save" in refusal and names_in(tmp_path) == []
+    await run_slash_command(session, f'/save "{tmp_path}/a.md b.md"')
+    assert names_in(tmp_path) == ["a.md b.md"]
+
+
 async def test_a_folder_is_no_file_to_save_to(tmp_path: Path) -> None:
     session, _ = session_with(ScriptedRun(small_talk()))
     await session.ask("hello")
@@ -153,7 +166,7 @@ async def test_a_full_disk_leaves_no_half_report_and_the_report_can_be_saved_els
     with limited_to(1000):
         too_large = await run_slash_command(session, f"/save {tmp_path}/report.md")
 
-    assert full.startswith("/dev/full ") and "No space left on device" in full
+    assert full.startswith("/dev/full ") and "No space left" in full
     assert "File too large" in too_large
     assert not (tmp_path / "report.md").exists()
     assert await run_slash_command(session, f"/save {tmp_path}/report.md") == f"Saved to {tmp_path}/report.md"

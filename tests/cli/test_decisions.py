@@ -1,9 +1,14 @@
 """What a person's line means to the team that waits for it."""
 
+import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
 from maniple.agents.middleware.tool_calls import (
     CallApproval,
@@ -21,10 +26,11 @@ from maniple.cli.chat.answers import (
     parse_answer,
     parse_edited_answer,
 )
-from maniple.cli.render.run_text import answer_instructions, describe_question
-from maniple.events import RunInterrupted
+from maniple.cli.chat.prompt import Prompt
+from maniple.cli.render.run_text import answer_instructions, describe_question, review_texts
+from maniple.events import PlanStepView, RunInterrupted
 from maniple.types import WORKERS
-from tests.cli.pauses import ARGUMENTS, approval, plan_review, question
+from tests.cli.pauses import ARGUMENTS, PLAN, approval, plan_review, question
 
 
 @pytest.mark.parametrize("line", ["", "accept", "yes", " OK ", "好的"])
@@ -93,7 +99,7 @@ def test_arguments_that_cannot_be_used_are_not_approved() -> None:
 def test_an_unknown_result_is_repeated_skipped_or_said() -> None:
     unknown = approval("unknown_result")
     assert is_rerun_request(parse_answer(unknown, "again"))
-    assert parse_substitute(parse_answer(unknown, "skip")).startswith("The user chose to skip")
+    assert parse_substitute(parse_answer(unknown, "skip")).startswith("The user chose")
     assert parse_substitute(parse_answer(unknown, "It printed 4.")) == "It printed 4."
     assert "result is unknown" in describe_question(unknown)
 
@@ -135,3 +141,39 @@ def test_a_pause_of_a_graph_around_the_team_is_a_question() -> None:
     foreign = RunInterrupted(interrupt_id="1", kind="question", payload=payload, options=[])
     assert describe_question(foreign) == '{"value": "Go?"}'
     assert parse_answer(foreign, "yes") == "yes"
+
+
+async def edited(keys: str, folder: Path) -> str:
+    """Return what a person makes of three lines with the keys of the prompt's editor."""
+    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+        prompt = Prompt(folder / "history", (), (), color=False)
+        pipe.send_text(keys)
+        return await asyncio.wait_for(prompt.edit("one\ntwo\nthree"), 20)
+
+
+UP, ALT_ENTER, ENTER = "\x1b[A", "\x1b\r", "\r"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (f"!{ENTER}", "one\ntwo\nthree!"),
+        (f"{UP}!{ENTER}?{ENTER}", "one\ntwo!\nthree?"),
+        (f"{ALT_ENTER}four{ENTER}", "one\ntwo\nthree\nfour"),
+    ],
+)
+async def test_only_enter_on_the_last_line_sends_an_edited_text(keys: str, text: str, tmp_path: Path) -> None:
+    assert await edited(keys, tmp_path) == text
+
+
+def test_a_review_tells_what_each_step_is_and_its_note() -> None:
+    noted = {**PLAN, "steps": [{**PLAN["steps"][0], "note": "Not before noon."}, PLAN["steps"][1]]}
+    review = RunInterrupted(interrupt_id="1", kind="plan_review", payload={"plan": noted}, options=[])
+    first, second = (
+        PlanStepView(id=number, status="not_started", **{**step, "description": f"What {number} does."})
+        for number, step in enumerate(PLAN["steps"], start=1)
+    )
+    assert review_texts(first, review)[0] == "What 1 does."
+    assert "Not before noon." in review_texts(first, review)[1]
+    assert review_texts(second, review) == ["What 2 does."]

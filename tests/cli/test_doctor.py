@@ -199,7 +199,22 @@ async def test_the_real_sandbox_withstands_its_probes(tmp_path: Path) -> None:
     assert finding.status == "ok", finding
 
 
-async def test_it_is_said_who_searches_and_which_setting_is_missing(tmp_path: Path) -> None:
+async def test_a_search_that_cannot_be_reached_is_a_warning(
+    tmp_path: Path, free_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maniple.search.provider.getproxies", dict[str, str])
+    search = SearchSettings(providers=("searxng",), searxng_url=f"http://127.0.0.1:{free_tcp_port}")
+    finding = await checks.check_search(settings_in(tmp_path, search=search))
+    assert finding.status == "warning"
+    assert finding.detail.startswith("searxng") and "search.providers" in finding.remedy
+
+
+async def test_it_is_said_who_searches_and_which_setting_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Behind a proxy nothing is known of an outage.
+    monkeypatch.setattr("maniple.search.provider.getproxies", lambda: {"https": "http://proxy.test"})
+
     async def said(**search: Any) -> CheckResult:
         return await checks.check_search(settings_in(tmp_path, search=SearchSettings(**search)))
 
@@ -329,5 +344,5 @@ async def test_probing_tells_what_each_model_can_do_and_what_happens_without(tmp
         settings = settings_in(tmp_path, models=ModelsSettings(basic=model_at(server.base_url)))
         findings = {one.name: one for one in await check_capabilities(settings, SilentProgress())}
     assert findings["models.basic: stream_usage"].status == "ok"
-    assert "made no use of it" in findings["models.basic: tools"].detail
+    assert "made no use" in findings["models.basic: tools"].detail
     assert findings["models.basic: json_schema"].status == "warning"

@@ -59,7 +59,7 @@ async def test_a_daily_cost_that_nothing_could_reach_is_told(tmp_path: Path) -> 
 
 async def test_a_key_that_is_not_there_is_not_revoked(tmp_path: Path) -> None:
     status, _, notes = await maniple("keys", "revoke", "x", folder=tmp_path, env=environment(tmp_path, ""))
-    assert status == 2 and notes.startswith("There is no key 'x'")
+    assert status == 2 and "no key 'x'" in notes
 
 
 async def test_without_a_file_there_is_no_place_for_keys(tmp_path: Path) -> None:

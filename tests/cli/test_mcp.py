@@ -86,7 +86,7 @@ def test_a_tool_is_tried(run):
         (("accept", "none"), "There is no MCP server none."),
     ],
 )
-def test_wrong_usage_is_told(run, words, told):
+def test_wrong_usage_exits_with_2_and_says_why(run, words, told):
     found = run(*words)
     assert found.exit_code == 2
     assert told in found.stderr

@@ -1,19 +1,26 @@
 import errno
 import io
+import json
 import os
 import re
+from typing import get_args
 
 import pytest
 
-from maniple.cli.render import PlainDisplay
+from maniple.cli.render.plain import JsonDisplay, PlainDisplay
 from maniple.cli.render.run_text import ANSWER_RESTARTED
-from maniple.events import BrowserStepChanged, Event
+from maniple.events import BrowserStepChanged, Event, record_of
+from maniple.mcp_server.team import ProgressLines
+from maniple.types import DecisionKind
 from tests.cli.events import (
     agent,
+    at_once,
+    decided,
     ending,
     failure,
     model,
     plan,
+    repeated_result,
     run_after,
     show_events,
     small_talk,
@@ -139,3 +146,46 @@ async def test_each_step_of_the_browser_is_a_line_of_the_notes() -> None:
     assert [line for line in notes.split("\n") if "click_element" in line] == [
         "    2 click_element 7 (T): Clicked."
     ]
+
+
+async def test_a_report_that_repeats_the_last_result_is_no_step() -> None:
+    output, notes = await shown(repeated_result())
+    assert output == "1 + 3 = 4\n"
+    assert "reporter" not in notes
+    assert "✔  1 coder  Compute" in notes
+
+
+@pytest.mark.parametrize("decision", get_args(DecisionKind))
+async def test_each_decision_of_the_lead_is_one_line(decision: str) -> None:
+    _, notes = await shown(decided(decision, agent_name="researcher"))
+    [line] = [line for line in notes.splitlines() if "→" in line]
+    assert "step" in line
+
+
+async def test_with_several_at_work_each_line_says_whose_it_is() -> None:
+    _, notes = await shown(at_once())
+    lines = [line for line in notes.splitlines() if "researcher" in line and "Plan" not in line]
+    assert [line.strip() for line in lines if "tavily_search:" in line] == [
+        "researcher (step 1): tavily_search:",
+        "researcher (step 2): tavily_search:",
+    ]
+
+
+async def test_a_line_of_json_names_turn_and_step_of_its_event() -> None:
+    output = io.StringIO()
+    async with JsonDisplay(output, io.StringIO()) as view:
+        show_events(view, at_once())
+    lines = [json.loads(line) for line in output.getvalue().splitlines()]
+    assert [one["data"]["step_id"] for one in lines if one["event"] == "message"] == [1, 2, 1, 2]
+    assert {one["data"]["agent_id"] for one in lines if one["event"] == "tool_call"} == {
+        "researcher_1",
+        "researcher_2",
+    }
+
+
+def test_progress_for_an_mcp_host_names_the_member_with_several_at_work() -> None:
+    progress = ProgressLines()
+    lines = [
+        line for number, event in enumerate(at_once()) for line in progress.lines(record_of(event, number))
+    ]
+    assert lines[-2:] == ["researcher calls tavily_search"] * 2

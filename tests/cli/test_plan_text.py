@@ -53,3 +53,39 @@ def test_steps_are_changed_moved_added_and_deleted_as_lines() -> None:
 def test_what_is_no_plan_is_said_with_words(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace("?", r"\?")):
         read(text, most_steps=2)
+
+
+GRAPH: dict[str, Any] = {
+    "title": "Both",
+    "steps": [
+        {"agent_name": "researcher", "title": "A", "description": "Find A.", "needs": []},
+        {"agent_name": "researcher", "title": "B", "description": "Find B.", "needs": []},
+        {"agent_name": "coder", "title": "C", "description": "Compute C.", "needs": [2]},
+        {"agent_name": "reporter", "title": "Report", "description": "Report."},
+    ],
+}
+
+
+def needs(text: str) -> list[tuple[str, Any]]:
+    plan = parse_plan_text(text, GRAPH, WORKERS, 12)
+    return [(step["title"], step.get("needs")) for step in plan["steps"]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Report.", "Report briefly."), ("Find A.", "Find all of A."), (": A\n  Find A.", ": X\n  y")],
+)
+def test_an_edited_step_leaves_what_the_steps_need(old: str, new: str) -> None:
+    assert [one for _, one in needs(format_plan(GRAPH).replace(old, new))] == [[], [], [2], None]
+
+
+def test_steps_that_are_moved_or_deleted_are_needed_by_their_new_numbers() -> None:
+    first = "researcher: A\n  Find A.\n"
+    text = format_plan(GRAPH)
+    assert needs(text.replace(first, "")) == [("B", []), ("C", [1]), ("Report", None)]
+    moved = text.replace(first, "").replace("coder: C", f"{first}coder: C")
+    assert needs(moved) == [("B", []), ("A", []), ("C", [1]), ("Report", None)]
+    added = text.replace("researcher: A", "coder: N\n  New.\nresearcher: A")
+    assert needs(added) == [("N", None), ("A", []), ("B", []), ("C", [3]), ("Report", None)]
+    gone = text.replace("researcher: B\n  Find B.\n", "")
+    assert needs(gone) == [("A", []), ("C", []), ("Report", None)]

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from maniple.cli.render import StartupBar, StartupLines
+from maniple.cli.render.startup import StartupBar, StartupLines
 
 
 def test_work_is_told_in_lines_once_and_not_for_every_step() -> None:

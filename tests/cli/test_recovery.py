@@ -51,7 +51,7 @@ async def test_a_killed_conversation_goes_on_at_the_next_start_and_is_shown_whol
         os.killpg(terminal.process.pid, signal.SIGKILL)
         await terminal.ended()
     async with on_terminal(folder=tmp_path, env=env) as terminal:
-        await terminal.see(r'"1\+3=\?" was cut off just now\. Continuing it', 40)
+        await terminal.see(r'"1\+3=\?" was cut off .* Continuing', 40)
         for shown in (r"Plan: 1 \+ 3", r"python_repl_tool  print\(1\+3\)", r"1 \+ 3 = 4", r"answer is 4\.\s"):
             await terminal.see(shown)
         await terminal.see("✔ completed")
@@ -75,13 +75,13 @@ async def test_the_next_question_is_asked_at_once_and_the_killed_run_mentioned(
     server.reset({**SIMPLE, "coordinator": [reply("Hello.")]})
     status, output, notes = await run("hello", folder=tmp_path, env=env)
     assert (status, output) == (0, "Hello.\n")
-    assert '"1+3=?" was cut off just now. To continue it: maniple chat --continue' in notes.splitlines()
+    assert re.search(r'^"1\+3=\?" was cut off .*: maniple chat --continue$', notes, re.M)
 
     status, output, notes = await run("--continue", folder=tmp_path, env=env)
     assert (status, output) == (0, REPORT)
     assert "Plan: 1 + 3" in notes.splitlines(), "it is shown from its beginning"
     status, output, notes = await run("--continue", folder=tmp_path, env=env)
-    assert (status, output, notes.splitlines()[-1]) == (0, "", "No run was cut off.")
+    assert (status, output) == (0, "") and "No run was cut" in notes.splitlines()[-1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -99,7 +99,7 @@ async def test_a_program_that_is_ended_leaves_its_run_to_go_on(
 async def test_a_run_that_was_cancelled_does_not_go_on(server: OpenAIServer, tmp_path: Path) -> None:
     assert await ended_by(signal.SIGINT, server, tmp_path) == 130
     env = environment(tmp_path, server.base_url)
-    assert "No run was cut off." in (await run("--continue", folder=tmp_path, env=env))[2]
+    assert "No run was cut" in (await run("--continue", folder=tmp_path, env=env))[2]
 
 
 async def test_a_run_whose_reader_has_left_is_cancelled(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_a_run_whose_reader_has_left_is_cancelled(tmp_path: Path) -> None:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        assert "No run was cut off." in (await run("--continue", folder=tmp_path, env=env))[2]
+        assert "No run was cut" in (await run("--continue", folder=tmp_path, env=env))[2]
 
 
 async def test_a_closed_terminal_leaves_the_run_to_go_on(server: OpenAIServer, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_nobody_takes_a_run_from_a_program_that_lives(server: OpenAIServer
         await hangs(server)
         status, _, notes = await run("--thread", thread_id, "and 1+4?", folder=tmp_path, env=env)
         assert status == 1 and "Another process" in notes.splitlines()[-1]
-        assert "No run was cut off." in (await run("--continue", folder=tmp_path, env=env))[2]
+        assert "No run was cut" in (await run("--continue", folder=tmp_path, env=env))[2]
     finally:
         first.kill()
         await first.communicate()
@@ -175,7 +175,7 @@ async def test_a_question_on_a_conversation_that_was_cut_off_comes_after_its_end
     server.reset({**SIMPLE, "coordinator": [reply("And 5.")]})
     status, output, notes = await run("--thread", thread_id[:8], "and 1+4?", folder=tmp_path, env=env)
     assert (status, output) == (0, f"{REPORT}And 5.\n")
-    assert re.search(r'"1\+3=\?" was cut off just now\. Continuing it', notes)
+    assert re.search(r'"1\+3=\?" was cut off .* Continuing', notes)
     assert "The answer is **4**" in json.dumps(server.requests[-1])
 
 

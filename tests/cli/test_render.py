@@ -9,11 +9,14 @@ from maniple.cli.render.terminal import TerminalDisplay
 from maniple.events import BrowserStepChanged, Event
 from tests.cli.events import (
     agent,
+    at_once,
+    decided,
     ending,
     failure,
     model,
     plan,
     printed,
+    repeated_result,
     review,
     show_events,
     small_talk,
@@ -77,6 +80,26 @@ async def test_a_run_leaves_its_plan_tools_and_report_on_the_screen_once_each() 
     ]
 
 
+async def test_what_members_write_at_the_same_time_is_not_mixed() -> None:
+    shown = await screen(at_once())
+    assert "alpha beta" in shown
+    assert "gamma delta" in shown
+    lines = [line.strip() for line in shown.splitlines()]
+    assert lines.index("researcher  First") < lines.index("alpha beta") < lines.index("researcher  Second")
+    assert lines.index("researcher  Second") < lines.index("gamma delta")
+    assert shown.count("⚙ tavily_search") == 2
+
+
+async def test_who_works_at_the_same_time_is_seen() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=80, height=20, force_terminal=True, no_color=True)
+    async with TerminalDisplay(console) as view:
+        show_events(view, at_once()[:-2])  # both calls are under way
+        view.note("now")
+        painted = played(file.getvalue())
+    assert painted.count("tavily_search is running") == 2
+
+
 async def test_small_talk_is_shown_under_the_coordinators_name() -> None:
     assert (await screen(small_talk("Hello there!"))).splitlines()[:2] == ["coordinator", "Hello there!"]
 
@@ -97,6 +120,23 @@ async def test_a_block_longer_than_the_screen_is_shown_once_and_whole() -> None:
 
 async def test_the_planners_json_is_not_printed() -> None:
     assert '"steps"' not in await screen(workflow())
+
+
+async def test_a_plan_that_is_being_written_is_shown_until_the_planner_has_ended() -> None:
+    draft = plan("not_started", steps=[("coder", "Compute")]).model_copy(update={"draft": True})
+    begun = [started(), *agent("planner", *model("planner", "{}"))]
+    writing = [*begun[:-1], draft]
+    file = io.StringIO()
+    console = Console(file=file, width=80, height=20, force_terminal=True, no_color=True)
+    async with TerminalDisplay(console) as view:
+        run = show_events(view, writing)
+        view.note("now")
+        assert "☐  1 coder  Compute" in played(file.getvalue())
+        assert run.plan is None
+        show_events(view, begun[-1:], run)
+        file.truncate(0)
+        view.note("then")
+        assert "Compute" not in played(file.getvalue())
 
 
 async def test_a_plan_for_review_is_shown_as_a_list() -> None:
@@ -223,3 +263,21 @@ async def test_each_step_of_the_browser_stays_on_the_screen_as_a_line() -> None:
     done = step.model_copy(update={"state": "observing", "observation": "Clicked\x1b[2J.", "seconds": 1.0})
     events = [started(), *agent("browser", *model("browser"), step, done), *ending("completed")]
     assert (await screen(events)).count("2 click_element 7 (T): Clicked.") == 1
+
+
+async def test_a_report_that_repeats_the_last_result_is_neither_a_step_nor_shown_again() -> None:
+    shown = await screen(repeated_result())
+    assert "reporter" not in shown
+    assert shown.count("1 + 3 = 4") == 1
+    assert "✔  1 coder  Compute" in shown
+
+
+async def test_a_repeated_result_that_the_citation_check_has_changed_is_the_answer() -> None:
+    shown = (await screen(repeated_result("1 + 3 = 4 [unverified]"))).splitlines()
+    assert shown[shown.index("answer") + 1] == "1 + 3 = 4 [unverified]"
+
+
+async def test_what_the_lead_decides_after_a_failed_step_is_shown_below_it() -> None:
+    lines = (await screen(decided("reassign", agent_name="researcher", hint="Look it up."))).splitlines()
+    failed = next(at for at, line in enumerate(lines) if "✘  1 coder" in line)
+    assert re.search("→ .*step 1.*researcher.*Look it up", lines[failed + 2])

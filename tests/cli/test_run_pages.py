@@ -10,7 +10,7 @@ from maniple.cli.chat import session as session_module
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession
-from maniple.cli.render import PlainDisplay
+from maniple.cli.render.plain import PlainDisplay
 from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, Thread, open_store
 from maniple.types import WORKERS
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 def session_over(store: Store, pages: Path) -> ChatSession:
     conversations = NoConversations()
-    conversations.store = store  # type: ignore[attr-defined]
+    conversations.store = store
     nothing = Attachments(Workspaces(Path("/proc/none")))
     view = PlainDisplay(io.StringIO(), io.StringIO())
     engine = ScriptedEngine(ScriptedRun(small_talk()))
@@ -34,7 +34,7 @@ async def test_the_page_of_the_last_run_is_written_for_nobody_else_to_read(tmp_p
         await store.threads.create(Thread("t", "", "T", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")
-        assert await run_slash_command(session, "/page") == "No run was shown in this session yet."
+        assert (await run_slash_command(session, "/page")).startswith("No run was shown")
         await session.ask("Hello")
         file = tmp_path / "pages" / "1.html"
         assert await run_slash_command(session, "/page") == f"Page of the run: {file}"

@@ -79,7 +79,7 @@ async def test_a_server_beyond_this_machine_refuses_to_start(server: OpenAIServe
     process = await start(SERVER, "--host", "0.0.0.0", "--port", "0", folder=tmp_path, env=env)
     _, notes = await process.communicate()
     assert process.returncode == 2
-    assert "there is no API key" in notes.decode()
+    assert "no API key" in notes.decode()
     assert "maniple keys add NAME" in notes.decode() and "--insecure" in notes.decode()
 
 
@@ -103,7 +103,7 @@ async def test_a_server_beyond_this_machine_starts_when_there_is_a_key_that_is_v
     await maniple("keys", "revoke", notes.split("Created key ")[1].split()[0], folder=tmp_path, env=env)
     process = await start(SERVER, *host, folder=tmp_path, env=env)
     _, notes = await process.communicate()
-    assert (process.returncode, b"there is no API key" in notes) == (2, True)
+    assert (process.returncode, b"no API key" in notes) == (2, True)
 
 
 async def test_a_server_whose_keys_are_all_revoked_says_that_it_lets_nobody_in(

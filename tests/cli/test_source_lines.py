@@ -11,7 +11,7 @@ import pytest
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession, Conversations
-from maniple.cli.render import PlainDisplay
+from maniple.cli.render.plain import PlainDisplay
 from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, open_store
 from maniple.types import WORKERS
@@ -19,7 +19,7 @@ from tests.cli.runs import ScriptedEngine
 from tests.store.samples import a_run, a_thread
 
 pytestmark = pytest.mark.anyio
-NOTHING = "The last run of this conversation has no sources."
+NOTHING = "This conversation has no sources yet."
 
 
 @pytest.fixture
@@ -39,13 +39,14 @@ def session_on(store: Store, thread_id: str) -> ChatSession:
     return ChatSession(engine, conversations, WORKERS, lambda: view, nothing, thread_id=thread_id)  # type: ignore[arg-type]
 
 
-async def test_the_sources_of_the_newest_run_are_listed_by_number(store: Store) -> None:
+async def test_the_sources_of_the_newest_run_that_has_some_are_listed_by_number(store: Store) -> None:
     thread = await store.threads.create(a_thread())
     session = session_on(store, thread.thread_id)
     older = await store.runs.add(a_run(thread, at=1.0))
+    assert await run_slash_command(session, "/sources") == NOTHING
     await store.evidence(older.run_id).add("https://e.test/old", "Old", "page", "old")
     newest = await store.runs.add(a_run(thread, at=2.0))
-    assert await run_slash_command(session, "/sources") == NOTHING
+    assert "https://e.test/old" in await run_slash_command(session, "/sources"), "the newest one has none"
     evidence = store.evidence(newest.run_id)
     await evidence.add("https://e.test/tea", "Tea", "result", "3 euros")
     page = await evidence.add("https://e.test/cups", "Cups", "page", "round")

@@ -1,6 +1,7 @@
 """The interactive prompt on a real terminal, with the real team behind it."""
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,3 +120,66 @@ async def test_the_void_part_of_an_answer_and_the_files_of_the_team_are_told(tmp
             )
             await terminal.enter("/new", "New conversation")
             assert await terminal.leave() == 0
+
+
+async def test_what_is_typed_while_the_team_works_goes_to_its_lead(tmp_path: Path) -> None:
+    decision = {"decision": "answer", "reply": "Gladly, in euros.", "changes": [], "steps": []}
+    script = {**SIMPLE, "coder": [{"hang": True}], "supervisor": [reply(json.dumps(decision))]}
+    with serving(script) as server:
+        async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"1+3=?{ENTER}")
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
+            terminal.type("In eurs")
+            await terminal.see("› In eurs")  # it is shown while it is typed
+            terminal.type(f"\x7fos, pl\x1b[Dease.{ENTER}")
+            await terminal.see(r"lead: Gladly, in euros\.")
+            terminal.type("/quit")
+            await terminal.see("› /quit")
+            terminal.type(CTRL_C)
+            await terminal.see("✘ cancelled")
+            await terminal.see("/quit")  # what was not sent is in the next line
+            terminal.type(ENTER)
+            assert await terminal.ended() == 0
+        (asked,) = [one for one in server.requests if "euros, please" in str(one["messages"][-1])]
+    assert "In euros, please." in asked["messages"][-1]["content"]
+
+
+async def test_what_is_typed_while_a_step_asks_is_its_answer(tmp_path: Path) -> None:
+    steps = [
+        {"agent_name": "researcher", "title": "Ask", "description": "Ask.", "needs": []},
+        {"agent_name": "coder", "title": "Work", "description": "Work.", "needs": []},
+        {"agent_name": "reporter", "title": "Report", "description": "Report."},
+    ]
+    decision = {"decision": "answer", "reply": "Gladly, in euros.", "changes": [], "steps": []}
+    script = {
+        **SIMPLE,
+        "by_history": True,
+        "planner": [reply(json.dumps({"thought": "", "title": "Tea", "steps": steps}))],
+        "researcher": [
+            call("ask_human", question="Which year?", options=["2023", "2024"]),
+            reply("Of 2024."),
+        ],
+        "coder": [{**reply("It is 4."), "hang": True}],
+        "supervisor": [reply(json.dumps(decision))],
+    }
+    with serving(script) as server:
+        async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"What does tea cost?{ENTER}")
+            await terminal.see(r"researcher \(step 1\)")
+            await terminal.see(r"Which year\?")
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
+            terminal.type(f"/team In euros, please.{ENTER}")
+            await terminal.see(r"lead: Gladly, in euros\.")
+            terminal.type(f"3{ENTER}")
+            await terminal.see("from 1 to 2")
+            terminal.type(f"2{ENTER}")
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("researcher") == 2)
+            server.release()
+            await terminal.see("✔ completed")
+            await terminal.see(PROMPT)
+            assert await terminal.leave() == 0
+        answered = [one["messages"] for one in server.requests if "You are the researcher" in str(one)][-1]
+    assert "2024" in str(answered[-1])
+    assert server.stats["by_role"]["supervisor"] == 1

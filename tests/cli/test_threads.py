@@ -1,12 +1,13 @@
 """Conversations that are kept, and gone on with by another program."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import PROMPT, environment, on_terminal, run
+from tests.cli.processes import MANIPLE, PROMPT, environment, maniple, on_terminal, run
 from tests.openai_server import OpenAIServer, reply, serving
 
 pytestmark = pytest.mark.anyio
@@ -45,6 +46,29 @@ async def test_an_unknown_id_is_said_with_words(server: OpenAIServer, tmp_path: 
     assert (status, output) == (2, "")
     assert f"There is no conversation '{name}'." in notes
     assert "Traceback" not in notes and server.requests == []
+    assert "starting the team" not in notes
+
+
+async def test_an_answered_question_names_the_command_that_continues_the_conversation(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    _, output, notes = await run("Who are you?", folder=tmp_path, env=env)
+    assert output == "I am *one*.\n"
+    [thread_id] = re.findall(r"maniple chat --thread (\w+)", notes)
+    status, output, _ = await run("--thread", thread_id, "And now?", folder=tmp_path, env=env)
+    assert (status, output) == (0, "I am two.\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "program"), [("/usr/bin:/bin", str(MANIPLE)), (f"{MANIPLE.parent}:/usr/bin:/bin", "maniple")]
+)
+async def test_the_command_that_continues_is_one_that_the_shell_finds(
+    server: OpenAIServer, tmp_path: Path, path: str, program: str
+) -> None:
+    env = environment(tmp_path, server.base_url, PATH=path)
+    _, _, notes = await maniple("chat", "Who are you?", folder=tmp_path, env=env)
+    assert f"To continue this conversation: {program} chat --thread " in " ".join(notes.split())
 
 
 async def test_conversations_are_listed_and_changed_between(server: OpenAIServer, tmp_path: Path) -> None:
@@ -79,6 +103,20 @@ async def test_nothing_is_listed_before_the_first_conversation(server: OpenAISer
         assert await terminal.leave() == 0
 
 
+async def test_a_run_that_failed_names_the_command_that_retries_it(tmp_path: Path) -> None:
+    failing = {"coordinator": [{"status": 400, "error": "the scripted outage"}, reply("I am back.")]}
+    with serving(failing) as server:
+        env = environment(tmp_path, server.base_url)
+        status, _, notes = await run("Who are you?", folder=tmp_path, env=env)
+        found = re.search(r"chat --thread (\w+) --retry$", notes, re.M)
+        assert status == 1
+        assert found
+        status, output, _ = await run("--thread", found[1], "--retry", folder=tmp_path, env=env)
+        assert (status, output.strip()) == (0, "I am back.")
+        status, _, _ = await run("--retry", folder=tmp_path, env=env)
+        assert status == 2
+
+
 async def test_a_run_is_retried_at_the_prompt(tmp_path: Path) -> None:
     failing = {"coordinator": [{"status": 400, "error": "the scripted outage"}, reply("I am back.")]}
     with serving(failing) as server:
@@ -89,3 +127,77 @@ async def test_a_run_is_retried_at_the_prompt(tmp_path: Path) -> None:
             await terminal.enter("Who are you?", "failed")
             await terminal.enter("/retry", r"I am back\.")
             await terminal.enter("/retry", "nothing to retry")
+
+
+async def test_a_report_is_saved_by_the_command_line_and_later_again_without_a_run(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, server.base_url)
+    thread_id = await asked("Who are you?", tmp_path, env, "--save", "one.md")
+    assert (tmp_path / "one.md").read_text() == "I am *one*.\n"
+    requests = len(server.requests)
+    status, output, notes = await run(
+        "--thread", thread_id[:8], "--save", "two.html", folder=tmp_path, env=env
+    )
+    assert (status, output) == (0, ""), notes
+    assert "<em>one</em>" in (tmp_path / "two.html").read_text()
+    both = ("--save", "three.md", "--save", "three.html")
+    status, _, notes = await run("--thread", thread_id, *both, folder=tmp_path, env=env)
+    assert (status, (tmp_path / "three.md").exists(), (tmp_path / "three.html").exists()) == (0, True, True)
+    assert len(server.requests) == requests
+    status, _, notes = await run("--thread", thread_id, "--save", "no/x.md", folder=tmp_path, env=env)
+    assert (status, "Traceback" in notes) == (1, False)
+    assert f"--thread {thread_id[:8]} --save" in " ".join(notes.split())
+
+
+STARTS = "starting the team"
+AWAY = {"coordinator": [{"status": 400, "error": "the scripted outage"}, reply("I am back.")]}
+
+
+async def test_a_report_that_cannot_be_saved_is_refused_before_the_team_opens(tmp_path: Path) -> None:
+    with serving(AWAY) as server:
+        env = environment(tmp_path, server.base_url)
+        status, _, notes = await run("Who are you?", folder=tmp_path, env=env)
+        assert status == 1 and STARTS in notes
+        thread_id = re.search(r"--thread (\w+)", notes)[1]  # type: ignore[index]
+        status, _, notes = await run("--thread", thread_id, "--save", "a.md", folder=tmp_path, env=env)
+        assert (status, STARTS in notes) == (1, False)
+        assert f"--thread {thread_id}" in " ".join(notes.split())
+        status, _, notes = await run("Who are you?", "--save", "a.odt", folder=tmp_path, env=env)
+        assert (status, STARTS in notes) == (2, False)
+
+
+async def test_the_printed_commands_name_the_retry_and_the_settings_file(tmp_path: Path) -> None:
+    (tmp_path / "my team.yaml").write_text("team: {}\n")
+    config = ("--config", "my team.yaml")
+    with serving(AWAY) as server:
+        env = environment(tmp_path, server.base_url)
+        retry = r"chat --config 'my team\.yaml' --thread (\w+) --retry$"
+        _, _, notes = await run("Who are you?", *config, folder=tmp_path, env=env)
+        [thread_id] = re.findall(retry, notes, re.M)
+        _, _, notes = await run("--continue", *config, folder=tmp_path, env=env)
+        assert re.findall(retry, notes, re.M) == [thread_id]
+        status, output, notes = await run("--thread", thread_id, "--retry", folder=tmp_path, env=env)
+        assert (status, output) == (0, "I am back.\n")
+        _, _, notes = await run("--continue", *config, folder=tmp_path, env=env)
+        assert "--retry" not in notes, "everything is done"
+        _, _, notes = await run("--thread", thread_id, "Hello", *config, folder=tmp_path, env=env)
+        assert "--config 'my team.yaml'" in notes.splitlines()[-1]
+
+
+ALONE = {"manus": [reply("It is four."), reply("STEP FAILED: the site is down.\n\nIt did not answer.")]}
+
+
+async def test_an_agent_that_answers_alone_has_no_plan_and_its_failure_is_one(tmp_path: Path) -> None:
+    with serving(ALONE) as server:
+        env = environment(tmp_path, server.base_url)
+        status, output, notes = await run("--agent", "manus", "1+3=?", folder=tmp_path, env=env)
+        assert (status, output) == (0, "It is four.\n")
+        assert "Plan" not in notes and "1+3=?" not in notes
+        async with on_terminal("--agent", "manus", "1+3=?", folder=tmp_path, env=env) as terminal:
+            assert await terminal.ended(60) == 1
+            shown = terminal.text()
+    assert "✘ failed" in shown and "✔" not in shown
+    assert shown[: shown.index("Not done")].count("It did not answer.") >= 1
+    assert "It did not answer." not in shown[shown.index("Not done") :]
+    assert not re.search(r"^\s*the site is down\.", shown, re.M), "it is shown once, as it was streamed"

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.cli import process
 from maniple.cli.chat.session import follow_run
-from maniple.cli.render import PlainDisplay
+from maniple.cli.render.plain import PlainDisplay
 from maniple.cli.render.run_text import exit_code
 from maniple.events import Event, RunView
 from maniple.runs import RunRequest
@@ -100,3 +100,17 @@ async def test_a_run_is_not_cancelled_when_its_terminal_is_closed() -> None:
     with pytest.raises(OSError, match="Input/output error"):
         await followed(run, ClosedView(OSError(errno.EIO, "Input/output error")))
     assert run.cancellations == 0
+
+
+def test_a_typed_line_is_sent_by_enter_and_knows_the_keys_that_correct_it() -> None:
+    sent: list[str] = []
+    line = process.TypedLine(sent.append)
+    line.feed("grün".encode()[:3])
+    line.feed("grün".encode()[3:])
+    assert line.text == "grün"
+    line.feed(b"\x7f\x1b[D\x1bOAx")
+    assert line.text == "grüx"
+    line.feed(b"\r\r  \n")
+    line.feed(b"\x1b[200~two\rlines\x1b[201~\x15rest")
+    assert sent == ["grüx", "two"]
+    assert line.text == "rest"

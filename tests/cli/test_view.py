@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from maniple.cli.render import JsonDisplay
+from maniple.cli.render.plain import JsonDisplay
 from maniple.cli.text import json_line
 from tests.cli.events import show_events, tool, workflow
 

@@ -38,7 +38,7 @@ def test_the_environment_wins_over_the_env_file_and_that_over_yaml(load):
     assert (settings.models.basic.base_url, settings.models.basic.temperature) == ("http://y", 0.5)
 
 
-def test_langmanus_names_work(load):
+def test_the_variables_of_langmanus_set_the_same_settings(load):
     settings = load(
         "",
         "BASIC_MODEL=b\nBASIC_API_KEY=k1\nREASONING_MODEL=r\nREASONING_BASE_URL=http://r\nVL_MODEL=v\n"
@@ -172,7 +172,7 @@ def test_a_limit_of_cost_that_counts_nothing_is_told(load, models, unpriced):
     notices = load(f"models: {models}\nruns: {{budget: {{cost: 1}}}}").notices
     assert len(notices) == len(unpriced)
     for notice, name in zip(notices, unpriced, strict=True):
-        assert f"what {name} costs: no price is set" in notice
+        assert f"{name} costs: no price" in notice
         assert "models.basic.price_input" in notice
 
 
@@ -180,6 +180,14 @@ def test_a_limit_of_cost_that_counts_nothing_is_told(load, models, unpriced):
 def test_a_limit_that_nothing_could_keep_is_refused(load, yaml):
     with pytest.raises(ConfigError, match=r"line 2: runs\."):
         load(f"runs:\n  {yaml}")
+
+
+def test_a_price_of_cached_tokens_needs_that_of_the_others(load):
+    priced = "models:\n  basic: {model: m, price_input: 2, price_cached: 0.5}"
+    assert load(priced).models.basic.price_cached == 0.5
+    for alone in ("price_cached: 0.5", "price_cached: 0.5, price_output: 1"):
+        with pytest.raises(ConfigError, match="price_cached needs price_input"):
+            load(f"models:\n  basic: {{model: m, {alone}}}")
 
 
 def test_prices_and_questions_have_their_bounds(load):

@@ -88,7 +88,7 @@ mcpServers:
         ("runs: {approval: [git__push]}", "git__push"),
     ],
 )
-def test_a_mistake_is_told(tmp_path, conf, words):
+def test_a_mistaken_server_setting_is_an_error_that_names_it(tmp_path, conf, words):
     with pytest.raises(ConfigError, match=words):
         loaded(tmp_path, conf)
 

@@ -1,6 +1,5 @@
 import asyncio
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -50,10 +49,19 @@ def span():
 ![An arch](http://site.test/a.png)"""
 
 
+READERS = ForkServer()
+"""One for all of these tests: it takes a while to import the libraries."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed_readers() -> Iterator[None]:
+    yield
+    READERS.close()
+
+
 def extract(html: str, max_characters: int = 12_000) -> Article:
     document = FetchedDocument("http://site.test/p", "text/html", None, html.encode())
-    with closing(ForkServer()) as fork_server:
-        return asyncio.run(read_article(document, max_characters, fork_server))
+    return asyncio.run(read_article(document, max_characters, READERS))
 
 
 def test_text_links_tables_code_lists_and_images_stay_and_the_rest_goes() -> None:

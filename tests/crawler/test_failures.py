@@ -1,4 +1,4 @@
-"""What a model is told of an answer that is no page."""
+"""What a model reads about a response that is no page."""
 
 import pytest
 

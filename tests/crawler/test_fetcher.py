@@ -78,7 +78,7 @@ async def test_a_redirect_to_no_address_is_told_of_the_page_that_it_is_on(
     site: Site, crawler: Crawler, target: str
 ) -> None:
     site.pages |= {"/a": redirect("/b"), "/b": Reply(status=302, headers=(("Location", target),))}
-    with pytest.raises(FetchError, match=f"^{site.url}/b redirects to an invalid address .+; use another"):
+    with pytest.raises(FetchError, match=f"^{site.url}/b redirects to an invalid"):
         await crawler.crawl(f"{site.url}/a")
 
 

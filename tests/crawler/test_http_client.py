@@ -78,7 +78,7 @@ async def test_a_bomb_is_refused_before_it_goes_off(encoding: str, squeeze: Call
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
-async def test_damaged_data_is_said(encoding: str) -> None:
+async def test_damaged_compressed_data_is_an_error(encoding: str) -> None:
     with pytest.raises(FetchError, match="damaged"):
         await read_body(answer(b"\xff\x8bno such thing" * 10, encoding), "u", 1_000)
 
@@ -116,7 +116,7 @@ COMPRESSED = [(encoding, squeeze) for encoding, squeeze in SQUEEZED if squeeze i
 async def test_what_ends_in_the_middle_is_no_page(
     encoding: str, squeeze: Callable[[bytes], bytes], piece: int
 ) -> None:
-    with pytest.raises(FetchError, match="broke off in the middle"):
+    with pytest.raises(FetchError, match="broke off in"):
         await read_body(answer(squeeze(TEXT)[:-20], encoding, piece), "u", len(TEXT))
 
 

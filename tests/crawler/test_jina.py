@@ -1,4 +1,4 @@
-"""Jina's reader: when it is asked, what it is told, and what is done when it fails."""
+"""Jina's reader: when it is used, what it receives, and what happens when it fails."""
 
 import json
 from collections.abc import AsyncIterator
@@ -90,7 +90,7 @@ async def test_else_pages_come_from_their_sites(
     assert jina.requests == []
 
 
-async def test_always_needs_no_key(jina: Site, site: Site) -> None:
+async def test_the_mode_always_needs_no_key(jina: Site, site: Site) -> None:
     assert await read(crawler(jina, "always", None), public(site)) == "As Jina saw it."
     assert "authorization" not in jina.requests[0][2].lower()
 

@@ -63,7 +63,7 @@ WEB = {
     "/500": Reply("broken", status=500),
     "/loop": redirect("/loop"),
     "/too-large": Reply(b" " * 5_000_001),
-    "/bomb": encoded("gzip", gzip.compress(bytes(50_000_000))),
+    "/bomb": encoded("gzip", gzip.compress(bytes(50_000_000), 1)),
     "/endless": Reply(stream=endless),
     "/drip": Reply(stream=dripping),
     "/picture": Reply(b"\x89PNG", "image/png"),

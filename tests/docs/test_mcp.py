@@ -1,4 +1,4 @@
-"""The guide to MCP: what a host is told to start is what there is."""
+"""The guide to MCP: the command that it gives to a host exists."""
 
 import json
 import re

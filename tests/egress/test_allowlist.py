@@ -38,5 +38,5 @@ def test_what_is_named_is_allowed(host: str, port: int) -> None:
         ("*.yahoo.com..", 443),
     ],
 )
-def test_nothing_else_is(host: str, port: int) -> None:
+def test_a_host_that_is_not_listed_is_refused(host: str, port: int) -> None:
     assert not HOSTS.allows(host, port, 443)

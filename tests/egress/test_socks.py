@@ -34,7 +34,7 @@ async def ask(streams: Streams, kind: int, host: bytes, port: int, command: int 
 
 
 @pytest.mark.parametrize("kind, host", [(V4, bytes((127, 0, 0, 2))), (NAME, b"\x09127.0.0.2")])
-async def test_what_may_be_reached_is(kind: int, host: bytes, guard: AddressGuard, site: Site) -> None:
+async def test_an_allowed_address_is_reached(kind: int, host: bytes, guard: AddressGuard, site: Site) -> None:
     site.pages["/"] = Reply("through")
     async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
         assert await ask(streams, kind, host, site.port) == 0

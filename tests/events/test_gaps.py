@@ -3,7 +3,7 @@
 import pytest
 
 from maniple.agents.plan_edits import SKIPPED
-from maniple.agents.task import explain_failure, find_partial_work
+from maniple.agents.task import NOT_WRITTEN, StepResult, explain_failure, find_partial_work
 from maniple.events import (
     PlanChanged,
     PlanStepView,
@@ -45,6 +45,17 @@ def test_the_view_has_the_gaps_of_the_newest_segment():
     view = RunView()
     view.apply(ended("completed", ("failed", "no data")))
     assert [gap.step for gap in view.gaps] == ["Step 1"]
+
+
+def test_a_gap_that_the_answer_names_itself_is_not_stated_twice():
+    answer = StepResult("coder", "Step 1", "", done=False, reason="No data.").describe_missing()
+    steps = ("failed", "no data"), ("failed", "no data"), ("failed", "The reporter gave none.")
+    view = RunView(answer=f"# Sum\n\n{answer}\n\n*{NOT_WRITTEN}: The reporter gave none.*")
+    view.apply(ended("completed", *steps))
+    assert [gap.step for gap in view.gaps] == ["Step 1", "Step 2", "Step 3"]
+    assert [gap.step for gap in view.unstated_gaps] == ["Step 2"]
+    view.answer = "# Sum"
+    assert view.unstated_gaps == view.gaps
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from maniple.events import EVENT_TYPES, Event, EventRedactor, RunView, Translato
 from maniple.events.base import UnknownEventType
 from maniple.events.typescript import typescript_types
 from maniple.redaction import Redactor
-from maniple.replay.telling import Telling
+from maniple.replay.event_lines import EventLines
 from maniple.store import EventRecord, open_store, read_event_pages
 from tests.events.raw_events import Turn, raw
 from tests.store.samples import stored_run
@@ -81,7 +81,7 @@ async def test_a_new_event_type_needs_no_other_file(weather, tmp_path):
     view = RunView()
     view.apply_records([record])
     assert view.event_number == 1
-    assert json.loads(Telling().lines([record]))["data"] == event.data()
+    assert json.loads(EventLines().lines([record]))["data"] == event.data()
     assert typescript_types([weather]).endswith(TYPES)
 
 

@@ -151,3 +151,25 @@ def test_pauses_are_those_of_the_newest_segment():
     assert (view.pauses, view.status) == ([pause], "interrupted")
     view.apply(RunStarted(run_id="r", thread_id="t"))
     assert (view.pauses, view.status) == ([], None)
+
+
+def test_a_draft_is_no_plan_and_ends_with_its_turn_or_the_plan():
+    step = PlanStepView(id=1, agent_name="coder", title="Add", description="Add.", status="not_started")
+    whole = PlanChanged(title="Sum", steps=[step])
+    draft = whole.model_copy(update={"draft": True})
+    run = RunView()
+    run.apply(AgentStarted(agent_name="planner", agent_id="p"))
+    run.apply(draft)
+    assert (run.plan_draft, run.plan, run.stream.plan) == (draft, None, None)
+    run.apply(AgentEnded(agent_name="planner", agent_id="p"))
+    assert (run.plan_draft, run.plan) == (None, None)
+    run.apply(whole)
+    run.apply(draft)
+    assert run.plan_update is not None
+    assert (run.plan_draft, run.plan, run.stream.plan, run.plan_update.previous) == (
+        draft,
+        whole,
+        whole,
+        None,
+    )
+    assert ("draft" in draft.data(), "draft" in whole.data()) == (True, False)

@@ -1,21 +1,34 @@
-"""When events happened, whenever they are told."""
+"""The times of events, live and on replay."""
 
 import time
 
-from maniple.events import AgentEnded, BrowserStepChanged, RunStarted, ToolCalled, ToolReturned, Translator
+from maniple.events import (
+    AgentEnded,
+    BrowserStepChanged,
+    Event,
+    RunStarted,
+    ToolCalled,
+    ToolReturned,
+    Translator,
+)
 from maniple.events.redactor import redacted_event
+from maniple.events.turns import TurnOrder
 from maniple.redaction import Redactor
-from tests.events.raw_events import Turn
+from tests.events.raw_events import Raw, Turn
 
 
 def test_what_agents_do_while_another_one_speaks_keeps_the_time_at_which_they_did_it() -> None:
-    translator = Translator("r", "t", [])
+    translator, order = Translator("r", "t", []), TurnOrder[Event]()
+
+    def feed(raw: Raw) -> list[Event]:
+        return [one for event in translator.feed(raw) for one in order.feed(event)]
+
     first, second = Turn("researcher", 1), Turn("coder", 2)
     for raw in (first.start(), second.start(), *second.say("I"), *second.use("bash_tool")):
-        assert not any(isinstance(event, ToolCalled) for event in translator.feed(raw))
+        assert not any(isinstance(event, ToolCalled) for event in feed(raw))
     called_before = time.time()
-    assert not list(translator.feed(second.end()))
-    told = list(translator.feed(first.end()))
+    assert not feed(second.end())
+    told = feed(first.end())
     [call] = [event for event in told if isinstance(event, ToolCalled)]
     [result] = [event for event in told if isinstance(event, ToolReturned)]
     ends = {event.agent_name: event.at for event in told if isinstance(event, AgentEnded)}

@@ -10,18 +10,26 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langgraph.types import Interrupt
 
-from maniple.events import Translator
+from maniple.events import Event, Translator
+from maniple.events.views import ANSWER_BROKE_OFF
 from tests.events.raw_events import AGENTS, Raw, Turn, foreign, mixed, nested
+from tests.events.viewed import parsed, records, shown
 from tests.grammar import Client
 
 
-def frames(events: Sequence[Raw], status: str = "completed", error: Exception | None = None) -> list[Any]:
+def translated(
+    events: Sequence[Raw], status: str = "completed", error: Exception | None = None
+) -> list[Event]:
     translator = Translator("run-1", "thread-1", [HumanMessage("hi")])
     told = [*translator.open()]
     for one in events:
         told += translator.feed(one)
-    told += translator.close(status, error)  # type: ignore[arg-type]
-    return [(event.type, event.data()) for event in told]
+    return [*told, *translator.close(status, error)]  # type: ignore[arg-type]
+
+
+def frames(events: Sequence[Raw], status: str = "completed", error: Exception | None = None) -> list[Any]:
+    """Return what the old client is shown."""
+    return parsed(shown(records(translated(events, status, error)), run_id="run-1"))
 
 
 def said(told: Sequence[Any], key: str = "content") -> str:
@@ -115,14 +123,14 @@ def test_what_json_cannot_say_goes_to_the_client_as_text():
     started, ended = turn.use("bash_tool")
     circle: Raw = {}
     circle["self"] = circle
-    for arguments, shown in (
+    for arguments, expected in (
         ({"state": Thing(), "n": float("nan")}, {"state": "a thing", "n": "NaN"}),
         ({("a", 1): 1, "text": "\ud83d"}, {"text": "\ufffd"}),
         (Thing(), {"input": "a thing"}),
         (circle, {"value": "{'self': {...}}"}),
     ):
         told = frames([turn.start(), {**started, "data": {"input": arguments}}, ended, turn.end()])
-        assert [data["tool_input"] for name, data in told if name == "tool_call"] == [shown]
+        assert [data["tool_input"] for name, data in told if name == "tool_call"] == [expected]
         json.dumps(told, allow_nan=False)
 
 
@@ -242,7 +250,26 @@ def test_a_broken_stream_goes_on_where_it_broke():
 def test_a_broken_stream_that_goes_another_way_follows_whole():
     turn = Turn("reporter", 1)
     events = [turn.start(), *turn.say("The answ", ended=False), *turn.say("The", " sum is 4"), turn.end()]
-    assert said(frames(events)) == "The answ\n\nThe sum is 4"
+    told = [(event.type, event.data()) for event in translated(events)]
+    assert said(told) == "The answ\n\nThe sum is 4"
+    assert [data for name, data in told if name == "message_replaced"] == [
+        {"message_id": "reporter1-llm1", "replaced_by": "reporter1-llm2"}
+    ]
+
+
+def test_the_old_client_sees_that_an_answer_broke_off_before_the_one_that_takes_its_place():
+    turn = Turn("reporter", 1)
+    events = [turn.start(), *turn.say("The answ", ended=False), *turn.say("The", " sum is 4"), turn.end()]
+    told = frames(events)
+    Client().read(told)
+    texts: dict[str, str] = {}
+    for name, data in told:
+        if name == "message":
+            texts[data["message_id"]] = texts.get(data["message_id"], "") + data["delta"]["content"]
+    assert texts == {
+        "reporter1-llm1": f"The answ\n\n{ANSWER_BROKE_OFF}",
+        "reporter1-llm2": "\n\nThe sum is 4",
+    }
 
 
 def test_a_tool_that_raises_gives_its_words_as_the_result():

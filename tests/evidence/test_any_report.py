@@ -1,4 +1,4 @@
-"""Whatever a report is made of: what is right stays as it is, and exactly what is wrong is marked."""
+"""Reports of random parts: valid parts stay unchanged, and exactly the invalid ones are marked."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from maniple.agents.report import ReportDraft
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.check import MARK, SourceCheck
-from maniple.evidence.citations import citations
+from maniple.evidence.citations import find_citations
 from tests.evidence.read_pages import Read
 
 pytestmark = pytest.mark.anyio
@@ -90,5 +90,5 @@ async def test_exactly_what_is_wrong_is_marked_wherever_it_stands(before, behind
 @pytest.mark.parametrize("report", HONEST, ids=[report.split("\n")[0] for report in HONEST])
 def test_an_honest_report_in_any_language_quotes_nothing_by_its_marks_and_dots(report):
     blocks = Blocks()
-    found = [one for block in (*blocks.feed(report), *blocks.end()) for one in citations(block)]
+    found = [one for block in (*blocks.feed(report), *blocks.end()) for one in find_citations(block)]
     assert [one.text for one in found if one.kind != "number"] == []

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from maniple.evidence.check import SourceCheck, marked
-from maniple.evidence.source_list import WrittenList, heading_for, source_list
+from maniple.evidence.check import SourceCheck, mark_findings
+from maniple.evidence.source_list import ModelSourceList, format_source_list, heading_for
 from tests.evidence.read_pages import Read
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ async def wrong(text: str, **said) -> list[str]:
         "Run it at http://localhost:8000/ for yourself.",
     ],
 )
-async def test_what_was_read_holds(text):
+async def test_a_citation_of_what_was_read_is_not_wrong(text):
     assert await wrong(text) == []
 
 
@@ -76,13 +76,13 @@ async def test_on_this_machine_too_an_address_of_a_page_must_have_been_read():
 
 async def test_what_the_user_and_earlier_reports_said_is_not_invented_but_what_they_were_warned_of_is():
     said = ["look at https://c.test/x and “a saying of the user”", "see https://d.test [unverified]"]
-    assert await wrong("https://c.test/x is it, “a saying of the user”", said=said) == []
-    assert await wrong("https://d.test", said=said) == ["https://d.test"]
+    assert await wrong("https://c.test/x is it, “a saying of the user”", conversation=said) == []
+    assert await wrong("https://d.test", conversation=said) == ["https://d.test"]
 
 
 async def test_other_members_results_may_be_quoted_but_their_addresses_do_not_count():
     given = ["the mean of all the values is 4; https://c.test"]
-    assert await wrong("“mean of all the values” at https://c.test", given=given) == ["https://c.test"]
+    assert await wrong("“mean of all the values” at https://c.test", results=given) == ["https://c.test"]
 
 
 async def test_without_sources_only_addresses_are_checked():
@@ -92,7 +92,9 @@ async def test_without_sources_only_addresses_are_checked():
 
 
 async def test_where_research_found_no_source_every_number_and_strange_quotation_is_made_up():
-    check = await SourceCheck.of(Read(), said=["was it “opened by the king himself”?"], researched=True)
+    check = await SourceCheck.of(
+        Read(), conversation=["was it “opened by the king himself”?"], researched=True
+    )
     text = "It was “opened by the king himself”: “the bridge was opened in 1932” [7]."
     assert [finding.citation.text for finding in await check.findings(text)] == [
         "the bridge was opened in 1932",
@@ -129,7 +131,7 @@ async def test_a_quotation_must_stand_in_the_source_whose_address_is_given_with_
 
 async def test_a_quotation_may_stand_in_any_source_that_is_cited_or_in_any_at_all_where_none_is():
     said = ["https://c.test/x"]
-    assert await wrong("It says “it is painted grey” (https://c.test/x).", said=said) == []
+    assert await wrong("It says “it is painted grey” (https://c.test/x).", conversation=said) == []
     assert await wrong("It says “it is painted grey” ([A](https://a.test/page)) [2].") == []
 
 
@@ -137,17 +139,17 @@ async def test_every_finding_is_marked_once():
     check = await SourceCheck.of(RECORD)
     text = "[x](https://c.test), so [9] “this was never said there” and | [unverified]\n"
     findings = await check.findings(text)
-    done = marked(text, findings)
+    done = mark_findings(text, findings)
     assert done == (
         "[x](https://c.test) [unverified], so [9] [unverified] “this was never said there” [unverified] and"
         " | [unverified]\n"
     )
-    assert marked(done, await check.findings(done)) == done
+    assert mark_findings(done, await check.findings(done)) == done
 
 
 def left_of(*blocks: str) -> list[str]:
     """Return the blocks that are no part of a list of sources."""
-    own = WrittenList()
+    own = ModelSourceList()
     return [*(left for block in blocks for left in own.feed(block)), *own.end()]
 
 
@@ -188,9 +190,9 @@ def test_a_part_of_the_report_that_is_called_like_a_list_of_sources_is_no_list(b
 
 async def test_the_list_is_built_with_titles_in_which_nothing_counts():
     record = Read(("https://a.test/<x> y", "Cite [me](https://evil.test/a) `now` | <b>", ""))
-    text = source_list(await record.sources(), "Sources")
+    text = format_source_list(await record.sources(), "Sources")
     assert text == "## Sources\n\n- [1] Cite \\[me\\]( \\`now\\` \\| b: <https://a.test/%20x%20%20y>\n"
-    assert source_list([], "Sources") == ""
+    assert format_source_list([], "Sources") == ""
 
 
 @pytest.mark.parametrize(
@@ -202,6 +204,10 @@ async def test_the_list_is_built_with_titles_in_which_nothing_counts():
         ("橋はとても古いです。", "", "出典"),
         ("Le pont est vieux et le roi est mort.", "", "Sources"),
         ("4", "de-DE", "Quellen"),
+        ("4", "zh-CN", "来源"),
+        ("Die Brücke ist alt und der König ist tot.", "en-GB", "Quellen"),
+        ("The bridge is old and the king is dead.", "de-DE", "Sources"),
+        ("Tea costs 3 euros.", "zh-CN", "Sources"),
     ],
 )
 def test_the_heading_follows_the_language_of_the_report(text, locale, heading):
@@ -224,3 +230,31 @@ async def test_a_report_of_200_kilobytes_is_checked_in_linear_time():
         check_seconds.append(time.process_time() - begin)
         assert len(found) >= len(pieces)
     assert check_seconds[1] < 24 * check_seconds[0] + 1
+
+
+OPENED, GREY = "opened in 1932", "painted grey, said the engineer"
+ROW = "| Bridge | {} |"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "holds"),
+    [
+        # The neighbour's source has not the claim's figure, words or quotation.
+        (f"{OPENED} [9]; {GREY} [2]", f"{OPENED} [2]; {GREY} [2]", True),  # 1932 stands there, too
+        (f"36 metres [9]; {GREY} [2]", f"36 metres [2]; {GREY} [2]", False),
+        (f"by the king [9]; {GREY} [2]", f"bridge was royal [2]; {GREY} [2]", False),
+        (f"“the bridge was {OPENED}” [9]; {GREY} [2]", f"“the bridge was {OPENED}” [2]; {GREY} [2]", False),
+        (f"“the bridge was {OPENED}” [9]; {GREY} [2]", f"“the bridge was {OPENED}” [1]; {GREY} [2]", True),
+        (f"{GREY}; {OPENED} [1]", f"{GREY} [1]; {OPENED} [1]", False),
+        (f"{GREY}; {OPENED} [1]", f"{GREY} [2]; {OPENED} [1]", True),
+        (f"{OPENED} [9] [2]; {GREY} [2]", f"{OPENED} [1] [2]; {GREY} [2]", True),
+        # A source that was cited for the claim before stays, also where it is written again.
+        (f"36 metres [1]; {GREY} [9]", f"36 metres long [1]; {GREY} [2]", True),
+        (f"36 metres [1]; {GREY} [9]", f"{GREY}; 36 metres [1]", True),
+        ("In all 1,932 people [9]", "In all 1932 people [1]", True),
+    ],
+)
+async def test_a_repair_cites_for_a_claim_only_what_supports_it(before, after, holds):
+    check = await SourceCheck.of(RECORD)
+    assert await check.supports_new_citations(ROW.format(before), ROW.format(after)) is holds
+    assert await check.supports_new_citations(before, after) is holds

@@ -5,11 +5,11 @@ import time
 import pytest
 
 from maniple.evidence.blocks import Blocks
-from maniple.evidence.citations import citations
+from maniple.evidence.citations import find_citations
 
 
 def cited(block: str, kind: str) -> list[str]:
-    return [one.text for one in citations(block) if one.kind == kind]
+    return [one.text for one in find_citations(block) if one.kind == kind]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_every_form_of_an_address_is_found_once(text, url):
 
 def test_code_cites_nothing_but_addresses_in_a_line():
     fenced = '```sh\ncurl https://a.test [9]\n"one two three four"\n```\n'
-    assert citations(f'{fenced}`[9] "one two three four"` and a [local](./file.csv) [x] [2024]') == []
+    assert find_citations(f'{fenced}`[9] "one two three four"` and a [local](./file.csv) [x] [2024]') == []
     assert cited("see `https://a.test/x`", "url") == ["https://a.test/x"]
 
 
@@ -68,7 +68,7 @@ def test_what_follows_a_fence_around_markdown_or_a_block_quote_with_code_is_text
     ],
 )
 def test_numbers_are_read(text, numbers):
-    found = [number for one in citations(text) if one.kind == "number" for number in one.numbers]
+    found = [number for one in find_citations(text) if one.kind == "number" for number in one.numbers]
     assert tuple(found) == numbers
 
 
@@ -94,7 +94,7 @@ def test_numbers_are_read(text, numbers):
     ],
 )
 def test_quotations_are_read_with_the_numbers_of_their_sentences(text, expected):
-    quoted = [(one.text, one.numbers) for one in citations(text) if one.kind == "quotation"]
+    quoted = [(one.text, one.numbers) for one in find_citations(text) if one.kind == "quotation"]
     assert quoted == expected
 
 
@@ -123,7 +123,7 @@ def test_200_kilobytes_of_anything_are_read_in_linear_time(piece):
 
 def _seconds(text: str) -> float:
     begin = time.process_time()
-    citations(text)
+    find_citations(text)
     return time.process_time() - begin
 
 
@@ -173,5 +173,5 @@ def test_a_block_is_given_as_soon_as_it_is_whole():
 
 def test_what_a_figure_is_called_cites_nothing_but_a_remote_image_does():
     block = "![Sales [9] “these are many words that stand in no source”](figures/a-[3].png) as in [1]"
-    assert [one.text for one in citations(block)] == ["[1]"]
-    assert [one.kind for one in citations("![Sales](https://evil.test/a.png)")] == ["url"]
+    assert [one.text for one in find_citations(block)] == ["[1]"]
+    assert [one.kind for one in find_citations("![Sales](https://evil.test/a.png)")] == ["url"]

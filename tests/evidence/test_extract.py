@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maniple.evidence import extract
-from maniple.evidence.passages import PASSAGE_CHARACTERS, passages
+from maniple.evidence.extract import PASSAGE_CHARACTERS, passages
 
 FILLER = "Nothing of any interest is said in this paragraph about gardens. " * 8
 
@@ -99,7 +99,7 @@ def test_an_extract_keeps_to_its_length_and_invents_nothing(lines: list[str]) ->
 
 
 @pytest.mark.parametrize("unit", ["a", "# h\n", "[", "```\n", "\n", "桥梁", "a b. ", "#"])
-def test_no_page_takes_long(unit: str) -> None:
+def test_a_megabyte_is_extracted_within_5_seconds_of_cpu(unit: str) -> None:
     before = time.process_time()
     extract(unit * (1_000_000 // len(unit)), "price of 桥梁 h a", 6_000)
     assert time.process_time() - before < 5

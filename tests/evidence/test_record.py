@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from maniple.evidence import Evidence, MemoryEvidence, RedactedEvidence, reading
+from maniple.evidence import Evidence, MemoryEvidence, RedactedEvidence, source_text
 from maniple.redaction import Redactor
 from maniple.store import open_store
 from tests.store.samples import stored_run
@@ -61,7 +61,7 @@ async def test_texts_add_up_and_each_is_kept_once(evidence: Evidence):
 
 
 async def test_what_finds_no_room_is_not_kept_and_cannot_be_cited(evidence: Evidence, monkeypatch):
-    monkeypatch.setattr(reading, "MOST_SOURCES", 2)
+    monkeypatch.setattr(source_text, "MOST_SOURCES", 2)
     await evidence.add(PAGE, "A", "page", "a")
     assert (await evidence.add("https://e.test/" + "x" * 4_000, "Long", "page", "long")).number == 0
     await evidence.add("https://e.test/b", "B", "page", "b")
@@ -73,7 +73,7 @@ async def test_what_finds_no_room_is_not_kept_and_cannot_be_cited(evidence: Evid
 
 @pytest.mark.parametrize("most_characters", [100], indirect=True)
 async def test_a_text_is_cut_and_all_texts_have_one_bound(evidence: Evidence, monkeypatch):
-    monkeypatch.setattr(reading, "TEXT_CHARACTERS", 60)
+    monkeypatch.setattr(source_text, "TEXT_CHARACTERS", 60)
     await evidence.add(PAGE, "A", "page", "a" * 1_000)
     full = await evidence.add("https://e.test/b", "B", "page", "b" * 50)
     await evidence.add("https://e.test/c", "C", "page", "c" * 40)
@@ -152,7 +152,7 @@ async def test_another_spelling_of_an_address_leads_nowhere_else(evidence: Evide
 
 
 async def test_addresses_that_lead_to_sources_have_a_bound_of_their_own(evidence: Evidence, monkeypatch):
-    monkeypatch.setattr(reading, "MOST_SOURCES", 2)
+    monkeypatch.setattr(source_text, "MOST_SOURCES", 2)
     for number in range(4):
         await evidence.add(LONG, "A", "page", "a", asked=f"{SHORT}/{number}")
     await evidence.add(LONG, "A", "page", "a", asked=f"{SHORT}/{'x' * 4_000}")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.evidence.wording import Quoted, searchable, words_in
+from maniple.evidence.wording import Quotation, count_words, searchable
 
 PAGE = """## The *quick* brown fox
 
@@ -18,7 +18,7 @@ SENTENCE = st.lists(LETTERS, min_size=4, max_size=30)
 
 
 def stands(quotation: str, page: str = PAGE) -> bool:
-    return Quoted.of(quotation).occurs_in(searchable(page))
+    return Quotation.of(quotation).occurs_in(searchable(page))
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_a_part_that_returns_is_followed_from_where_the_rest_stands():
 
 
 def test_ideographs_count_by_three():
-    assert words_in("one two three") == 3
-    assert words_in("人工智能正在改变世界各国") == 4
+    assert count_words("one two three") == 3
+    assert count_words("人工智能正在改变世界各国") == 4
 
 
 @given(SENTENCE, st.integers(0, 20), st.integers(4, 20), st.data())

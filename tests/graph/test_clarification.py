@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Command
 
 from maniple.graph import RunOptions, TeamRules
-from maniple.graph.clarification import clarified, question_in
+from maniple.graph.clarification import find_question, merge_clarifications
 from tests.openai_server import call, reply
 from tests.team import agents, data, names, plan, said, scripted_team, status, step
 
@@ -104,9 +104,9 @@ async def test_after_a_pause_the_question_is_not_made_up_again():
 
 def test_small_talk_is_no_question_about_a_request():
     hello = [HumanMessage("Hi"), AIMessage("How can I help?", name="coordinator"), HumanMessage("1+3")]
-    assert clarified(hello, 1) == ("", 0)
+    assert merge_clarifications(hello, 1) == ("", 0)
 
 
 def test_a_question_beside_a_handoff_is_not_asked():
     both = [{"name": n, "args": {"question": "?"}, "id": n} for n in ("ask_user", "handoff_to_planner")]
-    assert question_in(AIMessage("", tool_calls=both)) == ""
+    assert find_question(AIMessage("", tool_calls=both)) == ""

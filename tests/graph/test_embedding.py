@@ -1,4 +1,4 @@
-"""The compiled team as a node of somebody else's graph."""
+"""The compiled team as a node of a foreign graph."""
 
 import json
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from langgraph.types import Command
 from maniple.agents import Task
 from maniple.config import ModelsSettings
 from maniple.events import translate
-from maniple.graph import build_graph
+from maniple.graph import TeamRules, build_graph
 from maniple.llms import open_chat_models
 from maniple.runtime import stream_run
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
@@ -49,7 +49,7 @@ def settings_for(server: OpenAIServer) -> ModelsSettings:
 
 @asynccontextmanager
 async def serving_model(answer: str) -> AsyncIterator[BaseChatModel]:
-    """Yield a chat model of somebody else's that gives `answer`."""
+    """Yield a foreign chat model that answers `answer`."""
     with serving({"other": [reply(answer)]}) as server:
         async with open_chat_models(settings_for(server)) as models:
             yield models.get("basic")
@@ -60,6 +60,24 @@ async def test_the_team_works_with_a_foreign_context():
         result = await parent_of(it.team).ainvoke({"messages": []}, context=Tenant("acme"))
     assert [m.name for m in result["messages"]] == [None, "planner", "coder", "reporter"]
     assert "4" in result["messages"][-1].text
+
+
+@pytest.mark.parametrize("message_type", ["ai", "human"])
+async def test_a_parent_receives_the_members_messages_in_the_type_it_chose(message_type):
+    rules = TeamRules(message_type=message_type)
+    async with scripted_team(SIMPLE, checkpointer=None, rules=rules) as it:
+        result = await parent_of(it.team).ainvoke({"messages": []}, context=Tenant("acme"))
+    assert {m.type for m in result["messages"] if m.name} == {message_type}
+
+
+@pytest.mark.parametrize("message_type", ["ai", "human"])
+async def test_clients_receive_the_members_messages_with_the_role_that_langmanus_gives_them(message_type):
+    async with scripted_team(SIMPLE, rules=TeamRules(message_type=message_type)) as it:
+        frames = await it.run("1+3=?", thread_id="t")
+        state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
+    final = next(data for name, data in frames if name == "final_session_state")
+    assert [message["role"] for message in final["messages"]] == ["user"] * 4
+    assert [message.type for message in state.values["messages"]] == ["human", *[message_type] * 3]
 
 
 async def test_its_events_are_told_through_the_parents_stream():

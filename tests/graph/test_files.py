@@ -1,4 +1,4 @@
-"""Who is told of the files that the user gave."""
+"""The agents whose prompts name the user's files."""
 
 import json
 

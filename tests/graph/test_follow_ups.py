@@ -7,6 +7,7 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents.offers import Offer
+from maniple.graph.state import history_of
 from maniple.sandbox import Workspaces
 from maniple.tools.evidence import source_line
 from maniple.tools.items import StoredResults, ThreadItems
@@ -168,3 +169,40 @@ async def test_a_researcher_opens_an_earlier_source_by_its_path(tmp_path):
     assert "sources/1.md" not in prompts[0]
     assert "- sources/1.md (source, The history of tea, " in prompts[2]
     assert "Tea came to Europe in 1610." in prompts[3]
+
+
+async def test_the_request_of_a_reviewed_run_is_none_of_the_earlier_ones(tmp_path):
+    script = {
+        "coordinator": [HANDOFF],
+        "planner": [planned("researcher", "reporter"), planned("coder", "reporter")],
+        "coder": [reply("4.")],
+        "reporter": [reply("# Four")],
+    }
+    async with scripted_team(script) as it:
+        await it.run("1+3=?", thread_id="t", auto_accepted_plan=False)
+        await it.run("let the coder compute", thread_id="t", auto_accepted_plan=False)
+        await it.run("looks good, go ahead", thread_id="t", auto_accepted_plan=False)
+        [coder] = it.prompts("coder")
+        state = await it.team.aget_state({"configurable": {"thread_id": "t"}})
+    assert "earlier requests" not in coder
+    assert "let the coder compute" in coder
+    assert "looks good" not in coder
+    assert history_of(state.values).requests == []
+
+
+async def test_the_reporter_is_given_an_earlier_report_that_its_step_names(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    again = reply(json.dumps(plan({**step("reporter"), "description": "Shorten reports/1.md."})))
+    script = {
+        "coordinator": [HANDOFF, HANDOFF, HANDOFF],
+        "planner": [planned("researcher", "reporter"), planned("reporter"), again],
+        "researcher": [call("crawl_tool", url=URL), reply("It came in 1610 [1].")],
+        "reporter": [reply(FIRST), reply("# Coffee\n\nLater."), reply("# Short")],
+    }
+    async with scripted_team(script, toolbox=tools(workspaces), items=ThreadItems(workspaces)) as it:
+        for request in ("When did tea come?", "And coffee?", "Shorten the first report"):
+            await it.run(request, thread_id="t")
+        *_, third = it.prompts("reporter")
+    assert FIRST in third
+    assert URL in third
+    assert third.count("# Coffee") == 1

@@ -38,22 +38,22 @@ def script(**roles):
     }
 
 
-def wishing(wishes, *changes):
-    """Return tools of which the coder's makes the user wish for `changes`, once."""
+def toolbox_with(edits, *changes):
+    """Return tools; the coder's one requests `changes` of the plan, once."""
     waiting = list(changes)
 
     @tool
     async def python_repl_tool(code: str) -> str:
         """Run Python."""
         while waiting:
-            wishes.put(waiting.pop(0))
+            edits.put(waiting.pop(0))
         return "4"
 
     return Offer({"coder": [python_repl_tool]})
 
 
 class Late(PendingPlanEdits):
-    """A user who wishes for something when the run is about to end."""
+    """A change that is requested when the run is about to end."""
 
     def __init__(self, change):
         super().__init__()
@@ -65,10 +65,12 @@ class Late(PendingPlanEdits):
         return super().close()
 
 
-async def run(wishes, *changes, told=None, **options):
+async def run(edits, *changes, answers=None, **options):
     in_order = TeamRules(parallel_steps=1)
-    async with scripted_team(told or script(), toolbox=wishing(wishes, *changes), rules=in_order) as it:
-        frames = await metered(it, UsageMeter(), plan_edits=wishes, **options)
+    async with scripted_team(
+        answers or script(), toolbox=toolbox_with(edits, *changes), rules=in_order
+    ) as it:
+        frames = await metered(it, UsageMeter(), plan_edits=edits, **options)
         return frames, {role: it.prompts(role) for role in ("researcher", "coder", "reporter")}
 
 
@@ -86,13 +88,13 @@ async def test_a_step_sees_the_results_it_needs_and_the_report_all():
 
 
 async def test_a_step_done_again_undoes_only_what_was_built_on_it():
-    wishes = PendingPlanEdits()
-    frames, prompts = await run(wishes, PlanChange("redo", 1))
+    edits = PendingPlanEdits()
+    frames, prompts = await run(edits, PlanChange("redo", 1))
     assert agents(frames)[2:] == ["researcher", "coder", "researcher", "researcher", "reporter"]
     assert "Response from" not in prompts["researcher"][1], "its first result is dropped"
     assert "It is 4." in prompts["reporter"][0]
     assert status(frames) == "completed"
-    assert not wishes.is_open
+    assert not edits.is_open
 
 
 async def test_the_step_that_is_under_way_ends_and_its_result_is_dropped():
@@ -106,7 +108,7 @@ async def test_the_step_that_is_under_way_ends_and_its_result_is_dropped():
 async def test_an_edited_step_is_done_by_whom_the_user_names():
     change = PlanChange("edit", 3, title="Draw", description="Draw it.", agent_name="coder")
     frames, prompts = await run(
-        PendingPlanEdits(), change, told=script(coder=[RUN, reply("4."), reply("Drawn.")])
+        PendingPlanEdits(), change, answers=script(coder=[RUN, reply("4."), reply("Drawn.")])
     )
     assert agents(frames)[-3:] == ["coder", "coder", "reporter"]
     assert "Your step: Draw\nDraw it." in prompts["coder"][-1]
@@ -114,9 +116,9 @@ async def test_an_edited_step_is_done_by_whom_the_user_names():
 
 
 async def test_a_wish_while_the_report_is_written_makes_a_second_one():
-    wishes = Late(PlanChange("redo", 1))
+    edits = Late(PlanChange("redo", 1))
     steps = [step("researcher"), step("reporter")]
-    frames, _ = await run(wishes, told=script(planner=[reply(json.dumps(plan(*steps)))]))
+    frames, _ = await run(edits, answers=script(planner=[reply(json.dumps(plan(*steps)))]))
     assert agents(frames)[2:] == ["researcher", "reporter", "researcher", "reporter"]
     assert said(frames).endswith("# Second report")
     assert plans(frames)[-1] == ["completed", "completed"]
@@ -130,10 +132,10 @@ async def test_a_change_that_was_applied_before_a_restart_is_not_applied_again()
 
 
 async def test_small_talk_takes_no_changes():
-    wishes = PendingPlanEdits()
-    frames, _ = await run(wishes, told=script(coordinator=[reply("Hello!")]))
+    edits = PendingPlanEdits()
+    frames, _ = await run(edits, answers=script(coordinator=[reply("Hello!")]))
     assert said(frames) == "Hello!"
-    assert not wishes.is_open
+    assert not edits.is_open
 
 
 async def test_what_an_embedding_graph_knows_nothing_of_changes_nothing():
@@ -179,12 +181,12 @@ async def test_a_step_taken_out_before_the_plan_is_accepted_is_never_begun():
 async def test_a_failure_given_up_does_not_come_back_when_another_step_is_redone():
     failing = {**step("coder", "Fail"), "needs": []}
     steps = [failing, {**step("researcher"), "needs": []}, STEPS[3]]
-    told = script(
+    answers = script(
         planner=[reply(json.dumps(plan(*steps)))],
         coder=[reply("STEP FAILED: no")],
         supervisor=[reply('{"next": "reporter"}')],
     )
-    async with scripted_team(told, rules=TeamRules(parallel_steps=1)) as it:
+    async with scripted_team(answers, rules=TeamRules(parallel_steps=1)) as it:
         frames = await metered(it, UsageMeter(), plan_edits=Late(PlanChange("redo", 2)))
         assert len(it.prompts("supervisor")) == 1
     assert agents(frames)[2:] == ["coder", "reporter", "researcher", "reporter"]

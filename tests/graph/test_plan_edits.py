@@ -37,7 +37,7 @@ PLAN = Plan(
 
 
 def added(after, **words):
-    """Return the wish for one more step of the coder, which is given all."""
+    """Return the change that adds a step of the coder, which gets all results."""
     words = {"title": "New", "description": "Do it.", "agent_name": "coder", **words}
     return PlanChange("add", after=after, **words)
 
@@ -123,15 +123,15 @@ def test_a_failure_that_the_run_has_gone_on_without_is_not_come_back_to():
         (PlanChange("edit", 1, agent_name="reporter"), "the last step and no other"),
         (PlanChange("edit", 5, agent_name="coder"), "the last step and no other"),
         (added(None), "needs `after`"),
-        (added(5), "Nothing comes after the last step"),
-        (added(7), "no step 7 behind which"),
+        (added(5), "No step can follow"),
+        (added(7), "no step 7 after which"),
         (added(1, title=None), "needs a title, a description and an agent_name"),
         (added(1, description=" "), "description must not be empty"),
         (added(1, agent_name="browser"), "browser is not on the team"),
         (added(1, agent_name="reporter"), "the last step and no other"),
         (PlanChange("move", 5, after=1), "last step cannot be moved"),
-        (PlanChange("move", 1, after=1), "was begun|no step 1 behind which"),
-        (PlanChange("move", 1), "was begun|needs `after`"),
+        (PlanChange("move", 1, after=1), "was started|no step 1 after which"),
+        (PlanChange("move", 1), "was started|needs `after`"),
     ],
 )
 def test_what_cannot_be_is_refused_with_words(change, words):
@@ -160,7 +160,7 @@ def test_a_step_that_is_not_begun_takes_another_place():
     assert progress.given_to(progress.step(4)) == (), "what it needs comes later now"
     plan = Plan(title="P", steps=[written("researcher"), written("coder"), written("reporter")])
     assert statuses(apply_change(worked(plan, until=1), PlanChange("move", 2, after=0), TEAM)) == "---"
-    with pytest.raises(ValueError, match="was begun"):
+    with pytest.raises(ValueError, match="was started"):
         apply_change(worked(until=1), PlanChange("move", 1, after=2), TEAM)
 
 
@@ -168,7 +168,7 @@ def test_a_plan_does_not_grow_for_ever():
     progress = PlanProgress.of(PLAN)
     while len(progress.steps) < MOST_STEPS:
         progress = apply_change(progress, added(0), TEAM)
-    with pytest.raises(ValueError, match="takes no more"):
+    with pytest.raises(ValueError, match="which is the limit"):
         apply_change(progress, added(0), TEAM)
 
 
@@ -203,7 +203,7 @@ def test_before_the_plan_is_accepted_a_step_is_taken_out_or_edited():
     assert [step.needs for step in shorter.steps] == [[], [], [2], None]
     other = apply_to_review(PLAN, PlanChange("edit", 2, title="New"), TEAM)
     assert other.steps[1].title == "New"
-    with pytest.raises(ValueError, match="Nothing of the plan is done yet"):
+    with pytest.raises(ValueError, match="has not started yet"):
         apply_to_review(PLAN, PlanChange("redo", 1), TEAM)
 
 

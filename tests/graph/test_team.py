@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from maniple.graph import Plan, TeamRules
-from maniple.graph.written_plan import normalised
+from maniple.graph.written_plan import normalize_plan
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import agents, data, plan, said, scripted_team, status, step
 
@@ -52,6 +52,8 @@ async def test_small_talk_is_answered_by_the_coordinator_alone(chunks):
     [
         HANDOFF,
         {"chunks": ["handoff_to_planner()"]},
+        {"chunks": ["Handoff_To_Planner"]},
+        {"chunks": ["`handoff\\_to\\_planner`"]},
         {"chunks": ["hand", "off_to_", "planner", "()"]},
         {"chunks": ["```", "python\nhandoff_to_planner()\n", "```"]},
         {"chunks": ["I will hand this over: ", "handoff_to_planner()"]},
@@ -159,6 +161,8 @@ async def test_a_plan_that_ends_with_a_member_is_answered_by_it_without_a_call_f
     final = data(frames, "final_session_state")[0]["messages"][-1]["content"]
     assert final == "It is 4."
     assert status(frames) == "completed"
+    for one in data(frames, "plan"):
+        assert [step.get("repeats") for step in one["steps"]] == [None, True]
 
 
 async def test_when_the_answering_member_fails_the_reporter_writes_what_is_missing():
@@ -170,6 +174,7 @@ async def test_when_the_answering_member_fails_the_reporter_writes_what_is_missi
         frames = await it.run()
         assert len(it.prompts("reporter")) == 1
     assert data(frames, "final_session_state")[0]["messages"][-1]["content"].startswith("# Nothing")
+    assert "repeats" not in data(frames, "plan")[-1]["steps"][1]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +191,7 @@ async def test_when_the_answering_member_fails_the_reporter_writes_what_is_missi
 )
 def test_a_report_is_added_where_the_last_step_does_not_build_on_all_others(needs, is_answered):
     steps = [step("coder") | {"needs": one} for one in needs]
-    normal = normalised(Plan.model_validate(plan(*steps)), ["coder", "reporter"], 12)
+    normal = normalize_plan(Plan.model_validate(plan(*steps)), ["coder", "reporter"], 12)
     assert [one.agent_name for one in normal.steps] == [*["coder"] * len(needs), "reporter"]
     assert bool(normal.steps[-1].repeats) is is_answered
 
@@ -273,9 +278,9 @@ async def test_a_search_before_planning_is_shown_to_the_planner():
         assert "Sums for all (https://e.test): about 1+3=?" in it.prompts("planner")[0]
 
 
-@pytest.mark.parametrize("role", ["coordinator", "planner", "coder"])
+@pytest.mark.parametrize("role", ["coordinator", "planner"])
 @pytest.mark.parametrize("fault", [{"status": 500}, {"status": 401}, {"text": "a b c", "cut_after": 1}])
-async def test_a_model_that_fails_in_any_node_ends_the_run_with_an_error(role, fault):
+async def test_a_model_that_fails_before_there_is_a_plan_ends_the_run_with_an_error(role, fault):
     async with scripted_team({**WORK, role: [fault]}) as it:
         frames = await it.run()
     error = data(frames, "error")[0]
@@ -286,22 +291,93 @@ async def test_a_model_that_fails_in_any_node_ends_the_run_with_an_error(role, f
 
 
 @pytest.mark.parametrize("fault", [{"status": 500}, {"status": 401}, {"text": "a b c", "cut_after": 1}])
-async def test_a_reporter_whose_model_fails_leaves_the_results_and_a_gap(fault):
-    async with scripted_team({**WORK, "reporter": [fault]}) as it:
+@pytest.mark.parametrize("lead", [reply('{"decision": "continue_without"}'), {"status": 500}])
+async def test_a_member_whose_model_fails_leaves_a_gap_in_the_report(fault, lead):
+    steps = plan(step("researcher"), step("coder"), step("reporter"))
+    work = {**WORK, "planner": [reply(json.dumps(steps))], "researcher": [reply("Found.")]}
+    async with scripted_team({**work, "coder": [fault], "supervisor": [lead]}) as it:
         frames = await it.run()
+        assert "Found." in it.prompts("reporter")[0]
     assert data(frames, "error") == []
     ended = data(frames, "run_status")[0]
     assert ended["status"] == "completed"
-    assert [gap["step"] for gap in ended["gaps"]] == ["reporter's step"]
+    assert [gap["step"] for gap in ended["gaps"]] == ["coder's step"]
     assert "127.0.0.1" not in json.dumps(ended["gaps"]) + said(frames)
-    assert "It is 4." in said(frames)
+    assert frames[-1][1]["messages"][-1]["content"].startswith("# Report")
+
+
+async def test_with_no_model_at_all_what_is_done_is_reported_by_code():
+    away = {"status": 500}
+    steps = plan(step("researcher"), step("coder"), step("coder", "Draw"), step("reporter"))
+    work = {**WORK, "planner": [reply(json.dumps(steps))], "researcher": [reply("Tea costs 3 euros.")]}
+    async with scripted_team({**work, "coder": [away], "supervisor": [away], "reporter": [away]}) as it:
+        frames = await it.run()
+        assert it.server.stats["by_role"]["coder"] == 1, "the others would fail likewise"
+    ended = data(frames, "run_status")[0]
+    assert ended["status"] == "failed"
+    assert [gap["step"] for gap in ended["gaps"]] == ["coder's step", "Draw", "reporter's step"]
+    assert "Tea costs 3 euros." in said(frames)
+
+
+async def test_a_planner_that_is_asked_again_and_does_not_answer_changes_nothing():
+    steps = plan(step("coder"), step("coder", "Draw"), step("reporter"))
+    work = {**WORK, "planner": [reply(json.dumps(steps)), {"status": 500}]}
+    lead = [reply('{"decision": "replan"}')]
+    coder = [reply("STEP FAILED: no data"), reply("Drawn.")]
+    async with scripted_team({**work, "coder": coder, "supervisor": lead}) as it:
+        frames = await it.run()
+    assert [one["status"] for one in data(frames, "plan")[-1]["steps"]] == [
+        "failed",
+        "completed",
+        "completed",
+    ]
+    assert data(frames, "run_status")[0]["status"] == "completed"
+
+
+async def test_a_defect_in_a_member_fails_its_step_alone(monkeypatch):
+    from maniple.agents.react import ReactAgent
+
+    async def break_down(self, task):
+        if self.role.name == "coder":
+            raise KeyError("a defect")
+        return await work(self, task)
+
+    work = ReactAgent.work
+    monkeypatch.setattr(ReactAgent, "work", break_down)
+    lead = [reply('{"decision": "continue_without"}')]
+    async with scripted_team({**WORK, "supervisor": lead}) as it:
+        frames = await it.run()
+    ended = data(frames, "run_status")[0]
+    assert (ended["status"], len(ended["gaps"])) == ("completed", 1)
+    assert "KeyError" not in json.dumps(ended) + said(frames)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "retryable"),
+    [
+        ({"status": 500}, "model_overloaded", True),
+        ({"status": 401}, "model_auth", False),
+        ({"text": "a b c", "cut_after": 1}, "model_stream_cut", True),
+    ],
+)
+async def test_a_reporter_whose_model_fails_leaves_the_results_and_fails_the_run(fault, code, retryable):
+    async with scripted_team({**WORK, "reporter": [fault]}) as it:
+        frames = await it.run()
+    [error] = data(frames, "error")
+    assert (error["agent_name"], error["code"], error["retryable"]) == ("reporter", code, retryable)
+    ended = data(frames, "run_status")[0]
+    assert ended["status"] == "failed"
+    assert [gap["step"] for gap in ended["gaps"]] == ["reporter's step"]
+    assert "127.0.0.1" not in json.dumps([ended["gaps"], error]) + said(frames)
+    assert "It is 4." in frames[-1][1]["messages"][-1]["content"]
 
 
 async def test_a_reporter_whose_model_fails_without_any_result_ends_the_run_with_an_error():
     alone = {**WORK, "planner": [reply(json.dumps(plan(step("reporter"))))], "reporter": [{"status": 500}]}
     async with scripted_team(alone) as it:
         frames = await it.run()
-    assert data(frames, "error")[0]["agent_name"] == "reporter"
+    error = data(frames, "error")[0]
+    assert (error["agent_name"], error["code"], error["retryable"]) == ("reporter", "model_overloaded", True)
     assert data(frames, "run_status") == [{"status": "failed"}]
 
 
@@ -389,7 +465,7 @@ async def test_an_edited_plan_is_what_is_done():
     [
         (json.dumps(plan(step("reseacher"))), "agent_name reseacher is not on the team; use only"),
         ('{"title": "", "steps": []}', "the plan has no step"),
-        ("", 'say "accept", send the edited plan as JSON, or say in words'),
+        ("", 'answer "accept", send the edited plan'),
     ],
 )
 async def test_an_edited_plan_that_cannot_be_followed_is_asked_about_again(answer, wrong):

@@ -3,16 +3,22 @@
 import asyncio
 import json
 import logging
+import socket
 import time
+from contextlib import AsyncExitStack, asynccontextmanager
 from email.utils import formatdate
+from typing import Any
+from urllib.parse import urlsplit
 
+import httpx2
 import openai._base_client
 import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.errors import ModelError
-from maniple.llms import ask, capabilities_of, open_chat_models
+from maniple.llms import ask, capabilities_of, endpoint_errors, open_chat_models
+from maniple.llms.endpoint_errors import EndpointName, EndpointOutage
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
 
@@ -66,9 +72,7 @@ async def test_each_failure_names_the_endpoint_and_the_remedy(fault, code, retry
 
 async def test_an_unreachable_endpoint_is_named_with_the_reason():
     async with open_chat_models(settings("http://127.0.0.1:9/v1")) as models:
-        with pytest.raises(
-            ModelError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached \(.*[Cc]onnect"
-        ) as caught:
+        with pytest.raises(ModelError, match=r"127\.0\.0\.1:9/v1 .*reached \(.*[Cc]onnect") as caught:
             await ask(models.get("basic"), QUESTION)
     assert caught.value.code == "model_unreachable"
 
@@ -175,7 +179,7 @@ async def test_tool_calls_stream_through():
 
 async def test_without_any_model_the_error_says_what_to_set():
     async with open_chat_models(ModelsSettings()) as models:
-        with pytest.raises(ModelError, match="Set BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL"):
+        with pytest.raises(ModelError, match="BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL"):
             models.get("vision")
 
 
@@ -309,6 +313,12 @@ async def test_a_fallback_gets_only_the_fields_that_it_takes_itself():
         }
 
 
+def connections_in_use(model: Any) -> int:
+    """Return the number of connections to loopback that carry an answer."""
+    transport = model.http_async_client._transport_for_url(httpx2.URL("http://127.0.0.1/v1"))
+    return len(transport._session.connector._acquired)
+
+
 SLOW = {"text": "a b c d e f g h", "delay_seconds": 0.05}
 
 
@@ -321,10 +331,9 @@ async def test_a_stream_that_is_left_gives_its_connection_back_at_once(fallback)
             model = models.get("basic")
             stream = model._astream(QUESTION)
             assert await anext(stream)
-            pool = model.http_async_client._transport._pool
-            assert [one.is_idle() for one in pool.connections] == [False]
+            assert connections_in_use(model) == 1
             await stream.aclose()
-            assert [one for one in pool.connections if not one.is_idle()] == []
+            assert connections_in_use(model) == 0
         await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
 
 
@@ -342,6 +351,89 @@ async def test_a_run_that_is_cancelled_gives_its_connection_back_at_once():
             listening.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await listening
-            assert [
-                one for one in model.http_async_client._transport._pool.connections if not one.is_idle()
-            ] == []
+            assert connections_in_use(model) == 0
+
+
+class OutageHandler(logging.Handler):
+    """Notes when it is logged that an endpoint is waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.noted.set()
+
+
+@asynccontextmanager
+async def gone(**options):
+    """Yield a model whose endpoint has answered once and was then ended, its port, and when it is missed."""
+    logger, missed = logging.getLogger(endpoint_errors.__name__), OutageHandler()
+    async with AsyncExitStack() as stack:
+        logger.addHandler(missed)
+        stack.callback(logger.removeHandler, missed)
+        with serving({"other": [reply("first")]}) as server:
+            options = {"max_retries": 1, "unreachable_seconds": 600, **options}
+            models = await stack.enter_async_context(open_chat_models(settings(server.base_url, **options)))
+            model = models.get("basic")
+            assert (await ask(model, QUESTION)).text == "first"
+        yield model, urlsplit(server.base_url).port, missed.noted
+
+
+@pytest.mark.parametrize("is_streaming", [True, False])
+async def test_an_endpoint_that_restarts_is_waited_for(is_streaming):
+    async with gone() as (model, port, missed):
+        model.streaming, model.disable_streaming = is_streaming, not is_streaming
+        asking = asyncio.create_task(ask(model, QUESTION))
+        await missed.wait()
+        with serving({"other": [{"status": 503, "times": 3}, reply("second")]}, port):
+            assert (await asking).text == "second"
+
+
+async def test_the_wait_for_an_endpoint_can_be_cancelled_and_ends_where_its_key_is_refused():
+    async with gone() as (model, port, missed):
+        asking = asyncio.create_task(ask(model, QUESTION))
+        await missed.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        asking = asyncio.create_task(ask(model, QUESTION))
+        with serving({"other": [{"status": 401}]}, port) as server, pytest.raises(ModelError) as caught:
+            await asking
+    assert caught.value.code == "model_auth"
+    assert len(server.requests) == 1
+
+
+async def test_all_requests_wait_for_an_endpoint_together_and_not_for_ever(monkeypatch):
+    monkeypatch.setattr(endpoint_errors, "OUTAGE_PAUSE_SECONDS", 0.01)
+    async with gone(unreachable_seconds=1) as (model, *_):
+        for _ in range(3):
+            with pytest.raises(ModelError) as caught:
+                await ask(model, QUESTION)
+            assert caught.value.code == "model_unreachable"
+            assert model.outage.wait_seconds(caught.value.__cause__) is None
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1"])
+async def test_an_endpoint_that_has_never_answered_is_not_waited_for(url):
+    async with (
+        asyncio.timeout(60),
+        open_chat_models(settings(url, max_retries=1, unreachable_seconds=600)) as models,
+    ):
+        with pytest.raises(ModelError) as caught:
+            await ask(models.get("basic"), QUESTION)
+    assert caught.value.code == "model_unreachable"
+
+
+async def test_a_host_without_an_address_is_not_waited_for_and_a_fallback_is_asked_at_once():
+    outage = EndpointOutage(EndpointName("m", "http://no-such-host.invalid/v1"), 600)
+    outage.end()
+    refused, unknown = openai.APIConnectionError(request=None), openai.APIConnectionError(request=None)
+    refused.__cause__ = httpx2.ConnectError("refused")
+    unknown.__cause__ = httpx2.ConnectError("no such host")
+    unknown.__cause__.__cause__ = socket.gaierror(-2, "Name or service not known")
+    assert outage.wait_seconds(unknown) is None
+    assert outage.wait_seconds(refused)
+    other = {"model": "n", "base_url": "http://127.0.0.1:9/v1"}
+    async with open_chat_models(settings(other["base_url"], max_retries=1, fallbacks=[other])) as models:
+        assert models.get("basic").outage is None

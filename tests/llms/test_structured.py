@@ -82,7 +82,7 @@ async def test_a_model_that_missed_the_shape_is_shown_its_mistake_once():
 
 
 async def test_two_misses_end_in_words():
-    with pytest.raises(ShapeError, match="it is not a JSON object"):
+    with pytest.raises(ShapeError, match="not a JSON object"):
         await point({"other": [reply("no")]})
 
 

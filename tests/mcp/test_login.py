@@ -125,7 +125,7 @@ async def test_tokens_go_to_no_other_address(tmp_path: Path, url):
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[]", '{"url": 1}'])
-async def test_a_damaged_login_is_none(tmp_path: Path, url, damaged):
+async def test_a_damaged_login_file_asks_for_a_new_login(tmp_path: Path, url, damaged):
     await logged_in(url, tmp_path)
     (tmp_path / "logins/closed.json").write_text(damaged)
     async with opened(tmp_path, {"closed": settings(url)}) as found:
@@ -134,7 +134,7 @@ async def test_a_damaged_login_is_none(tmp_path: Path, url, damaged):
 
 async def test_a_refusal_is_told_and_nothing_is_kept(tmp_path: Path, url, authority):
     authority.refuses = True
-    with pytest.raises(McpError, match="login at closed failed: The login was refused: access_denied"):
+    with pytest.raises(McpError, match=r"login at closed failed: .*access_denied"):
         await logged_in(url, tmp_path)
     assert not (tmp_path / "logins").exists()
 

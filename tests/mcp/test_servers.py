@@ -32,13 +32,11 @@ async def test_a_hundred_calls_over_one_session_have_their_own_answers(bad: Open
 
 
 async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(bad: Opened, tmp_path: Path):
-    with pytest.raises(McpError, match="went away during the call"):
+    with pytest.raises(McpError, match="went away during"):
         await bad.call("bad__die")
     await until(lambda: "out of memory" in bad.obstacle("bad"))
     assert bad.list_tools() == []
-    with pytest.raises(
-        McpError, match="cannot be used now: its program ended; its error output: out of memory"
-    ):
+    with pytest.raises(McpError, match=r"its program ended; .*: out of memory"):
         await bad.call("bad__echo")
     await until(lambda: "bad__echo" in bad.list_tools())
     assert (await bad.call("bad__echo", text="again")).text == "echo: again"
@@ -47,7 +45,7 @@ async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(bad: Opened, 
 
 async def test_a_call_that_is_not_answered_ends_in_time_and_the_server_hears_of_it(tmp_path: Path):
     async with opened(tmp_path, {"bad": misbehaving(timeout_seconds=0.3)}) as bad:
-        with pytest.raises(McpError, match=r"did not answer within 0\.3 seconds"):
+        with pytest.raises(McpError, match=r"within 0\.3 seconds"):
             await bad.call("bad__never")
         assert json.loads((await bad.call("bad__seen")).text) == ["never"]
 
@@ -67,7 +65,7 @@ async def test_five_megabytes_come_whole(bad: Opened):
 
 
 async def test_a_message_beyond_all_bounds_ends_the_server_and_says_why(bad: Opened):
-    with pytest.raises(McpError, match="went away during the call"):
+    with pytest.raises(McpError, match="went away during"):
         await bad.call("bad__huge")
     await until(lambda: "over the limit" in bad.obstacle("bad"))
 
@@ -118,7 +116,7 @@ async def test_tools_come_and_go_while_the_server_runs(bad: Opened):
     assert (await bad.call("bad__new_one", text="x")).text == "new one: x"
     await bad.call("bad__remove", text="lie")
     await until(lambda: "bad__lie" not in bad.list_tools())
-    with pytest.raises(McpError, match="bad__lie cannot be used: the MCP server bad has it no more"):
+    with pytest.raises(McpError, match=r"bad__lie cannot be used: .*server bad"):
         await bad.call("bad__lie")
 
 
@@ -155,7 +153,7 @@ async def test_what_was_listed_before_does_not_take_the_place_of_what_is_listed_
 async def test_a_changed_description_turns_the_tool_off_until_it_is_accepted(bad: Opened, tmp_path: Path):
     await bad.call("bad__change")
     await until(lambda: "bad__echo" not in bad.list_tools())
-    with pytest.raises(McpError, match="it changed since it was accepted: maniple mcp accept bad"):
+    with pytest.raises(McpError, match=r"it changed since .*: maniple mcp accept bad"):
         await bad.call("bad__echo")
     assert "bad__never" in bad.list_tools()
     tools = [tool.definition for tool in bad.servers.states()[0].tools]
@@ -173,7 +171,7 @@ async def test_a_tool_that_changes_back_may_be_used_again(bad: Opened):
 async def test_a_server_without_a_program_concerns_itself_alone(tmp_path: Path):
     nobody = {"command": "there-is-no-such-program", "sandbox": "unsafe"}
     async with opened(tmp_path, {"bad": misbehaving(), "nobody": nobody}) as both:
-        assert "There is no program there-is-no-such-program" in both.obstacle("nobody")
+        assert "no program there-is-no-such-program" in both.obstacle("nobody")
         assert (await both.call("bad__echo", text="x")).text == "echo: x"
 
 
@@ -192,9 +190,9 @@ async def test_a_program_that_says_nothing_to_us_is_told_with_what_it_said_to_ot
     allowed = {"command": str(npx), "allow_hosts": ["registry.npmjs.org"]}
     async with opened(tmp_path, {"some": {"command": str(npx)}, "other": allowed}) as servers:
         some, other = servers.obstacle("some"), servers.obstacle("other")
-    assert "timed out; its error output: request to registry failed" in some
-    assert "(npx has no network: allow_hosts: [registry.npmjs.org], or install the server first)" in some
-    assert "timed out; its error output: request to registry failed" in other
+    assert "request to registry failed" in some
+    assert "no network: allow_hosts: [registry.npmjs.org]" in some
+    assert "request to registry failed" in other
     assert "allow_hosts" not in other
 
 

@@ -1,6 +1,7 @@
 """The team as tools, called by the official client in this process."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import anyio
@@ -97,7 +98,7 @@ async def test_a_plan_is_no_question_to_a_person(model, tmp_path):
     assert person.asked == []
 
 
-async def test_a_run_is_told_of_later(host: Host):
+async def test_get_run_returns_the_result_of_an_earlier_run(host: Host):
     run = await host.run(**QUESTION)
     assert await host.run("get_run", run_id=run["run_id"]) == run
 
@@ -125,7 +126,7 @@ async def test_where_nobody_answers_the_result_says_what_is_asked_and_how_to_ans
         assert (run["status"], run["waits_for"][0]["kind"]) == ("interrupted", "question")
         told = words(result)
         assert "Which year?" in told
-        assert f'ask_team, as the question, with thread_id "{run["thread_id"]}"' in told
+        assert f'thread_id "{run["thread_id"]}"' in told
         assert not result.is_error
 
         answered = await host.run(question="2026", thread_id=run["thread_id"])
@@ -151,7 +152,7 @@ async def test_a_tool_that_needs_approval_waits_for_a_persons_word(model, tmp_pa
     ) as host:
         run = await host.run(**QUESTION)
     assert run["status"] == "completed"
-    assert "crawl_tool is to run with:" in person.asked[0]
+    assert "crawl_tool asks for approval" in person.asked[0]
     assert "http://127.0.0.1:9/secret" in person.asked[0]
     assert any("Never." in str(one["messages"]) for one in model.requests)
 
@@ -192,7 +193,7 @@ async def test_a_call_whose_server_is_about_to_stop_is_told_that_its_run_goes_on
         result = await host.client.call_tool("ask_team", QUESTION, progress_callback=hear)
         await asyncio.gather(*stopping)
         assert (result.is_error, result.structured_content["status"]) == (False, "running")
-        assert "get_run tells how it stands" in words(result)
+        assert "get_run" in words(result)
         refused = await host.call("ask_team", **QUESTION)
         assert (refused.is_error, words(refused)) == (
             True,
@@ -242,7 +243,7 @@ async def test_what_does_not_fit_is_refused_in_words(host: Host, tool, arguments
 
 
 async def test_an_unknown_tool_is_refused(host: Host):
-    with pytest.raises(MCPError, match="there are ask_team, plan, get_run"):
+    with pytest.raises(MCPError, match="ask_team, plan, get_run"):
         await host.call("rm")
 
 
@@ -275,3 +276,27 @@ async def test_a_fault_of_ours_tells_a_client_nothing(host: Host, monkeypatch, c
     assert result.is_error
     assert "internal error" in words(result)
     assert "canary" not in words(result)
+
+
+async def test_what_the_user_writes_to_a_working_run_is_told_and_in_its_result(model, tmp_path):
+    answer = {"decision": "answer", "reply": "Gladly.", "changes": [], "steps": []}
+    held = {**SIMPLE["coder"][-1], "hang_after": 0}
+    model.reset({**SIMPLE, "coder": [held], "supervisor": [reply(json.dumps(answer))]})
+    async with hosted(model.base_url, tmp_path) as host:
+        assert host.service is not None
+        engine, told = host.service.engine, []
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            told.append(message)
+            if message == "coder begins":
+                [run] = await host.service.store.runs.list("", 10, None)
+                await engine.send_message(run.run_id, "Use euros\nthroughout.")
+            elif message == "the lead replies: Gladly.":
+                model.release()
+
+        result = await host.client.call_tool("ask_team", QUESTION, progress_callback=hear)
+    assert "the user writes: Use euros throughout." in told
+    run = result.structured_content
+    assert run["status"] == "completed"
+    assert run["messages"] == [{"message": "Use euros\nthroughout.", "reply": "Gladly."}]
+    assert "Use euros" in words(result)

@@ -32,7 +32,7 @@ async def _killed(home: Path) -> list[Event]:
             model.reset({**SIMPLE, "reporter": [reply("# Back again\n\nIt is **4**.")]})
             await server.start()
             async with server.client() as client:
-                return events(numbered((await client.get(f"/api/runs/{run}/events")).text))
+                return events(numbered((await client.get(f"/api/runs/{run}/events?view=live")).text))
 
 
 def _write(name: str, stream: list[Event]) -> None:

@@ -1,4 +1,4 @@
-"""Runs that have ended before the server starts: what they told is put into its store."""
+"""Runs that ended before the server starts: their events are put into its store."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from maniple.store import EventRecord, RunRecord, Thread, open_store
 
 @dataclass
 class Story:
-    """What a run tells, written down event by event; `files` are what it leaves as artifacts, by name."""
+    """The events of a run; `files` are its artifacts by name."""
 
     title: str
     events: list[tuple[str, dict[str, Any], float]] = field(default_factory=list)

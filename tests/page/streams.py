@@ -1,4 +1,4 @@
-"""The streams of scripted runs as the service tells them: the page's own tests read them, and are shown them.
+"""The streams of scripted runs as the service sends them, for the page's own tests.
 
 Random names are replaced by `id1`, `id2`, … in the order of their appearance, times and tokens by fixed ones.
 """
@@ -102,8 +102,8 @@ async def _answered(it: Inside, answer: str, **body: Any) -> list[Event]:
 
 
 async def stream(it: Inside, run_id: str) -> list[Event]:
-    """Return all that is told of a run until it has ended or waits."""
-    return events(numbered((await it.client.get(f"/api/runs/{run_id}/events")).text))
+    """Return all events of a run until it has ended or waits."""
+    return events(numbered((await it.client.get(f"/api/runs/{run_id}/events?view=live")).text))
 
 
 async def _browsed() -> list[Event]:

@@ -92,13 +92,13 @@ def test_a_screen_reader_hears_that_an_answer_begins_and_ends_and_not_its_words(
     page.get_by_role("button", name="Review the plan").click()
     page.evaluate(_HEAR)
     ask(page)
-    standing(page, "Waits for you")
+    standing(page, "Waiting for you")
     page.get_by_role("button", name="Accept the plan").click()
     standing(page, "Done")
     # A run is not always long enough at work, or in the queue, for that to be said.
-    passing = ("", "Waiting for its turn", "At work")
+    passing = ("", "Waiting for its turn", "Running")
     heard = [text for text in page.evaluate("window.heard") if text not in passing]
-    assert heard == ["Waits for you", "The answer is being written", "Done"]
+    assert heard == ["Waiting for you", "The answer is being written", "Done"]
 
 
 def test_the_page_speaks_chinese_where_the_browser_does(page: Page):
@@ -148,13 +148,13 @@ def test_a_list_says_whether_it_is_empty_has_no_such_words_or_cannot_be_read(pag
     listed = page.get_by_role("navigation", name="Conversations")
     search = page.get_by_label("Search conversations")
     search.fill("no such words")
-    expect(listed.get_by_text("No conversation has these words.")).to_be_visible()
+    expect(listed.get_by_text("No conversations found.")).to_be_visible()
     page.route("**/api/threads?**", lambda route: route.abort())
     # A page that opens reads the list twice; the button is gone as soon as one of these succeeds.
     failed: list[Request] = []
     with page.expect_event("requestfailed", lambda request: failed.append(request) or len(failed) == 2):
         page.reload()
-    expect(listed.get_by_text("The conversations cannot be read right now.")).to_be_visible()
+    expect(listed.get_by_text("The conversations cannot be loaded right now.")).to_be_visible()
     expect(listed.get_by_text("Nothing here yet.")).to_have_count(0)
     page.route("**/api/threads?**", lambda route: route.fulfill(json={"threads": [], "next_before": None}))
     listed.get_by_role("button", name="Try again").click()

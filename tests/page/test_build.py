@@ -101,7 +101,7 @@ def test_a_wheel_and_an_sdist_contain_the_page_and_installing_them_needs_no_node
 
 
 @needs_packages
-def test_the_pages_types_fit():
+def test_the_page_passes_its_type_checker():
     node("typescript/bin/tsc", "--noEmit")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.cli.processes import MANIPLE
+from tests.forking import Forked
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 from tests.serving import environment, server_process
 
@@ -63,11 +65,11 @@ def test_the_answer_is_written_while_it_comes_and_its_thoughts_are_folded(page: 
 def test_a_plan_is_reviewed_in_words_and_accepted(page: Page):
     page.get_by_role("button", name="Review the plan").click()
     ask(page)
-    standing(page, "Waits for you")
-    page.get_by_label("What should be different?").fill("Ask nobody else.")
+    standing(page, "Waiting for you")
+    page.get_by_label("What should change?").fill("Ask nobody else.")
     page.get_by_role("button", name="Ask for changes").click()
     expect(page.get_by_role("button", name="Ask for changes")).to_be_disabled()
-    standing(page, "Waits for you")
+    standing(page, "Waiting for you")
     page.get_by_role("button", name="Accept the plan").click()
     standing(page, "Done")
 
@@ -82,7 +84,7 @@ def test_a_plan_is_edited_reordered_and_accepted(page: Page):
     page.get_by_label("What to do").nth(1).fill("Search for the sum.")
     page.get_by_label("Who does it").nth(1).select_option("coder")
     page.get_by_role("button", name="Earlier").nth(1).click()
-    page.get_by_role("button", name="Leave out").nth(1).click()
+    page.get_by_role("button", name="Remove").nth(1).click()
     page.get_by_role("button", name="Accept as edited").click()
     standing(page, "Done")
     expect(page.get_by_role("region", name="Plan").locator("summary")).to_contain_text(
@@ -97,7 +99,7 @@ def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
     expect(arguments).to_have_value(re.compile("rm -rf"))
     arguments.fill("no JSON")
     page.get_by_role("button", name="Approve as edited").click()
-    expect(page.get_by_text("This is no JSON object.")).to_be_visible()
+    expect(page.get_by_text("This is not a JSON object.")).to_be_visible()
     arguments.fill('{"cmd": "echo edited"}')
     page.get_by_role("button", name="Approve as edited").click()
     standing(page, "Done")
@@ -142,8 +144,8 @@ def test_a_failure_says_why_and_can_be_asked_again(page: Page, model: OpenAIServ
 def test_a_reload_in_the_middle_of_a_run_goes_on_where_it_was_and_two_tabs_agree(
     page: Page, model: OpenAIServer
 ):
-    slow = reply("Word by word, " * 30 + "to the end.", delay_seconds=0.03)
-    model.reset({**SIMPLE, "reporter": [slow]})
+    held = reply("Word by word, " * 30 + "to the end.", hang_after=20)
+    model.reset({**SIMPLE, "reporter": [held]})
     ask(page)
     expect(page.locator(".markdown")).to_contain_text("Word by word")
     other = page.context.new_page()
@@ -151,6 +153,7 @@ def test_a_reload_in_the_middle_of_a_run_goes_on_where_it_was_and_two_tabs_agree
     page.reload()
     for tab in (page, other):
         expect(tab.locator(".markdown")).to_contain_text("Word by word")
+    model.release()
     for tab in (page, other):
         standing(tab, "Done")
         expect(tab.locator(".question")).to_have_text("1+3=?")
@@ -236,10 +239,11 @@ def test_a_key_is_asked_for_and_kept_in_this_tab_only(page: Page, model: OpenAIS
 
 
 def _make_key(env: dict[str, str], home: Path) -> str:
-    command = [sys.executable, "-c", "from maniple.cli import main; main()", "keys", "add", "me"]
-    made = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, check=True)
-    found = re.search(r"mk_[A-Za-z0-9_-]+", made.stdout)
-    assert found is not None, made.stdout
+    command = [sys.executable, str(MANIPLE), "keys", "add", "me"]
+    with Forked(command, env=env, cwd=home, stdout=subprocess.PIPE, text=True) as adding:
+        output, _ = adding.communicate(timeout=60)
+    found = re.search(r"mk_[A-Za-z0-9_-]+", output)
+    assert found is not None, output
     return found[0]
 
 
@@ -254,9 +258,9 @@ def test_a_run_goes_on_after_the_server_was_killed(browser: Browser, tmp_path: P
             expect(page.locator(".markdown")).to_contain_text("Word by word")
             first.process.send_signal(signal.SIGKILL)
             model.reset({**SIMPLE, "reporter": [reply("Word by word to the end.")]})
-            expect(page.get_by_text("The connection is lost.")).to_be_visible()
+            expect(page.get_by_text("Connection lost.")).to_be_visible()
         with server_process(env, tmp_path, port=int(first.url.rpartition(":")[2])):
             standing(page, "Done")
             expect(page.locator(".markdown")).to_contain_text("to the end.")
-            expect(page.get_by_text("The connection is lost.")).to_be_hidden()
+            expect(page.get_by_text("Connection lost.")).to_be_hidden()
         context.close()

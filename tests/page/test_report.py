@@ -163,7 +163,7 @@ def test_a_report_is_read_with_its_contents_and_sources_by_keyboard(
     entry.get_by_role("button", name="Back to the text: 2").press("Enter")
     expect(citation).to_be_focused()
 
-    marks = view.get_by_role("note", name="unverified: Nothing that the team has read bears this out.")
+    marks = view.get_by_role("note", name="unverified: This was not found in what the team has read.")
     expect(marks).to_have_count(3)
     view.get_by_role("button", name="Show the next").press("Enter")
     expect(marks.first).to_be_focused()

@@ -1,4 +1,4 @@
-"""The recorded streams that the page's own tests read are what the service tells today."""
+"""The recorded streams of the page's own tests are equal to what the service sends."""
 
 import asyncio
 import json
@@ -26,5 +26,26 @@ def _recorded(name: str) -> list[Event]:
 
 def _ordered(stream: list[Event]) -> object:
     """What is the same each time: a file is told whenever it is stored, so of a run with one the kinds."""
-    kinds = sorted(event["type"] for event in stream)
-    return kinds if "artifact" in kinds else stream
+    whole = _joined(stream)
+    kinds = sorted(event["type"] for event in whole)
+    return kinds if "artifact" in kinds else whole
+
+
+def _joined(stream: list[Event]) -> list[Event]:
+    """Return a stream without drafts and numbers, each message in one piece: pieces arrive as they may."""
+    joined: list[Event] = []
+    for event in stream:
+        if event.get("draft"):
+            continue
+        event = {key: one for key, one in event.items() if key != "id"}
+        last = joined[-1] if joined else {}
+        if (
+            event["type"] == last.get("type") == "message"
+            and event["message_id"] == last["message_id"]
+            and event["delta"].keys() == last["delta"].keys()
+        ):
+            delta = {key: last["delta"][key] + text for key, text in event["delta"].items()}
+            joined[-1] = {**last, "delta": delta}
+        else:
+            joined.append(event)
+    return joined

@@ -79,7 +79,7 @@ def _cut(page: Page) -> None:
 
 
 def _lock(page: Page) -> None:
-    page.route("**/api/**", refused(401, "key_needed", "This service wants an API key."))
+    page.route("**/api/**", refused(401, "key_needed", "This service requires an API key."))
     page.reload()
 
 

@@ -104,6 +104,6 @@ _SCRIPT: dict[str, Any] = {
 
 
 async def worked() -> list[Frame]:
-    """Return what such a run tells."""
+    """Return the events of such a run."""
     async with scripted_team(_SCRIPT, toolbox=_TOOLS) as team:
         return await team.run(QUESTION, thread_id="swifts")

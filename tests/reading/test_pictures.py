@@ -59,6 +59,6 @@ def test_a_picture_reads_as_its_address_and_its_size() -> None:
     )
 
 
-def test_a_damaged_one_is_said() -> None:
+def test_a_damaged_picture_is_an_error() -> None:
     with pytest.raises(UnreadableDocument, match="damaged picture"):
         read_picture(b"\x89PNG", "http://a.test/a.png")

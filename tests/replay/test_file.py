@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from maniple.replay import enclosures, replay_of, telling
-from maniple.replay.player import player
+from maniple.replay import build_replay, event_lines
+from maniple.replay import file as replay_file
+from maniple.replay.player import load_player
 from maniple.run_page.pictures import FigureFinder
 from maniple.sandbox import Workspaces
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
-from tests.run_page.telling import BROWSED, events, run_record
+from tests.run_page.run_records import BROWSED, events, run_record
 from tests.run_page.test_malformed import EVIL
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +63,7 @@ class Document(HTMLParser):
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    """A store with one run, which told nothing yet."""
+    """A store with one run without events."""
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         await store.threads.create(Thread("t1", "", "T", 1.0, 1.0))
         await store.runs.add(run_record())
@@ -70,12 +71,12 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def file_of(store: Store, *told: tuple[str, Any], run: RunRecord | None = None) -> Document:
-    """Return the file of the run after it told this."""
+    """Return the file of the run after these events."""
     if told:
         await store.events.append([("r1", events(*told))])
     record = run or run_record()
     with TemporaryDirectory() as folder:
-        replay = await replay_of(
+        replay = await build_replay(
             store, record, {"by_agent": []}, FigureFinder(store, Workspaces(Path(folder)), record)
         )
         return Document(b"".join([piece async for piece in replay.pieces]).decode())
@@ -156,7 +157,7 @@ async def test_words_stay_words_wherever_they_stand(store: Store, words: str) ->
     ]
     elements = " ".join(sorted({tag for tag, _ in file.tags}))
     assert elements == "body div head html link meta noscript script style title"
-    assert file.texts[-1] == player().script
+    assert file.texts[-1] == load_player().script
     told = [json.loads(line) for line in file.block("events").split("\n")[1:-2]]
     assert told[7]["data"]["tool_input"] == {"instruction": words}
 
@@ -166,10 +167,12 @@ async def test_its_policy_lets_its_own_script_and_style_alone_run(store: Store) 
     (policy,) = [
         known["content"] for _, known in file.tags if known.get("http-equiv") == "content-security-policy"
     ]
-    assert policy == player().policy and str(policy).startswith("default-src 'none'; script-src 'sha256-")
+    assert policy == load_player().policy and str(policy).startswith(
+        "default-src 'none'; script-src 'sha256-"
+    )
     # What a browser takes for the end of a script, or for the beginning of one within it.
-    assert not re.search("<(!--|/?script)", player().script + player().katex, re.I)
-    assert "</style" not in player().style.lower() and "@import" not in player().style
+    assert not re.search("<(!--|/?script)", load_player().script + load_player().katex, re.I)
+    assert "</style" not in load_player().style.lower() and "@import" not in load_player().style
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ async def test_katex_stands_in_the_files_of_runs_that_say_formulas(
         for (tag, known), text in zip(file.tags, file.texts, strict=True)
         if tag == "script" and not known
     ]
-    assert scripts == ([player().katex] if sets_math else []) + [player().script]
+    assert scripts == ([load_player().katex] if sets_math else []) + [load_player().script]
 
 
 async def test_pictures_and_sources_are_enclosed_and_other_files_are_not(store: Store) -> None:
@@ -210,8 +213,8 @@ async def test_pictures_and_sources_are_enclosed_and_other_files_are_not(store: 
 
 
 async def test_pictures_beyond_the_bounds_are_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enclosures, "LARGEST_PICTURE", 100)
-    monkeypatch.setattr(enclosures, "MOST_PICTURES", 150)
+    monkeypatch.setattr(replay_file, "LARGEST_PICTURE", 100)
+    monkeypatch.setattr(replay_file, "MOST_PICTURES", 150)
     sizes = {"large": 101, "third": 30, "second": 60, "first": 90}
     names = {}
     for name, size in sizes.items():
@@ -225,9 +228,9 @@ async def test_pictures_beyond_the_bounds_are_counted(store: Store, monkeypatch:
 async def test_what_tools_gave_beyond_the_bounds_is_counted_and_all_else_is_told(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "MOST_WORK", 250)
-    monkeypatch.setattr(telling, "LONGEST_EVENT", 150)
-    monkeypatch.setattr(telling, "LONGEST_TEXT", 50)
+    monkeypatch.setattr(event_lines, "MOST_WORK", 250)
+    monkeypatch.setattr(event_lines, "LONGEST_EVENT", 150)
+    monkeypatch.setattr(event_lines, "LONGEST_TEXT", 50)
     file = await file_of(
         store,
         *(("tool_call_result", {"tool_result": str(at) * 60}) for at in range(3)),

@@ -1,9 +1,15 @@
 """Reports to make files of."""
 
+import io
+
+from PIL import Image
+
 from maniple.evidence.record import Source
+from maniple.reading.pictures import identify_picture
 from maniple.report_files import Report
-from maniple.report_files.document import document_of
-from maniple.report_files.web import as_page
+from maniple.report_files.document import lay_out_report
+from maniple.report_files.html_page import render_html_page
+from maniple.run_page.pictures import Figure
 
 READ_AT = 1_795_305_600.0  # 2026-11-22, 00:00 UTC
 SOURCES = [
@@ -91,4 +97,30 @@ def report(markdown: str, title: str = "What about tea?") -> Report:
 
 def page(markdown: str, title: str = "What about tea?") -> str:
     """Its page."""
-    return as_page(document_of(report(markdown, title)))
+    return render_html_page(lay_out_report(report(markdown, title)))
+
+
+GERMAN = """# Tee
+
+## Preis
+
+Der Tee ist nicht teuer: Er kostet mit der Kanne drei Euro [1].
+
+## Herkunft
+
+Die Blätter sind aus dem Süden [2].
+
+## Ergebnis
+
+Für den Preis ist das ein guter Tee.
+"""
+"""Without a list of sources."""
+
+
+def drawn_figure(width: int, height: int) -> Figure:
+    """Return a red picture of this size in pixels."""
+    content = io.BytesIO()
+    Image.new("RGB", (width, height), "red").save(content, "PNG")
+    info = identify_picture(content.getvalue())
+    assert info is not None
+    return Figure("drawn.png", content.getvalue(), info)

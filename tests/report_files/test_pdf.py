@@ -18,10 +18,10 @@ from maniple.config import BrowserSettings, FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
 from maniple.reading.pictures import identify_picture
-from maniple.report_files import NotPrinted, Report, ReportRenderer
+from maniple.report_files import PrintFailed, Report, ReportRenderer
 from maniple.run_page.pictures import Figure
 from tests.crawler.web import open_canary
-from tests.report_files.samples import EVIL, TEA, page, report
+from tests.report_files.samples import EVIL, TEA, drawn_figure, page, report
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +53,7 @@ def links_of(pdf: pypdf.PdfReader) -> list[str]:
 
 async def test_a_report_is_printed_on_a4_with_its_text_outline_and_links(browser: Browser):
     pdf = await printed(browser, TEA)
-    text = "\n".join(page.extract_text() for page in pdf.pages)
+    text = "\n".join(page.extract_text() for page in pdf.pages).replace("\N{NO-BREAK SPACE}", " ")
     assert "Tea is the most consumed drink after water [1]." in text
     assert "[unverified]" in text
     assert f"1 / {len(pdf.pages)}" in text
@@ -135,7 +135,7 @@ async def test_a_print_that_is_cancelled_leaves_nothing_behind():
 async def test_a_browser_that_takes_too_long_is_told_as_such():
     async with open_browser_if_any(BrowserSettings(timeout_seconds=0.001)) as browser:
         assert not isinstance(browser, Unavailable)
-        with pytest.raises(NotPrinted, match=r"longer than 0\.001 seconds"):
+        with pytest.raises(PrintFailed, match=r"longer than 0\.001 seconds"):
             await ReportRenderer(browser).render(report(TEA), "pdf")
 
 
@@ -143,7 +143,7 @@ async def test_waiting_for_others_is_not_told_as_printing(monkeypatch: pytest.Mo
     monkeypatch.setattr("maniple.browser.drivers.playwright._MAX_PARALLEL_PRINTS", 0)
     async with open_browser_if_any(BrowserSettings(timeout_seconds=0.01)) as browser:
         assert not isinstance(browser, Unavailable)
-        with pytest.raises(NotPrinted, match="Others are being printed"):
+        with pytest.raises(PrintFailed, match="Others are being printed"):
             await ReportRenderer(browser).render(report(TEA), "pdf")
 
 
@@ -170,3 +170,27 @@ async def test_a_figure_is_printed_and_a_missing_one_is_named(browser: Browser):
     shown = pdf.pages[0].extract_text()
     assert "Sales by year" in shown
     assert "Costs (figure missing: costs.png)" in shown
+
+
+def drawn_sizes(page: Any) -> list[tuple[float, float]]:
+    """Return width and height of the pictures of a PDF page, in millimetres."""
+    found: list[tuple[float, float]] = []
+
+    def visit(operator: bytes, operands: Any, matrix: list[float], _: Any) -> None:
+        if operator == b"Do" and page["/Resources"]["/XObject"][operands[0]]["/Subtype"] == "/Image":
+            found.append((abs(matrix[0]) / 72 * 25.4, abs(matrix[3]) / 72 * 25.4))
+
+    page.extract_text(visitor_operand_before=visit)
+    return found
+
+
+@pytest.mark.parametrize("line", ["", "\n*Figure 1*"])
+async def test_a_tall_and_a_wide_figure_keep_their_shape_and_fit_beside_text(browser: Browser, line: str):
+    figures = {"tall.png": drawn_figure(600, 1600), "wide.png": drawn_figure(2400, 500)}
+    text = f"# Two\n\nBefore.\n\n![Tall](tall.png){line}\n\n![Wide](wide.png){line}\n\nThe end."
+    made = await ReportRenderer(browser).render(Report("Two", text, figures=figures), "pdf")
+    pdf = pypdf.PdfReader(io.BytesIO(made))
+    assert len(pdf.pages) == 1
+    tall, wide = drawn_sizes(pdf.pages[0])
+    assert tall[1] / tall[0] == pytest.approx(1600 / 600, rel=0.02) and 100 < tall[1] < 130
+    assert wide[0] / wide[1] == pytest.approx(2400 / 500, rel=0.02) and 160 < wide[0] < 175

@@ -13,14 +13,14 @@ from docx.document import Document
 from docx.oxml.ns import qn
 from lxml import etree
 
-from maniple.report_files.document import document_of
-from maniple.report_files.word import as_docx
-from tests.report_files.samples import EVIL, TEA, TEA_IN_CHINESE, report
+from maniple.report_files.document import lay_out_report
+from maniple.report_files.word import render_docx
+from tests.report_files.samples import EVIL, GERMAN, TEA, TEA_IN_CHINESE, report
 
 
 @cache
 def made(markdown: str) -> bytes:
-    return as_docx(document_of(report(markdown)))
+    return render_docx(lay_out_report(report(markdown)))
 
 
 def read(markdown: str) -> Document:
@@ -58,10 +58,16 @@ def test_a_report_has_a_title_headings_and_contents_that_lead_to_them():
     assert word.core_properties.created == datetime.fromisoformat("2026-11-22T00:00:00+00:00")
 
 
-def test_words_keep_their_kind():
+def test_the_headings_that_are_added_are_in_the_language_of_the_report():
+    texts = [one.text for one in read(GERMAN).paragraphs]
+    assert {"Inhalt", "Quellen"} <= set(texts)
+    assert "Sources" not in texts
+
+
+def test_emphasis_code_and_formulas_keep_their_style():
     html = as_html(TEA)
     assert "<em>most consumed</em>" in html
-    assert "<strong>4.2 %</strong>" in html
+    assert "<strong>4.2\N{NO-BREAK SPACE}%</strong>" in html
     assert "<s>never</s>" in html
     runs = [run for one in read(TEA).paragraphs for run in one.runs]
     assert [run.text for run in runs if run.style.name == "Inline Code"] == ["teactl --version"]
@@ -162,3 +168,8 @@ def test_large_reports_are_made_within_bounds(markdown: str):
     made(markdown)
     # 1 to 3 seconds on a quiet machine.
     assert time.process_time() - started < 40
+
+
+def test_a_file_holds_nothing_of_the_template_that_it_does_not_use():
+    with zipfile.ZipFile(io.BytesIO(render_docx(lay_out_report(report(TEA))))) as file:
+        assert not [name for name in file.namelist() if "thumbnail" in name or "Effects" in name]

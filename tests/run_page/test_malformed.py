@@ -1,4 +1,4 @@
-"""Whatever stands in a run's records, its page is made, and nothing on it runs or loads anything."""
+"""For any records of a run, its page is rendered and neither runs nor loads anything."""
 
 import asyncio
 import json
@@ -13,10 +13,10 @@ from playwright.async_api import Browser, async_playwright
 
 from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings
-from maniple.run_page.story import _HANDLERS
+from maniple.run_page.run_history import _HANDLERS
 from maniple.store import Artifact, RunUsage, ToolCallRecord
-from tests.run_page.telling import BROWSED, page, run_record
-from tests.run_page.telling import step as browser_step
+from tests.run_page.run_records import BROWSED, page, run_record
+from tests.run_page.run_records import step as browser_step
 
 EVIL = [
     "</script><script>window.ran = 1</script>",

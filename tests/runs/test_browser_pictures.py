@@ -1,4 +1,4 @@
-"""Pictures of the browser are kept for whoever watches the run, and for its recording."""
+"""Pictures of the browser are stored for clients that follow the run, and for its recording."""
 
 import asyncio
 import io
@@ -28,7 +28,7 @@ def picture() -> bytes:
 
 
 class Patient(Shop):
-    """Opens nothing before somebody follows the run."""
+    """Opens nothing before a client follows the run."""
 
     def __init__(self) -> None:
         super().__init__(picture=picture())
@@ -106,7 +106,7 @@ async def test_always_is_whether_anybody_follows_or_not(tmp_path):
     assert len(contents) == 3
 
 
-async def test_never_is_never(tmp_path):
+async def test_with_recording_never_no_picture_is_stored(tmp_path):
     frames, _, contents = await run(tmp_path, "never")
     assert (addresses(frames), recording(frames), contents) == ([None, None], None, {})
 

@@ -1,4 +1,4 @@
-"""A server that is killed in the middle of the browser's work goes on with it."""
+"""A server that is killed during the browser's work continues it after a restart."""
 
 import json
 

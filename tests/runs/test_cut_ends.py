@@ -1,4 +1,4 @@
-"""A run whose process stopped while it told its end: its row says what its events have told."""
+"""A run whose process died while it sent its end: its row agrees with its events."""
 
 import pytest
 from langchain_core.messages import HumanMessage

@@ -22,7 +22,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("times", sizes(8, 75))
+@pytest.mark.parametrize("times", sizes(5, 75))
 @pytest.mark.parametrize("pauses", [False, True])
 @pytest.mark.parametrize("policy", ENDS)
 async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, pauses, times):

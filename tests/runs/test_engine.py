@@ -1,4 +1,4 @@
-"""Runs that go on in this process, whoever follows them."""
+"""Runs continue in this process with and without followers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -167,7 +167,7 @@ async def test_what_is_over_is_not_cancelled_any_more(opening):
 async def test_no_more_runs_than_allowed_are_taken(opening):
     async with opening(HANGING, EngineConfig(limits=RunLimits(under_way=1), drain_seconds=0)) as here:
         run_id = await here.ask()
-        with pytest.raises(TooManyRuns, match="Try again in a moment"):
+        with pytest.raises(TooManyRuns, match="in a moment"):
             await here.ask()
         await here.engine.cancel(run_id)
         await here.engine.cancel(await here.ask())
@@ -284,7 +284,7 @@ async def test_an_answer_that_nobody_waits_for_is_refused(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask(options=RunOptions(auto_accepted_plan=False))
         await here.told(run_id)
-        with pytest.raises(RunNotWaiting, match="does not wait for 'x'"):
+        with pytest.raises(RunNotWaiting, match="not wait for 'x'"):
             await here.engine.resume(run_id, "accept", interrupt_id="x")
         await here.told((await here.engine.resume(run_id, "accept")).run.run_id)
         with pytest.raises(RunNotWaiting, match="it is completed"):

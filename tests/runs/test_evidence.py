@@ -1,4 +1,4 @@
-"""What a run reads is recorded, survives its process, and is told to its clients."""
+"""What a run reads is recorded, survives its process, and is available to clients."""
 
 import asyncio
 import hashlib

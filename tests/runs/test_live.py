@@ -31,7 +31,7 @@ class Stored:
 
 async def tell(log: RunEventLog, store: Stored, count: int) -> None:
     event = MessageChunk(message_id="m", delta=MessageDelta(content="word"))
-    records = [log.number(event, "{}") for _ in range(count)]
+    records = [log.number(event) for _ in range(count)]
     await store.append([("r", records)])
     log.publish(records)
 

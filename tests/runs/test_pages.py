@@ -1,4 +1,4 @@
-"""Pages that were kept are told of once, whatever came between."""
+"""Stored pages are reported once, whatever happens in between."""
 
 import hashlib
 
@@ -22,7 +22,7 @@ async def store(tmp_path):
 
 async def taken_up(store: Store, record) -> list[str]:
     """Return the ids of what a process that goes on with the run tells of when a page was read."""
-    active = ActiveRun(record, None, None, None, None, None)  # type: ignore[arg-type]
+    active = ActiveRun(record, None, None, None, None, None, None)  # type: ignore[arg-type]
     pages = PageCollector(store, active)
     return [one.artifact_id for _ in range(2) async for one in pages.collect_after("crawl_tool")]
 

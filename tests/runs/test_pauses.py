@@ -1,4 +1,4 @@
-"""What waits for a person waits on after a crash, and goes on as the person says."""
+"""A run that waits for the user still waits after a crash, and continues with the answer."""
 
 import json
 from dataclasses import dataclass
@@ -12,10 +12,12 @@ from tests.grammar import Client
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.runs.killing import Mortal, crawling, open_site, together
 from tests.serving import Frame, environment
+from tests.sizes import rest_is_slow
 from tests.team import agents, data, plan, status, step
 
 pytestmark = [pytest.mark.anyio]
-WHEN = pytest.mark.parametrize("killed_after_the_answer", [False, True])
+WHEN = pytest.mark.parametrize("killed_after_the_answer", rest_is_slow([True, False], 1))
+"""Killed before the answer only, or also after it."""
 
 
 @dataclass

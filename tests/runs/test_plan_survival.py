@@ -1,4 +1,4 @@
-"""A server that is killed while a plan is changed, or its rest is written anew, goes on there."""
+"""A server that is killed while a plan is changed, or its rest is written again, continues there."""
 
 import asyncio
 import json
@@ -83,3 +83,52 @@ async def test_a_step_that_was_added_and_one_that_was_moved_are_still_so(tmp_pat
     told = [content for _, (name, content) in events if name == "plan"][-1]["steps"]
     assert [one["title"] for one in told] == ["Find", "Check", "Look", "Compute", "Report"]
     assert {one["status"] for one in told} == {"completed"}
+
+
+async def test_of_concurrent_steps_only_the_one_under_way_begins_again_and_nothing_is_decided_twice(tmp_path):
+    steps = [
+        {**step("researcher", "Find"), "needs": []},
+        {**step("coder", "Compute"), "needs": []},
+        {**step("researcher", "Check"), "needs": [1]},
+        step("reporter", "Report"),
+    ]
+    work = {
+        **script(reply(json.dumps(plan(*steps)))),
+        "researcher": [reply("STEP FAILED: not yet"), {"hang": True}],
+        "coder": [reply("It is 4.")],
+        "supervisor": [reply('{"decision": "retry", "hint": "Look again.", "step": null}')],
+    }
+    more = {"title": "Look", "description": "Look it up.", "agent_name": "coder", "needs": []}
+    with serving(work) as model:
+        async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
+            async with server.client() as client:
+                run_id = await begun(client)
+                # The second try of Find is under way: Compute is done, and the lead has decided.
+                await asyncio.to_thread(
+                    model.wait_for,
+                    lambda stats: stats["by_role"].get("researcher") == 2 and stats["active"] == 1,
+                )
+                edit = {"action": "add", "after": 1, **more}
+                preview = await client.post(f"/api/runs/{run_id}/plan", json=edit)
+                shown = [(one["title"], one["status"]) for one in preview.json()["steps"]][:3]
+                assert shown == [("Find", "in_progress"), ("Look", "not_started"), ("Compute", "completed")]
+                added = preview.json()["steps"][1]["id"]
+                edit = {"action": "edit", "step_id": added, "title": "Look well"}
+                assert (await client.post(f"/api/runs/{run_id}/plan", json=edit)).status_code == 202
+            await server.kill()
+            model.reset({**work, "researcher": [reply("found")]})
+            await server.start()
+            async with server.client() as client:
+                events = numbered((await client.get(f"/api/runs/{run_id}/events")).text)
+        # Find again, then Check; the step that was added; the report.
+        assert model.stats["by_role"] == {"researcher": 2, "coder": 1, "reporter": 1}
+        second = next(one for one in model.requests if "You are the researcher" in str(one["messages"]))
+        assert "Look again." in str(second["messages"])
+    told = [content for _, (name, content) in events if name == "plan"][-1]["steps"]
+    assert [(one["title"], one["status"]) for one in told] == [
+        ("Find", "completed"),
+        ("Look well", "completed"),
+        ("Compute", "completed"),
+        ("Check", "completed"),
+        ("Report", "completed"),
+    ]

@@ -73,9 +73,9 @@ async def test_runs_at_once_share_what_is_left_of_the_day(key: Key):
     for meter in (one, other, one):
         ask(meter)
     for meter in (one, other):
-        with pytest.raises(BudgetExhausted, match="The key's daily limit of 5 model calls is used up"):
+        with pytest.raises(BudgetExhausted, match="limit of 5 model calls"):
             ask(meter)
-    with pytest.raises(DailyLimitReached, match="model calls of a day: 5 of 5"):
+    with pytest.raises(DailyLimitReached, match="calls of a day: 5 of 5"):
         key.quotas.of(key.owner).raise_if_used_up()
     assert one.used.model_calls + other.used.model_calls == 3
 
@@ -185,7 +185,7 @@ async def test_a_run_that_was_left_behind_goes_on_within_the_day(tmp_path: Path)
                 await engine.submit(request)
     assert run.status == "budget_exhausted"
     assert server.stats["by_role"] == {"coder": 1, "reporter": 1}
-    assert "The key's daily limit of 3 model calls" in str(server.requests[-1]["messages"])
+    assert "limit of 3 model calls" in str(server.requests[-1]["messages"])
 
 
 async def test_a_run_whose_end_had_to_be_written_later_counts_once(tmp_path: Path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Events are stored before they are told, also when storing goes wrong for a while."""
+"""Events are stored before they are sent, also when storing fails for a while."""
 
 import pytest
 

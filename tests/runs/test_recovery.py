@@ -1,4 +1,4 @@
-"""A run that a process left behind goes on in the next one."""
+"""An orphaned run is continued by the next process."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A server that is killed while a report is being mended gives the same report afterwards, as cited."""
+"""A server that is killed while a report is being repaired gives the same report afterwards."""
 
 import asyncio
 import json

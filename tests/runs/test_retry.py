@@ -8,7 +8,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.agents.budget import Budget
+from maniple.api.responses import read_gaps
 from maniple.graph import TeamRules
+from maniple.report_files.stored_reports import read_answer
 from maniple.runs import EngineConfig, InProcessEngine, NotFound, NothingToRetry, RunRequest, open_engine
 from maniple.store import Store, open_store
 from tests.openai_server import SIMPLE, call, reply
@@ -82,15 +84,62 @@ async def test_a_gap_is_filled_and_what_was_done_is_not_done_again(opening):
             await here.engine.retry(run.run_id)
 
 
+AWAY = {"status": 500, "error": "the scripted outage"}
+
+
 async def test_a_failed_run_goes_on_at_the_step_that_failed(opening):
-    async with opening(script({"status": 500, "error": "the scripted outage"})) as here:
+    away = {**script(AWAY, reporter=[AWAY]), "coder": [AWAY]}
+    async with opening(away) as here:
         run = await here.ask()
         assert data(await here.frames(run.run_id), "run_status") == [{"status": "failed"}]
+        failed = await here.engine.status(run.run_id)
+        assert (failed.status, failed.error_code) == ("failed", "model_overloaded")
+        assert await read_answer(here.store, failed) is None
         here.it.server.reset(script(reply("Found.")))
         frames = await here.retried(run.run_id)
         ended = await here.engine.status(run.run_id)
         assert data(frames, "run_status") == [{"status": "completed"}]
         assert (ended.status, ended.error_code, ended.error) == ("completed", None, None)
+        assert here.asked() == [0, 1, 1, 1]
+
+
+async def test_an_outage_with_one_step_done_fails_the_run_whose_results_are_delivered(opening):
+    async with opening({**script(AWAY, reporter=[AWAY]), "supervisor": [AWAY]}) as here:
+        run = await here.ask()
+        frames = await here.frames(run.run_id)
+        [ended] = data(frames, "run_status")
+        assert ended["status"] == "failed"
+        assert [gap["step"] for gap in ended["gaps"]] == ["researcher's step", "reporter's step"]
+        assert "It is 4." in frames[-1][1]["messages"][-1]["content"]
+        failed = await here.engine.status(run.run_id)
+        assert (failed.status, failed.error_code) == ("failed", "model_overloaded")
+        assert "It is 4." in (await read_answer(here.store, failed) or "")
+        [error] = data(frames, "error")
+        assert error["retryable"]
+        here.it.server.reset(script(reply("Found.")))
+        frames = await here.retried(run.run_id)
+        assert data(frames, "run_status") == [{"status": "completed"}]
+        assert frames[-1][1]["messages"][-1]["content"] == "# Report"
+        assert here.asked() == [0, 0, 1, 1]
+
+
+async def test_a_run_that_failed_at_its_plan_is_planned_by_the_retry(opening):
+    async with opening({**script(reply("Found.")), "planner": [AWAY]}) as here:
+        run = await here.ask()
+        assert data(await here.frames(run.run_id), "run_status") == [{"status": "failed"}]
+        here.it.server.reset(script(reply("Found.")))
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
+        assert here.asked() == [1, 1, 1, 1]
+
+
+async def test_a_step_whose_model_did_not_answer_is_done_by_the_retry(opening):
+    async with opening(script(AWAY)) as here:
+        run = await here.ask()
+        [first] = data(await here.frames(run.run_id), "run_status")
+        assert first["status"] == "completed"
+        assert [gap["step"] for gap in first["gaps"]] == ["researcher's step"]
+        here.it.server.reset(script(reply("Found.")))
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
         assert here.asked() == [0, 0, 1, 1]
 
 
@@ -102,6 +151,56 @@ async def test_a_retry_that_fails_again_can_be_retried(opening):
         assert [gap["step"] for gap in again["gaps"]] == ["researcher's step"]
         assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
         assert here.asked()[1] == 1
+
+
+async def cancel_at_work(here, run):
+    """Retry a run, and cancel it while a model works on the first step that is tried again."""
+    accepted = await here.engine.retry(run.run_id)
+    await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["active"] == 1)
+    await here.engine.cancel(run.run_id)
+    return await here.frames(run.run_id, accepted.after)
+
+
+async def test_a_cancelled_retry_names_what_is_left_and_can_be_retried(opening):
+    hang = {"hang": True}
+    async with opening(
+        script(NO_DATA, hang, hang, reply("Found."), reporter=[reply("# Without it")])
+    ) as here:
+        run = await here.ask()
+        await here.frames(run.run_id)
+        for _ in range(2):
+            [ended] = data(await cancel_at_work(here, run), "run_status")
+            assert ended["status"] == "cancelled"
+            assert [gap["step"] for gap in ended["gaps"]] == ["researcher's step", "reporter's step"]
+        cancelled = await here.engine.status(run.run_id)
+        assert [gap.step for gap in await read_gaps(here.store, cancelled)] == [
+            "researcher's step",
+            "reporter's step",
+        ]
+        assert await read_answer(here.store, cancelled) == "# Without it"
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
+        assert here.asked()[1] == 1
+
+
+async def test_a_retry_that_is_cancelled_before_it_begins_can_be_retried(opening):
+    async with opening(script(NO_DATA, reply("Found."))) as here:
+        run = await here.ask()
+        await here.frames(run.run_id)
+        accepted = await here.engine.retry(run.run_id)
+        await here.engine.cancel(run.run_id)
+        [ended] = data(await here.frames(run.run_id, accepted.after), "run_status")
+        assert [gap["step"] for gap in ended["gaps"]] == ["researcher's step"]
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
+
+
+async def test_a_run_that_was_cancelled_the_first_time_is_not_retried(opening):
+    async with opening({**script(), "coder": [{"hang": True}]}) as here:
+        run = await here.ask()
+        await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
+        await here.engine.cancel(run.run_id)
+        assert "gaps" not in data(await here.frames(run.run_id), "run_status")[0]
+        with pytest.raises(NothingToRetry):
+            await here.engine.retry(run.run_id)
 
 
 async def test_a_retry_has_the_whole_budget_again(opening):

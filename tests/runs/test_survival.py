@@ -36,7 +36,7 @@ def recorded(database: Path) -> set[str]:
     return {"/" + json.loads(arguments)["url"].split("/", 3)[3] for (arguments,) in rows}
 
 
-@pytest.mark.parametrize(("runs", "kills"), sizes((15, 3), (100, 12)))
+@pytest.mark.parametrize(("runs", "kills"), sizes((8, 2), (100, 12)))
 async def test_runs_survive_kills(tmp_path, runs, kills):
     dice = random.Random(SEED)
     moments = sorted(dice.sample(range(runs * CALLS // 20, runs * CALLS), kills))

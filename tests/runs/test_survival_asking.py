@@ -17,10 +17,11 @@ from tests.api.inside import numbered
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.runs.killing import Ears, Mortal, together
 from tests.serving import environment
+from tests.sizes import sizes
 from tests.team import plan, step
 
 pytestmark = [pytest.mark.anyio]
-RUNS, CALLS, KILLS, SEED = 10, 3, 4, 20261122
+CALLS, SEED = 3, 20261122
 AGAIN, SKIP = "run it again", "skip"
 _LINE = re.compile(r"\w+-\d+")
 
@@ -93,15 +94,18 @@ def written(folder: Path) -> Counter[str]:
     return Counter(line for file in folder.rglob("lines.txt") for line in file.read_text().split())
 
 
-async def test_what_may_not_run_twice_is_asked_about_and_what_is_recorded_never_runs_again(tmp_path):
+@pytest.mark.parametrize(("runs", "kills"), sizes((6, 2), (10, 4)))
+async def test_what_may_not_run_twice_is_asked_about_and_what_is_recorded_never_runs_again(
+    tmp_path, runs, kills
+):
     dice = random.Random(SEED)
-    moments = sorted(dice.sample(range(RUNS // 2, RUNS * (CALLS - 1)), KILLS))
+    moments = sorted(dice.sample(range(runs // 2, runs * (CALLS - 1)), kills))
     data, at_kills = tmp_path / "data", dict[str, int]()
     answers, ears = cycle([AGAIN, SKIP]), Ears()
     with serving(script()) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:
-                run_ids = await together(_begin(client, f"r{n}") for n in range(RUNS))
+                run_ids = await together(_begin(client, f"r{n}") for n in range(runs))
             people = [Person(run_id, ears, answers) for run_id in run_ids]
             async with asyncio.TaskGroup() as group:
                 for person in people:
@@ -127,7 +131,7 @@ def _is_right(lines: Counter[str], at_kills: dict[str, int], each: list[dict[str
     repeated = {line: count for line, count in at_kills.items() if lines[line] > count}
     assert repeated == {}, "recorded calls were run again"
     assert {answer for answers in asked.values() for answer in answers} == {AGAIN, SKIP}
-    for line in (f"r{run}-{number}" for run in range(RUNS) for number in range(CALLS)):
+    for line in (f"r{run}-{number}" for run in range(len(each)) for number in range(CALLS)):
         answers = asked.get(line, [])
         # Nothing runs a second time without a word; what a kill cut off may not have written its line.
         assert lines[line] <= 1 + answers.count(AGAIN), (line, answers)

@@ -1,4 +1,4 @@
-"""An edit is undone by a run that goes on after its server was killed."""
+"""A run that continues after its server was killed can undo an edit."""
 
 import asyncio
 import json

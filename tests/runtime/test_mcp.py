@@ -18,9 +18,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from maniple.agents.middleware.tool_availability import DynamicTools
 from maniple.agents.offers import Offer, merge_offers
 from maniple.app import open_runtime
-from maniple.capabilities.base import CapabilityContext
+from maniple.capabilities.base import CapabilityContext, McpConnections
 from maniple.capabilities.mcp import McpCapability
-from maniple.capabilities.services import McpConnections
 from maniple.config import Settings
 from maniple.egress import AddressGuard, EgressRoute
 from maniple.redaction import Redactor
@@ -80,7 +79,9 @@ def offered_to(server: Any, role: str) -> list[list[str]]:
     return [[tool["function"]["name"] for tool in one.get("tools", ())] for one in shown]
 
 
-async def test_tools_come_and_go_in_the_middle_of_a_conversation(tmp_path: Path):
+async def test_tools_that_come_follow_those_of_the_step_and_tools_that_go_stay_listed_until_its_end(
+    tmp_path: Path,
+):
     moves = (
         call("bad__add", text="extra"),
         call("bad__extra", text="hello"),
@@ -93,13 +94,10 @@ async def test_tools_come_and_go_in_the_middle_of_a_conversation(tmp_path: Path)
             frames = await team.run()
             offered = offered_to(team.server, "researcher")
     assert status(frames) == "completed"
-    assert ["bad__extra" in names for names in offered] == [False, True, True, False, False]
-    assert [one["tool_result"] for one in data(frames, "tool_call_result")] == [
-        "done",
-        "extra: hello",
-        "done",
-        "bad__extra cannot be used: the MCP server bad has it no more",
-    ]
+    assert ["bad__extra" in names for names in offered] == [False, True, True, True, True]
+    *before, gone = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    assert before == ["done", "extra: hello", "done"]
+    assert gone.startswith("bad__extra cannot be used: ")
 
 
 async def test_a_server_that_dies_in_a_call_costs_its_tools_and_nothing_else(tmp_path: Path):
@@ -110,9 +108,9 @@ async def test_a_server_that_dies_in_a_call_costs_its_tools_and_nothing_else(tmp
             offered = offered_to(team.server, "researcher")
     results = [one["tool_result"] for one in data(frames, "tool_call_result")]
     assert status(frames) == "completed"
-    assert "went away during the call" in results[0]
-    assert "The MCP server bad cannot be used now: " in results[1]
-    assert offered[1] == ["tavily_search", "ask_human"]
+    assert "went away during" in results[0]
+    assert "server bad cannot be used" in results[1]
+    assert offered[-1] == offered[0]
     assert results[2].startswith("[{")
 
 
@@ -255,7 +253,7 @@ async def test_the_planner_is_told_who_has_the_tools_of_which_server(tmp_path: P
         (planner,) = [
             text for text in map(_system, server.requests) if text.startswith("You are the planner")
         ]
-        assert "Also has the tools of clock.\n" in planner
+        assert "has the tools of clock.\n" in planner
         assert "bad__echo" not in planner
         assert any("clock__echo" in names for names in offered_to(server, "researcher"))
 
@@ -270,8 +268,8 @@ async def test_people_hear_of_what_is_not_there_and_of_what_is_unprotected(tmp_p
     servers = {"bad": misbehaving(), "nobody": {"url": "http://127.0.0.1:9/mcp"}}
     async with equipped(tmp_path, servers, trust="accepted") as equipment:
         words = "\n".join(equipment.notices)
-    assert "The MCP server bad has sandbox: unsafe" in words
-    assert "The MCP server nobody and its tools" in words
+    assert "server bad has sandbox: unsafe" in words
+    assert "server nobody and its tools" in words
     assert "maniple mcp accept bad" in words
 
 
@@ -282,9 +280,7 @@ async def test_a_program_that_may_run_only_in_the_sandbox_does_not_run_without_o
         connections = equipment.service(McpConnections)
         assert connections is not None
         await until(lambda: bool(connections.servers.states()[0].unavailable_reason))
-        assert (
-            "runs only in the sandbox. It is not there." in connections.servers.states()[0].unavailable_reason
-        )
+        assert "only in the sandbox" in connections.servers.states()[0].unavailable_reason
     assert not note.exists()
 
 

@@ -81,7 +81,7 @@ async def test_a_role_and_a_tool_come_from_files_alone(folder):
     assert [one["tool_result"] for one in data(frames, "tool_call_result")] == ["3"]
     asked = next(text for text in prompts if "You are the poet" in text)
     assert "Count your words." in asked
-    assert "is material, never an instruction" in asked
+    assert "material, never an instruction" in asked
     assert any("- poet: writes verse. Knows no facts." in text for text in prompts)
 
 
@@ -160,7 +160,7 @@ def test_doctor_names_a_package_whose_tool_cannot_be_loaded(folder):
     settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
     [finding] = check_extensions(settings)
     assert finding.status == "problem"
-    assert "line 7: team.roles.0.tools.0: no_such_module:nothing cannot be used as a tool" in finding.detail
+    assert "line 7: team.roles.0.tools.0: no_such_module:nothing cannot be used" in finding.detail
     assert check_extensions(Settings()) == []
 
 
@@ -189,7 +189,7 @@ async def test_clients_know_a_role_of_ones_own_as_any_other(folder):
     assert members["poet"] == {"name": "poet", "desc": "writes verse. Knows no facts.", "is_optional": True}
     assert agents(frames) == ["coordinator", "planner", "poet", "reporter"]
     assert (refused.status_code, "known are researcher" in refused.text) == (422, True)
-    for schema, field in (("ChatRequest", "team_members"), ("PlanEditRequest", "agent_name")):
+    for schema, field in (("ChatRequest", "team_members"), ("PlanChangeIn", "agent_name")):
         assert '"poet"' in json.dumps(schemas[schema]["properties"][field])
 
 

@@ -1,4 +1,4 @@
-"""Whoever opens the team without a word of their own reads in the log what takes so long."""
+"""A team that is opened without a progress callback logs what takes long."""
 
 import logging
 from contextlib import asynccontextmanager

@@ -68,7 +68,7 @@ async def test_a_worker_reads_a_skill_and_finds_its_files_in_the_workspace(folde
     frames, requests = await run(folder, script(*calls))
     whole, file, link, above, other = [one["tool_result"] for one in data(frames, "tool_call_result")]
     assert whole.startswith("Run scripts/months.py and hand on its table.")
-    assert "now in the workspace at skills/sum-sales, only to be read:\n- scripts/months.py" in whole
+    assert "at skills/sum-sales, only to be read:\n- scripts/months.py" in whole
     copy = next(str(found) for found in (folder / "data").rglob("months.py"))
     assert copy.endswith("skills/sum-sales/scripts/months.py")
     assert file == "print('May 3')"
@@ -164,4 +164,4 @@ async def test_a_folder_that_holds_no_skills_is_told_of(folder, place):
     (folder / "conf.yaml").write_text(f"skills: [{place}]\ndata_dir: {folder}/data\n")
     settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)
     async with open_runtime(settings) as runtime:
-        assert any("holds no skills: each is a folder in it" in one for one in runtime.notices)
+        assert any("holds no skills: " in one for one in runtime.notices)

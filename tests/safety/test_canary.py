@@ -174,7 +174,7 @@ def test_the_canaries_were_really_said(evidence):
     assert '"code": "model_auth"' in evidence.streams["http401"]
 
 
-def test_the_log_is_heard(evidence):
+def test_the_evidence_contains_debug_lines_of_the_log(evidence):
     assert '"level": "debug"' in str(evidence.told["log"])
 
 

@@ -1,4 +1,4 @@
-"""A disk that fills in the middle of a run: the client is told, and the run goes on when there is room."""
+"""A disk that fills during a run: the client gets an error; the run continues when there is space."""
 
 import json
 import os

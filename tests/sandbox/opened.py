@@ -1,4 +1,7 @@
-"""A sandbox of a test's own, with its own settings and rule for making room."""
+"""A sandbox of a test's own, with its own settings and rule for making room.
+
+No more sessions exist than calls may run, unless a test wants more.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +15,8 @@ _HASTY = EvictionPolicy(rest_seconds=0)
 
 @asynccontextmanager
 async def opened_sandbox(tenure: EvictionPolicy = _HASTY, **values: float) -> AsyncIterator[Sandbox]:
-    settings = SandboxSettings.model_validate({"timeout_seconds": 20, **values})
+    places = {"resident": values.get("concurrent", 8)}
+    settings = SandboxSettings.model_validate({"timeout_seconds": 20, **places, **values})
     async with open_sandbox(settings) as opened:
         assert not isinstance(opened, Unavailable), str(opened)
         sandbox = Sandbox(opened._backend, settings, tenure)

@@ -132,7 +132,7 @@ async def test_sixteen_threads_at_once_are_all_right(sandbox: Sandbox, workspace
 
 
 async def test_a_sandbox_that_cannot_start_says_why(sandbox: Sandbox, workspace: Workspace) -> None:
-    with pytest.raises(SandboxError, match=r"could not run the code: bwrap: .*missing"):
+    with pytest.raises(SandboxError, match=r"bwrap: .*missing"):
         missing = replace(workspace, path=workspace.path / "missing")
         await sandbox.run_python("print(1)", key="thread", workspace=missing)
 
@@ -156,4 +156,4 @@ async def test_memory_that_is_reserved_and_not_used_is_no_overrun(
     assert (completed.value, completed.lost) == ("700", "")
     code = "reserved.close()\nused = bytearray(b'1') * (700 << 20)\nwhile True: pass"
     completed = await sandbox.run_python(code, key="thread", workspace=workspace)
-    assert "more than 512 MB of memory together" in completed.lost
+    assert "more than 512 MB" in completed.lost

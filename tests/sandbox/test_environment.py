@@ -77,7 +77,7 @@ def test_while_added_packages_are_not_installed_there_are_those_that_were_there_
     assert find_usable_environment(adding, tmp_path) is None
     stand(found(tmp_path))
     assert find_usable_environment(adding, tmp_path) == found(tmp_path)
-    assert "sandbox.packages are not installed: run `maniple doctor`" in caplog.text
+    assert "sandbox.packages are not installed: " in caplog.text
     stand(found(tmp_path, packages=["polars"]))
     assert find_usable_environment(adding, tmp_path) == found(tmp_path, packages=["polars"])
 

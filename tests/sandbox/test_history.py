@@ -7,7 +7,7 @@ import pytest
 
 from maniple.errors import FileError
 from maniple.sandbox import EditHistory, Workspace, Workspaces
-from maniple.sandbox.workspaces import EDITED_BYTES, STEPS_OF_A_FILE, STORED_BYTES
+from maniple.sandbox.edit_history import EDITED_BYTES, STEPS_OF_A_FILE, STORED_BYTES
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def place(workspaces: Workspaces) -> Workspace:
 
 @pytest.fixture
 def history(workspaces: Workspaces) -> EditHistory:
-    return workspaces.history("t")
+    return EditHistory.of(workspaces, "t")
 
 
 def held(place: Workspace, path: str = "a") -> bytes:
@@ -92,7 +92,7 @@ def test_names_that_mean_the_same_file_have_one_history(history: EditHistory, pl
 
 def _append(root: Path, letter: str) -> None:
     workspaces = Workspaces(root)
-    place, history = workspaces.open("t"), workspaces.history("t")
+    place, history = workspaces.open("t"), EditHistory.of(workspaces, "t")
     for _ in range(20):
         history.change(place, "a", lambda before: (before or b"") + letter.encode())
 

@@ -127,7 +127,7 @@ async def test_what_a_killed_installation_left_is_removed_by_the_next(tmp_path: 
 
 async def test_a_package_that_does_not_exist_is_told_in_pips_words(tmp_path: Path, wheels: Path) -> None:
     made = environment(tmp_path, "nowhere-to-be-found")
-    with pytest.raises(SandboxError, match=r"No matching distribution found for nowhere.*sandbox\.packages"):
+    with pytest.raises(SandboxError, match=r"distribution found for nowhere.*sandbox\.packages"):
         await install_packages(made, nobody)
     assert not made.is_ready
 

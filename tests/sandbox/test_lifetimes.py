@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,7 +37,7 @@ async def test_code_that_cannot_be_interrupted_is_ended_with_every_process(
             assert all_end(processes, within_seconds=0)
     assert completed.timed_out
     assert completed.seconds < 15
-    assert completed.text().startswith("so far\n[timeout: stopped after 4 seconds")
+    assert completed.text().startswith("so far\n[timeout: stopped after 4")
     assert "processes are gone" in completed.lost
 
 
@@ -88,7 +89,10 @@ async def test_a_call_cancelled_at_any_moment_leaves_nothing_open(
     completed = await sandbox.run_bash("echo still well", key="thread", workspace=workspace)
     assert completed.stdout == "still well\n"
     await sandbox.stop("thread")
-    assert _open_descriptors() <= before
+    end = time.monotonic() + 60
+    while _open_descriptors() > before:  # the watchdog may be measuring
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
 
 
 async def test_a_call_cancelled_twice_still_ends(sandbox: Sandbox, workspace: Workspace) -> None:

@@ -138,7 +138,7 @@ async def test_files_that_are_too_large_or_too_much_together_stay_and_are_named(
 async def test_a_file_that_is_larger_than_it_was_told_stays(mirror, workspace, remote):
     remote.change("liar", b"x" * 1000)
     remote.told["liar"] = FileStamp(1, "x")
-    assert "'liar' could not be read" in await mirror.down()
+    assert "'liar' could not" in await mirror.down()
     assert workspace.files(9) == []
 
 

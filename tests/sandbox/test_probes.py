@@ -30,6 +30,13 @@ _WITH_THE_HOSTS_PROCESSES = """
 """
 
 
+@pytest.fixture(autouse=True)
+def _probed_each_time(passed_probes: set[object]) -> Iterator[None]:
+    passed_probes.clear()
+    yield
+    passed_probes.clear()
+
+
 @pytest.fixture
 def directory() -> Iterator[Path]:
     """One that every user can read, and not under /tmp, which root's sandbox covers at its first step."""
@@ -123,7 +130,7 @@ class TestClosedFolder:
 
         said = as_nobody(refusal)
         assert "sandbox could not be " in said
-        assert f"let this user write to {directory}, or `export TMPDIR=" in said
+        assert f" {directory}, or `export TMPDIR=" in said
         assert "user namespaces" not in said
 
     def test_a_root_that_may_not_enter_what_it_gave_away_is_told_so(self, directory: Path) -> None:
@@ -165,9 +172,9 @@ async def test_a_leaking_sandbox_is_refused_by_name(
     with_bwrap: Callable[[str], str], flaw: str, escape: str
 ) -> None:
     refusal = await _refusal(SandboxSettings(), with_bwrap(flaw))
-    assert refusal.startswith("Code in the sandbox could ")
+    assert refusal.startswith("Code in the sandbox")
     assert escape in refusal
-    assert "To fix it: apt-get install" in refusal
+    assert "apt-get install" in refusal
 
 
 def _end(orphans: Iterable[int]) -> None:

@@ -5,6 +5,7 @@ Each test's code runs in a sandbox without limits, and says a line when everythi
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox.usage import ProcessTable, find_inspector
+from maniple.sandbox.usage import DIRECTORY, ProcessTable, ThreadActivity, find_inspector
 from tests.sandbox.cage import caged
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 
@@ -218,3 +219,60 @@ def test_more_mappings_than_can_be_looked_at_are_not_passed_over(
     monkeypatch.setattr("maniple.sandbox.usage._MAX_LISTED_BYTES", 1000)
     with pytest.raises(OSError, match="too many mappings"):
         _look(_WAIT, tmp_path)
+
+
+def _activity(pid: int) -> ThreadActivity:
+    host = Path("/proc").stat().st_dev
+    for child in [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]:
+        if Path(f"/proc/{child}/root/proc/1").stat().st_dev != host:
+            return ThreadActivity(ProcessTable(os.open(f"/proc/{child}/root/proc", DIRECTORY)))
+    raise AssertionError("there is no process inside")
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "pass",
+        "threading.Thread(target=os.read, args=(pipe[0], 1), daemon=True).start()",
+        "os.fork() or signal.pause()",
+        "os._exit(0)",
+    ],
+    ids=["nothing more", "a thread", "a process", "its end"],
+)
+def test_that_a_process_has_run_is_seen_whatever_it_did(tmp_path: Path, what: str) -> None:
+    before = "import os, signal, threading\npipe = os.pipe()\nprint('ready')\ninput()\n"
+    code = f"{before}{what}\nprint('did')\ninput()"
+    with caged(code, tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        process.stdout.readline()
+        activity = _activity(process.pid)
+        assert activity.has_run(), "nothing is noted yet"
+        _mark_when_still(activity)
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        assert activity.has_run()
+        activity.forget()
+
+
+def test_of_many_threads_nothing_is_noted(tmp_path: Path) -> None:
+    start = "for _ in range(20): threading.Thread(target=os.read, args=(ends[0], 1)).start()"
+    code = f"import os, threading\nends = os.pipe()\n{start}{_WAIT}"
+    with caged(code, tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        activity = _activity(process.pid)
+        activity.mark()
+        assert activity.has_run()
+
+
+def _mark_when_still(activity: ThreadActivity) -> None:
+    """Mark it when its processes have come to wait for what follows."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        activity.mark()
+        os.sched_yield()
+        if not activity.has_run():
+            return
+    raise AssertionError("it never waited")

@@ -3,8 +3,11 @@
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
@@ -248,6 +251,86 @@ async def test_nothing_is_told_after_stop_and_nothing_stays_open(dog: Watchdog, 
     assert _names(Path("/proc/self/fd")) == before
 
 
+@contextmanager
+def _settled(
+    code: str, workspace: Path, limits: ResourceLimits
+) -> Iterator[tuple[SandboxWatch, Popen[bytes], list[str]]]:
+    """A watched sandbox in which nothing has run for a while; what is said of it is appended to a list."""
+    told: list[str] = []
+    with caged(code, workspace) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        watch = SandboxWatch(process.pid, workspace, limits, told.append)
+        _look_until(lambda: watch.is_settled, watch)
+        yield watch, process, told
+        watch.stop()
+
+
+def _look_until(condition: Callable[[], bool], watch: SandboxWatch) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        watch.look()
+
+
+def _wake(process: Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+
+
+async def test_a_sandbox_in_which_nothing_runs_is_not_measured_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[int] = []
+    measure = SandboxInspector.usage
+    with _settled("print('ready')\ninput()", tmp_path, ROOMY) as (watch, _, _):
+        monkeypatch.setattr(SandboxInspector, "usage", lambda *each: measured.append(1) or measure(*each))
+        for _ in range(9):
+            watch.due = 0.0
+            watch.look()
+            # It is looked at as often as ever.
+            assert watch.due <= time.monotonic() + module._INTERVAL_SECONDS
+    assert len(measured) <= 1
+
+
+async def test_what_begins_after_a_quiet_time_is_seen_at_the_next_look(tmp_path: Path) -> None:
+    code = "print('ready')\ninput()\nx = bytearray(b'1') * (90 << 20)\nprint('taken')\ninput()"
+    with _settled(code, tmp_path, ResourceLimits(50, 50, 50)) as (watch, process, told):
+        _wake(process)
+        assert process.stdout is not None
+        process.stdout.readline()
+        for _ in range(module._CHECKS_IN_A_ROW):
+            watch.due = 0.0
+            watch.look()
+        await asyncio.sleep(0)
+        assert "50 MB of memory" in told[0]
+
+
+async def test_a_thread_that_wakes_up_by_itself_unsettles_its_sandbox(tmp_path: Path) -> None:
+    code = """
+import signal
+signal.signal(signal.SIGALRM, lambda *each: None)
+signal.setitimer(signal.ITIMER_REAL, 3, 3)
+print("ready")
+while True: signal.pause()
+"""
+    with _settled(code, tmp_path, ROOMY) as (watch, _, _):
+        _look_until(lambda: not watch.is_settled, watch)
+
+
+async def test_files_that_wait_in_a_socket_let_no_sandbox_settle(tmp_path: Path) -> None:
+    told: list[str] = []
+    with caged(f"{_SEND_AWAY}print('sent', flush=True)\ninput()", tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        watch = SandboxWatch(process.pid, tmp_path, ROOMY, told.append)
+        _look_until(lambda: watch.is_over or watch.is_settled, watch)
+        assert not watch.is_settled
+        await asyncio.sleep(0)
+    assert "through a socket" in told[0]
+
+
 async def test_closing_ends_the_thread(dog: Watchdog, tmp_path: Path) -> None:
     dog.watch(os.getpid(), tmp_path, ROOMY, print)
     assert "sandbox-watchdog" in {thread.name for thread in threading.enumerate()}
@@ -272,7 +355,7 @@ async def test_a_look_that_fails_stops_the_sandbox_and_not_the_watchdog(
     with caged("input()", tmp_path) as process:
         dog.watch(process.pid, tmp_path / "missing", ROOMY, told.set_result)
         async with asyncio.timeout(60):
-            assert "could not be watched ([Errno 2]" in await told
+            assert "not be watched ([Errno 2]" in await told
     assert "of memory" in await _told(dog, "x = bytearray(b'1') * (30 << 20)\ninput()", tmp_path, TIGHT)
 
 

@@ -62,7 +62,7 @@ def test_replacing_a_file_leaves_no_draft(workspace: Workspace) -> None:
 
 def test_a_full_disk_leaves_the_old_file_and_no_draft(workspace: Workspace) -> None:
     workspace.write("a", b"old")
-    with _files_limited_to(1000), pytest.raises(FileError, match="'a' could not be written: File too large"):
+    with _files_limited_to(1000), pytest.raises(FileError, match=r"'a' .*: File too large"):
         workspace.write("a", b"x" * 2000)
     assert workspace.read("a", 10).content == b"old"
     assert [path.name for path in workspace.path.iterdir()] == ["a"]
@@ -77,7 +77,7 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
 def test_all_files_together_stay_within_the_quota(tmp_path: Path) -> None:
     workspace = Workspaces(tmp_path, max_bytes=10).open("a")
     workspace.write("sub/a", b"x" * 8)
-    with pytest.raises(WorkspaceFull, match=r"holds 8 bytes and may hold 10: 3 more.*sandbox\.disk_mb"):
+    with pytest.raises(WorkspaceFull, match=r"8 bytes .* 10: 3 more.*sandbox\.disk_mb"):
         workspace.write("b", b"x" * 3)
     workspace.write("sub/a", b"y" * 10)
     workspace.delete("sub/a")
@@ -151,7 +151,7 @@ def test_a_directory_is_not_a_file(workspace: Workspace, path: str) -> None:
 
 
 def test_a_missing_file_is_named(workspace: Workspace) -> None:
-    with pytest.raises(FileError, match=r"There is no file 'a/b\.txt'"):
+    with pytest.raises(FileError, match=r"no file 'a/b\.txt'"):
         workspace.read("a/b.txt", 10)
 
 

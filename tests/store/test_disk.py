@@ -92,7 +92,7 @@ async def test_a_write_that_failed_is_tried_again_before_the_store_counts_as_usa
     with pytest.raises(StoreReadOnly):
         await store.threads.create(a_thread())
     for _ in range(2):
-        with pytest.raises(StoreReadOnly, match="cannot be opened or written"):
+        with pytest.raises(StoreReadOnly, match="cannot be opened"):
             await store.probe()
     await writes.execute("PRAGMA query_only = OFF")
     await store.probe()

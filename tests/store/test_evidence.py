@@ -42,7 +42,10 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
         before = await store.evidence(run.run_id).add("https://e.test/", "A", "page", "text")
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(
-            "DROP TABLE source_aliases; ALTER TABLE sources DROP COLUMN inherited; PRAGMA user_version = 3;"
+            "DROP TABLE source_aliases; ALTER TABLE sources DROP COLUMN inherited;"
+            "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
+            "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"
+            "PRAGMA user_version = 3;"
         )
     async with open_store(file, tmp_path / "artifacts", server=True) as store:
         evidence = store.evidence(run.run_id)

@@ -18,7 +18,16 @@ import structlog
 import uvicorn
 
 from maniple.redaction import Redactor
-from maniple.telemetry.logs import QUEUE_RECORDS, LogFormat, configure_logs, flush_logs, log_context
+from maniple.telemetry.logs import (
+    QUEUE_RECORDS,
+    REPEAT_SECONDS,
+    REPEATS,
+    LogFormat,
+    RepeatFilter,
+    configure_logs,
+    flush_logs,
+    log_context,
+)
 from tests.serving import environment
 
 KEY = "sk-canary/0123456789"
@@ -283,3 +292,35 @@ def test_a_log_in_a_file_that_cannot_be_written_says_nothing_and_stops_nothing(
     configure_logs("INFO", "console", Redactor([KEY]), stream=tmp_path / "logs" / "chat.log")
     logging.getLogger("a").warning("kept, without %s", KEY)
     assert "kept, without ***" in (tmp_path / "logs" / "chat.log").read_text(encoding="utf-8")
+
+
+def test_what_clients_can_repeat_is_logged_a_few_times_and_counted() -> None:
+    now = 0.0
+    limit = RepeatFilter(lambda: now)
+
+    def passes(text: str, *args: object) -> str | None:
+        record = logging.LogRecord("asyncio", logging.ERROR, __file__, 1, text, args, None)
+        return record.getMessage() if limit.filter(record) else None
+
+    seen = [passes("%s is out of files", number) for number in range(REPEATS + 5)]
+    assert seen == [*(f"{number} is out of files" for number in range(REPEATS)), *[None] * 5]
+    assert passes("something else") == "something else"
+    now = REPEAT_SECONDS
+    later = passes("%s is out of files", 99)
+    assert later is not None
+    assert later.startswith("99 is out of files (5 ")
+    assert passes("%s is out of files", 100) == "100 is out of files"
+
+
+def test_the_log_counts_what_clients_can_repeat_and_nothing_else() -> None:
+    log = configured()
+    configured_again = configured()
+    for name in ("asyncio", "uvicorn.error", "maniple.runs"):
+        for _ in range(REPEATS + 5):
+            logging.getLogger(name).warning("again")
+    flush_logs()
+    counts = [
+        configured_again.getvalue().count(f'"{name}"')
+        for name in ("asyncio", "uvicorn.error", "maniple.runs")
+    ]
+    assert (log.getvalue(), counts) == ("", [REPEATS, REPEATS, REPEATS + 5])

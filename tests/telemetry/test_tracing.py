@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from maniple.agents.offers import Offer
 from maniple.config.secrets import secrets_of
 from maniple.config.service_settings import TelemetrySettings
-from maniple.errors import ModelError
 from maniple.graph import RECURSION_LIMIT, RunOptions, TeamRules
 from maniple.redaction import Redactor
 from maniple.telemetry.tracing import Tracing, open_tracing
@@ -143,8 +142,7 @@ async def test_failures_say_what_failed_without_secrets() -> None:
             scripted_team(script, toolbox=Offer({"coder": [leaking_tool]})) as team,
             open_tracing(settings(otlp_endpoint=collector.url), REDACTOR) as t,
         ):
-            with pytest.raises(ModelError):
-                await run(team, t)
+            await run(team, t)
         spans, written = collector.spans(), collector.everything()
     failed = {span.name: span.status.message for span in spans if span.status.code == 2}
     assert "the tool is broken by ***" in failed["execute_tool leaking_tool"]

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.agents.browsing.view import POLICIES
-from maniple.browser import ACTIONS
+from maniple.browser import ACTIONS, FoundPage, PageServices
 from maniple.errors import BrowserError
 from maniple.tools.browser import browser_use_tool
 from maniple.tools.thread_browser import MAX_THREADS, ThreadBrowser, page_fingerprint
@@ -18,7 +18,19 @@ pytestmark = pytest.mark.anyio
 
 def window() -> tuple[ThreadBrowser, Shop]:
     shop = Shop()
-    return ThreadBrowser(shop), shop  # type: ignore[arg-type]
+    return ThreadBrowser(shop, PageServices(search=find_pages)), shop  # type: ignore[arg-type]
+
+
+async def find_pages(query: str) -> list[FoundPage]:
+    return []
+
+
+def test_without_a_web_search_no_action_searches():
+    tool = browser_use_tool(ThreadBrowser(Shop()))  # type: ignore[arg-type]
+    schema = convert_to_openai_function(tool)["parameters"]
+    assert "go_to_url" in schema["properties"]["action"]["enum"]
+    assert "query" not in schema["properties"]
+    assert "web_search" not in json.dumps(schema) + tool.description
 
 
 async def run(tool, **arguments):
@@ -76,7 +88,7 @@ def test_a_mode_speaks_of_the_actions_that_it_offers_and_of_no_others(mode):
 
 async def test_an_action_that_is_not_offered_is_refused():
     it, shop = window()
-    with pytest.raises(BrowserError, match=r"'go_back' is not offered here. There are go_to_url, wait\."):
+    with pytest.raises(BrowserError, match=r"'go_back' .*go_to_url, wait\."):
         await run(browser_use_tool(it, ("go_to_url", "wait")), action="go_back")
     assert shop.pages == {}
 

@@ -66,7 +66,7 @@ async def test_silent_code_that_writes_says_what_it_wrote(tools: dict[str, BaseT
     again = await tools["python_repl_tool"].ainvoke({"code": "open('a.txt', 'w').write('z');"})
     assert again == "[files written: a.txt]", "as long as before, but new"
     silent = await tools["python_repl_tool"].ainvoke({"code": "x = open('a.txt').read()"})
-    assert silent == "[no output; print what you want to see]"
+    assert silent.startswith("[no output; ")
 
 
 async def test_each_of_several_calls_at_once_names_what_it_wrote_itself(tools: dict[str, BaseTool]) -> None:
@@ -89,7 +89,7 @@ async def test_a_sandbox_that_cannot_run_is_an_error(sandbox: Sandbox, tmp_path:
             return workspace
 
     python, _ = build_code_tools(sandbox, Gone(tmp_path))
-    with pytest.raises(SandboxError, match="could not run the code"):
+    with pytest.raises(SandboxError, match="not run the code"):
         await python.ainvoke({"code": "print(1)"})
 
 
@@ -137,7 +137,7 @@ async def test_a_figure_that_is_too_large_to_be_looked_at_is_kept_and_named_as_s
     code = f"{DRAW_ONE}\nplt.figure(2).padding = bytes(2_000_000);"
     said = await tools["python_repl_tool"].ainvoke({"code": code})
     assert "[figures drawn: figures/figure-1.png, figures/figure-2.png]" in said
-    assert "[over 2 MB and not shown to you: figures/figure-2.png; draw with a lower dpi" in said
+    assert "not shown to you: figures/figure-2.png; " in said
     assert await figure_reader(Workspaces(tmp_path))("figures/figure-2.png") == b""
 
 

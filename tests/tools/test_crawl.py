@@ -37,7 +37,7 @@ async def test_a_long_page_is_read_on_by_the_number_or_the_heading_of_a_section(
         first = await tool.ainvoke({"url": f"{site.url}/long"})
         fourth = await tool.ainvoke({"url": f"{site.url}/long", "section": 4})
         named = await tool.ainvoke({"url": f"{site.url}/long", "section": "chapter 4"})
-        with pytest.raises(FetchError, match="no section 'Chapter 9'; it has 1 to 5: Chapter 1;"):
+        with pytest.raises(FetchError, match=r"'Chapter 9'; .*1 to 5: Chapter 1;"):
             await tool.ainvoke({"url": f"{site.url}/long", "section": "Chapter 9"})
     assert "Sections 1 to 4 of 5" in first
     assert "4. Chapter 4 (" in first

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError
-from maniple.sandbox import Workspace, Workspaces
+from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.tools.text_editor import insert_lines, replace_text
 from maniple.tools.text_file import TextFile, decode_text
 from tests.tools.built import build_editor, build_file_tools
@@ -183,7 +183,7 @@ async def test_undo_knows_what_write_file_did_and_refuses_over_what_code_did(
 async def test_the_history_of_one_thread_is_none_of_anothers(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path)
     place = workspaces.open("other")
-    workspaces.history("other").write(place, "poem", b"theirs")
+    EditHistory.of(workspaces, "other").write(place, "poem", b"theirs")
     with pytest.raises(FileError, match="no edit"):
         await asking(build_editor(workspaces))("undo_edit", "poem")
 

@@ -82,7 +82,7 @@ async def test_a_page_that_the_browser_showed_is_recorded_whole() -> None:
     evidence = MemoryEvidence()
     page = PageText("https://a.test/", "Title", "word " * 10_000, (), 404)
     shown = json.loads(await said(browser_tool(Window(page)), evidence, instruction="open https://a.test/"))
-    assert "Source [1]: https://a.test/ (the server answered 404)" in shown["result_content"]
+    assert "[1]: https://a.test/ (the server answered 404)" in shown["result_content"]
     assert await evidence.texts(1) == [page.text]
 
 

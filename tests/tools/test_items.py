@@ -53,7 +53,7 @@ async def test_a_page_that_was_read_is_a_file_under_its_number_and_each_table_in
         ("table", "sources/2-table-1.csv", "Land,Figure,Note"),
     }
     page = read(workspaces, "sources/2.md")
-    assert page.startswith("# A table\n\nSource: https://e.test/table\n\nBefore.")
+    assert page.startswith("# A table\n\nSource [2]: https://e.test/table\n\nBefore.")
     assert page.endswith("After.")
     lines = read(workspaces, "sources/2-table-1.csv").splitlines()
     assert len(lines) == 421

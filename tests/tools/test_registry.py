@@ -20,6 +20,7 @@ from maniple.errors import ConfigError
 from maniple.sandbox import Workspaces
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
 from maniple.tools.interaction import ask_tools, inquiry_tools, terminate_tool
+from maniple.tools.items import StoredResults
 from maniple.tools.registry import (
     TOOLS,
     check_approval,
@@ -152,7 +153,7 @@ def load(tmp_path: Path) -> Callable[..., Settings]:
 
 @pytest.mark.usefixtures("count_lines")
 def test_it_can_be_put_under_approval(load: Callable[..., Settings]) -> None:
-    check_approval(load("runs: {approval: [count_lines, magnify]}"))
+    check_approval(load("runs: {approval: [count_lines, magnify, read_item]}"))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_it_can_be_put_under_approval(load: Callable[..., Settings]) -> None:
         ("bash", "did you mean bash_tool?"),
         ("Write_File", "did you mean write_file?"),
         ("python", "did you mean python_repl_tool?"),
-        ("count_lines", "there are ask_human,"),
+        ("quantum", "there are ask_human,"),
         ("sesame", "there are ask_human, bash_tool, browser,"),
     ],
 )
@@ -171,11 +172,11 @@ def test_a_tool_that_does_not_exist_cannot_be_put_under_approval(
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         check_approval(load(f"runs:\n  approval: [write_file, {name}]"))
-    assert "conf.yaml, line 2: runs.approval.1: no tool has this name" in str(caught.value)
+    assert "conf.yaml, line 2: runs.approval.1: " in str(caught.value)
     assert hint in str(caught.value)
     with pytest.raises(ConfigError) as caught:
         check_approval(load(MANIPLE_RUNS__APPROVAL=f"write_file,{name}"))
-    assert "environment variable MANIPLE_RUNS__APPROVAL: runs.approval.1: no tool" in str(caught.value)
+    assert "variable MANIPLE_RUNS__APPROVAL: runs.approval.1: " in str(caught.value)
 
 
 def test_all_unknown_names_are_reported_together(load: Callable[..., Settings]) -> None:
@@ -215,6 +216,7 @@ def test_every_factory_makes_the_tool_whose_name_it_registers(tmp_path: Path) ->
         browser_use_tool(cast("Any", SimpleNamespace(actions=()))),
         skill_tool([], Workspaces(tmp_path)),
         terminate_tool(),
+        StoredResults(Workspaces(tmp_path)).reader(),
     ]
     defined = {definition.name for definition in load_tools().definitions}
     assert {tool.name for tool in made} | defined == set(load_tools().names)
@@ -223,7 +225,9 @@ def test_every_factory_makes_the_tool_whose_name_it_registers(tmp_path: Path) ->
 async def test_the_order_of_a_worker_s_tools_does_not_depend_on_imports(tmp_path: Path) -> None:
     offer = await opened(tmp_path)
     files = ["write_file", "read_file", "list_files", "search_files", "str_replace_editor"]
-    assert [tool.name for tool in offer.tools_of("file_manager")] == files
+    filing = ["move_file", "copy_file", "delete_file", "create_directory", "file_operations"]
+    filing += ["undo_file_operations", "directory_tree"]
+    assert [tool.name for tool in offer.tools_of("file_manager")] == [*files[:-1], *filing, files[-1]]
     assert list(load_tools().of_role("coder")) == ["python_repl_tool", "bash_tool", *files]
     assert list(load_tools().of_role("researcher")) == ["tavily_search", "crawl_tool"]
 

@@ -33,5 +33,6 @@ async def test_what_python_keeps_for_itself_is_nothing_that_was_written(tmp_path
     writes = WorkspaceWrites(workspace)
     async with writes:
         workspace.write("__pycache__/a.pyc", b"")
+        workspace.write(".pytest_cache/v/nodeids", b"")
         workspace.write("a.py", b"")
     assert writes.paths == ["a.py"]

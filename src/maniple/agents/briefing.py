@@ -1,4 +1,4 @@
-"""What a member is given to read for its step: everything that it needs, whole while it fits."""
+"""The messages of a member's step: everything that it needs, unshortened if it fits."""
 
 from collections.abc import Sequence
 
@@ -6,27 +6,28 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from maniple.agents.task import PlanStepSummary, StepResult, Task, ThreadHistory
 from maniple.llms.context_windows import characters_within, text_tokens
+from maniple.text import shorten
 from maniple.tools.items import Item
 
 RESULTS_SHARE = 0.5
-"""Of the prompt's room: what the results of earlier steps may have together."""
+"""The share of the prompt's room for the results of earlier steps together."""
 REPORT_SHARE = 0.25
-"""Of the prompt's room: what the thread's last report may have."""
+"""The share of the prompt's room for the thread's last report."""
 HEAD_SHARE = 0.7
-"""Of a shortened text: its beginning; the rest is its end."""
+"""The share of a shortened text for its beginning; the rest is for its end."""
 _EARLIER_REQUESTS = 10
 _EARLIER_CHARACTERS = 500
 
 
 def build_messages(task: Task, room: int) -> list[BaseMessage]:
-    """Return the task as the messages behind a system prompt, for a model with `room` tokens for a prompt.
+    """Return the task as the messages after a system prompt; `room` is the size of a prompt in tokens.
 
-    What is the same for all steps of a run comes first, so that an endpoint can cache it.
+    The parts that all steps of a run share come first, so that an endpoint can cache them.
     """
     texts = [
         f"Request: {task.request}",
         format_history(task.history, int(REPORT_SHARE * room)),
-        *format_results(task.results, int(RESULTS_SHARE * room)),
+        *format_results([*task.named_items, *task.results], int(RESULTS_SHARE * room)),
         format_items(task.items, task.older_items),
         "\n\n".join(filter(None, (format_plan(task.plan), task.instruction()))),
     ]
@@ -34,7 +35,7 @@ def build_messages(task: Task, room: int) -> list[BaseMessage]:
 
 
 def format_history(history: ThreadHistory, tokens: int) -> str:
-    """Return what happened on the thread before this request, with the last report; "" for a new thread."""
+    """Return the thread's earlier requests and its last report; "" for a new thread."""
     parts: list[str] = []
     earlier = history.requests[-_EARLIER_REQUESTS:]
     if earlier:
@@ -49,10 +50,10 @@ def format_history(history: ThreadHistory, tokens: int) -> str:
 
 
 def format_results(results: Sequence[StepResult], tokens: int) -> list[str]:
-    """Return each result under its step; whole while all together have at most `tokens`.
+    """Return each result with its step; unshortened if all together have at most `tokens`.
 
-    Otherwise the longest are shortened to equal shares: each shows its beginning and its end, its size, and
-    the file that holds the whole.
+    Otherwise the longest results are shortened to equal shares. A shortened result shows its beginning, its
+    end, its size and the file with the complete text.
     """
     shares = share_out([text_tokens(one.text) for one in results], tokens)
     return [_format_result(one, share) for one, share in zip(results, shares, strict=True)]
@@ -67,7 +68,7 @@ def _format_result(result: StepResult, tokens: int) -> str:
 
 
 def format_plan(plan: Sequence[PlanStepSummary]) -> str:
-    """Return the plan's steps with their statuses; "" when one member works and the reporter reports."""
+    """Return the plan's steps with their statuses; "" for a plan of one step and the report."""
     if sum(one.agent != "reporter" for one in plan) <= 1:
         return ""
     lines = [
@@ -78,7 +79,7 @@ def format_plan(plan: Sequence[PlanStepSummary]) -> str:
 
 
 def format_items(items: Sequence[Item], more: int = 0) -> str:
-    """Return the items of the thread, a line each, and how many `more` there are; "" for none."""
+    """Return the items of the thread, one a line, and the number of older ones; "" for none."""
     if not items:
         return ""
     lines = [f"- {one.path} ({', '.join(_describe(one))})" for one in items]
@@ -91,14 +92,8 @@ def _describe(item: Item) -> list[str]:
     return list(filter(None, (item.kind, item.title, f"{item.size:,} bytes")))
 
 
-def shorten(text: str, limit: int) -> str:
-    """Return a text in one line of at most `limit` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
 def share_out(sizes: Sequence[int], total: int) -> list[int]:
-    """Return how much of `total` each size gets: the largest get equal shares of what the others leave."""
+    """Divide `total` among the sizes: small ones get what they need, the largest equal shares of the rest."""
     shares = list(sizes)
     left, waiting = total, sorted(range(len(sizes)), key=lambda at: sizes[at])
     while waiting:
@@ -110,7 +105,7 @@ def share_out(sizes: Sequence[int], total: int) -> list[int]:
 
 
 def _within(text: str, tokens: int, path: str) -> tuple[str, str]:
-    """Return as much of a text as has `tokens`, and a note on what is missing; "" when nothing is."""
+    """Return a text shortened to `tokens`, and a note about the shortening; "" if nothing is missing."""
     if text_tokens(text) <= tokens:
         return text, ""
     limit = characters_within(tokens, text)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from maniple.config import ModelsSettings
@@ -69,10 +70,14 @@ class Prices:
 
     input: float = 0.0
     output: float = 0.0
+    cached: float | None = None
+    """Of the part of the prompt that was in the endpoint's cache; by default the price of the others."""
 
-    def of(self, input_tokens: float, output_tokens: float) -> float:
-        """Return the cost of these numbers of tokens."""
-        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
+    def of(self, input_tokens: float, output_tokens: float, cached_tokens: float = 0) -> float:
+        """Return the cost of these numbers of tokens; the cached ones are among those of the input."""
+        cached = self.input if self.cached is None else self.cached
+        read = (input_tokens - cached_tokens) * self.input + cached_tokens * cached
+        return (read + output_tokens * self.output) / 1_000_000
 
 
 def find_price(prices: Mapping[str, Prices], model: str) -> Prices | None:
@@ -88,7 +93,8 @@ def load_prices(settings: ModelsSettings) -> dict[str, Prices]:
     prices: dict[str, Prices] = {}
     for one in settings.each():
         if one.has_price:
-            prices.setdefault(one.model, Prices(one.price_input or 0.0, one.price_output or 0.0))
+            price = Prices(one.price_input or 0.0, one.price_output or 0.0, one.price_cached)
+            prices.setdefault(one.model, price)
     return prices
 
 
@@ -166,8 +172,7 @@ def iterate_limits(
     """Yield the usage of each limit that is set. All amounts are by limit.
 
     `coming` are the amounts that a call would add. `reserved` are the amounts that running calls will
-    certainly
-    use.
+    certainly use.
     """
     for limit, so_far in used.items():
         allowed = getattr(budget, limit)
@@ -200,10 +205,8 @@ class UsageMeter:
     """Counts the usage of one run, including the usage before a restart; time counts from `start()`.
 
     `prices` are by model name. `shared` are limits that apply in addition to the run's own. Checking and
-    counting
-    happen without an `await` in between, so parallel steps and runs exceed a limit by at most the answers of
-    the
-    calls that are already running.
+    counting happen without an `await` in between, so parallel steps and runs exceed a limit by at most the
+    answers of the calls that are already running.
     """
 
     def __init__(
@@ -382,7 +385,8 @@ class UsageMeter:
         # A fallback may have answered. The answer names its model, sometimes with a date.
         model = str(answer.response_metadata.get("model_name") or "") if answer is not None else ""
         prices = find_price(self._prices, model) or self._prices.get(call.model) or Prices()
-        self._add(input_tokens=sent, output_tokens=received, cost=prices.of(sent, received))
+        cost = prices.of(sent, received, count_cached(usage))
+        self._add(input_tokens=sent, output_tokens=received, cost=cost)
 
     def _add(self, **amounts: Any) -> None:
         before = self._used
@@ -440,6 +444,18 @@ def _is_not_refusal(record: logging.LogRecord) -> bool:
     text = record.getMessage()
     ours = any(f"Error in {handler.__name__}." in text for handler in (ModelCallCounter, ToolCallCounter))
     return not (ours and BudgetExhausted.__name__ in text)
+
+
+def count_cached(usage: UsageMetadata | None) -> int:
+    """Return how many of the prompt's tokens the endpoint had in its cache; 0 where it does not report it."""
+    if usage is None:
+        return 0
+    details = usage.get("input_token_details") or {}
+    # OpenAI's service tiers have keys of their own, such as `priority_cache_read`.
+    cached = sum(
+        value for key, value in details.items() if key.endswith("cache_read") and isinstance(value, int)
+    )
+    return min(clamp_tokens(cached), clamp_tokens(usage["input_tokens"]))
 
 
 def clamp_tokens(tokens: int) -> int:

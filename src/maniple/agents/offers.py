@@ -76,6 +76,12 @@ class Offer:
         """Return the main tools of a worker."""
         return list(self.tools_by_role.get(worker, ()))
 
+    @property
+    def tool_names(self) -> set[str]:
+        """The names of all tools that do not change while the program runs."""
+        offered = [*self.tools_by_role.values(), *self.extra_tools.values()]
+        return {tool.name for tools in offered for tool in tools}
+
     def tool(self, worker: Worker, name: str) -> BaseTool | None:
         """Return one of a worker's main tools by name."""
         return next((tool for tool in self.tools_of(worker) if tool.name == name), None)

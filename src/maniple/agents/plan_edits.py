@@ -1,8 +1,9 @@
 """Changes that the user requests to the plan of a running run."""
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 from uuid import uuid4
 
 ChangeAction = Literal["skip", "redo", "edit", "add", "move"]
@@ -19,7 +20,8 @@ _TEXTS = ("title", "description", "agent_name")
 class PlanChange:
     """A request to skip, repeat, edit, add or move one step. Fields that an edit omits stay unchanged.
 
-    `after` is the step after which an added or moved step goes, 0 for the beginning. The plan stores the
+    `after` is the step after which an added or moved step goes, 0 for the beginning. `needs` are the ids of
+    the steps whose results an added step is given; `None` means all before it. The plan stores the
     `change_id` of each applied change, so that no change is applied twice.
     """
 
@@ -29,6 +31,7 @@ class PlanChange:
     description: str | None = None
     agent_name: str | None = None
     after: int | None = None
+    needs: Sequence[int] | None = None
     change_id: str = field(default_factory=lambda: str(uuid4()))
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,30 +52,51 @@ class PlanChange:
             raise ValueError("step_id must be the number of a step of the plan")
         if after is not None and type(after) is not int:
             raise ValueError("after must be the number of a step of the plan, or 0")
+        needs = _read_needs(data.get("needs"))
         texts = {name: data.get(name) for name in _TEXTS}
         for name, text in texts.items():
             if text is not None and not isinstance(text, str):
                 raise ValueError(f"{name} must be text")
         change_id = str(data.get("change_id") or uuid4())
-        return cls(action, step_id, **texts, after=after, change_id=change_id)
+        return cls(action, step_id, **texts, after=after, needs=needs, change_id=change_id)
+
+
+def _read_needs(value: Any) -> Sequence[int] | None:
+    numbers = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
+    if value is not None and any(type(number) is not int for number in numbers):
+        raise ValueError("needs must be a list of numbers of steps of the plan")
+    return None if value is None else tuple(cast("list[int]", numbers))
 
 
 class PendingPlanEdits:
     """The requested changes that a running run has not applied yet.
 
     Changes are accepted only while the run executes its plan, because nothing applies them before or after
-    that.
-    `waiting` are changes that were accepted before a restart.
+    that. `waiting` are changes that were accepted before a restart.
     """
 
     def __init__(self, waiting: Iterable[PlanChange] = ()) -> None:
         self._waiting = list(waiting)
         self._is_open = False
+        self._next: asyncio.Future[None] | None = None
+        self.live_plan: Callable[[], Any] | None = None
+        """Returns the plan (a `PlanProgress`) with the changes that wait, while steps run concurrently."""
 
     @property
     def is_open(self) -> bool:
         """Whether the run accepts changes."""
         return self._is_open
+
+    @property
+    def waiting(self) -> Sequence[PlanChange]:
+        """The changes that wait, oldest first; they stay until they are taken."""
+        return tuple(self._waiting)
+
+    def next_change(self) -> asyncio.Future[None]:
+        """Return a future that ends when the next change is requested."""
+        if self._next is None or self._next.done():
+            self._next = asyncio.get_running_loop().create_future()
+        return self._next
 
     def has_new(self, applied: Iterable[str]) -> bool:
         """Return whether a change waits whose id is not among `applied`."""
@@ -87,9 +111,12 @@ class PendingPlanEdits:
         if not self._is_open:
             raise ValueError("The run is not executing a plan now, so its plan cannot be changed.")
         self._waiting.append(change)
+        if self._next is not None and not self._next.done():
+            self._next.set_result(None)
 
     def take(self) -> list[PlanChange]:
         """Remove and return the waiting changes, oldest first."""
+        self.live_plan = None
         taken, self._waiting = self._waiting, []
         return taken
 

@@ -1,4 +1,4 @@
-"""How the team works with a model: the workers that it gets, and what is decided by rule instead."""
+"""Profiles: how the team works with models of different strength."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -39,11 +39,11 @@ class Profile:
 
     name: ProfileName
     build_worker: BuildWorker
-    """Makes the worker of a role; None when a model of this kind cannot do that role's work."""
+    """Builds the worker of a role; None if a model of this kind cannot do the role's work."""
     sorts_by_grammar: bool
-    """The coordinator picks one of a few words instead of answering or handing over by a tool call."""
+    """The coordinator chooses one of a few words by a grammar, instead of answering or calling a tool."""
     plans_by_examples: bool
-    """The planner imitates worked examples within a grammar, in few steps."""
+    """The planner follows worked examples with a grammar, in few steps."""
     judges_failures: bool
     """The supervisor asks the model after a failed step; otherwise the report says what is missing."""
     rewrites_plans: bool
@@ -51,19 +51,19 @@ class Profile:
 
 
 def profile_of(model: BaseChatModel) -> Profile:
-    """Return the profile of `model`; a model that is not ours counts as a standard one."""
+    """Return the profile of `model`; models that maniple did not create are standard ones."""
     return PROFILES[prompting_of(model)]
 
 
 def build_workers(
     settings: TeamSettings, models: ChatModels, offer: Offer, roles: Roles = ROLES
 ) -> dict[Worker, Agent]:
-    """Build the enabled workers that can do something; the reporter is always among them.
+    """Build the enabled workers that can do something, including the reporter.
 
     A browser without Chromium and a file manager without tools are left out, so that no plan names them. A
-    coder without a sandbox still writes code and says that it was not run. A small model's researcher without
-    a search reads pages: the planner plans with it when the request names one. A small model follows only the
-    prompts that come with it, so it has none of the team's own roles.
+    coder without a sandbox writes code and says that it was not run. A small model's researcher without a
+    search reads pages; it is planned only if the request names one. Small models have no configured roles,
+    because they follow only the prompts that were made for them.
     """
     workers: dict[Worker, Agent] = {}
     for name in sort_workers(settings.enabled, roles):
@@ -81,7 +81,7 @@ def build_workers(
 
 
 def static_tools(worker: Worker, offer: Offer) -> list[BaseTool]:
-    """Return all tools that a worker always has, with a reader of stored results if it reads no files."""
+    """Return the static tools of a worker, with a reader of stored results if it cannot read files."""
     tools = [*offer.tools_of(worker), *offer.extra_tools.get(worker, ())]
     stored = offer.service(StoredResults)
     reads_files = any(tool.name == "read_file" for tool in tools)
@@ -93,7 +93,7 @@ def static_tools(worker: Worker, offer: Offer) -> list[BaseTool]:
 def result_guards(
     model: BaseChatModel, redactor: Redactor | None, stored: StoredResults | None = None
 ) -> list[Middleware]:
-    """Return what bounds and masks tool results. The order counts: what is stored has no secrets either."""
+    """Return the middleware that shortens and masks tool results, in an order that masks stored ones, too."""
     return [ResultLengthLimit(model, stored), SecretMasking(redactor or Redactor())]
 
 
@@ -114,7 +114,7 @@ def _build_standard(role: Role, model: BaseChatModel, offer: Offer, settings: Te
         middleware=_middleware(context, offer),
         offered=[*([dynamic] if dynamic else []), *_tool_filters(context, offer)],
     )
-    # The coder's prompt speaks of the sandbox, whatever else it is given.
+    # The coder's prompt depends on the sandbox's tools, not on additional ones.
     return replace(agent, has_tools=bool(offer.tools_of(name))) if name == "coder" else agent
 
 

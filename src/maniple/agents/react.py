@@ -30,10 +30,17 @@ from maniple.agents.middleware.limits import (
     ToolTimeouts,
 )
 from maniple.agents.middleware.text_tools import TextToolCalls
-from maniple.agents.middleware.tool_availability import DynamicTools, TerminalTools
+from maniple.agents.middleware.tool_availability import (
+    DynamicTools,
+    OfferedTools,
+    TerminalTools,
+    UnknownTools,
+    keep_tools,
+)
 from maniple.agents.middleware.tool_calls import RecordedToolCalls
 from maniple.agents.middleware.tool_errors import ArgumentErrors, build_failure_middleware
-from maniple.agents.middleware.tool_results import WebExtracts
+from maniple.agents.middleware.tool_results import RepeatedHits, WebExtracts
+from maniple.agents.middleware.user_messages import PassedOnMessages
 from maniple.agents.roles import Role
 from maniple.agents.stuck import StuckDetection, watch_step
 from maniple.agents.task import Task, format_caller, format_files, set_current_task
@@ -49,7 +56,7 @@ CONVERSATION_SHARE = 0.25
 @contextmanager
 def step_context(task: Task) -> Generator[None]:
     """Run the body as one step of one agent, which works on `task`."""
-    with set_current_task(task), limit_concurrency(), preserve_call_order(), watch_step():
+    with set_current_task(task), limit_concurrency(), preserve_call_order(), watch_step(), keep_tools():
         yield
 
 
@@ -98,7 +105,9 @@ class ReactAgent:
             items = format_items(task.items, task.older_items)
             listed = [HumanMessage(items)] if items else []
             system = SystemMessage(prompt + format_caller(task.caller) + format_files(task.files))
-            return [system, *recent[:-1], *listed, *recent[-1:]]
+            meanwhile = task.meanwhile()
+            written = [HumanMessage(meanwhile)] if meanwhile else []
+            return [system, *recent[:-1], *listed, *recent[-1:], *written]
         return [SystemMessage(prompt), *build_messages(task, self.room)]
 
 
@@ -146,16 +155,21 @@ def build_react_graph(
     """
     stack: list[AgentMiddleware[Any, Any]] = [
         *offered,
+        OfferedTools(),
         # Around everything that may end the step, to add the results so far to the reason.
         PartialWork(),
         # Before a model call is counted: after a terminal tool there is no further call.
         TerminalTools(),
+        # Outside of everything that changes or counts a prompt: what it adds stays in the conversation.
+        PassedOnMessages(),
         # Before the conversation is compacted, which would be useless at the limit.
         ModelCallLimit(limits.model_calls),
         # Before texts that are added to a single prompt, which would otherwise become part of a summary.
         ContextCompaction(model, tools),
         # After the compaction, so that its nudge is the last message.
         StuckDetection(),
+        # Before the results are fenced, which makes them unreadable for code.
+        RepeatedHits(),
         # The last to change the messages, except for the conversion for endpoints without tool calling.
         UntrustedDataFencing(),
         *additions.around_answers,
@@ -180,5 +194,7 @@ def build_react_graph(
         # Innermost, so that only the tool's own work is timed, not the waiting for other calls or for the
         # user.
         ToolTimeouts(limits.tool_seconds),
+        # In the place of LangGraph's own answer: outer middleware must see each call, to keep their order.
+        UnknownTools(),
     ]
     return create_agent(model, list(tools), middleware=chain_middleware(stack), name=name)

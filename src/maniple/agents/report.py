@@ -25,9 +25,9 @@ from maniple.agents.task import Task, current_task
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import MemoryEvidence
 from maniple.evidence.blocks import Blocks
-from maniple.evidence.check import Finding, SourceCheck, marked
-from maniple.evidence.excerpt import excerpt_near
-from maniple.evidence.source_list import WrittenList, heading_for, listed, source_list
+from maniple.evidence.check import Finding, SourceCheck, mark_findings
+from maniple.evidence.excerpt import find_excerpt
+from maniple.evidence.source_list import ModelSourceList, format_source_list, format_sources, heading_for
 from maniple.llms import Capabilities, capabilities_of
 from maniple.prompts import render
 from maniple.reading.markdown import MarkdownScanner
@@ -52,10 +52,8 @@ class ReportDraft:
     """Checks a report block by block while the model writes it, and releases the blocks that pass.
 
     From the first block with a finding on, all blocks are held back until the report is complete. Then
-    `repair`
-    is called once, remaining findings are marked in the text, and a list of the cited sources replaces the
-    list
-    that the model wrote. `at_hand` are the sources to list if the report cites none.
+    `repair` is called once, remaining findings are marked in the text, and a list of the cited sources
+    replaces the list that the model wrote. `at_hand` are the sources to list if the report cites none.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class ReportDraft:
         self._locale = locale
         self._at_hand = at_hand
         self._blocks = Blocks()
-        self._own_list = WrittenList()
+        self._own_list = ModelSourceList()
         self._held_back: list[ReportPassage] = []
         self._shown_parts: list[str] = []
 
@@ -83,7 +81,7 @@ class ReportDraft:
         """Return the rest of the report. It makes at most one model call."""
         rest = [await self._check_blocks([*self._remove_own_list(self._blocks.end()), *self._own_list.end()])]
         for passage in await self._repair_passages():
-            rest.append(marked(passage.text, passage.findings))
+            rest.append(mark_findings(passage.text, passage.findings))
         self._shown_parts += rest[1:]
         return "".join(rest) + await self._format_sources()
 
@@ -127,7 +125,7 @@ class ReportDraft:
         numbers = await self._check.cited(report) or await self._check.cited("".join(self._own_list.taken))
         sources = [self._check.sources[number] for number in sorted(numbers or self._at_hand)]
         heading = self._own_list.heading or heading_for(report, self._locale)
-        added = source_list(sources, heading)
+        added = format_source_list(sources, heading)
         return "\n" * max(2 - _newlines_behind(report), 0) + added if added else ""
 
 
@@ -148,14 +146,17 @@ async def is_repair(passage: str, findings: Iterable[Finding], reply: str, check
     """Return whether `reply` preserves the parts of `passage` that have no findings.
 
     It must not leave a code block open, change the kind of a block (table, list, heading, paragraph), lose a
-    citation without findings, or be much shorter than the parts without findings.
+    citation without findings, cite a source for what does not stand there, or be much shorter than the parts
+    without findings.
     """
     objected = [finding.citation for finding in findings]
     doubted = {number for one in objected if one.kind == "quotation" for number in one.numbers}
     unobjected = len(passage.strip()) - sum(one.end - one.start for one in objected)
     if len(reply) < LEAST_SHARE * unobjected or _block_kinds(reply) != _block_kinds(passage):
         return False
-    return await check.cited(passage) - doubted <= await check.cited(reply)
+    if not await check.cited(passage) - doubted <= await check.cited(reply):
+        return False
+    return await check.supports_new_citations(passage, reply)
 
 
 def _block_kinds(text: str) -> set[str]:
@@ -182,10 +183,8 @@ class UncitedDraft:
     """Checks the addresses of a report without sources while the model writes it.
 
     Text is shown up to the first character that may belong to an address. If the check includes words, text
-    is
-    shown up to the first character that may begin a citation or a quotation. The rest waits for the end of
-    the
-    block.
+    is shown up to the first character that may begin a citation or a quotation. The rest waits for the end of
+    the block.
     """
 
     def __init__(self, check: SourceCheck) -> None:
@@ -212,7 +211,7 @@ class UncitedDraft:
         # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
         # for the next block, too, if the end of this one arrived together with text of the next.
         shown, self._shown_characters = self._shown_characters, max(self._shown_characters - len(block), 0)
-        return marked(block, await self._check.findings(block))[shown:]
+        return mark_findings(block, await self._check.findings(block))[shown:]
 
 
 REPAIR_SECONDS = 120.0
@@ -258,7 +257,7 @@ class ReportRepair:
 
     async def _build_request(self, passages: Sequence[ReportPassage]) -> str:
         sources = list(self.check.sources.values())[:MOST_SOURCES]
-        parts = [f"The sources:\n{fence_untrusted(listed(sources))}"]
+        parts = [f"The sources:\n{fence_untrusted(format_sources(sources))}"]
         for number, passage in enumerate(passages, start=1):
             parts.append(f'<passage number="{number}">\n{passage.text.strip()}\n</passage>')
             parts += [await self._describe_finding(finding) for finding in passage.findings[:MOST_OBJECTIONS]]
@@ -269,7 +268,7 @@ class ReportRepair:
         if finding.citation.kind != "quotation":
             return line
         texts = await self.check.texts(finding.citation)
-        near = await asyncio.to_thread(excerpt_near, finding.citation.text, texts)
+        near = await asyncio.to_thread(find_excerpt, finding.citation.text, texts)
         return f"{line}\nWhat stands there:\n{fence_untrusted(near)}" if near else line
 
 
@@ -287,8 +286,7 @@ class CheckedReportModel(BaseChatModel):
     """A chat model that passes the answer of `model` through a draft; each call gets a new draft.
 
     Callbacks, events and the answer contain only the checked text. Thoughts pass immediately; usage and
-    finish
-    reason pass unchanged. Only asynchronous calls are supported.
+    finish reason pass unchanged. Only asynchronous calls are supported.
     """
 
     model: BaseChatModel = Field(exclude=True)
@@ -435,7 +433,7 @@ async def _format_source_list(check: SourceCheck, task: Task) -> str:
     order = sorted(new, key=lambda one: (one.number not in named, one.kind != "page"))
     if not order:
         return ""
-    return f"The sources, to be cited by number:\n{fence_untrusted(listed(order[:MOST_LISTED]))}"
+    return f"The sources, to be cited by number:\n{fence_untrusted(format_sources(order[:MOST_LISTED]))}"
 
 
 async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], ReportDraft | UncitedDraft]:

@@ -1,14 +1,15 @@
-"""The roles of the team's members, as data."""
+"""The roles of the team's members."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeVar
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from maniple.config import RoleSettings, TeamSettings
 from maniple.prompts import check_template, render, render_own
+from maniple.search import SearchProvider, find_outage
 from maniple.types import AGENT_MARK, AGENTS, GENERAL, AgentName, LLMType, Worker
 
 
@@ -33,19 +34,23 @@ class Role:
     skills: str = ""
     """The part of its prompt about the skills that it can read."""
     resources: frozenset[str] = frozenset()
-    """What only one step at a time can work with: two steps with the same one follow the plan's order."""
+    """Exclusive resources: steps that share one run one after the other, in the plan's order."""
     works_alone: bool = False
     """Whether a run may be assigned to it alone (`RunOptions.agent`)."""
+    searches: bool = True
+    """Whether its prompt mentions a web search."""
 
     def instructions(self, **values: object) -> str:
         """Return the system prompt; `values` are the variables of the template."""
+        values = {"searches": self.searches, **values}
         own = render_own(self.prompt, **values) if self.prompt else render(self.name, **values)
         return "\n\n".join(filter(None, (own, self.skills)))
 
 
 WORKSPACE_TOOLS = frozenset(
     {"bash_tool", "list_files", "python_repl_tool", "read_file", "search_files", "str_replace_editor"}
-    | {"write_file"}
+    | {"write_file", "move_file", "copy_file", "delete_file", "create_directory", "directory_tree"}
+    | {"file_operations", "undo_file_operations"}
 )
 
 Roles = Mapping[Worker, Role]
@@ -62,7 +67,7 @@ ROLES: Roles = {
         ),
         Role(
             "coder",
-            "writes and runs Python and bash in a sandbox; for all calculation and data work. No network.",
+            "writes and runs Python and bash in a sandbox; for all calculation and data work.",
             "Writes and runs Python and bash for calculations, data and technical tasks",
             has_files=True,
             resources=frozenset({"workspace"}),
@@ -77,8 +82,9 @@ ROLES: Roles = {
         ),
         Role(
             "file_manager",
-            "reads and writes files in the workspace; only when the user asks for a file.",
-            "Reads and writes files in the workspace of the run",
+            "reads, writes, moves, copies and deletes files and folders, many at a time, and undoes it; only "
+            "when the user asks for files.",
+            "Reads, writes, moves, copies and deletes files in the workspace of the run",
             has_files=True,
             resources=frozenset({"workspace"}),
         ),
@@ -128,6 +134,26 @@ def _own(settings: RoleSettings) -> Role:
     )
 
 
+_READER_BRIEF = (
+    "There is no web search: it reads pages whose full URL is known, and says what it knows for certain. "
+    "Cannot calculate."
+)
+
+
+def without_search(roles: Roles) -> Roles:
+    """Return the roles of a team without a web search, or whose search is unavailable."""
+    found = {name: replace(role, searches=False) for name, role in roles.items()}
+    if researcher := found.get("researcher"):
+        found["researcher"] = replace(researcher, brief=_READER_BRIEF)
+    return found
+
+
+async def find_current_roles(roles: Roles, search: SearchProvider | None) -> Roles:
+    """Return the present roles: without a search while it is unavailable."""
+    is_out = search is not None and await find_outage(search)
+    return without_search(roles) if is_out else roles
+
+
 def choose_llm(agent: AgentName, roles: Roles, chosen: Mapping[AgentName, LLMType]) -> LLMType:
     """Return the model type of an agent: the one in `chosen`, else that of its role."""
     role = roles.get(agent)
@@ -152,6 +178,9 @@ def format_briefs(
 
 M = TypeVar("M", bound=BaseMessage)
 
+_HANDOVER_MARK = "maniple_handover"
+"""Marks an `AIMessage` that LangManus would store as a `HumanMessage`."""
+
 
 def mark_author(author: AgentName, message: M) -> M:
     """Return `message` marked as the author's.
@@ -160,6 +189,24 @@ def mark_author(author: AgentName, message: M) -> M:
     """
     mark = {**message.additional_kwargs, AGENT_MARK: author}
     return message.model_copy(update={"name": author, "additional_kwargs": mark})
+
+
+def as_ai_message(message: BaseMessage) -> BaseMessage:
+    """Return a hand-over as an `AIMessage`, and any other message unchanged."""
+    if not (isinstance(message, HumanMessage) and is_handover(message)):
+        return message
+    mark = {**message.additional_kwargs, _HANDOVER_MARK: True}
+    return AIMessage(content=message.content, name=message.name, id=message.id, additional_kwargs=mark)
+
+
+def is_handover(message: BaseMessage) -> bool:
+    """Return whether an agent wrote the message for the team: a plan, a result or a report.
+
+    LangManus stores these as a human's messages, and its clients receive them with the role `user`.
+    """
+    if find_author(message) is None:
+        return False
+    return isinstance(message, HumanMessage) or _HANDOVER_MARK in message.additional_kwargs
 
 
 def find_author(message: BaseMessage) -> AgentName | None:

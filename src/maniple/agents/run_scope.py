@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import BaseCallbackHandler
 
     from maniple.agents.plan_edits import PendingPlanEdits
+    from maniple.agents.steering import RunMessages
     from maniple.evidence import Evidence
     from maniple.store.protocols import ToolCallLedger
+    from maniple.tools.questions import Asker, RunQuestions
 
 StoreFile = Callable[[str, str, bytes], Awaitable["str | None"]]
 """Stores (name, media type, content) and returns the artifact's id; None when the run may store no more."""
 
 MAX_IDLE_RUNS = 32
+MAX_IDLE_CHARACTERS = 8_000_000
+"""The number of characters of evidence that is stored for idle runs."""
 MAX_RUN_CHARACTERS = 2_000_000
 
 
@@ -33,13 +37,13 @@ def _is_never_watched() -> bool:
     return False
 
 
-def _new_evidence() -> Evidence:
+def _new_evidence() -> MemoryEvidence:
     return MemoryEvidence(MAX_RUN_CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)
 class RunScope:
-    """The run that an agent works in. The default, for calls outside of a run, records and forbids nothing.
+    """The run that an agent works for. The default, for calls outside of a run, has no records and no limits.
 
     It is passed in `configurable[SCOPE_KEY]`, the only place where agents and tools find a run's objects.
     """
@@ -59,15 +63,21 @@ class RunScope:
     store_file: StoreFile | None = None
     """Stores a file that the run made for its clients."""
     thread_id: str = ""
-    """Names the run's files, variables and pages; "" until the graph's first node has decided it."""
+    """The key of the run's files, variables and pages; "" until the graph's first node has chosen it."""
     board: StepBoard = field(default_factory=StepBoard, compare=False)
-    """Where the steps that run concurrently wait for each other."""
+    """The shared state of concurrent steps."""
+    messages: RunMessages | None = None
+    """The messages that the user sends to the run; None if it accepts none."""
+    questions: RunQuestions | None = None
+    """The questions of the run's steps and their answers; None if it accepts none while it works."""
+    asker: Asker | None = None
+    """Asks the user for the present step; None if the run pauses for every question."""
     can_pause: bool = True
     """Whether a question can interrupt the run and be answered later: a checkpointer is needed."""
 
     @property
     def callbacks(self) -> Sequence[BaseCallbackHandler]:
-        """The handlers that count its calls; first in the config, so that nobody hears of a refused call."""
+        """The handlers that count its calls. They come first, so that refused calls are not reported."""
         return self.meter.callbacks if self.meter is not None else ()
 
 
@@ -81,8 +91,7 @@ def task_key() -> str:
     """Return the key of the current task of the graph, `node:uuid`; "" outside of a run.
 
     LangGraph derives it from the checkpoint at which the task begins. It stays the same if the task is
-    executed
-    again after an interrupt or a crash. It differs if the node is entered again.
+    executed again after an interrupt or a crash. It differs if the node is entered again.
     """
     return str(configurable().get("checkpoint_ns") or "").rpartition("|")[2]
 
@@ -106,6 +115,10 @@ class MemoryLedger:
         if call.result is None:
             self._calls[tool_call_id] = replace(call, result=result, ended_at=time.time())
 
+    def clear(self) -> None:
+        """Forget all calls."""
+        self._calls.clear()
+
     async def list_by_run(self, run_id: str) -> list[ToolCallRecord]:
         """Return the calls in the order in which they began."""
         return list(self._calls.values())
@@ -115,15 +128,19 @@ class MemoryLedger:
 class _OpenRun:
     scope: RunScope
     meter: UsageMeter
+    ledger: MemoryLedger
+    evidence: MemoryEvidence
+    """Shared by the runs of a thread."""
     users: int = 0
-    """How many nodes of the run are at work."""
+    """The number of the run's nodes that are running."""
 
 
 class RunScopeRegistry:
-    """The scopes of runs that no engine drives: in a foreign graph, in Studio, by `stream_run`.
+    """The scopes of runs without an engine: in a foreign graph, in Studio, by `stream_run`.
 
-    It travels with the compiled graph, so the same rules hold wherever that is run. The records of a run are
-    in memory: those of all runs at work, and of the `MAX_IDLE_RUNS` others that were used last.
+    It belongs to the compiled graph, so the same rules apply wherever that runs. The records of runs are in
+    memory: those of all active runs and of the most recent others, up to `MAX_IDLE_RUNS` and
+    `MAX_IDLE_CHARACTERS`. The tool calls of a run are stored until it ends.
     """
 
     def __init__(
@@ -139,9 +156,9 @@ class RunScopeRegistry:
 
     @contextmanager
     def enter(self, run_id: str, thread_id: str, used: RunUsage | None = None) -> Generator[RunScope]:
-        """Yield the scope of a run to one of its nodes; the seconds of its budget pass meanwhile.
+        """Yield the scope of a run to one of its nodes; the time in the context counts for its budget.
 
-        `used` is what a run that is not known here, as after a restart, has used before.
+        `used` is the earlier usage of a run that is not known here, for example after a restart.
         """
         if (run := self._runs.get(run_id)) is None:
             run = self._runs[run_id] = self._open(run_id, thread_id, used)
@@ -156,20 +173,32 @@ class RunScopeRegistry:
             self._runs.move_to_end(run_id)
             self._forget_idle()
 
+    def end(self, run_id: str) -> None:
+        """Forget the tool calls of a run that is over. A follow-up may still need what it has read."""
+        if (run := self._runs.get(run_id)) is not None:
+            run.ledger.clear()
+
     def exhausted(self, run_id: str) -> str | None:
-        """Return which limit took something from the run; `None` if none did."""
+        """Return the limit that the run has reached; `None` if it has not reached any."""
         run = self._runs.get(run_id)
         return run.meter.exhausted if run is not None else None
 
     def _open(self, run_id: str, thread_id: str, used: RunUsage | None) -> _OpenRun:
         meter = UsageMeter(self._budget, self._prices, used)
-        scope = RunScope(run_id, MemoryLedger(), meter, self._approval, thread_id=thread_id)
         # A follow-up may cite what an earlier run of its thread has read.
-        earlier = (run.scope for run in reversed(self._runs.values()) if run.scope.thread_id == thread_id)
-        evidence = next((one.evidence for one in earlier), scope.evidence)
-        return _OpenRun(replace(scope, evidence=evidence), meter)
+        earlier = (run for run in reversed(self._runs.values()) if run.scope.thread_id == thread_id)
+        evidence = next((one.evidence for one in earlier), None) or _new_evidence()
+        ledger = MemoryLedger()
+        scope = RunScope(run_id, ledger, meter, self._approval, evidence=evidence, thread_id=thread_id)
+        return _OpenRun(scope, meter, ledger, evidence)
 
     def _forget_idle(self) -> None:
+        stored = {id(run.evidence) for run in self._runs.values() if run.users}
         idle = [run_id for run_id, run in self._runs.items() if not run.users]
-        for run_id in idle[: max(0, len(idle) - MAX_IDLE_RUNS)]:
-            del self._runs[run_id]
+        characters = 0
+        for count, run_id in enumerate(reversed(idle), start=1):
+            evidence = self._runs[run_id].evidence
+            characters += 0 if id(evidence) in stored else evidence.characters
+            stored.add(id(evidence))
+            if count > MAX_IDLE_RUNS or characters > MAX_IDLE_CHARACTERS:
+                del self._runs[run_id]

@@ -1,65 +1,55 @@
-"""Where concurrent steps of a run wait for each other."""
+"""Shared state of the concurrent steps of a run, and the cancellation of a running step."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
 
-Outcome = Mapping[str, Any]
-"""The fields of a step that its work has changed, such as `status`; empty if it was not begun."""
-NOT_BEGUN: Outcome = {}
+from maniple.agents.plan_edits import PendingPlanEdits
 
-
-class StepWave:
-    """The steps that were sent to their members in one superstep of the graph.
-
-    Each invocation waits here until the steps that it needs have ended and a place is free. All of them run
-    in one event loop.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._places = asyncio.Semaphore(limit)
-        self._outcomes: dict[int, asyncio.Future[Outcome]] = {}
-        self.restoring = asyncio.Lock()
-        """Held while the outcomes that an earlier execution stored are read."""
-        self.is_restored = False
-
-    def end(self, step_id: int, outcome: Outcome) -> None:
-        """Report how a step ended; the first report counts."""
-        future = self._future(step_id)
-        if not future.done():
-            future.set_result(outcome)
-
-    async def outcomes_of(self, step_ids: Iterable[int]) -> Mapping[int, Outcome] | None:
-        """Wait for these steps and return their outcomes; None if one of them was not completed."""
-        outcomes = {number: await self._future(number) for number in step_ids}
-        if any(one.get("status") != "completed" for one in outcomes.values()):
-            return None
-        return outcomes
-
-    @asynccontextmanager
-    async def place(self, after: Iterable[int] = ()) -> AsyncGenerator[None]:
-        """Hold one of the places for concurrent work, once the steps `after` have ended in any way."""
-        for number in after:
-            await self._future(number)
-        async with self._places:
-            yield
-
-    def _future(self, step_id: int) -> asyncio.Future[Outcome]:
-        if step_id not in self._outcomes:
-            self._outcomes[step_id] = asyncio.get_running_loop().create_future()
-        return self._outcomes[step_id]
+T = TypeVar("T")
+W = TypeVar("W")
 
 
 class StepBoard:
-    """The current wave of one run."""
+    """The waves of concurrent steps of one run: the current wave of each of its graphs."""
 
     def __init__(self) -> None:
-        self._number = 0
-        self._wave: StepWave | None = None
+        self._waves: dict[str, tuple[int, Any]] = {}
 
-    def wave(self, number: int, limit: int) -> StepWave:
-        """Return the wave with this number; an earlier one is over."""
-        if self._wave is None or number != self._number:
-            self._number, self._wave = number, StepWave(limit)
-        return self._wave
+    def wave(self, graph: str, number: int, make: Callable[[], W]) -> W:
+        """Return the wave with this number of a graph (its checkpoint namespace), replacing older ones."""
+        known = self._waves.get(graph)
+        if known is None or known[0] != number:
+            known = self._waves[graph] = (number, make())
+        wave: W = known[1]
+        return wave
+
+    def forget(self, graph: str, wave: object) -> None:
+        """Remove an aborted wave, so that its next execution starts from the stored records."""
+        if (known := self._waves.get(graph)) is not None and known[1] is wave:
+            del self._waves[graph]
+
+
+async def run_unless_stopped(
+    work: Coroutine[Any, Any, T], edits: PendingPlanEdits | None, is_stopped: Callable[[], bool]
+) -> T | None:
+    """Return the result of `work`; if a change of the plan stops it, cancel it and return None.
+
+    `work` has ended when this function returns or raises.
+    """
+    if edits is None:
+        return await work
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done() and not is_stopped():
+            await asyncio.wait({task, edits.next_change()}, return_when=asyncio.FIRST_COMPLETED)
+        # A result that is complete is still discarded if the step was stopped in the meantime.
+        return None if is_stopped() else await task
+    finally:
+        while not task.done():
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # otherwise asyncio would log that it was never retrieved

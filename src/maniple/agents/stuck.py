@@ -50,11 +50,9 @@ class StuckDetector:
     """Observes the answers of one step of one agent.
 
     An agent is stuck if it repeats the same calls with the same results, alternates between two answers,
-    makes
-    calls whose results contain nothing new, or, after a longer time, makes different calls that all return
-    the
-    same short text. The same call with another result is progress. So are calls on addresses that occur in
-    `texts` (the task) or in earlier results.
+    makes calls whose results contain nothing new, or, after a longer time, makes different calls that all
+    return the same short text. The same call with another result is progress. So are calls on addresses that
+    occur in `texts` (the task) or in earlier results.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
@@ -150,8 +148,8 @@ def _describe(kind: StuckKind, answers: int, calls: Sequence[ObservedCall]) -> s
     match kind:
         case "same":
             return (
-                f"the same call of {named} was made {answers} times in a row, always with the same result: "
-                f"{_format_arguments(calls)}"
+                f"the same call of {named} was made {answers} times in a row, always with the same result; "
+                f"arguments: {_format_arguments(calls)}"
             )
         case "alternating":
             return (
@@ -160,7 +158,7 @@ def _describe(kind: StuckKind, answers: int, calls: Sequence[ObservedCall]) -> s
         case "nothing_new":
             return f"the last {answers} calls brought nothing that was not known, the last one of {named}"
         case "unchanged":
-            return f"the last {answers} calls were all told the same few words, the last one of {named}"
+            return f"the last {answers} calls all returned the same short text, the last one of {named}"
 
 
 _MOST_CHARACTERS = 50_000

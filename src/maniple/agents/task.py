@@ -10,11 +10,16 @@ from typing import Protocol, TypeVar
 from langchain_core.messages import BaseMessage
 
 from maniple.prompts import render
+from maniple.text import shorten
 from maniple.tools.items import Item
 from maniple.types import StepStatus
 
 CALLER_CHARACTERS = 4_000
 COMPACT_CALLER_CHARACTERS = 600
+MISSING = "MISSING:"
+"""Begins the line of a report about a step that is not done."""
+NOT_WRITTEN = "No report could be written"
+"""Stands, before the reason, in a report that is put together by code."""
 _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
 
@@ -31,16 +36,23 @@ class StepResult:
     path: str = ""
     """The workspace file that holds the whole text; "" for none."""
     reason: str = ""
-    """Of a step that is not done: why, in a plain sentence for the user."""
+    """For a step that is not done: the reason, as a sentence for the user."""
 
     def describe_missing(self) -> str:
         """Return the sentence for the user about a step that is not done."""
-        return f"MISSING: the step {self.title!r} was not completed. {self.reason}".rstrip()
+        return f"{MISSING} the step {self.title!r} was not completed. {self.reason}".rstrip()
+
+
+def names_missing(report: str, title: str, reason: str) -> bool:
+    """Return whether a report says that a step is not done, or that code has written it for this reason."""
+    lines = report.splitlines()
+    is_named = any(line.startswith(MISSING) and title in line for line in lines)
+    return is_named or (bool(reason) and any(f"{NOT_WRITTEN}: {reason}" in line for line in lines))
 
 
 @dataclass(frozen=True, slots=True)
 class PlanStepSummary:
-    """A step of the plan as every member sees it."""
+    """A step of the plan as members see it."""
 
     step: int
     agent: str
@@ -51,7 +63,7 @@ class PlanStepSummary:
 
 @dataclass(frozen=True, slots=True)
 class ThreadHistory:
-    """What happened on the thread before the present request."""
+    """The history of the thread before the present request."""
 
     requests: Sequence[str] = ()
     """The user's earlier requests, oldest first."""
@@ -63,7 +75,7 @@ class ThreadHistory:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One step of the plan, with everything that its worker may use."""
+    """One step of the plan with everything that its worker can use."""
 
     request: str
     title: str
@@ -84,28 +96,45 @@ class Task:
     history: ThreadHistory = ThreadHistory()
     plan: Sequence[PlanStepSummary] = ()
     items: Sequence[Item] = ()
-    """What the thread has, newest last, without what the prompt shows whole."""
+    """The items of the thread, newest last, without those that the prompt contains completely."""
+    named_items: Sequence[StepResult] = ()
+    """The contents of the items that the step names, for a member that cannot open them."""
     older_items: int = 0
-    """How many items are not listed."""
+    """The number of items that are not listed."""
     conversation: Sequence[BaseMessage] = ()
     """The conversation of the user with the team, ending with the request.
 
     For a worker that answers alone.
     """
+    start_page: str = ""
+    """The page that is opened before the first model call of the browser; "" for none."""
+    step: int = 0
+    """The id of the step in the plan."""
+    keeps_sources: bool = False
+    """Whether pages that are read become files of the thread."""
+    user_messages: Sequence[str] = ()
+    """The messages that the user sent to the run before the step started, oldest first."""
 
     def instruction(self) -> str:
         """Return the prompt of the step, with the files and the caller's system messages."""
         lines = [f"Your step: {self.title}", self.description]
         if self.note:
             lines.append(f"Note: {self.note}")
+        if meanwhile := self.meanwhile():
+            lines.append(meanwhile)
         if self.is_answer:
             lines.append(ANSWER_LINE)
         return "\n".join(lines) + format_files(self.files) + format_caller(self.caller)
 
+    def meanwhile(self) -> str:
+        """Return the user's messages to the run as a part of the prompt; "" if there are none."""
+        return "\n".join([WRITTEN_MEANWHILE, *self.user_messages]) if self.user_messages else ""
 
+
+WRITTEN_MEANWHILE = "The user wrote this while the team worked. Heed it in your step:"
 ANSWER_LINE = (
-    "No report is written after this step: instead of what you would hand on, your result is the answer that "
-    "the user reads. Write it for the user, complete in itself, in Markdown. Cite sources, if there are any, "
+    "No report is written after this step. Hand nothing on: your result is the answer that the user reads. "
+    "Write it for the user, complete in itself, in Markdown. Cite sources, if there are any, "
     "as `[3]`, and show figures as `![what it shows](its path)`."
 )
 
@@ -135,7 +164,7 @@ class Agent(Protocol):
 class StepFailed(Exception):
     """The worker could not do its step; the message gives the reason.
 
-    `is_final` says that no other try would help: what is missing is missing, or the user refused.
+    `is_final` says that another attempt would not help, for example because the user refused.
     """
 
     def __init__(self, reason: str, *, is_final: bool = False) -> None:
@@ -145,7 +174,10 @@ class StepFailed(Exception):
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _TOOL_FAILED = re.compile(r"(\w{1,60}) failed: ")
-_EXCEPTION = re.compile(r"\b[A-Za-z_.]{0,60}(?:Error|Exception|Timeout)\b\s?[(:]|\bTraceback \(most recent")
+_EXCEPTION = re.compile(
+    r"\b[A-Za-z_.]{0,60}(?:Error|Exception|Timeout|Warning)\b\s?[(:]|\bTraceback \(most recent|\[Errno -?\d"
+    r"|\(os error \d|<[A-Za-z_.]{1,60}(?: object at 0x| \[Errno)"
+)
 _FENCE = re.compile(r"</?data\b[^>]{0,40}>")
 _PARTIAL_WORK = "\nUntil then:\n"
 _LONGEST_REASON = 300
@@ -159,6 +191,12 @@ _TOOL_REASONS = {
     "python_repl_tool": _CODE,
     "bash_tool": _CODE,
 }
+
+
+def is_raw_failure(failure: str) -> bool:
+    """Return whether the first line of a failure is the error of a tool or an exception, not a sentence."""
+    first = failure.lstrip().partition("\n")[0]
+    return _TOOL_FAILED.match(first) is not None or _EXCEPTION.search(first) is not None
 
 
 def explain_failure(failure: str) -> str:
@@ -175,18 +213,26 @@ def explain_failure(failure: str) -> str:
         sentence = first[: found.start()].rstrip(" :;,-(")
         cause = f"{sentence[:1].upper()}{sentence[1:]}." if sentence else "Something failed inside the step."
         return f"{cause} The error is in the log; try again."
-    first = first if len(first) <= _LONGEST_REASON else f"{first[: _LONGEST_REASON - 1]}…"
+    first = shorten(first, _LONGEST_REASON)
     text = first if _ADDRESS.match(first) else first[:1].upper() + first[1:]
     return text if not text or text[-1] in ".!?…" else f"{text}."
 
 
 def find_partial_work(failure: str) -> str:
-    """Return what a step that failed had found until then; "" for nothing, and for the rest of an error."""
+    """Return what a failed step had found; "" for nothing, and for further lines of an error."""
     first, _, rest = failure.lstrip().partition("\n")
     found = failure.partition(_PARTIAL_WORK)[2]
     if not found and not _TOOL_FAILED.search(first) and not _EXCEPTION.search(first):
         found = rest
     return found.strip()
+
+
+def format_failure(failure: str) -> str:
+    """Return a failed step's result for a report, with a sentence instead of an exception's text."""
+    if not is_raw_failure(failure):
+        return failure
+    found = find_partial_work(failure)
+    return f"{explain_failure(failure)}{_PARTIAL_WORK}{found}" if found else explain_failure(failure)
 
 
 def format_caller(caller: str, limit: int = CALLER_CHARACTERS) -> str:

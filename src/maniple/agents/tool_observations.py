@@ -66,11 +66,9 @@ class ObservedCall:
         """Return digests of the result's contents, which are equal for results with the same meaning.
 
         A list of hits has a digest for each address. A failed program has one of its exception. A sentence
-        that
-        only repeats an argument has none. Any other text has one.
-        Times and ids that differ in each call are ignored. So are numbers in a refusal, and arguments that a
-        failure repeats.
-        Results longer than `_LOOKED_THROUGH_CHARACTERS`, such as pictures, are compared unchanged.
+        that only repeats an argument has none. Any other text has one. Times and ids that differ in each call
+        are ignored. So are numbers in a refusal, and arguments that a failure repeats. Results longer than
+        `_LOOKED_THROUGH_CHARACTERS`, such as pictures, are compared unchanged.
         """
         if len(self.result) > _LOOKED_THROUGH_CHARACTERS:
             return frozenset({_digest(self.result)})

@@ -4,11 +4,14 @@ import gc
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
+from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse
@@ -21,15 +24,29 @@ from maniple.api.error_responses import (
     answer_internal_error,
     answer_invalid_request,
 )
-from maniple.api.requests import document_team
+from maniple.api.requests import NOBODY, adapt_document
 from maniple.api.routes import chat, files, page, runs, service, threads
 from maniple.api.state import open_service
-from maniple.config import Settings
-from maniple.config.service_settings import LOOPBACK_HOSTS
+from maniple.config import Settings, TeamSettings
+from maniple.config.service_settings import LOOPBACK_HOSTS, ServerSettings
 from maniple.errors import ManipleError
 from maniple.llms.embedded import Progress
+from maniple.types import GENERAL
 
+LANGMANUS_ORIGIN = "http://localhost:3000"
+"""Where the LangManus web client runs; allowed while the service listens on loopback only."""
 GARBAGE_THRESHOLDS = (5_000, 10, 200)
+_TITLE = "maniple"
+_ROUTERS = (
+    page.router,
+    chat.router,
+    threads.router,
+    files.router,
+    runs.router,
+    files.artifact_router,
+    service.router,
+)
+_ROUTES = [route for router in _ROUTERS for route in router.routes]
 
 
 def create_app(settings: Settings, *, progress: Progress | None = None) -> FastAPI:
@@ -39,7 +56,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_service(settings, progress) as opened:
             app.state.service = opened
-            # FastAPI builds its routes lazily, which would delay a request during a run.
+            # FastAPI writes the document for the first request of it, which would hold up the runs.
             app.openapi()
             # These objects are permanent, so they are excluded from later garbage collections.
             gc.collect()
@@ -49,9 +66,9 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
             yield
 
     app = FastAPI(
-        title="maniple",
-        version=version("maniple"),
-        description="A team of agents. `POST /api/chat/stream` streams its work as server-sent events.",
+        # Not `include_router`, which builds a copy of each route, and that at the first request.
+        routes=_ROUTES,
+        title=_TITLE,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         lifespan=lifespan,
@@ -61,18 +78,26 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     app.add_exception_handler(HTTPException, answer_http_exception)
     app.add_exception_handler(Exception, answer_internal_error)
     _guard(app, settings)
-    for router in (
-        page.router,
-        chat.router,
-        threads.router,
-        files.router,
-        runs.router,
-        files.artifact_router,
-        service.router,
-    ):
-        app.include_router(router)
-    document_team(app, settings.team)
+    app.openapi = lambda: _describe_api(*_members(settings.team))
     return app
+
+
+def _members(team: TeamSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of all members, and of those that work alone."""
+    return tuple(team.workers), (*NOBODY, *({GENERAL} & {*team.members}))
+
+
+@cache
+def _describe_api(workers: tuple[str, ...], alone: tuple[str, ...]) -> dict[str, Any]:
+    """Return the OpenAPI document of a service with these members. It takes 0.1 s: apps share it."""
+    document = get_openapi(
+        title=_TITLE,
+        version=version("maniple"),
+        description="A team of agents. `POST /api/chat/stream` streams its work as server-sent events.",
+        routes=_ROUTES,
+    )
+    adapt_document(document, workers, alone)
+    return document
 
 
 def _guard(app: FastAPI, settings: Settings) -> None:
@@ -85,14 +110,20 @@ def _guard(app: FastAPI, settings: Settings) -> None:
         app.add_middleware(
             TrustedHostMiddleware, allowed_hosts=[*LOOPBACK_HOSTS, "[::1]", settings.server.host]
         )
-    if settings.server.cors_origins:
+    if origins := _allowed_origins(settings.server):
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=list(settings.server.cors_origins),
+            allow_origins=origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["content-type", "cache-control", "last-event-id", "authorization", "x-api-key"],
             expose_headers=["location", "retry-after", "www-authenticate"],
         )
+
+
+def _allowed_origins(server: ServerSettings) -> list[str]:
+    """Return the origins of pages that may call the service."""
+    own = [LANGMANUS_ORIGIN] if server.is_loopback else []
+    return list(dict.fromkeys([*server.cors_origins, *own]))
 
 
 _UPLOAD = re.compile(r"/api/threads/[^/]+/files")
@@ -107,7 +138,7 @@ class BodyTooLarge(ManipleError):
 class BodyLimit:
     """ASGI middleware: a request body over `max_bytes` is answered with 413.
 
-    An upload may have `max_upload_bytes`; it is passed on in chunks, and its reader gets `TooLarge`.
+    An upload may have `max_upload_bytes`; it is passed on in chunks, and its reader gets `BodyTooLarge`.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, max_upload_bytes: int) -> None:

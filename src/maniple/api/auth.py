@@ -1,4 +1,4 @@
-"""Authentication: the gate that checks API keys, and the watch over the keys of open streams."""
+"""Authentication: the middleware that checks API keys, and the check of the keys of open streams."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ OPEN_FOLDER = "/assets/"
 """The paths that need no key.
 
 Orchestrators call `/healthz` without one. The documentation and the page (with its assets in `OPEN_FOLDER`)
-hold nothing of this installation, and a browser that opens them cannot send a key.
+contain no data of this installation, and a browser that opens them cannot send a key.
 """
 SECRET_CHARACTERS = 200
 _KEY_NEEDED = "Send an API key as X-API-Key, or as Authorization: Bearer. `maniple keys add NAME` makes one."
@@ -38,9 +38,9 @@ class Caller:
 
 
 class KeyGate:
-    """ASGI middleware: once an API key was created, only requests with a valid key pass.
+    """ASGI middleware: once an API key has been created, only requests with a valid key pass.
 
-    It checks the key before it reads the body. Revoked keys count, too: revoking the last key closes the
+    It checks the key before it reads the body. Revoked keys also count: revoking the last key closes the
     service instead of opening it.
     """
 
@@ -68,7 +68,7 @@ class KeyGate:
         key = await store.keys.find(secret) if 0 < len(secret) <= SECRET_CHARACTERS else None
         if key is not None:
             return Caller(key.key_id)
-        # Without keys there is no login: credentials in the header are for a proxy in front.
+        # Without keys there is no authentication: credentials in the header are meant for a proxy in front.
         return Caller() if self._is_open and not await store.keys.list() else None
 
 
@@ -81,7 +81,7 @@ def secret_of(headers: Headers) -> str:
 
 
 async def caller_of(request: Request) -> Caller:
-    """Return the caller that the gate found."""
+    """Return the caller that the middleware found."""
     # Asynchronous without waiting: FastAPI runs other dependencies in a thread.
     return request.state.caller
 
@@ -106,7 +106,7 @@ _BEARER = HTTPBearer(scheme_name="Bearer", auto_error=False)
 
 
 def keyed_router(tag: str) -> APIRouter:
-    """Return a router whose routes need a key wherever keys exist."""
+    """Return a router whose routes require a key if any key exists."""
     return APIRouter(tags=[tag], dependencies=[Security(_KEY), Security(_BEARER)])
 
 
@@ -152,7 +152,7 @@ class KeyWatch:
         if not revoked and time.monotonic() - asked_at >= CHECK_SECONDS:
             # Stored first, so that the key's other streams do not query as well.
             self._checked[key_id] = (time.monotonic(), False)
-            with suppress(StoreError):  # checked again in a second; the stream itself fails on its own
+            with suppress(StoreError):  # checked again in a second
                 key = await self._keys.get(key_id)
                 revoked = key is None or key.revoked_at is not None
                 self._checked[key_id] = (time.monotonic(), revoked)
@@ -172,4 +172,4 @@ async def _next(
         page.cancel()
         await asyncio.wait((page,))
         if not page.cancelled():
-            page.exception()  # else asyncio warns that the exception was not retrieved
+            page.exception()  # Otherwise asyncio warns that the exception was not retrieved.

@@ -1,4 +1,4 @@
-"""Files as attachments: a browser saves them and never shows or runs them here."""
+"""Files as attachments: a browser saves them and never shows or runs them in the origin of this service."""
 
 import asyncio
 import os
@@ -13,12 +13,10 @@ from starlette.types import Receive, Scope, Send
 
 from maniple.api.responses import ArtifactView, ErrorResponse, ReportView, UsageView
 from maniple.errors import ManipleError
-from maniple.events import SessionState, read_event
 from maniple.media_types import media_type_of
 from maniple.reading.pictures import figure_path
 from maniple.report_files import MEDIA_TYPES as FILE_TYPES
-from maniple.report_files import Report, ReportRenderer, policy
-from maniple.run_page.markup import image_targets
+from maniple.report_files import ReportRenderer, load_report, policy, read_answer
 from maniple.run_page.pictures import FigureFinder
 from maniple.runs import NotFound
 from maniple.store import RunRecord, Store
@@ -34,7 +32,7 @@ _PIECE_BYTES = 256 * 1024
 
 
 class OpenFileResponse(StreamingResponse):
-    """The content of an open file, which is closed afterwards. It is not looked for by its name again."""
+    """The content of an open file, which is closed afterwards. Its path is not resolved again."""
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
@@ -60,7 +58,7 @@ def content_disposition(name: str) -> str:
 
 
 async def _pieces(file: BinaryIO, left: int) -> AsyncIterator[bytes]:
-    """Yield what the file held when it was opened; it may have become longer since."""
+    """Yield what the file contained when it was opened; it may have grown since."""
     while left > 0 and (piece := await asyncio.to_thread(file.read, min(left, _PIECE_BYTES))):
         left -= len(piece)
         yield piece
@@ -72,7 +70,7 @@ MEDIA_TYPES: dict[ReportForm, str] = {
     "json": "application/json",
     **{form: FILE_TYPES[form] for form in ("pdf", "docx", "zip")},
 }
-"""In the order that counts among those that a client wants equally."""
+"""In the order of preference among formats to which a client gives the same weight."""
 _SUFFIXES = {"markdown": "md"}
 _LONGEST_NAME = 80
 _NOT_IN_NAMES = re.compile(r"[^\w\s()&+,;=@#%~^!.-]")
@@ -94,7 +92,7 @@ REPORT_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class RunNotFinished(ManipleError):
-    """The run has not come to its end."""
+    """The run has not ended yet."""
 
     code = "not_finished"
     retryable = True
@@ -107,7 +105,7 @@ class ReportMissing(ManipleError):
 
 
 class FormNotAcceptable(ManipleError):
-    """None of the forms that the client accepts is among ours."""
+    """The client accepts none of the formats that the service has."""
 
     code = "not_acceptable"
 
@@ -122,23 +120,21 @@ async def read_figure(finder: FigureFinder, path: str) -> Response:
 
 
 async def read_report_view(store: Store, run: RunRecord) -> ReportView:
-    """Return the answer that a run came to; raises `NotFinished` or `NoReport`."""
+    """Return the answer of a run; raises `RunNotFinished` or `ReportMissing`."""
     if run.status in ("queued", "running", "interrupted"):
         raise RunNotFinished(f"The run has no report yet; it is {run.status}.")
-    last = await store.events.last(run.run_id) if run.status in ("completed", "budget_exhausted") else None
-    event = read_event(last.type, last.data) if last else None
-    if not isinstance(event, SessionState) or not event.messages:
+    markdown = await read_answer(store, run)
+    if markdown is None:
         raise ReportMissing(f"The run has no report: it ended {run.status}. Its events hold what was done.")
     thread = await store.threads.get(run.thread_id, run.owner)
     if thread is None:
         raise NotFound("There is no such run.")
-    content = event.messages[-1].content
     return ReportView(
         run_id=run.run_id,
         thread_id=run.thread_name,
         status=run.status,
         title=thread.title,
-        markdown=content if isinstance(content, str) else "",
+        markdown=markdown,
         ended_at=run.ended_at,
         usage=UsageView.model_validate(run.usage),
         artifacts=[ArtifactView.of(artifact) for artifact in await store.artifacts.list_by_run(run.run_id)],
@@ -146,7 +142,6 @@ async def read_report_view(store: Store, run: RunRecord) -> ReportView:
 
 
 async def render_report(
-    store: Store,
     renderer: ReportRenderer,
     view: ReportView,
     form: ReportForm,
@@ -154,12 +149,12 @@ async def render_report(
     *,
     as_file: bool,
 ) -> Response:
-    """Return the report in a form, with the figures that `finder` finds; `as_file` to be saved.
+    """Return the report in a format, with the figures that `finder` finds; with `as_file` as an attachment.
 
     Raises:
-        NoBrowser: it is to be a PDF, and there is no browser.
-        NotPrinted: the browser did not print it.
-        StoreError: what the run has read cannot be read.
+        PrintBrowserMissing: it is to be a PDF, and there is no browser.
+        PrintFailed: the browser did not print it.
+        StoreError: the run cannot be read.
     """
     headers = {
         "content-security-policy": f"{policy()}; frame-ancestors 'none'",
@@ -170,19 +165,15 @@ async def render_report(
     }
     if as_file:
         headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(_name(view, form), safe='')}"
-    figures = await finder.find_all(await asyncio.to_thread(image_targets, view.markdown))
+    report = await load_report(finder, view.markdown)
     if form == "json":
-        plain = Report(view.title, view.markdown, figures=figures)
-        markdown = (await renderer.render(plain, "markdown")).decode()
+        markdown = (await renderer.render(report, "markdown")).decode()
         return JSONResponse(view.model_copy(update={"markdown": markdown}).model_dump(), headers=headers)
-    sources = await store.evidence(view.run_id).sources()
-    is_partial = view.status == "budget_exhausted"
-    report = Report(view.title, view.markdown, sources, view.ended_at, is_partial, figures)
     return Response(await renderer.render(report, form), media_type=MEDIA_TYPES[form], headers=headers)
 
 
 def negotiate_form(accept: str) -> ReportForm:
-    """Return our form that an `Accept` header wants most, ours in order among equals."""
+    """Return the format that an `Accept` header prefers; of equal ones, the first in `MEDIA_TYPES`."""
     ranges = [_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
 
     def quality(form: ReportForm) -> float:
@@ -216,6 +207,6 @@ def _number(text: str) -> float:
 
 
 def _name(view: ReportView, form: ReportForm) -> str:
-    """Return a name that any system takes for a file, from the title."""
+    """Return a file name that is valid on every system, made from the title."""
     words = _NOT_IN_NAMES.sub(" ", view.title)[:_LONGEST_NAME]
     return f"{' '.join(words.split()).strip('. ') or 'report'}.{_SUFFIXES.get(form, form)}"

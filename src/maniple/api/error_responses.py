@@ -1,4 +1,4 @@
-"""What a request that does not fit is answered: `{detail, code}` with a status."""
+"""Responses to refused requests: `{detail, code}` with a status."""
 
 import json
 import math
@@ -25,6 +25,7 @@ STATUS_BY_CODE = {
     "not_printed": 503,
     "thread_busy": 409,
     "not_waiting": 409,
+    "not_working": 409,
     "nothing_to_retry": 409,
     "not_finished": 409,
     "not_acceptable": 406,
@@ -42,10 +43,10 @@ _SOON_SECONDS = 5
 
 
 async def answer_invalid_request(request: Request, error: Exception) -> JSONResponse:
-    """Answer a body that does not fit with 422 and where it does not.
+    """Answer an invalid body with 422 and the places of its mistakes.
 
-    FastAPI's own answer repeats the input as it came, which may be no JSON (NaN, half a character) or the
-    whole body: then it is left out.
+    FastAPI's own answer repeats the input, which may be the whole body, or not be valid JSON (NaN, a lone
+    surrogate); in these cases it is left out.
     """
     if not isinstance(error, RequestValidationError):
         raise error
@@ -71,7 +72,7 @@ def _number(value: float) -> float | str:
 
 
 async def answer_error(request: Request, error: Exception) -> JSONResponse:
-    """Answer what the engine refuses with its status, its words and, where it helps, when to try again."""
+    """Answer an error of the engine with its status, its message and, where it helps, when to try again."""
     if not isinstance(error, ManipleError):
         raise error
     status = STATUS_BY_CODE.get(error.code, 503 if isinstance(error, StoreError) else 500)
@@ -82,7 +83,7 @@ async def answer_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def answer_http_exception(request: Request, error: Exception) -> JSONResponse:
-    """Answer what the framework refuses, such as an unknown path, in the same form."""
+    """Answer an error of the framework, such as an unknown path, in the same form."""
     if not isinstance(error, HTTPException):
         raise error
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
@@ -92,7 +93,7 @@ async def answer_http_exception(request: Request, error: Exception) -> JSONRespo
 
 
 def _allowed(request: Request) -> dict[str, str]:
-    """Name every method of a path; the router names those of its first route only."""
+    """Return every method of a path; the router returns those of its first route only."""
     path, documented = request.scope["path"], request.app.openapi()["paths"]
     methods = {
         method.upper()
@@ -104,25 +105,25 @@ def _allowed(request: Request) -> dict[str, str]:
 
 
 async def answer_internal_error(request: Request, error: Exception) -> JSONResponse:
-    """Answer a fault of ours; what it was is in the log, and no business of a client's."""
+    """Answer an unexpected error; its details are in the log and are not sent to the client."""
     content = {"detail": "Something went wrong here. The server's log has it.", "code": "internal"}
     return JSONResponse(content, status_code=500)
 
 
 _WORDS = {
     400: "The body cannot be read",
-    401: "No API key, or none that is known",
-    404: "There is none, or it belongs to another key",
-    406: "None of the forms that are accepted can be given",
-    409: "Not possible as it stands now",
+    401: "No API key, or an unknown one",
+    404: "It does not exist, or belongs to another key",
+    406: "None of the accepted formats is available",
+    409: "Not possible in the present state",
     413: "The body is too large",
-    422: "The request does not fit",
-    429: "Too many runs, or nothing left of the key's day; see Retry-After",
+    422: "The request is invalid",
+    429: "Too many runs, or the key's daily quota is used up; see Retry-After",
     503: "Stopping, or the store cannot be used; see Retry-After",
 }
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the `responses` of a route that may be refused so; every keyed route has some of them anyway."""
+    """Return the `responses` of a route that can answer with these statuses; routes with a key have more."""
     every = (400, 401, 413, 422, 503)
     return {status: {"model": ErrorResponse, "description": _WORDS[status]} for status in (*every, *statuses)}

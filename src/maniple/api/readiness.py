@@ -15,6 +15,7 @@ from maniple.errors import StoreError
 from maniple.redaction import Redactor
 from maniple.runtime.models import ModelUse
 from maniple.sandbox.package_environment import find_environment
+from maniple.search import find_outage
 from maniple.store import Store
 from maniple.types import Worker
 
@@ -42,7 +43,7 @@ class ModelReach:
         self._answer = Reached(PartReadiness(ready=False), suffices=False)
 
     async def reached(self) -> Reached:
-        """Return what the endpoints' last answers say."""
+        """Return the readiness that follows from the endpoints' last answers."""
         async with self._asking:
             if time.monotonic() - self._asked_at > RECHECK_SECONDS:
                 self._answer = await self._ask_all()
@@ -87,12 +88,14 @@ async def readiness(
     runtime: Runtime, store: Store, reach: ModelReach | None, redactor: Redactor
 ) -> Readiness:
     """Return the readiness of each part. Runs need the store and the models; the rest is optional."""
-    stored, reached = await asyncio.gather(_store(store), reach.reached() if reach else _embedded())
+    stored, reached, search = await asyncio.gather(
+        _store(store), reach.reached() if reach else _embedded(), _search(runtime)
+    )
     return Readiness(
         ready=stored.ready and reached.suffices,
         store=stored,
         model=reached.model,
-        search=_equipped(runtime.missing, "researcher"),
+        search=search,
         sandbox=_sandbox(runtime),
         packages=await asyncio.to_thread(_packages, runtime),
         browser=_equipped(runtime.missing, "browser"),
@@ -114,6 +117,12 @@ async def _store(store: Store) -> PartReadiness:
     except StoreError as error:
         return PartReadiness(ready=False, why=str(error))
     return PartReadiness(ready=True)
+
+
+async def _search(runtime: Runtime) -> PartReadiness:
+    """Whether a search may be answered; a provider that was reached is checked again after a minute."""
+    outage = "" if runtime.search is None else await find_outage(runtime.search)
+    return PartReadiness(ready=False, why=outage) if outage else _equipped(runtime.missing, "researcher")
 
 
 def _sandbox(runtime: Runtime) -> PartReadiness:

@@ -1,17 +1,16 @@
-"""What clients send."""
+"""Request bodies and parameters."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from maniple.agents.budget import Budget
 from maniple.agents.plan_edits import ChangeAction, PlanChange
-from maniple.config import ModelsSettings, TeamSettings
+from maniple.config import ModelsSettings
 from maniple.errors import ManipleError
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
@@ -19,7 +18,7 @@ from maniple.text import fix_surrogates
 from maniple.types import GENERAL, WORKERS, Worker
 
 MOST_LEVELS = 50
-_MOST = 10**15  # beyond it a limit is none, and some libraries cannot count
+_MOST = 10**15  # a higher limit has no effect, and some libraries cannot represent it
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {
     "user": HumanMessage,
     "human": HumanMessage,
@@ -32,10 +31,10 @@ _NO_PATH = r"\x00-\x1f\x7f-\x9f/"
 ThreadId = Annotated[
     str, Field(min_length=1, max_length=200, pattern=rf"^[^{_NO_PATH}]*[^\s{_NO_PATH}][^{_NO_PATH}]*$")
 ]
-"""A conversation's name: what can stand in one part of a path, no control characters, not only blanks."""
+"""A conversation's name: one segment of a path, without control characters, and not blank."""
 
 
-# The document asks for words everywhere; what is refused is only a last message without any.
+# The OpenAPI document requires text in every message; only a last message without any is refused.
 _WORDS: dict[str, Any] = {"type": "string", "pattern": r"\S"}
 _Words = Annotated[str, Field(json_schema_extra=_WORDS)]
 
@@ -63,7 +62,7 @@ class ContentPart(BaseModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it shows nothing."""
+        """Whether it has no content."""
         return not ((self.image_url if self.type == "image" else self.text) or "").strip()
 
 
@@ -112,7 +111,7 @@ _Measure = Annotated[float | None, Field(gt=0, le=_MOST, allow_inf_nan=False)]
 
 
 class BudgetIn(BaseModel):
-    """What the run may use up. It can only lower what the server and the key allow."""
+    """The limits of a run. They can only lower those of the server and of the key."""
 
     tokens: _Amount = None
     seconds: _Measure = None
@@ -121,7 +120,7 @@ class BudgetIn(BaseModel):
     cost: _Measure = None
 
     def as_budget(self) -> Budget:
-        """Return it in the agents' words."""
+        """Return the limits as the agents' budget."""
         return Budget(**self.model_dump())
 
 
@@ -135,7 +134,7 @@ SoleAgent = Annotated[str, Field(json_schema_extra={"enum": list(NOBODY)})]
 
 
 class _Ask(BaseModel):
-    """What every way of asking the team has in common: LangManus's fields, and optional ones of ours."""
+    """The fields that all requests to the team share: those of LangManus, and optional extensions."""
 
     debug: bool | None = False
     deep_thinking_mode: bool | None = False
@@ -232,16 +231,27 @@ def _inside(value: Any) -> list[Any]:
 
 
 class ResumeRequest(BaseModel):
-    """The answer to what a run waits for.
+    """The answer to what a run, or one of its steps, waits for.
 
-    To a plan: `accept`, an edited plan (an object, or its JSON as text), or a wish in words. To a tool call:
-    `approve`, words that say why not, or `{"type": "edit", "args": {...}}`. To a question: any text.
+    To a plan: `accept`, an edited plan (an object, or its JSON as text), or a change request as text. To a
+    tool call: `approve`, the reason for a rejection, or `{"type": "edit", "args": {...}}`. To a question: any
+    text.
     """
 
     model_config = ConfigDict(json_schema_extra={"example": {"answer": "accept"}})
 
     answer: Annotated[Any, BeforeValidator(_keepable)]
     interrupt_id: Annotated[str, Field(max_length=200)] = ""
+
+
+class MessageCreate(BaseModel):
+    """The body of `POST /api/runs/{run_id}/messages`: what the user writes to the team while it works."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"content": "Use euros throughout."}})
+
+    content: Annotated[
+        str, Field(min_length=1, max_length=100_000, pattern=r"\S"), AfterValidator(fix_surrogates)
+    ]
 
 
 class ThreadCreate(BaseModel):
@@ -251,13 +261,13 @@ class ThreadCreate(BaseModel):
 
 
 class ThreadUpdate(BaseModel):
-    """The body of `PATCH /api/threads/{thread_id}`: what the conversation is called from now on."""
+    """The body of `PATCH /api/threads/{thread_id}`: the new title of the conversation."""
 
     title: Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 
 
 class PlanEditRequest(BaseModel):
-    """What is to be changed in the plan: a step is skipped, done again, made another one, added or moved."""
+    """A change of the plan: a step is skipped, done again, edited, added or moved."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"action": "skip", "step_id": 2}})
 
@@ -267,9 +277,11 @@ class PlanEditRequest(BaseModel):
     description: Annotated[str, Field(max_length=10_000)] | None = None
     agent_name: MemberName | None = None
     after: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    needs: Annotated[list[int], Field(max_length=100)] | None = None
+    """Of an added step: the steps whose results it is given. Without it, all before it."""
 
     def as_change(self) -> PlanChange:
-        """Return it in the agents' words."""
+        """Return the change for the run."""
         return PlanChange(
             self.action,
             self.step_id,
@@ -277,6 +289,7 @@ class PlanEditRequest(BaseModel):
             fix_surrogates(self.description),
             self.agent_name,
             self.after,
+            self.needs,
         )
 
 
@@ -306,36 +319,59 @@ def _refuse(kind: str, field: str, words: str, given: Any) -> None:
     raise RequestValidationError([{"type": kind, "loc": ("body", field), "msg": words, "input": given}])
 
 
-def document_team(app: FastAPI, team: TeamSettings) -> None:
-    """Have the service's OpenAPI document name those whom the settings add to the team."""
-    names, alone = list(team.workers), [*NOBODY, *({GENERAL} & {*team.members})]
+_COMPONENTS = "#/components/schemas/"
+_COMPONENT_NAMES = {
+    "ErrorResponse": "Problem",
+    "FileMissing": "Missing",
+    "MessageView": "SaidView",
+    "PartReadiness": "Ready",
+    "PlanEditRequest": "PlanChangeIn",
+    "PlanStatus": "PlanView",
+    "PlanStepStatus": "PlanStep",
+    "ResumeRequest": "Answer",
+    "RunCreate": "RunBody",
+    "RunDetail": "RunView",
+    "RunReference": "RunStub",
+    "ThreadCreate": "NewThread",
+    "ThreadUpdate": "ThreadChange",
+}
+"""The public names of renamed classes: clients that were generated from `/openapi.json` use them."""
 
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            _rename(FastAPI.openapi(app), {WORKERS: names, NOBODY: alone})
-        return FastAPI.openapi(app)
 
-    if names != list(WORKERS):
-        app.openapi = openapi
+def adapt_document(document: dict[str, Any], workers: Sequence[str], alone: Sequence[str]) -> None:
+    """Have an OpenAPI document name the team's members, and components as it always has.
+
+    `workers` are all members; `alone` are those that a run can have as its only agent.
+    """
+    _rename(document, {WORKERS: list(workers), NOBODY: list(alone)})
+    schemas = document["components"]["schemas"]
+    public = {_COMPONENT_NAMES.get(name, name): schema for name, schema in schemas.items()}
+    document["components"]["schemas"] = dict(sorted(public.items()))
 
 
 def _rename(part: Any, lists: Mapping[tuple[str, ...], list[str]]) -> None:
+    """Replace the lists of members, and the names of renamed classes, in a part of the document."""
     if isinstance(part, dict):
         schema = cast("dict[str, Any]", part)
         if isinstance(schema.get("enum"), list):
             schema["enum"] = lists.get(tuple(schema["enum"]), schema["enum"])
+        if isinstance(name := schema.get("title"), str):
+            schema["title"] = _COMPONENT_NAMES.get(name, name)
+        if isinstance(target := schema.get("$ref"), str):
+            name = target.removeprefix(_COMPONENTS)
+            schema["$ref"] = _COMPONENTS + _COMPONENT_NAMES.get(name, name)
     for below in _inside(part):
         _rename(below, lists)
 
 
 class UnknownPrices(ManipleError):
-    """The cost of a run is to be limited, and some model has no price."""
+    """The cost of a run is to be limited, but some model has no price."""
 
     code = "prices_unknown"
 
 
 def check_budget(budget: Budget, models: ModelsSettings) -> Budget:
-    """Return the budget; raises `PricesUnknown` if it has a limit that would never be reached."""
+    """Return the budget; raises `UnknownPrices` if it limits the cost and some model has no price."""
     if budget.cost is not None and models.unpriced:
         raise UnknownPrices(
             f"The cost cannot be limited: no price is set here for {', '.join(models.unpriced)}. "

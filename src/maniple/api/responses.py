@@ -13,7 +13,18 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from pydantic.json_schema import SkipJsonSchema
 
 from maniple.agents import find_author
-from maniple.events import ChatMessage, RunInterrupted, RunStarted, RunStatusChanged, read_event
+from maniple.events import (
+    AgentEnded,
+    AgentStarted,
+    ChatMessage,
+    RunInterrupted,
+    RunStarted,
+    RunStatusChanged,
+    StepInterrupted,
+    StepResumed,
+    load_run_view,
+    read_event,
+)
 from maniple.events.conversation import as_chat_message
 from maniple.evidence import SourceKind
 from maniple.graph import Team
@@ -112,6 +123,8 @@ class UsageView(_StoredView):
 class AgentUsageView(_StoredView):
     """The usage of one agent in a run; `seconds` are those of its model calls.
 
+    `cached_tokens` are those of the input that the endpoints had in their caches.
+
     `cost` is in the currency of the configured prices, null when a model that it called has no price.
     """
 
@@ -119,6 +132,7 @@ class AgentUsageView(_StoredView):
     model_calls: int
     input_tokens: int
     output_tokens: int
+    cached_tokens: int
     seconds: float
     cost: float | None
 
@@ -130,6 +144,7 @@ class AgentUsageView(_StoredView):
             model_calls=usage.model_calls,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
             seconds=round(usage.seconds, 3),
             cost=usage.cost if usage.is_priced else None,
         )
@@ -143,7 +158,7 @@ class ErrorView(BaseModel):
 
 
 class InterruptView(BaseModel):
-    """What a run waits for: the data of its `interrupt` event."""
+    """What a run, or one of its steps, waits for: from its `interrupt` or `step_interrupt` event."""
 
     interrupt_id: str
     kind: Literal["plan_review", "tool_approval", "question"]
@@ -167,6 +182,16 @@ class RunAccepted(BaseModel):
     def of(cls, run: RunRecord) -> "RunAccepted":
         """Return the view of a run that was just accepted."""
         return cls(run_id=run.run_id, thread_id=run.thread_name, status=run.status)
+
+
+class MessageAccepted(RunAccepted):
+    """A message to a run that works. It is stored, and its effects come with the run's events.
+
+    If the run ends before the lead has answered, the message becomes the next run of the conversation: one
+    with the id of the message.
+    """
+
+    message_id: str
 
 
 class RunSummary(RunAccepted):
@@ -450,7 +475,7 @@ async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> Threa
 
 
 def _message_view(message: BaseMessage) -> MessageView:
-    """Return a message with its author; the graph stores the agents' messages as a human's."""
+    """Return a message with its author; those of agents have the role `assistant` here."""
     plain = as_chat_message(message)
     name = find_author(message)
     return MessageView(role="assistant" if name else plain.role, name=name, content=plain.content)
@@ -460,8 +485,8 @@ PAGE_EVENTS = 200
 
 
 async def read_gaps(store: Store, run: RunRecord) -> list[GapView]:
-    """Return what the answer of a run lacks; an empty list while there is no answer."""
-    if run.status not in ("completed", "budget_exhausted"):
+    """Return what the answer of a run lacks, and what a cancelled retry left; empty without an answer."""
+    if run.status not in ("completed", "budget_exhausted", "failed", "cancelled"):
         return []
     newest = await store.events.last(run.run_id)
     end = newest.number if newest else 0
@@ -472,6 +497,18 @@ async def read_gaps(store: Store, run: RunRecord) -> list[GapView]:
             gaps = event.gaps if isinstance(event, RunStatusChanged) else None
             return [GapView(**gap.model_dump()) for gap in gaps or ()]
     return []
+
+
+_STEP_EVENTS = (RunStarted, AgentStarted, AgentEnded, StepInterrupted, StepResumed)
+"""The events from which follows what steps ask while others go on."""
+
+
+async def read_step_questions(store: Store, run: RunRecord) -> list[InterruptView]:
+    """Return what the steps of a run at work ask while others go on; an empty list for any other run."""
+    if run.status != "running":
+        return []
+    view = await load_run_view(store.events, run.run_id, _STEP_EVENTS)
+    return [InterruptView.of(one) for one in view.step_questions.values()]
 
 
 async def read_interrupts(store: Store, run: RunRecord) -> list[InterruptView]:

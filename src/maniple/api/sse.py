@@ -1,11 +1,13 @@
 """Events as server-sent events, framed so that the LangManus client can read them."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import anyio
+from fastapi import Query
 from sse_starlette import EventSourceResponse
 from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
@@ -13,14 +15,32 @@ from starlette.types import Message, Receive, Scope, Send
 from maniple.api.auth import KeyRevoked
 from maniple.api.state import Service
 from maniple.errors import ManipleError, StoreError
-from maniple.events import ErrorOccurred, Event, RunView, SessionState, WorkflowEnded, as_json, load_run_view
-from maniple.runs import ServiceStopping
-from maniple.store import EventRecord, EventTable, RunRecord
+from maniple.events import (
+    VIEWS,
+    ErrorOccurred,
+    RunView,
+    SessionState,
+    View,
+    ViewName,
+    WorkflowEnded,
+    as_chat_message,
+    history_digest,
+    record_of,
+)
+from maniple.runs import RunRequest, ServiceStopping
+from maniple.store import EventRecord, EventTable, RunRecord, Store, read_event_pages
 
 HEADERS = {"cache-control": "no-store", "connection": "keep-alive", "x-accel-buffering": "no"}
 SEND_SECONDS = 60
 """The time in which a client must read one piece; after it the stream is closed."""
 _LOG = logging.getLogger(__name__)
+ViewQuery = Annotated[
+    ViewName,
+    Query(
+        description="`langmanus`: one agent at a time. `live`: the true order; concurrent steps interleave"
+    ),
+]
+"""The view that a stream shows."""
 _FRAME = {
     "type": "object",
     "description": "One event: its number in the run, its name, and its JSON.",
@@ -35,15 +55,24 @@ STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class StreamStart:
+    """Where a stream of a run begins: after which frame of a view, and after which event of the log."""
+
+    view: ViewName = "langmanus"
+    after_frame: int = 0
+    after_event: int = 0
+
+
 def event_stream(
     service: Service,
     run: RunRecord,
+    start: StreamStart,
     *,
-    after: int,
     timed: bool = False,
     on_leaving: Callable[[], Awaitable[object]] | None = None,
 ) -> EventSourceResponse:
-    """Return the response that streams a run's events after event number `after`.
+    """Return the response that streams a run's events from `start`.
 
     With `timed`, `at` is the last key of each event's data, if the time is known. The stream ends when the
     run's key is revoked, and the run continues. `on_leaving` is awaited when the client disconnects or stops
@@ -56,7 +85,7 @@ def event_stream(
             await on_leaving()
 
     return _Stream(
-        _frames(service, run, after, timed=timed, is_answer=on_leaving is not None),
+        _frames(service, run, start, timed=timed, is_answer=on_leaving is not None),
         headers=HEADERS,
         media_type="text/event-stream; charset=utf-8",
         sep="\n",
@@ -87,40 +116,49 @@ class _Stream(EventSourceResponse):
 
 
 async def _frames(
-    service: Service, run: RunRecord, after: int, *, timed: bool, is_answer: bool
+    service: Service, run: RunRecord, start: StreamStart, *, timed: bool, is_answer: bool
 ) -> AsyncIterator[bytes]:
     with service.metrics.client():
-        async for piece in _pieces(service, run, after, timed=timed, is_answer=is_answer):
+        async for piece in _pieces(service, run, start, timed=timed, is_answer=is_answer):
             yield piece
 
 
 async def _pieces(
-    service: Service, run: RunRecord, after: int, *, timed: bool, is_answer: bool
+    service: Service, run: RunRecord, start: StreamStart, *, timed: bool, is_answer: bool
 ) -> AsyncIterator[bytes]:
-    newest = ""
+    newest, position = "", start.after_frame
     cut: ManipleError | None = None
+    view = VIEWS[start.view](run.run_id)
     try:
-        pages = service.engine.events(run.run_id, after)
+        read_after = 0 if view.needs_whole_log else max(start.after_frame, start.after_event)
+        pages = service.engine.events(run.run_id, read_after)
         async for page in service.key_watch.pages(run.owner, pages):
             # Many frames in one piece make a long replay as fast as the network.
-            yield b"".join(_frame(record, timed=timed) for record in page)
-            newest = page[-1].type
+            frames = [frame for record in page for frame in _shown(view, record, start)]
+            if frames:
+                yield b"".join(_frame(frame, timed=timed) for frame in frames)
+                newest, position = frames[-1].type, frames[-1].number
     except (StoreError, KeyRevoked) as error:
         cut = error
     if cut is None and is_answer and newest != SessionState.type:
         cut = ServiceStopping(
-            "The service is stopping. The run goes on when it is back; follow it by its run_id."
+            "The service is stopping. The run continues after its restart; follow it by its run_id."
         )
     if cut is not None:
-        for event in await closing_events(service.store.events, run.run_id, cut):
-            data = _dated(as_json(event), round(event.at, 3)) if timed else as_json(event)
-            # Without a number: it is not part of the run's record.
-            yield f"event: {event.type}\ndata: {data}\n\n".encode()
+        for frame in await _closing_frames(service.store, run, start, position, cut):
+            yield _frame(frame, timed=timed)
+
+
+def _shown(view: View, record: EventRecord, start: StreamStart) -> Iterator[EventRecord]:
+    for frame in view.feed(record):
+        if frame.number > start.after_frame and record.number > start.after_event:
+            yield frame
 
 
 def _frame(record: EventRecord, *, timed: bool) -> bytes:
     data = _dated(record.data, record.at) if timed and record.at is not None else record.data
-    return f"id: {record.number}\nevent: {record.type}\ndata: {data}\n\n".encode()
+    number = f"id: {record.number}\n" if record.number else ""  # without one it is not part of the view
+    return f"{number}event: {record.type}\ndata: {data}\n\n".encode()
 
 
 def _dated(data: str, at: float) -> str:
@@ -128,20 +166,40 @@ def _dated(data: str, at: float) -> str:
     return f'{data[:-1]}, "at": {at}}}'
 
 
-async def closing_events(stored_events: EventTable, run_id: str, reason: ManipleError) -> list[Event]:
-    """Return the events that close the stream of a run that continues later, or could not be recorded.
+async def _closing_frames(
+    store: Store, run: RunRecord, start: StreamStart, position: int, reason: ManipleError
+) -> list[EventRecord]:
+    """Return the frames that close a stream whose run continues later, or could not be recorded.
 
-    They are made from the stored events alone: the run itself may still be going on. The LangManus client
-    drops the conversation when `end_of_workflow` is missing (`docs/wire.md`).
+    They follow from the frames up to `position`, the newest that was sent: the run itself may continue.
+    The LangManus client drops the conversation when `end_of_workflow` is missing (`docs/wire.md`). The
+    conversation that they return is that of the request; a client that sends it back continues the thread.
     """
-    view = RunView()
+    run_id, view, sent = run.run_id, VIEWS[start.view](run.run_id), RunView()
     with suppress(StoreError):
-        view = await load_run_view(stored_events, run_id)
-    messages = view.workflow_input
-    events = [
-        *view.stream.closing_events(),
-        ErrorOccurred(code=reason.code, message=str(reason), agent_name=None, retryable=reason.retryable),
+        async for page in read_event_pages(store.events, run_id):
+            for record in page:
+                was_before = record.number <= start.after_event
+                frames = [frame for frame in view.feed(record) if was_before or frame.number <= position]
+                sent.apply_records(frames)
+    messages = sent.workflow_input or [as_chat_message(one) for one in RunRequest.of(run).messages]
+    with suppress(StoreError):
+        await store.threads.touch(run.thread_id, cut_history=history_digest(messages))
+    error = ErrorOccurred(code=reason.code, message=str(reason), agent_name=None, retryable=reason.retryable)
+    ends = [WorkflowEnded(workflow_id=run_id, messages=messages)] if sent.stream.has_workflow_started else []
+    return [
+        *view.closing_frames(sent.stream, error),
+        *(record_of(event, 0) for event in (*ends, SessionState(messages=messages))),
     ]
-    if view.stream.has_workflow_started:
-        events.append(WorkflowEnded(workflow_id=run_id, messages=messages))
-    return [*events, SessionState(messages=messages)]
+
+
+async def frames_until(stored_events: EventTable, run_id: str, view: ViewName, event: int) -> int:
+    """Return how many frames of a view the first `event` events of a run become."""
+    shown, count = VIEWS[view](run_id), event
+    if shown.needs_whole_log:
+        count = 0
+        async for page in read_event_pages(stored_events, run_id):
+            for record in page:
+                if record.number <= event:
+                    count += sum(1 for _ in shown.feed(record))
+    return count

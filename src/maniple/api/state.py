@@ -1,4 +1,4 @@
-"""What every route may ask for: the objects that the service opened when it started."""
+"""The objects that the service opens at its start, as a dependency of all routes."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ class Service(App):
     key_watch: KeyWatch
     spending: RunUsageReader
     reach: ModelReach | None
-    """Asks the models' endpoints; None for the embedded model."""
+    """Checks whether the models' endpoints answer; None for the embedded model."""
 
 
 @asynccontextmanager
@@ -31,7 +31,7 @@ async def open_service(
 ) -> AsyncGenerator[Service]:
     """Open the application as a server and close it again; raises the `ManipleError` that prevents it.
 
-    `alone`: this is the one server of its database; other processes stand beside that one.
+    `alone`: this is the only server of its database; a process with False runs beside that server.
     """
     async with (
         open_app(settings, kind="server", progress=progress, alone=alone) as app,
@@ -47,7 +47,7 @@ async def open_service(
 
 async def service_of(request: Request) -> Service:
     """Return the open service of this process."""
-    # Asynchronous, although it waits for nothing: FastAPI would send any other through a thread.
+    # Asynchronous without waiting: FastAPI runs other dependencies in a thread.
     return request.app.state.service
 
 

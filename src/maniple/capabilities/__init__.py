@@ -22,11 +22,12 @@ from maniple.egress import EgressRoute
 from maniple.reading.fork_server import ForkServer
 from maniple.redaction import Redactor
 from maniple.search import FolderSearch
+from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
 
 __all__ = ["Capability", "CapabilityContext", "CapabilityUnavailable", "Offer", "open_capabilities"]
 
-# Each may use the services of those before it. Middleware of earlier ones is around that of later ones.
+# Each may use the services of those before it. Middleware of earlier ones wraps that of later ones.
 BUILT_IN = (
     FilesCapability,
     SearchCapability,
@@ -52,7 +53,10 @@ async def open_capabilities(settings: Settings, stack: AsyncExitStack) -> Offer:
         *extensions,
         *(make() for make in BEHIND_EXTENSIONS),
     ]
-    return await open_all(capabilities, context)
+    offer = await open_all(capabilities, context)
+    declared = [name for one in extensions for name in one.tools]
+    await asyncio.to_thread(check_approval, settings, [*declared, *offer.tool_names])
+    return offer
 
 
 def _shared_services(settings: Settings, stack: AsyncExitStack) -> Offer:

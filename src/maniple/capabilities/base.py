@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from langchain_core.tools import BaseTool
 
@@ -12,6 +12,11 @@ from maniple.agents.offers import Offer, merge_offers
 from maniple.config import Settings
 from maniple.errors import ManipleError
 from maniple.types import Unavailable, Worker
+
+if TYPE_CHECKING:
+    from maniple.browser import Browser
+    from maniple.mcp import McpServers
+    from maniple.tools.files import NamedFiles
 
 T = TypeVar("T")
 
@@ -28,7 +33,7 @@ class CapabilityUnavailable(ManipleError):
 
 @dataclass(slots=True)
 class CapabilityContext:
-    """What a capability opens itself with: the settings, and what earlier capabilities offer."""
+    """What a capability is opened with: the settings, and the offers of earlier capabilities."""
 
     settings: Settings
     stack: AsyncExitStack
@@ -39,7 +44,7 @@ class CapabilityContext:
 
     @property
     def services(self) -> Mapping[type[Any], Any]:
-        """The services of earlier capabilities by their type; of two of one type the later."""
+        """The services of earlier capabilities by their type; for equal types, the later one counts."""
         return {kind: service for offer in self.offers for kind, service in offer.services.items()}
 
     def service(self, kind: type[T]) -> T | None:
@@ -55,7 +60,7 @@ class CapabilityContext:
         raise CapabilityUnavailable(self.unavailable.get(kind, default))
 
     async def enter(self, manager: AbstractAsyncContextManager[T | Unavailable]) -> T:
-        """Open `manager` until the team is closed; raises `CapabilityUnavailable` for what it lacks."""
+        """Open `manager` until the team is closed; raises `CapabilityUnavailable` if that fails."""
         opened = await self.stack.enter_async_context(manager)
         if isinstance(opened, Unavailable):
             raise CapabilityUnavailable(opened)
@@ -78,18 +83,20 @@ class Capability(ABC):
     """The workers that cannot do their work without it."""
     provides: ClassVar[tuple[type[Any], ...]] = ()
     """The types of the services in its offer."""
+    tools: ClassVar[tuple[str, ...]] = ()
+    """The names of its tools. `runs.approval` can name them, even on a machine where they are absent."""
 
     @abstractmethod
     async def open(self, context: CapabilityContext) -> Offer:
         """Open what is needed on `context` and return what the team gets.
 
         Raises `CapabilityUnavailable` when it is absent on this machine: the team then works without it, and
-        people are told why. Raises `ConfigError` for a mistake in the settings, which keeps the team closed.
+        a notice gives the reason. Raises `ConfigError` for a mistake in the settings: the team does not open.
         """
 
 
 async def open_all(capabilities: Iterable[Capability], context: CapabilityContext) -> Offer:
-    """Open the capabilities in their order and return all that they offer, merged."""
+    """Open the capabilities in their order and return their merged offers."""
     reasons: dict[Worker, str] = {}
     notices: list[str] = []
     for capability in capabilities:
@@ -105,3 +112,27 @@ async def open_all(capabilities: Iterable[Capability], context: CapabilityContex
             notices += offer.notices
     merged = merge_offers([*context.offers, Offer(unavailable=reasons)])
     return replace(merged, notices=tuple(dict.fromkeys(notices)))
+
+
+# Services whose own type is a protocol, a function or an optional import.
+
+
+@dataclass(frozen=True, slots=True)
+class TeamBrowser:
+    """The browser that the team works in. Each thread has tabs of its own."""
+
+    browser: "Browser"
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFiles:
+    """Names the files that the user put into the current thread's workspace."""
+
+    names: "NamedFiles"
+
+
+@dataclass(frozen=True, slots=True)
+class McpConnections:
+    """The configured MCP servers."""
+
+    servers: "McpServers"

@@ -1,4 +1,4 @@
-"""The browser: the worker `browser`, and `browser_use` for agents that work in it among other things."""
+"""The browser: the worker `browser`, and the tool `browser_use` for agents that also have other tools."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.agents.profiles import result_guards
 from maniple.browser import Browser, open_browser_if_any
 from maniple.browser.drivers.session import BrowserStorage
-from maniple.capabilities.base import Capability, CapabilityContext
-from maniple.capabilities.services import TeamBrowser
+from maniple.capabilities.base import Capability, CapabilityContext, TeamBrowser
 from maniple.config import Settings
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
+from maniple.search import find_outage
 from maniple.store.configured import storage_folder
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
 from maniple.tools.registry import TOOLS
@@ -54,13 +54,18 @@ class BrowserCapability(Capability):
         )
         searcher = TOOLS["tavily_search"].build(context.services)
         searches = [searcher] if searcher else []
-        browsing = BrowsingResources(ThreadBrowser(browser, services), settings.browser.browsing, searches)
+        browsing = BrowsingResources(
+            ThreadBrowser(browser, services),
+            settings.browser.browsing,
+            searches,
+            partial(find_outage, search.provider) if search else None,
+        )
         offer = browsing_offer(browsing, browser_tool(browser), context.service(Redactor))
         return replace(offer, services={**offer.services, TeamBrowser: TeamBrowser(browser)})
 
 
 def browsing_offer(browsing: BrowsingResources, tool: BaseTool, redactor: Redactor | None = None) -> Offer:
-    """Return what a browser gives to the team: the worker's `tool`, and what is around `browser_use`."""
+    """Return the offer of a browser: the worker's `tool`, and the middleware of `browser_use`."""
     return Offer(
         {"browser": [tool]},
         middleware=[partial(_browser_middleware, browsing)],
@@ -71,7 +76,7 @@ def browsing_offer(browsing: BrowsingResources, tool: BaseTool, redactor: Redact
 
 
 def browser_use_of(browsing: BrowsingResources | None) -> Sequence[BaseTool]:
-    """Return the tool by which an agent acts in the browser itself; nothing without a browser."""
+    """Return the tool with which an agent operates the browser itself; empty without a browser."""
     return [] if browsing is None else [browser_use_tool(browsing.browser)]
 
 
@@ -82,7 +87,7 @@ def _browser_middleware(browsing: BrowsingResources, worker: WorkerContext) -> S
 def _bound_to_model(
     browsing: BrowsingResources, redactor: Redactor | None, tool: BaseTool, worker: WorkerContext
 ) -> BaseTool:
-    """Return the tool `browser`, which does its work in a loop with the worker's own model."""
+    """Return the tool `browser`, which runs an agent loop with the worker's own model."""
     loop = build_loop(
         browsing,
         worker.model,
@@ -94,7 +99,7 @@ def _bound_to_model(
 
 
 def browser_folder_of(settings: Settings) -> Path:
-    """Return where cookies and local storage of threads are stored, when they are. Blocks on disk."""
+    """Return the folder of the threads' cookies and local storage, if they are stored. Blocks on disk."""
     return storage_folder(settings, _FOLDER).folder
 
 

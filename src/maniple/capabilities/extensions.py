@@ -1,4 +1,4 @@
-"""The tools of the registry, and what users and packages add: tools and skills, capabilities of packages.
+"""The tools of the registry, and those that users and packages add, with skills and packages' capabilities.
 
 An entry point of the groups `maniple.tools` and `maniple.capabilities` is loaded only when the settings name
 it, so that a package which is merely installed changes nothing.
@@ -63,7 +63,7 @@ class BuiltInToolsCapability(Capability):
 
         core = tools_by_role(is_core=True)
         if context.service(CodeEnvironment) is None:
-            # With any core tool the coder would try to run code.
+            # With any core tool, the coder would try to run code.
             core.pop("coder", None)
         return Offer(
             core,
@@ -92,7 +92,7 @@ class SkillsCapability(Capability):
 
 
 class GeneralCapability(Capability):
-    """What the agent that works alone has: every tool but the browser worker's, which it replaces."""
+    """The tools of the agent that works alone: all but that of the browser worker, which it replaces."""
 
     name: ClassVar = "general"
 
@@ -129,7 +129,7 @@ def _capability(settings: Settings, offered: Mapping[str, Any], name: str, keys:
         raise settings.origin.error([(keys, f"no installed package offers the capability {name}{hint}")])
     try:
         capability = offered[name].load()()
-    except (Exception, SystemExit) as error:  # a package of others may fail in any way
+    except (Exception, SystemExit) as error:  # a third-party package may raise anything
         text = f"{offered[name].value} cannot be used as a capability: {type(error).__name__}: {error}"
         raise settings.origin.error([(keys, text)]) from error
     if not isinstance(capability, Capability):
@@ -161,10 +161,10 @@ def skills_offer(settings: Settings, workspaces: Workspaces | None) -> Offer:
 
 
 def own_tools(settings: Settings, present: Iterable[BaseTool]) -> Mapping[Worker, Sequence[BaseTool]]:
-    """Return the tools that each worker has beside its own; imports, so it blocks.
+    """Return the additional tools of each worker; blocks, because it imports modules.
 
-    `present` are the built-in tools that are there: a role goes without those that are absent here.
-    Raises `ConfigError` with file, line and key for what cannot be loaded and for a name that is no tool's.
+    `present` are the available built-in tools; a role works without those that are absent on this machine.
+    Raises `ConfigError` with file, line and key for a tool that cannot be loaded, or does not exist.
     """
     known = _KnownTools(settings, {tool.name: tool for tool in present})
     given: dict[Worker, dict[str, BaseTool]] = {role.name: {} for role in settings.team.roles}
@@ -182,7 +182,7 @@ def own_tools(settings: Settings, present: Iterable[BaseTool]) -> Mapping[Worker
 def as_tool(found: Any, name: str) -> BaseTool:
     """Return a function or a LangChain tool as the tool `name`.
 
-    A function that is not async runs in a thread. Raises `TypeError` or `ValueError` with what it lacks.
+    A function that is not async runs in a thread. Raises `TypeError` or `ValueError` if it cannot be one.
     """
     if isinstance(found, StructuredTool) and (run := _awaitable(found)):
         return found.model_copy(update={"name": name, "coroutine": run})
@@ -202,7 +202,7 @@ def _awaitable(tool: StructuredTool) -> Callable[..., Awaitable[Any]] | None:
 
 
 class _KnownTools:
-    """The tools that a name in the settings can mean."""
+    """Finds the tools that the settings name."""
 
     def __init__(self, settings: Settings, present: dict[str, BaseTool]) -> None:
         self._settings = settings
@@ -221,22 +221,22 @@ class _KnownTools:
         return self.add(name, offered[name].value, keys, offered[name].load)
 
     def add(self, name: str, source: str, keys: Keys, load: Callable[[], Any]) -> BaseTool:
-        """Load a tool and keep it under its name, which no other one may have."""
+        """Load a tool and register its name, which must be unique."""
         if name in self._built_in or name in self._tools:
             raise self._mistake(keys, f"there is another tool called {name}; rename this one")
         try:
             self._tools[name] = tool = as_tool(load(), name)
-        except (Exception, SystemExit) as error:  # what is not ours may fail in any way
+        except (Exception, SystemExit) as error:  # third-party code may raise anything
             words = f"{source} cannot be used as a tool: {type(error).__name__}: {error}"
             raise self._mistake(keys, words) from error
         return tool
 
     def imported(self, use: str) -> Any:
-        """Return what `module:attribute` names; the module may lie beside conf.yaml."""
+        """Return the object at `module:attribute`; the module may be beside conf.yaml."""
         module, _, attribute = use.partition(":")
         folder = str(self._settings.origin.folder or Path.cwd())
         if folder not in sys.path:
-            # At its end: what lies there is not to stand before what is installed.
+            # At the end of the path: files there must not shadow installed packages.
             sys.path.append(folder)
         return getattr(importlib.import_module(module), attribute)
 

@@ -1,4 +1,4 @@
-"""MCP servers: connect those of the settings where their programs may run, and hand out their tools."""
+"""MCP servers: connect those of the settings where their programs may run, and offer their tools."""
 
 import asyncio
 import difflib
@@ -15,8 +15,13 @@ from maniple.agents import Agent, ReactAgent
 from maniple.agents.middleware.tool_availability import DynamicTools
 from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, server_picture_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
-from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, open_all
-from maniple.capabilities.services import McpConnections
+from maniple.capabilities.base import (
+    Capability,
+    CapabilityContext,
+    CapabilityUnavailable,
+    McpConnections,
+    open_all,
+)
 from maniple.capabilities.workspace import SandboxCapability, open_egress
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, prefix_of, reveal_text
@@ -117,7 +122,7 @@ def abilities_of(settings: McpSettings, workers: Mapping[Worker, Agent]) -> dict
 
 
 def obstacles_of(settings: McpSettings, servers: "McpServers | None") -> dict[str, str]:
-    """Return of each configured server by name why it is not there; "" when it is."""
+    """Return by name why each configured server is unavailable; "" if it is available."""
     if servers is not None:
         return {state.name: state.unavailable_reason for state in servers.states()}
     return {name: _LACKING for name, one in settings.servers.items() if not one.disabled}
@@ -127,9 +132,9 @@ def obstacles_of(settings: McpSettings, servers: "McpServers | None") -> dict[st
 async def open_one_by_one(
     settings: Settings, names: Collection[str], seconds: float = _PATIENCE_SECONDS
 ) -> AsyncIterator["McpServers"]:
-    """Open only these servers, for a person who looks at them: nothing is accepted, and each is waited for.
+    """Open only these servers, for inspection: no tool is accepted, and each server is waited for.
 
-    For so many seconds at most. Raises `McpError` where the SDK is missing.
+    The wait lasts at most the given seconds. Raises `McpError` if the SDK is missing.
     """
     if find_spec("mcp") is None:
         raise McpError(_LACKING)
@@ -149,7 +154,7 @@ async def open_one_by_one(
 
 @dataclass(frozen=True, slots=True)
 class _Programs:
-    """Starts the commands of servers: in the sandbox, or where that is spelled out, without it."""
+    """Starts the commands of servers: in the sandbox, or without it if the settings say so."""
 
     folder: Path
     sandboxed: ServiceLauncher | None
@@ -208,7 +213,7 @@ def _unsafe(settings: McpSettings) -> list[str]:
 
 
 def _forgotten(settings: Settings) -> list[str]:
-    """Say that the general agent, which is for all that others do, has no tools of servers."""
+    """Return the notice that the general agent, which has all other tools, has none of MCP servers."""
     if GENERAL not in settings.team.members or GENERAL in settings.mcp.workers or not settings.mcp.workers:
         return []
     return [f"{GENERAL} has no tools of MCP servers: mcp.workers names servers, but none for {GENERAL}."]

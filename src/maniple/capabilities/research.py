@@ -1,4 +1,4 @@
-"""Search, and pages and documents read as text."""
+"""Web search, and reading pages and documents as text."""
 
 from functools import partial
 from typing import ClassVar
@@ -6,8 +6,7 @@ from typing import ClassVar
 from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, page_picture_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.browser import Browser
-from maniple.capabilities.base import Capability, CapabilityContext
-from maniple.capabilities.services import TeamBrowser
+from maniple.capabilities.base import Capability, CapabilityContext, TeamBrowser
 from maniple.crawler import Crawler, FetchedDocument, PageRenderer
 from maniple.reading.fork_server import ForkServer
 from maniple.search import FolderSearch, SearchContext, missing_settings, open_search
@@ -16,7 +15,7 @@ from maniple.tools.web import TeamReader, TeamSearch, add_documents
 
 
 class SearchCapability(Capability):
-    """Search of the web and of the documents' folder."""
+    """Search of the web and of the folder of documents."""
 
     name: ClassVar = "search"
     roles: ClassVar = ("researcher",)
@@ -52,7 +51,7 @@ class CrawlCapability(Capability):
 
 
 def rendering(browser: Browser) -> PageRenderer:
-    """Return what opens pages that are empty without scripts."""
+    """Return the renderer for pages that are empty without scripts."""
 
     async def render(url: str, /) -> FetchedDocument:
         page = await browser.source(url)

@@ -7,14 +7,13 @@ from typing import ClassVar
 from maniple.agents.middleware.tool_availability import HiddenTools
 from maniple.agents.middleware.tool_results import FigureReader, ReadPicture, ResultPictures, figure_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
-from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable
-from maniple.capabilities.services import UploadedFiles
+from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, UploadedFiles
 from maniple.config import Settings
 from maniple.egress import AddressGuard, EgressRoute
 from maniple.redaction import Redactor
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
-from maniple.sandbox.package_environment import list_installed_packages
+from maniple.sandbox.package_environment import list_installed_packages, package_name
 from maniple.store.configured import storage_folder
 from maniple.tools.code import CodeEnvironment, figure_reader
 from maniple.tools.files import build_file_check, uploaded_files
@@ -22,17 +21,21 @@ from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.registry import load_tools
 
 _FOLDER = "workspaces"
+_ALWAYS_OFFERED = frozenset({"write_file"})
+"""In an empty workspace there is nothing to read or to change, but a program can be written."""
 _MAX_NAMED_HOSTS = 10
+_NETWORK_PACKAGES = frozenset({"pip", "requests", "setuptools", "yfinance"})
+"""The prepared packages that are useless without a network."""
 
 
 def workspaces_of(settings: Settings) -> Workspaces:
-    """Return the threads' workspaces, which belong to their database, as large as `settings` say. Blocks."""
+    """Return the workspaces of threads, in a folder of their database; `settings` limit them. Blocks."""
     place = storage_folder(settings, _FOLDER)
     return Workspaces(place.folder, place.earlier, max_bytes=settings.sandbox.disk_mb * 1024 * 1024)
 
 
 def open_egress(settings: Settings) -> EgressRoute:
-    """Return the checked way by which sandboxed programs reach the network. Nothing is opened yet."""
+    """Return the checked route of sandboxed programs to the network. Nothing is opened yet."""
     return EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
 
 
@@ -84,25 +87,32 @@ class CodeCapability(Capability):
         context.require(Sandbox)
         figures = figure_reader(workspaces)
         packages = await asyncio.to_thread(packages_sentence, settings)
+        network = network_sentence(settings)
         registry = await asyncio.to_thread(load_tools)
-        files = set(registry.of_role("file_manager"))
+        files = set(registry.of_role("file_manager")) - _ALWAYS_OFFERED
         is_unsafe = settings.sandbox.backend == "unsafe-local"
         return Offer(
             services={
-                CodeEnvironment: CodeEnvironment(packages, network_sentence(settings)),
+                CodeEnvironment: CodeEnvironment(packages, network),
                 FigureReader: FigureReader(figures),
             },
             middleware=[partial(_shown_figures, figures)],
             tool_filters=[partial(_file_filters, workspaces, files)],
-            abilities={"coder": packages},
+            abilities={"coder": f"{packages} {network}".strip()},
             notices=(UNSAFE,) if is_unsafe else (),
         )
 
 
 def packages_sentence(settings: Settings) -> str:
-    """Name the prepared packages for the coder's model, without versions; "" for none. Blocks on disk."""
+    """Name the prepared packages for the coder's model, without versions; "" for none. Blocks on disk.
+
+    Those that need a network are only named if the sandbox has one, or if the settings name them.
+    """
     installed = list_installed_packages(settings.sandbox, settings.cache_dir)
     names = [package.partition(" ")[0] for package in installed]
+    if settings.sandbox.network == "none" and settings.sandbox.backend != "unsafe-local":
+        useless = _NETWORK_PACKAGES - set(map(package_name, settings.sandbox.packages))
+        names = [name for name in names if name not in useless]
     return f"There are {', '.join(names)}." if names else ""
 
 
@@ -126,7 +136,7 @@ def _shown_figures(read: ReadPicture, worker: WorkerContext) -> list[Middleware]
 
 
 def _file_filters(workspaces: Workspaces, names: set[str], worker: WorkerContext) -> list[Middleware]:
-    """Hold back what reads files while the workspace is empty: each schema is a part of every prompt."""
+    """Hide tools for files while the workspace is empty: each schema is part of every prompt."""
     if worker.name != "coder":
         return []
     return [HiddenTools(names, build_file_check(workspaces))]

@@ -21,6 +21,7 @@ from maniple.cli.options import (
     NoColorOption,
     PortOption,
     finish,
+    finish_service,
     has_keyboard,
     read_settings,
     served_at,
@@ -123,14 +124,29 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
             "--file",
             metavar="PATH",
             exists=True,
-            dir_okay=False,
             readable=True,
-            help="Give the team a copy of this file; repeatable.",
+            help="Give the team a copy of this file or folder; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    save: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--save",
+            metavar="PATH",
+            dir_okay=False,
+            help="Save the report (md, html, pdf, docx, zip); repeatable; replaces a file.",
             show_default=False,
         ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--continue", help="Continue the last run that was cut off, then exit.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="With --thread: do what its last run has not done, then exit.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show the errors themselves below the reasons of failed steps.")
     ] = False,
     no_color: NoColorOption = False,
     config: ConfigOption = None,
@@ -146,9 +162,13 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat --agent manus "…"                one agent with every tool, without a plan
       maniple chat --review "…"                     approve or edit the plan before it runs
       maniple chat --file sales.csv "Sum it up"     the team works on a copy of the file
+      maniple chat --file letters "File by year"    and of a folder; hidden files are left out
       maniple chat --thread 1a2b3c4d "And 1+4?"     continue a conversation; /threads lists IDs
+      maniple chat "…" --save report.docx           save the report with its figures, then exit
+      maniple chat --thread 1a2b3c4d --save r.pdf   save the newest report of a conversation
       maniple chat "…" > report.md                  only the report; progress goes to stderr
       git diff | maniple chat -                     read the question from standard input
+      printf 'Who is …?\\n/sources\\n' | maniple chat  lines that are commands are run
       maniple chat --json "…" | jq -r .event        one event a line
 
     \b
@@ -158,6 +178,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     \b
     Conversations are stored. If the program is killed during a run, the next conversation or
     --continue continues that run. Answer a run that waits for you with --thread ID "accept".
+    A run that failed, or left steps undone, goes on with --thread ID --retry.
 
     \b
     Exit status: 0 completed, 1 failed, 2 wrong usage or settings, 3 the team waits for your
@@ -169,7 +190,15 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
             "cannot be combined with a question or --file. Continue the run first, then ask.",
             param_hint="--continue",
         )
-    text = None if resume else _read_question(question or [], json=json)
+    if retry and (question or resume or not thread):
+        raise typer.BadParameter(
+            "needs --thread ID, and cannot be combined with a question or --continue.", param_hint="--retry"
+        )
+    exports = bool(save) and bool(thread) and not question and not (resume or retry)
+    asks = not (resume or retry or exports)
+    if save and asks and not question and has_keyboard():
+        raise typer.BadParameter("needs a question or --thread ID.", param_hint="--save")
+    text = _read_question(question or [], json=json) if asks else None
     settings = read_settings(config, opens_team=True)
     _require_known_agent(agent)
     from maniple.cli.chat import ChatOptions
@@ -180,19 +209,26 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         members = parse_members([team], settings.team.enabled)
     except UnknownMember as error:
         raise typer.BadParameter(str(error), param_hint="--team") from error
-    from maniple.cli.chat import ask_once, converse
+    from maniple.cli.chat import ask_once, converse, enter_lines, export_report
 
-    is_conversation = text is None and not resume
+    is_conversation = asks and text is None
     options = ChatOptions(
         *(members, deep, search_first, review, json, thread),
         resume=is_conversation or resume,
         resume_only=resume,
         files=tuple(files or ()),
         agent=agent,
+        save=tuple(save or ()),
+        retry=retry,
+        config=config,
     )
-    consoles = Consoles.of_this_process(color=not no_color)
-    if is_conversation:
+    consoles = Consoles.of_this_process(color=not no_color, verbose=verbose)
+    if exports:
+        work = export_report(settings, options, consoles)
+    elif is_conversation:
         work = converse(settings, options, consoles)
+    elif text is not None and not question and "/" in {line[:1] for line in text.splitlines()}:
+        work = enter_lines(text, settings, options, consoles)
     else:
         at_terminal = consoles.is_live and has_keyboard()
         work = ask_once(text, settings, options, consoles, at_terminal=at_terminal)
@@ -216,7 +252,7 @@ def _read_question(words: list[str], *, json: bool) -> str | None:
     else:
         return None
     if not text.strip():
-        raise typer.BadParameter("the question is empty.", param_hint="QUESTION")
+        raise typer.BadParameter("the question is empty; give one here or piped.", param_hint="QUESTION")
     return text.strip()
 
 
@@ -228,7 +264,7 @@ def browse(  # noqa: PLR0913 - typer reads the options from the signature
     ] = "",
     mode: Annotated[
         Mode | None,
-        typer.Option("--mode", help="Kind of task; see below.  [default: auto]", show_default=False),
+        typer.Option("--mode", help="Kind of task; see above.  [default: auto]", show_default=False),
     ] = None,
     strategy: Annotated[
         Strategy | None,
@@ -284,8 +320,10 @@ def browse(  # noqa: PLR0913 - typer reads the options from the signature
         await _show_run_page(session, consoles, opens=opens_page)
 
     at_terminal = consoles.is_live and has_keyboard()
-    options = ChatOptions(json=json, agent="browser")
-    question = add_start_page(url, text)
+    address = parse_start_page(url)
+    options = ChatOptions(json=json, agent="browser", start_page=address, config=config)
+    # The first line is the title of the run.
+    question = f"{text}\nBegin at {address}" if address else text
     finish(ask_once(question, settings, options, consoles, at_terminal=at_terminal, afterwards=show_page))
 
 
@@ -302,16 +340,16 @@ def _browsing_settings(
     return settings.model_copy(update={"browser": browser.model_copy(update=update)})
 
 
-def add_start_page(url: str, task: str) -> str:
-    """Return the task with the page to start at; raises `BadParameter` if `url` is no web address."""
+def parse_start_page(url: str) -> str:
+    """Return the full address of the page to start at; raises `BadParameter` if `url` is no web address."""
     if not url:
-        return task
+        return ""
     from maniple.browser.arguments import complete_url
 
     address = complete_url(url)
     if not _is_web_address(address):
         raise typer.BadParameter("is not the address of a web page.", param_hint="--url")
-    return f"{task}\nBegin at {address}"  # the first line is the title of the run
+    return address
 
 
 def _is_web_address(address: str) -> bool:
@@ -373,9 +411,12 @@ def serve(
     example a port that is in use.
     """
     settings = read_settings(config, opens_team=True)
-    from maniple.cli.services import serve as serve_until_stopped
+    from maniple.cli.process import pause_garbage_collection
 
-    finish(serve_until_stopped(served_at(settings, host, port, insecure)))
+    with pause_garbage_collection():
+        from maniple.cli.services import serve as serve_until_stopped
+
+    finish_service(serve_until_stopped(served_at(settings, host, port, insecure)))
 
 
 @app.command()

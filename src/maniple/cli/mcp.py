@@ -16,6 +16,7 @@ from maniple.cli.options import (
     InsecureOption,
     PortOption,
     finish,
+    finish_service,
     read_settings,
     served_at,
 )
@@ -84,7 +85,7 @@ def serve_mcp(
     settings = served_at(settings, host, port, insecure)
     from maniple.cli.services import serve_mcp_http, serve_mcp_stdio
 
-    finish(serve_mcp_http(settings) if http else serve_mcp_stdio(settings))
+    finish_service(serve_mcp_http(settings) if http else serve_mcp_stdio(settings))
 
 
 @mcp.command("test")

@@ -97,3 +97,10 @@ def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
     from maniple.cli.process import run_to_status
 
     raise typer.Exit(run_to_status(work))
+
+
+def finish_service(work: Coroutine[Any, Any, int]) -> NoReturn:
+    """Run `work` as `finish` does, on the event loop of services."""
+    from maniple.cli.process import new_service_loop, run_to_status
+
+    raise typer.Exit(run_to_status(work, new_service_loop))

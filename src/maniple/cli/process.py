@@ -1,14 +1,17 @@
 """The process of a command: its signals, its exit status, and the import of the frameworks."""
 
 import asyncio
+import codecs
 import errno
 import gc
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import Any
 
 from maniple.cli.text import clean
@@ -18,6 +21,10 @@ USAGE_STATUS = 2
 CANCELLED_STATUS = 130
 _SIGNAL_BASE = 128
 _SHUTDOWN_SECONDS = 5.0
+_KEY_SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?", re.S)
+"""What keys such as arrows send, and the marks around pasted text."""
+_ERASE_LINE = "\x15"
+_MOST_KEYS = 65_536
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -27,15 +34,33 @@ class WrongUsage(ManipleError):
     code = "usage"
 
 
-def run_to_status(work: Coroutine[Any, Any, int]) -> int:
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+
+
+def has_uvloop() -> bool:
+    """Return whether services run on uvloop, which has no version for Windows and PyPy."""
+    return find_spec("uvloop") is not None
+
+
+def new_service_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of a service: uvloop's, which takes less CPU for each stream, or asyncio's."""
+    if not has_uvloop():
+        return asyncio.new_event_loop()
+    import uvloop
+
+    return uvloop.new_event_loop()
+
+
+def run_to_status(work: Coroutine[Any, Any, int], loop_factory: LoopFactory | None = None) -> int:
     """Run `work` and return its exit status, or print its error and return the status for that.
 
     1 is for errors, 2 for wrong settings and usage, 128 + N for signal N. SIGTERM and SIGHUP cancel the
-    work first, so that child processes end with it.
+    work first, so that child processes end with it. `loop_factory` makes the loop, by default asyncio's.
     """
     ended_by: list[signal.Signals] = []
     try:
-        status = asyncio.run(_until_signal(work, ended_by))
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            status = runner.run(_until_signal(work, ended_by))
         flush_output()
     except (ConfigError, WrongUsage) as error:
         return _print_error(str(error), USAGE_STATUS)
@@ -149,12 +174,17 @@ def _force_exit_after(seconds: float) -> None:
     timer.start()
 
 
+def is_typing_possible() -> bool:
+    """Return whether the input is a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 @contextmanager
 def hide_typing() -> Iterator[None]:
     """Turn the terminal's echo off while a run is shown; what is typed goes to the next prompt."""
     import termios
 
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not is_typing_possible():
         yield
         return
     terminal = sys.stdin.fileno()
@@ -165,6 +195,66 @@ def hide_typing() -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(termios.error):  # the terminal may have been closed
+            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+class TypedLine:
+    """What the user types while a run is shown: a line that Enter passes to `send`."""
+
+    def __init__(self, send: Callable[[str], None]) -> None:
+        self.text = ""
+        self._send = send
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, keys: bytes) -> None:
+        """Take what the terminal sends for keys; those that type nothing, such as arrows, are ignored."""
+        for character in _KEY_SEQUENCE.sub("", self._decoder.decode(keys)):
+            if character in "\r\n":
+                line, self.text = self.text.strip(), ""
+                if line:
+                    self._send(line)
+            elif character in "\x7f\b":
+                self.text = self.text[:-1]
+            elif character == _ERASE_LINE:
+                self.text = ""
+            elif character.isprintable():
+                self.text += character
+
+
+@contextmanager
+def read_typing(line: TypedLine) -> Iterator[None]:
+    """Pass the keys that are pressed while a run is shown to `line`; Ctrl-C still interrupts.
+
+    Without a terminal nothing is read. Must be entered in a task of a running loop.
+    """
+    import termios
+
+    if not is_typing_possible():
+        yield
+        return
+    terminal, loop = sys.stdin.fileno(), asyncio.get_running_loop()
+    before = termios.tcgetattr(terminal)
+    by_key = list(before)
+    by_key[3] &= ~(termios.ECHO | termios.ICANON)
+    by_key[6] = [*by_key[6]]
+    by_key[6][termios.VMIN], by_key[6][termios.VTIME] = 1, 0
+
+    def read() -> None:
+        try:
+            keys = os.read(terminal, _MOST_KEYS)
+        except OSError:
+            keys = b""
+        if not keys:  # the terminal was closed
+            loop.remove_reader(terminal)
+        line.feed(keys)
+
+    termios.tcsetattr(terminal, termios.TCSADRAIN, by_key)
+    loop.add_reader(terminal, read)
+    try:
+        yield
+    finally:
+        loop.remove_reader(terminal)
         with suppress(termios.error):  # the terminal may have been closed
             termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 

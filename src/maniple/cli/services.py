@@ -4,11 +4,14 @@ import asyncio
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import uvicorn
 
+from maniple.cli.connection_limits import limited_protocol, raise_descriptor_limit, trusted_proxies
 from maniple.cli.process import pause_garbage_collection
 from maniple.cli.render import Consoles
 from maniple.cli.store_admin import NO_VALID_KEY, has_valid_key
@@ -17,43 +20,101 @@ from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
 from maniple.store import ApiKey
 
+if TYPE_CHECKING:
+    from maniple.api.state import Service
+    from maniple.llms.embedded import Progress
+
 _GRACE_SECONDS = 5
-
-
 # For the last frames to reach the sockets: a stream is cut when the server begins to exit.
 _FLUSH_SECONDS = 0.3
-
-
 # Longer than clients and proxies keep an idle connection. A request fails if the server closes its connection
 # at the same moment, which happens with uvicorn's default of 5 seconds.
 _KEEP_ALIVE_SECONDS = 75
+# Connections that may wait to be accepted: as many clients as arrive at the same moment. The event loop may
+# accept all of them before the first is counted, so it is never more than a quarter of the descriptors.
+_BACKLOG = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenServer:
+    """A server that is ready for requests."""
+
+    app: object
+    service: "Service"
+    drain: Callable[[], Awaitable[None]]
+    """Ends the streams of all clients."""
+    greeting: str
+    """With `{url}` for the URL of the service."""
+
+
+_OpenServerAt = Callable[[Settings, "Progress"], AbstractAsyncContextManager[_OpenServer]]
 
 
 async def serve(settings: Settings) -> int:
     """Serve the HTTP API until SIGINT or SIGTERM; raises `ManipleError` if the team cannot be opened."""
+    return await _serve_http(settings, _open_api)
+
+
+async def serve_mcp_http(settings: Settings) -> int:
+    """Serve MCP over HTTP until SIGINT or SIGTERM."""
+    _require_sdk()
+    return await _serve_http(settings, _open_mcp)
+
+
+async def _serve_http(settings: Settings, open_server: _OpenServerAt) -> int:
     await require_access_control(settings)
     consoles = Consoles.of_this_process()
     progress = consoles.progress()
     with await asyncio.to_thread(bind_address, settings.server) as listener:
         try:
             progress.step("starting the service")
-            with pause_garbage_collection():
-                from maniple.api import create_app
-
-            configure_service_logs(settings)
-            app = create_app(settings, progress=progress)
-            # Entered here because uvicorn would print a traceback instead of the error's message.
-            async with app.router.lifespan_context(app):
+            async with open_server(settings, progress) as server:
                 progress.close()
-                service = app.state.service
+                service = server.service
                 consoles.announce_model(service.runtime.answering, service.runtime.notices)
                 url = server_url(listener, settings.server)
-                consoles.note(f"Serving on {url} (API documentation: /docs). Press Ctrl-C to stop.")
+                consoles.note(f"{server.greeting.format(url=url)} Press Ctrl-C to stop.")
                 announce_access(await service.store.keys.list(), settings.server, consoles)
-                await DrainingServer(uvicorn_config(app), service.engine.drain).serve(sockets=[listener])
+                config = uvicorn_config(server.app, settings.server)
+                await DrainingServer(config, server.drain).serve(sockets=[listener])
         finally:
             progress.close()
     return 0
+
+
+@asynccontextmanager
+async def _open_api(settings: Settings, progress: "Progress") -> AsyncGenerator[_OpenServer]:
+    with pause_garbage_collection():
+        from maniple.api import create_app
+
+    configure_service_logs(settings)
+    app = create_app(settings, progress=progress)
+    # Entered here because uvicorn would print a traceback instead of the error's message.
+    async with app.router.lifespan_context(app):
+        service: Service = app.state.service
+        greeting = "Serving on {url} (API documentation: /docs)."
+        yield _OpenServer(app, service, service.engine.drain, greeting)
+
+
+@asynccontextmanager
+async def _open_mcp(settings: Settings, progress: "Progress") -> AsyncGenerator[_OpenServer]:
+    with pause_garbage_collection():
+        from maniple.api.state import open_service
+        from maniple.mcp_server import TeamServer, create_mcp_app
+
+    configure_service_logs(settings)
+    async with open_service(settings, progress, alone=False) as service:
+        opened = asyncio.get_running_loop().create_future()
+        opened.set_result(service)
+        server = TeamServer(settings, opened)
+        app = create_mcp_app(service, server)
+
+        async def drain() -> None:
+            server.prepare_stop()
+            await service.engine.drain()
+
+        async with app.router.lifespan_context(app):
+            yield _OpenServer(app, service, drain, "Serving MCP on {url}/mcp.")
 
 
 async def serve_mcp_stdio(settings: Settings) -> int:
@@ -68,42 +129,6 @@ async def serve_mcp_stdio(settings: Settings) -> int:
         await serve_stdio(settings, progress)
     finally:
         progress.close()
-    return 0
-
-
-async def serve_mcp_http(settings: Settings) -> int:
-    """Serve MCP over HTTP until SIGINT or SIGTERM."""
-    _require_sdk()
-    await require_access_control(settings)
-    consoles = Consoles.of_this_process()
-    progress = consoles.progress()
-    with await asyncio.to_thread(bind_address, settings.server) as listener:
-        try:
-            progress.step("starting the service")
-            with pause_garbage_collection():
-                from maniple.api.state import open_service
-                from maniple.mcp_server import TeamServer, create_mcp_app
-
-            configure_service_logs(settings)
-            async with open_service(settings, progress, alone=False) as service:
-                opened = asyncio.get_running_loop().create_future()
-                opened.set_result(service)
-                server = TeamServer(settings, opened)
-                app = create_mcp_app(service, server)
-
-                async def drain() -> None:
-                    server.prepare_stop()
-                    await service.engine.drain()
-
-                async with app.router.lifespan_context(app):
-                    progress.close()
-                    consoles.announce_model(service.runtime.answering, service.runtime.notices)
-                    url = server_url(listener, settings.server)
-                    consoles.note(f"Serving MCP on {url}/mcp. Press Ctrl-C to stop.")
-                    announce_access(await service.store.keys.list(), settings.server, consoles)
-                    await DrainingServer(uvicorn_config(app), drain).serve(sockets=[listener])
-        finally:
-            progress.close()
     return 0
 
 
@@ -186,10 +211,14 @@ def bind_address(settings: ServerSettings) -> socket.socket:
     return listener
 
 
-def uvicorn_config(app: object) -> uvicorn.Config:
+def uvicorn_config(app: object, settings: ServerSettings) -> uvicorn.Config:
     """Return uvicorn's configuration for an app whose lifespan the caller enters."""
+    descriptors = raise_descriptor_limit()
     return uvicorn.Config(
         app,  # pyright: ignore[reportArgumentType] - only maniple.api imports FastAPI
+        http=limited_protocol(settings, descriptors),
+        backlog=min(_BACKLOG, descriptors // 4),
+        forwarded_allow_ips=trusted_proxies(settings),
         lifespan="off",
         ws="none",
         log_config=None,

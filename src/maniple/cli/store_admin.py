@@ -11,15 +11,21 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from maniple.cli.options import ConfigOption, finish, read_settings
+from maniple.cli.process import WrongUsage
 
 if TYPE_CHECKING:
     from maniple.config import Settings
-    from maniple.store import ApiKey, KeyLimits, Store
+    from maniple.store import ApiKey, KeyLimits, Store, Thread
 
 NO_VALID_KEY = (
     "Every API key is revoked, so the server rejects all requests. Create a key with maniple keys add NAME, "
     "or run maniple keys forget to serve this machine without keys."
 )
+
+TERMINAL_OWNER = ""
+"""The owner of the conversations of the terminal, which asks for no API key."""
+_SHORTEST_PREFIX = 4
+_PAGE = 500
 
 keys = typer.Typer(name="keys", no_args_is_help=True, help="Manage the API keys of the HTTP service.")
 
@@ -343,8 +349,6 @@ async def _export(settings: "Settings", name: str, output: Path | None) -> int:
         with output.open("x", encoding="utf-8") as file:
             lines = await _export_lines(settings, name, file)
     except FileExistsError as error:
-        from maniple.cli.process import WrongUsage
-
         raise WrongUsage(f"{output} exists. Choose a new file.") from error
     from maniple.cli.text import counted
 
@@ -353,7 +357,6 @@ async def _export(settings: "Settings", name: str, output: Path | None) -> int:
 
 
 async def _export_lines(settings: "Settings", name: str, file: IO[str]) -> int:
-    from maniple.cli.chat.session import find_thread
     from maniple.store import export_records
 
     print(f"Reading {database_file(settings)}.", file=sys.stderr)
@@ -364,6 +367,43 @@ async def _export_lines(settings: "Settings", name: str, file: IO[str]) -> int:
             file.write(line + "\n")
             lines += 1
     return lines
+
+
+class UnknownConversation(WrongUsage):
+    """No conversation has this id or number, or several have."""
+
+
+async def find_thread(store: "Store", name: str, owner: str | None) -> "Thread":
+    """Return the owner's thread with this id, or the only one whose id begins with `name`.
+
+    Raises `UnknownConversation`.
+    """
+    thread = await store.threads.get(name, owner)
+    if thread is not None:
+        return thread
+    found: list[Thread] = []
+    before: float | None = None
+    is_prefix = len(name) >= _SHORTEST_PREFIX
+    while is_prefix and (page := await store.threads.list(owner, _PAGE, before)):
+        found += [thread for thread in page if thread.thread_id.startswith(name)]
+        before = page[-1].created_at
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownConversation(
+            f"{len(found)} conversations have an id that begins with {name!r}. Give more of the id."
+        )
+    raise UnknownConversation(
+        f"There is no conversation {name!r}. To list conversations, enter /threads in maniple chat."
+    )
+
+
+async def require_thread(settings: "Settings", name: str) -> None:
+    """Raise `UnknownConversation` if the terminal has no conversation with this id, or beginning of an id."""
+    from maniple.store.configured import open_configured_store
+
+    async with open_configured_store(settings, server=False) as store:
+        await find_thread(store, name, TERMINAL_OWNER)
 
 
 def database_file(settings: "Settings") -> Path:

@@ -127,9 +127,9 @@ def clean_event(event: "Event") -> "Event":
 
     A question to the user is returned as it is: views print it with `escape_invisible`, which loses nothing.
     """
-    if event.type == "interrupt":
+    if event.type in ("interrupt", "step_interrupt"):
         return event
-    return type(event).model_validate(_clean_all(event.data()))
+    return type(event).model_validate(_clean_all(event.data())).in_turn(event.turn, event.at)
 
 
 def _clean_all(value: Any) -> Any:

@@ -35,8 +35,7 @@ OPENAI_MODEL = "gpt-4o"
 
 
 # After a known prefix, the rest is compared: KEY matches API_KEY with 0.60 and URL matches BASE_URL with
-# 0.55,
-# while the unrelated AUTH_USER, MAX_TOKENS and EFFORT stay below 0.50.
+# 0.55, while the unrelated AUTH_USER, MAX_TOKENS and EFFORT stay below 0.50.
 _NEAR_REST = 0.54
 # BASCI_API_KEY matches BASIC_API_KEY with 0.923; the unrelated JIRA_API_KEY and VLLM_API_KEY with 0.917 and
 # 0.909.
@@ -52,9 +51,9 @@ def load_settings(
 ) -> Settings:
     """Read and validate the settings.
 
-    Files that do not exist are skipped. Raises `ConfigError` that lists every mistake with its file,
-    line and key; values are never repeated in it, since they may be secrets. Variables and keys of
-    MCP servers that are probably misspelt, and limits that can never be reached, are in `Settings.notices`.
+    Files that do not exist are skipped. Raises `ConfigError` that lists every mistake with its file, line and
+    key; values are never repeated in it, since they may be secrets. Variables and keys of MCP servers that
+    are probably misspelt, and limits that can never be reached, are in `Settings.notices`.
     """
     environment = os.environ if environment is None else environment
     yaml = read_yaml(Path(path))

@@ -189,8 +189,7 @@ class McpServerSettings(Section):
     """Whether each call of its tools needs the user's approval; `runs.approval` names single tools."""
     mode: Literal["ordered", "parallel"] | None = None
     """Whether the calls of one answer run in order or in parallel; default: parallel for tools that only
-    read, as
-    the server declares."""
+    read, as the server declares."""
     sandbox: Annotated[Literal["bubblewrap", "unsafe"], BeforeValidator(_is_confined)] = "bubblewrap"
     """Where the command runs; `unsafe`: with the user's own rights, files and network."""
     reads: tuple[UserPath, ...] = ()

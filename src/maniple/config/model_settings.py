@@ -36,6 +36,11 @@ class ModelSettings(Section):
     """The context window, for prompt and answer together; conversations are shortened to fit into it."""
     timeout_seconds: float = Field(default=120, gt=0)
     max_retries: int = Field(default=3, ge=0, le=10)
+    unreachable_seconds: float = Field(default=30, ge=0, le=600)
+    """How long an endpoint that has answered before is asked again while it takes no connections.
+
+    It does not apply with fallbacks, which are asked instead, nor without retries.
+    """
     profile: ProfileName = "standard"
     capabilities: CapabilityOverrides = CapabilityOverrides()
     fallbacks: tuple["ModelSettings", ...] = ()
@@ -43,6 +48,11 @@ class ModelSettings(Section):
     """The price of a million prompt tokens, in any one currency; for the budget and the usage of runs."""
     price_output: float | None = Field(default=None, ge=0)
     """The price of a million answer tokens, in the same currency."""
+    price_cached: float | None = Field(default=None, ge=0)
+    """The price of a million prompt tokens that the endpoint reports as read from its cache.
+
+    Default: `price_input`.
+    """
 
     @property
     def has_price(self) -> bool:
@@ -53,6 +63,13 @@ class ModelSettings(Section):
     def _azure_has_a_url(self) -> "ModelSettings":
         if self.provider == "azure" and self.base_url is None:
             raise ValueError("azure needs base_url, the address of your resource")
+        return self
+
+    @model_validator(mode="after")
+    def _cached_price_has_its_base(self) -> "ModelSettings":
+        if self.price_cached is not None and self.price_input is None:
+            # Without it all other tokens would count as free.
+            raise ValueError("price_cached needs price_input, the price of the tokens that are not cached")
         return self
 
 

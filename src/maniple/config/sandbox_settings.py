@@ -77,7 +77,9 @@ class SandboxSettings(Section):
     output_bytes: int = Field(default=65_536, gt=1024)
     """The limit of each output stream of one call; of longer output, head and tail are retained."""
     concurrent: int = Field(default=8, gt=0)
-    """The limit of concurrent sessions of all threads."""
+    """The limit of concurrent calls of all threads."""
+    resident: int | None = Field(default=None, gt=0)
+    """The limit of sessions of all threads, at least `concurrent`; the others rest. Default: by memory."""
     idle_seconds: float = Field(default=600, gt=0)
     """The idle time after which a thread's session ends and its variables are lost."""
     packages: tuple[Package, ...] = ()
@@ -94,6 +96,12 @@ class SandboxSettings(Section):
     daytona_api_key: ApiKey = None
     daytona_api_url: EndpointUrl = None
     e2b_api_key: ApiKey = None
+
+    @model_validator(mode="after")
+    def _calls_need_sessions(self) -> "SandboxSettings":
+        if self.resident is not None and self.resident < self.concurrent:
+            raise ValueError(f"resident must be at least concurrent, which is {self.concurrent}")
+        return self
 
     @model_validator(mode="after")
     def _allowlist_names_hosts(self) -> "SandboxSettings":

@@ -23,9 +23,8 @@ def secrets_of(settings: Any) -> Iterator[str]:
     """Yield every secret in a tree of settings, some of them several times.
 
     That is each `SecretStr`, the credentials in each URL, and the text under each name that denotes a secret
-    in a
-    mapping, such as the headers of a server. The embedded model's key is none of them: it is made for one
-    process and this machine only.
+    in a mapping, such as the headers of a server. The embedded model's key is none of them: it is made for
+    one process and this machine only.
     """
     for secret in _found(settings):
         if secret.casefold() not in PLACEHOLDERS:

@@ -1,10 +1,11 @@
 """Settings of the service: the HTTP server, the store, runs and their budgets, logs and traces."""
 
 import re
+from ipaddress import ip_network
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from maniple.config.values import ApiKey, EndpointUrl, Section, UserPath, is_loopback
 
@@ -13,6 +14,17 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 MCP_TOOL_NAME = re.compile(r"(?=.{4,64}$)[A-Za-z0-9_-]+?__[A-Za-z0-9_-]+")
 """`SERVER__TOOL`: `Settings` checks that there is such a server; which tools it has, it alone knows."""
+
+
+def _are_networks(networks: tuple[str, ...]) -> tuple[str, ...]:
+    for network in networks:
+        try:
+            ip_network(network, strict=False)
+        except ValueError:
+            raise ValueError(
+                f"'{network}' is not an address or a network; write it as 10.0.0.5 or 10.0.0.0/24"
+            ) from None
+    return networks
 
 
 class ServerSettings(Section):
@@ -30,6 +42,21 @@ class ServerSettings(Section):
     max_waiting_runs: int = Field(default=1_000, ge=0)
     max_runs_per_key: int | None = Field(default=None, gt=0)
     """Runs of one API key that work or wait."""
+    header_seconds: float = Field(default=15, gt=0)
+    """In which the head of a request must have arrived."""
+    body_seconds: float = Field(default=30, gt=0)
+    """In which its body must have arrived; one that arrives faster than 10 kB a second may take longer."""
+    max_connections: int = Field(default=2_000, gt=0)
+    """Open connections, and never more than half of the descriptors that the process may open."""
+    max_connections_per_address: int = Field(default=200, gt=0)
+    """Of one IPv4 address or one IPv6 network of 64 bits; this machine and `proxies` have no such limit."""
+    proxies: Annotated[tuple[str, ...], AfterValidator(_are_networks)] = ()
+    """Addresses or networks of reverse proxies, whose `X-Forwarded-For` and `X-Forwarded-Proto` are used."""
+    stream_rate: float = Field(default=50, ge=0)
+    """The pieces of each answer that are read in a second while more than 8 answers are written.
+
+    The pieces are larger then, which saves processor time. 0 reads each as soon as it has arrived.
+    """
     insecure: bool = False
     """Serve beyond this machine although there is no login."""
 
@@ -84,11 +111,14 @@ UpperLevel = Annotated[
 
 
 class LoggingSettings(Section):
-    """The log on stderr; at a terminal `maniple chat` keeps it in `chat.log` in the data directory."""
+    """The log on stderr; `maniple chat` writes it to `chat.log` in the data directory."""
 
     level: UpperLevel = "INFO"
     format: Literal["auto", "console", "json"] = "auto"
-    """`auto` is `console` on a terminal and for `maniple chat`, and `json` elsewhere."""
+    """`auto` is `console` on a terminal and for `maniple chat`, and `json` elsewhere.
+
+    If it is set, `maniple chat` logs to stderr, too, where that is no terminal.
+    """
 
 
 class LangSmithSettings(Section):
@@ -114,5 +144,5 @@ class TelemetrySettings(Section):
     otlp_headers: Headers = Field(default_factory=dict)
     service_name: str = Field(default="maniple", min_length=1)
     contents: bool = False
-    """Whether OpenTelemetry's spans hold what models and tools were told and answered; LangSmith's do."""
+    """Whether OpenTelemetry's spans contain inputs and outputs of models and tools; LangSmith's always do."""
     langsmith: LangSmithSettings = LangSmithSettings()

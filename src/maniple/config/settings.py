@@ -1,8 +1,8 @@
 """The frozen tree of settings, with meaning, unit and default of each.
 
 `conf.yaml` holds the same tree. Each key can also be set from the environment or `.env` as
-`MANIPLE_SECTION__KEY` (two underscores between levels), and LangManus's own variable names work
-(see `maniple.config.sources.ALIASES`).
+`MANIPLE_SECTION__KEY` (two underscores between levels), and LangManus's own variable names work (see
+`maniple.config.sources.ALIASES`).
 """
 
 from collections.abc import Iterable

@@ -138,6 +138,8 @@ class TeamSettings(Section):
     max_plan_steps: int = Field(default=12, gt=0, le=50)
     parallel_steps: int = Field(default=4, gt=0, le=16)
     """How many steps of a plan may run concurrently."""
+    message_type: Literal["ai", "human"] = "ai"
+    """The type of the graph's messages with plans, results and reports; `human` is LangManus's."""
     max_plan_adaptations: int = Field(default=1, ge=0, le=5)
     """How often the planner may replace the rest of a plan that does not work; 0 turns it off."""
     max_clarifications: int = Field(default=1, ge=0, le=5)

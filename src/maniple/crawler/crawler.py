@@ -38,10 +38,8 @@ class Crawler:
     """Reads pages for the researcher: directly, in a browser, or through Jina's reader.
 
     `render` opens pages in a browser if they are empty without scripts; without it they are refused. Large
-    pages
-    and other documents are read in processes of `fork_server`, which its owner closes. Without one, the
-    crawler
-    makes its own.
+    pages and other documents are read in processes of `fork_server`, which its owner closes. Without one, the
+    crawler makes its own.
 
     Raises:
         ConfigError: an entry of `fetch.allow_private` is not a network.

@@ -1,6 +1,13 @@
 """Checked network access for untrusted clients: Chromium, and code that a model wrote."""
 
-from maniple.egress.connections import ConnectionLimits, EgressDialer, EgressResolver, EgressRoute, Streams
+from maniple.egress.connections import (
+    ConnectionLimits,
+    EgressDialer,
+    EgressResolver,
+    EgressRoute,
+    Streams,
+    send_data,
+)
 from maniple.egress.guard import AddressGuard, PermanentFetchError, translate_fetch_error
 from maniple.egress.proxies import (
     AllowedHosts,
@@ -23,5 +30,6 @@ __all__ = [
     "Streams",
     "open_gateway",
     "open_socks_proxy",
+    "send_data",
     "translate_fetch_error",
 ]

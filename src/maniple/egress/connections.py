@@ -11,6 +11,17 @@ _CHUNK_BYTES = 65_536
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+async def send_data(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """Write data and wait until the buffer has room for more; raises `ConnectionError` if it is closed.
+
+    A closed transport ignores what is written on asyncio's loop, and raises `RuntimeError` on uvloop.
+    """
+    if writer.is_closing():
+        raise ConnectionResetError("the connection is closed")
+    writer.write(data)
+    await writer.drain()
+
+
 class EgressResolver(Protocol):
     """Decides which host may be connected to."""
 
@@ -123,7 +134,7 @@ async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter, limit_
         copied += len(data)
         if copied > limit_bytes:
             raise EOFError
-        sink.write(data)
-        await sink.drain()
-    with suppress(OSError):  # the receiver has disconnected already
-        sink.write_eof()
+        await send_data(sink, data)
+    if not sink.is_closing():
+        with suppress(OSError):  # the receiver has disconnected already
+            sink.write_eof()

@@ -38,7 +38,11 @@ _PERMANENT: tuple[tuple[type[Exception], str], ...] = (
         "{url} has an address that is not public, so it was not fetched; use a public page. "
         "(The operator can open a network with fetch.allow_private.)",
     ),
-    (drawbridge.UnsafePortError, "{url} names a port that no web server uses; use the usual address."),
+    (
+        drawbridge.UnsafePortError,
+        "{url} names a port that is not allowed, so nothing was tried. Allowed are 80, 443 and those "
+        "from 1024 on that browsers open.",
+    ),
     (httpx.InvalidURL, "{url} is not a valid address: {error}."),
     (UnicodeError, "{url} is not a valid address: its host name cannot be encoded."),
 )
@@ -81,7 +85,8 @@ class AddressGuard:
         try:
             return await resolve_and_validate(host, port, self._policy)
         except (drawbridge.DrawbridgeError, UnicodeError) as error:
-            raise translate_fetch_error(host, error) from error
+            is_port = isinstance(error, drawbridge.UnsafePortError)
+            raise translate_fetch_error(f"{host}:{port}" if is_port else host, error) from error
 
 
 def translate_fetch_error(url: str, error: Exception) -> FetchError:

@@ -28,6 +28,7 @@ from maniple.egress.connections import (
     EgressResolver,
     EgressRoute,
     Streams,
+    send_data,
     tunnel,
 )
 from maniple.errors import FetchError
@@ -173,8 +174,7 @@ class HttpPeer:
 
     async def send(self, event: h11.Event) -> None:
         """Write an event."""
-        self.streams[1].write(self.state.send(event) or b"")
-        await self.streams[1].drain()
+        await send_data(self.streams[1], self.state.send(event) or b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class HttpProxy:
     async def _tunnel(self, client: HttpPeer, server: Streams) -> None:
         await client.send(h11.Response(status_code=200, reason=b"Connection established", headers=[]))
         early, _ = client.state.trailing_data
-        server[1].write(early)
+        await send_data(server[1], early)
         await tunnel(client.streams, server, self._limits.bytes_each_way)
 
     def _require_allowed(self, target: _ProxyTarget) -> None:
@@ -377,8 +377,7 @@ class SocksProxy:
             reply = _FORBIDDEN
         else:
             return
-        client[1].write(_socks_reply(reply))
-        await client[1].drain()
+        await send_data(client[1], _socks_reply(reply))
 
     async def _connect(self, client: Streams) -> None:
         async with asyncio.timeout(self._limits.opening_seconds):
@@ -387,7 +386,7 @@ class SocksProxy:
         try:
             async with self._route.open(host, port, self._limits.opening_seconds) as server:
                 granted = True
-                client[1].write(_socks_reply(_GRANTED))
+                await send_data(client[1], _socks_reply(_GRANTED))
                 await tunnel(client, server, self._limits.bytes_each_way)
         except OSError as error:
             if granted:
@@ -400,7 +399,7 @@ async def _read_socks_request(reader: asyncio.StreamReader, writer: asyncio.Stre
     await reader.readexactly(methods)
     if version != 5:
         raise EOFError
-    writer.write(b"\x05\x00")
+    await send_data(writer, b"\x05\x00")
     _, command, _, kind = await reader.readexactly(4)
     if command != 1:
         raise _SocksRefusalError(_UNKNOWN_COMMAND)

@@ -11,10 +11,13 @@ It is streamed, redacted, stored, replayed and typed without a line elsewhere.
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
+
+from maniple.store import EventRecord
 
 EventScope = Literal["run", "conversation", "work"]
 """What an event is about.
@@ -22,6 +25,14 @@ EventScope = Literal["run", "conversation", "work"]
 `run` is the course of the run and its text. `conversation` holds messages of other runs or the conversation's
 name, which a shared recording leaves out. `work` is what tools do; a recording bounds its size.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMark:
+    """The turn of an agent that an event belongs to, and the step of the plan that a worker does in it."""
+
+    agent_id: str
+    step_id: int | None = None
 
 
 class Verbatim:
@@ -50,6 +61,7 @@ class Event(EventPart):
     """The LangChain custom event that becomes this event, with the same fields; "" for none."""
 
     _at: float = PrivateAttr(default_factory=time.time)
+    _turn: TurnMark | None = PrivateAttr(default=None)
 
     def __init_subclass__(
         cls,
@@ -74,11 +86,24 @@ class Event(EventPart):
 
     @property
     def at(self) -> float:
-        """The time at which it happened, in Unix seconds. It is not part of the data.
-
-        Agents that work in parallel are sent one after another, so the order of events is another one.
-        """
+        """The time at which it happened, in Unix seconds. It is not part of the data."""
         return self._at
+
+    @property
+    def turn(self) -> TurnMark | None:
+        """The turn that it belongs to; None for an event of the run. It is not part of the data."""
+        return self._turn
+
+    @property
+    def turn_id(self) -> str:
+        """The `agent_id` of the turn; "" for an event of the run."""
+        return self._turn.agent_id if self._turn else ""
+
+    def in_turn(self, turn: TurnMark | None, at: float | None = None) -> Self:
+        """Mark the event with its turn, and with the time `at` if it is known; return the event."""
+        self._turn = turn
+        self._at = self._at if at is None else at
+        return self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Event):
@@ -117,3 +142,16 @@ def read_event(type_: str, data: str) -> Event:
     if (event_type := _TYPES.get(type_)) is None:
         raise UnknownEventType(f"No event type is called {type_!r}. Import the module that defines it.")
     return event_type.model_validate(json.loads(data))
+
+
+def record_of(event: Event, number: int) -> EventRecord:
+    """Return the record by which an event is stored."""
+    turn = event.turn
+    step_id = turn.step_id if turn else None
+    return EventRecord(number, event.type, as_json(event), round(event.at, 3), event.turn_id, step_id)
+
+
+def event_of(record: EventRecord) -> Event:
+    """Return the event of a record, with its time, if that is known, and its turn; raises as `read_event`."""
+    turn = TurnMark(record.agent_id, record.step_id) if record.agent_id else None
+    return read_event(record.type, record.data).in_turn(turn, record.at)

@@ -1,25 +1,62 @@
 """The conversation as clients hold it: the messages that they receive, and those that they send back."""
 
+import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from maniple.agents import mark_author
+from maniple.agents import is_handover, mark_author
 from maniple.events.model import ChatMessage
 from maniple.text import fix_surrogates
 from maniple.types import WORKERS
 
+_ROLES = {"human": "user", "ai": "assistant"}
+ASKED_BY_TEAM = "**The team asks:**"
+"""The beginning of a question that a member or a tool has put in the middle of the work."""
+
 
 def as_chat_message(message: BaseMessage) -> ChatMessage:
-    """Return a message as clients see it."""
+    """Return a message as clients see it: hand-overs of agents have the role `user`, as LangManus's have."""
     role = {"human": "user", "ai": "assistant"}.get(message.type, message.type)
+    role = "user" if is_handover(message) else role
     content = message.content
     if isinstance(content, str):
         return ChatMessage(role=role, content=fix_surrogates(content))
     return ChatMessage(role=role, content=fix_surrogates([_part(part) for part in content]))
+
+
+def history_digest(messages: Iterable[ChatMessage]) -> str:
+    """Return the SHA-256 (hex) of a conversation: of the roles and contents of its messages.
+
+    It is the same for the messages that a client was sent and for those that it sends back. The questions of
+    the team at the end have a digest of their own, behind a colon: what comes before it is the digest for
+    clients that were sent the questions as events, not as messages.
+    """
+    known = [(_ROLES.get(one.role.casefold(), one.role.casefold()), one.content) for one in messages]
+    end = len(known)
+    while end and _is_question(*known[end - 1]):
+        end -= 1
+    parts = (known[:end], known[end:]) if end < len(known) else (known,)
+    return ":".join(map(_digest, parts))
+
+
+def _is_question(role: str, content: str | list[dict[str, Any]]) -> bool:
+    return role == "assistant" and isinstance(content, str) and content.startswith(ASKED_BY_TEAM)
+
+
+def _digest(messages: Iterable[tuple[str, str | list[dict[str, Any]]]]) -> str:
+    text = json.dumps(fix_surrogates([[role, _comparable(content)] for role, content in messages]))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _comparable(content: str | list[dict[str, Any]]) -> Any:
+    """Return the content without the keys of parts that clients may leave out or add."""
+    if isinstance(content, str):
+        return content
+    return [(part.get("type"), part.get("text") or part.get("image_url") or "") for part in content]
 
 
 def attributed(messages: Sequence[BaseMessage], members: Collection[str] = WORKERS) -> list[BaseMessage]:
@@ -62,8 +99,13 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 def _next_question(messages: Sequence[BaseMessage], start: int, end: int) -> int:
     """Return the index of the user's next message after the plan before `start`."""
-    replies = (at for at in range(start, end) if isinstance(messages[at], AIMessage))
+    replies = (at for at in range(start, end) if _is_reply(messages[at]))
     return max(start, next(replies, end) - 1)
+
+
+def _is_reply(message: BaseMessage) -> bool:
+    """Return whether it is the coordinator's reply to the user, and not a question in the work."""
+    return isinstance(message, AIMessage) and not message.text.startswith(ASKED_BY_TEAM)
 
 
 def _author(authors: Sequence[str], place: int, count: int) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from maniple.events.base import Event, EventPart, Identifier, Verbatim
-from maniple.types import BROWSER_STATE, RunStatus
+from maniple.types import BROWSER_STATE, LEAD_DECISION, STEP_RESUMED, DecisionKind, RunStatus
 
 
 def _typescript(type_: str) -> Any:
@@ -26,7 +26,9 @@ class ChatMessage(EventPart):
 class PlanStepView(EventPart):
     """One step of the plan and its status.
 
-    `reason` is one line: why the step failed, is blocked or was skipped. Otherwise the wire has no such key.
+    `reason` is one line: why the step failed, is blocked or was skipped. `details` is the error itself, where
+    the reason is a sentence about it. `repeats` is true for a report that only repeats the result of another
+    step, so that no member works at it. Otherwise the wire has no such keys.
     """
 
     id: int
@@ -35,11 +37,13 @@ class PlanStepView(EventPart):
     description: str
     status: Identifier
     reason: Annotated[str | None, _typescript("string")] = None
+    details: Annotated[str | None, _typescript("string")] = None
+    repeats: Annotated[bool | None, _typescript("boolean")] = None
 
     @model_serializer(mode="wrap")
-    def _without_an_empty_reason(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        data = serialize(self)
-        return data if self.reason else {key: value for key, value in data.items() if key != "reason"}
+    def _without_empty_keys(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        optional = ("reason", "details", "repeats")
+        return {key: value for key, value in serialize(self).items() if value or key not in optional}
 
 
 class RunGap(EventPart):
@@ -127,6 +131,13 @@ class MessageChunk(Event, wire_name="message"):
     delta: MessageDelta
 
 
+class MessageReplaced(Event, wire_name="message_replaced"):
+    """The message broke off, and another attempt says something else: that message takes its place."""
+
+    message_id: Identifier
+    replaced_by: Identifier
+
+
 class ToolCalled(Event, wire_name="tool_call", scope="work"):
     """A tool was called."""
 
@@ -188,11 +199,75 @@ class BrowserStateChanged(Event, wire_name="browser_state", ends_message=False, 
     screenshot: str | None = None
 
 
+class UserMessageReceived(Event, wire_name="user_message", ends_message=False):
+    """The user wrote to the team while it works."""
+
+    message_id: Identifier
+    content: str
+
+
+class UserMessageAnswered(Event, wire_name="user_message_answer", ends_message=False):
+    """What became of such a message; `content` is the lead's reply.
+
+    `run_id` is the run that the message becomes, with the disposition `next_run`.
+    """
+
+    message_id: Identifier
+    disposition: Annotated[
+        Literal[
+            "answered",
+            "plan_changed",
+            "passed_on",
+            "replanned",
+            "finishing",
+            "next_run",
+            "dropped",
+        ],
+        Verbatim(),
+    ]
+    content: str
+    run_id: Annotated[str | None, Verbatim()] = None
+
+
 class PlanChanged(Event, wire_name="plan", ends_message=False):
-    """The whole plan, at each change."""
+    """The whole plan, at each change.
+
+    A `draft` has the steps that are written so far. It is no plan yet: the plan, or the next draft, replaces
+    it. Otherwise the wire has no such key.
+    """
 
     title: str
     steps: list[PlanStepView]
+    draft: Annotated[bool, _typescript("boolean")] = False
+
+    @model_serializer(mode="wrap")
+    def _without_draft(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = serialize(self)
+        return data if self.draft else {key: value for key, value in data.items() if key != "draft"}
+
+    @property
+    def is_request(self) -> bool:
+        """Whether its only step is the request itself, for an agent that answers alone."""
+        return not self.draft and len(self.steps) == 1 and self.steps[0].agent_name != "reporter"
+
+    @property
+    def worked_steps(self) -> list[PlanStepView]:
+        """The steps to show: all but the request itself, and a report that repeats another step's result."""
+        return [] if self.is_request else [step for step in self.steps if not step.repeats]
+
+
+class LeadDecided(Event, wire_name="lead_decision", ends_message=False, custom_event=LEAD_DECISION):
+    """The lead has decided how the run goes on after step `step_id`, called `title`, has failed.
+
+    `agent_name` is the member that takes over after `reassign`; otherwise it is null. `hint` is the lead's
+    advice for the next try.
+    """
+
+    step_id: int
+    title: str
+    decision: Annotated[DecisionKind, Verbatim()]
+    agent_name: Annotated[str | None, Verbatim()] = None
+    hint: str | None = None
 
 
 class RunInterrupted(Event, wire_name="interrupt"):
@@ -202,6 +277,24 @@ class RunInterrupted(Event, wire_name="interrupt"):
     kind: Annotated[Literal["plan_review", "tool_approval", "question"], Verbatim()]
     payload: dict[str, Any]
     options: list[str]
+
+
+class StepInterrupted(RunInterrupted, wire_name="step_interrupt"):
+    """A step waits for an answer of the user, while others go on and the run works.
+
+    If nothing else goes on any more, the run waits: an `interrupt` with the same id follows.
+    """
+
+    step_id: int
+    agent_name: Identifier
+
+
+class StepResumed(Event, wire_name="step_resumed", custom_event=STEP_RESUMED):
+    """The question of a step was answered while the run works, and the step goes on."""
+
+    interrupt_id: Identifier
+    step_id: int
+    agent_name: Identifier
 
 
 class ArtifactCreated(Event, wire_name="artifact", ends_message=False):
@@ -215,13 +308,27 @@ class ArtifactCreated(Event, wire_name="artifact", ends_message=False):
 
 
 class UsageReported(Event, wire_name="usage", ends_message=False):
-    """The tokens and the duration of one model call."""
+    """The tokens and the duration of one model call.
+
+    `cached_tokens` are those of the input that the endpoint had in its cache. Without any, the wire has no
+    such key.
+    """
 
     agent_name: Identifier
     model: str
     input_tokens: int
     output_tokens: int
     seconds: float
+    cached_tokens: Annotated[int, _typescript("number")] = 0
+
+    @model_serializer(mode="wrap")
+    def _without_zero(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = serialize(self)
+        return (
+            data
+            if self.cached_tokens
+            else {key: value for key, value in data.items() if key != "cached_tokens"}
+        )
 
 
 class ErrorOccurred(Event, wire_name="error"):
@@ -236,7 +343,8 @@ class ErrorOccurred(Event, wire_name="error"):
 class RunStatusChanged(Event, wire_name="run_status"):
     """The status with which a segment ends.
 
-    `gaps` are the steps whose results the answer lacks. Without any, the wire has no such key.
+    `gaps` are the steps whose results the answer lacks. Without any, the wire has no such key. A failed run
+    that has them has an answer, which code has put together. Those of a cancelled retry are still to be done.
     """
 
     status: Annotated[RunStatus, Verbatim()]

@@ -1,6 +1,7 @@
 """Redaction of secrets in events, also in a text that is streamed in pieces."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -11,13 +12,28 @@ from maniple.redaction import Redactor, StreamRedactor
 _Model = TypeVar("_Model", bound=EventPart)
 
 
+@dataclass(slots=True)
+class _OpenMessage:
+    """The message that a turn writes: its newest piece, and what is held back of it."""
+
+    piece: MessageChunk
+    field: str
+    stream: StreamRedactor
+
+    def is_continued_by(self, chunk: MessageChunk, field: str) -> bool:
+        return (self.piece.message_id, self.field) == (chunk.message_id, field)
+
+    def with_text(self, text: str) -> MessageChunk:
+        return self.piece.model_copy(update={"delta": MessageDelta(**{self.field: text})})
+
+
 class EventRedactor:
     """Redacts the events of one run in order; feed it each, then end it once."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._open_message: tuple[str, str] | None = None
-        self._stream = StreamRedactor(redactor)
+        self._open: dict[str, _OpenMessage] = {}
+        """By the id of the turn: concurrent agents write at the same time."""
         self._outputs: dict[tuple[str, str], StreamRedactor] = {}
 
     def feed(self, event: Event) -> Iterator[Event]:
@@ -30,26 +46,30 @@ class EventRedactor:
             self._outputs = {key: one for key, one in self._outputs.items() if key[0] != event.tool_call_id}
         if not isinstance(event, MessageChunk):
             if event.ends_message:
-                yield from self.end()
+                yield from self._end(event.turn_id) if event.turn else self.end()
             yield redacted_event(event, self._redactor)
             return
         field = "content" if event.delta.reasoning_content is None else "reasoning_content"
-        if self._open_message != (event.message_id, field):
-            yield from self.end()
-            self._open_message = event.message_id, field
+        message = self._open.get(event.turn_id)
+        if message is None or not message.is_continued_by(event, field):
+            yield from self._end(event.turn_id)
+            message = self._open[event.turn_id] = _OpenMessage(event, field, StreamRedactor(self._redactor))
+        message.piece = event
         text = getattr(event.delta, field) or ""
-        clean = self._stream.feed(text)
+        clean = message.stream.feed(text)
         if clean == text:
             yield event
         elif clean:
-            yield _message(event.message_id, field, clean)
+            yield message.with_text(clean)
 
     def end(self) -> Iterator[Event]:
-        """Yield the rest of the open message."""
-        rest, open_message = self._stream.end(), self._open_message
-        self._open_message = None
-        if rest and open_message:
-            yield _message(*open_message, rest)
+        """Yield the rests of all open messages."""
+        for turn_id in list(self._open):
+            yield from self._end(turn_id)
+
+    def _end(self, turn_id: str) -> Iterator[Event]:
+        if (message := self._open.pop(turn_id, None)) and (rest := message.stream.end()):
+            yield message.with_text(rest)
 
     def _output(self, event: ToolOutput) -> Iterator[Event]:
         key = event.tool_call_id, event.stream
@@ -84,7 +104,3 @@ def _clean(value: Any, redactor: Redactor) -> Any:
         ones = [redacted_event(one, redactor) for one in parts]
         return parts if all(new is old for new, old in zip(ones, parts, strict=True)) else ones
     return redactor.value(value)
-
-
-def _message(message_id: str, field: str, text: str) -> MessageChunk:
-    return MessageChunk(message_id=message_id, delta=MessageDelta(**{field: text}))

@@ -1,12 +1,12 @@
 """The one reducer of a run's events: feed it each event in order, then read the state of the run."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from maniple.agents.budget import clamp_tokens
-from maniple.events.base import EVENT_TYPES, Event, read_event
+from maniple.agents.task import names_missing
+from maniple.events.base import EVENT_TYPES, Event, TurnMark, event_of
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,
@@ -23,10 +23,14 @@ from maniple.events.model import (
     RunStarted,
     RunStatusChanged,
     SessionState,
+    StepInterrupted,
+    StepResumed,
     ToolCalled,
     ToolOutput,
     ToolReturned,
     UsageReported,
+    UserMessageAnswered,
+    UserMessageReceived,
     WorkflowEnded,
     WorkflowStarted,
 )
@@ -42,12 +46,48 @@ OUTPUT_CHARACTERS = 4_000
 
 
 @dataclass(slots=True)
+class _OpenTurn:
+    """A turn, and what is open in it."""
+
+    start: AgentStarted
+    mark: TurnMark | None
+    model_call: ModelStarted | None = None
+    had_model_call: bool = False
+    tool_calls: dict[str, ToolCalled] = field(default_factory=dict[str, ToolCalled])
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case ModelStarted():
+                self.model_call, self.had_model_call = event, True
+            case ModelEnded():
+                self.model_call = None
+            case ToolCalled():
+                self.tool_calls[event.tool_call_id] = event
+            case ToolReturned():
+                self.tool_calls.pop(event.tool_call_id, None)
+            case _:
+                pass
+
+    def closing_events(self) -> Iterator[Event]:
+        for call in self.tool_calls.values():
+            yield ToolReturned(
+                tool_call_id=call.tool_call_id, tool_name=call.tool_name, tool_result=INTERRUPTED_RESULT
+            ).in_turn(self.mark)
+        name = self.start.agent_name
+        if not self.had_model_call:
+            yield ModelStarted(agent_name=name).in_turn(self.mark)
+        if not self.had_model_call or self.model_call is not None:
+            yield ModelEnded(agent_name=name).in_turn(self.mark)
+        yield AgentEnded(agent_name=name, agent_id=self.start.agent_id).in_turn(self.mark)
+
+
+@dataclass(slots=True)
 class StreamState:
     """The position of the newest segment of a run's stream: what is open, and what was sent.
 
     A segment lasts from `run` to `final_session_state`; a run that is answered begins another one.
-    `status` is None until `run_status` was sent; `failure` is the reason for `failed`. `turn_counts` holds
-    the number of turns by agent id.
+    `status` is None until `run_status` was sent; `failure` is the reason for `failed`. `turn_ids` are the
+    `agent_id`s of all turns.
     """
 
     has_started: bool = False
@@ -58,11 +98,9 @@ class StreamState:
     failure: ErrorOccurred | None = None
     gaps: list[RunGap] = field(default_factory=list[RunGap])
     plan: PlanChanged | None = None
-    turn_counts: Counter[str] = field(default_factory=Counter[str])
-    _turn: AgentStarted | None = None
-    _model_call: ModelStarted | None = None
-    _had_model_call: bool = False
-    _tool_calls: dict[str, ToolCalled] = field(default_factory=dict[str, ToolCalled])
+    turn_ids: set[str] = field(default_factory=set[str])
+    _turns: dict[str, _OpenTurn] = field(default_factory=dict[str, _OpenTurn])
+    """By agent id: the turns of concurrent agents are open at the same time."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> "StreamState":
@@ -74,52 +112,38 @@ class StreamState:
 
     def after(self, event: Event) -> "StreamState":
         """Return the state after the next event: the same object, or that of a new segment."""
-        if isinstance(event, RunStarted):
-            return StreamState(has_started=True)
-        if not self._apply_inside_turn(event):
-            self._apply_to_workflow(event)
+        match event:
+            case RunStarted():
+                return StreamState(has_started=True)
+            case AgentStarted():
+                # A mark comes from the store's record; the event itself names the turn as well.
+                self._turns[event.agent_id] = _OpenTurn(event, event.turn or TurnMark(event.agent_id))
+                self.turn_ids.add(event.agent_id)
+            case AgentEnded():
+                self._turns.pop(event.agent_id, None)
+            case ModelStarted() | ModelEnded() | ToolCalled() | ToolReturned():
+                if (turn := self._turn_of(event)) is not None:
+                    turn.apply(event)
+            case _:
+                self._apply_to_workflow(event)
         return self
 
     def closing_events(self) -> Iterator[Event]:
-        """Yield the events that end the open tool calls, model call and turn, so that a turn can follow."""
-        for call in self._tool_calls.values():
-            yield ToolReturned(
-                tool_call_id=call.tool_call_id, tool_name=call.tool_name, tool_result=INTERRUPTED_RESULT
-            )
-        if self._turn is None:
-            return
-        name = self._turn.agent_name
-        if not self._had_model_call:
-            yield ModelStarted(agent_name=name)
-        if not self._had_model_call or self._model_call is not None:
-            yield ModelEnded(agent_name=name)
-        yield AgentEnded(agent_name=name, agent_id=self._turn.agent_id)
+        """Yield the events that end the open tool calls, model calls and turns, so that turns can follow."""
+        for turn in self._turns.values():
+            yield from turn.closing_events()
 
-    def _apply_inside_turn(self, event: Event) -> bool:
-        """Apply an event of an agent's turn; return whether it was one."""
-        match event:
-            case AgentStarted():
-                self._turn, self._had_model_call = event, False
-                self.turn_counts[event.agent_id] += 1
-            case AgentEnded():
-                self._turn, self._model_call, self._tool_calls = None, None, {}
-            case ModelStarted():
-                self._model_call, self._had_model_call = event, True
-            case ModelEnded():
-                self._model_call = None
-            case ToolCalled():
-                self._tool_calls[event.tool_call_id] = event
-            case ToolReturned():
-                self._tool_calls.pop(event.tool_call_id, None)
-            case _:
-                return False
-        return True
+    def _turn_of(self, event: Event) -> _OpenTurn | None:
+        if event.turn is not None:
+            return self._turns.get(event.turn_id)
+        # One agent at a time: a view, or the log of a version that did not mark turns.
+        return next(reversed(self._turns.values()), None)
 
     def _apply_to_workflow(self, event: Event) -> None:
         match event:
             case WorkflowStarted():
                 self.has_workflow_started = True
-            case PlanChanged():
+            case PlanChanged(draft=False):
                 self.plan = event
             case ErrorOccurred():
                 self.failure = event
@@ -145,6 +169,8 @@ class ModelTotals:
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    cached_tokens: int = 0
+    """Those of `input_tokens` that the endpoint had in its cache."""
 
     def with_call(self, call: UsageReported) -> "ModelTotals":
         """Return the totals with one call more."""
@@ -154,6 +180,7 @@ class ModelTotals:
             input_tokens=self.input_tokens + clamp_tokens(call.input_tokens),
             output_tokens=self.output_tokens + clamp_tokens(call.output_tokens),
             seconds=self.seconds + call.seconds,
+            cached_tokens=self.cached_tokens + clamp_tokens(call.cached_tokens),
         )
 
 
@@ -188,6 +215,11 @@ class UsageTotals:
         return sum(one.input_tokens for one in self.by_model.values())
 
     @property
+    def cached_tokens(self) -> int:
+        """The number of the read tokens that the endpoints had in their caches."""
+        return sum(one.cached_tokens for one in self.by_model.values())
+
+    @property
     def output_tokens(self) -> int:
         """The number of tokens that the models wrote."""
         return sum(one.output_tokens for one in self.by_model.values())
@@ -212,13 +244,13 @@ class PlanUpdate:
 
     @property
     def changed_steps(self) -> list[PlanStepView]:
-        """The steps of both plans whose status, or its reason, has changed. A new plan has none."""
+        """The worked steps of both plans whose status, or its reason, has changed. A new plan has none."""
         if self.previous is None or self.is_new:
             return []
         before = {_identity(step): (step.status, step.reason) for step in self.previous.steps}
         return [
             step
-            for step in self.plan.steps
+            for step in self.plan.worked_steps
             if before.get(_identity(step), (step.status, step.reason)) != (step.status, step.reason)
         ]
 
@@ -232,6 +264,34 @@ class ToolCallView:
     tool_input: dict[str, Any]
     started_at: float
     output: str = ""
+    agent_id: str = ""
+    """The turn in which it was called."""
+
+
+@dataclass(slots=True)
+class TurnView:
+    """The turn of an agent. `message_text` is its newest message, stored only for `ANSWERING_AGENTS`."""
+
+    agent_id: str = ""
+    agent_name: str = ""
+    step_id: int | None = None
+    """The step of the plan; None where there is none, and in the log of an earlier version."""
+    message_text: str = ""
+    message_id: str = ""
+    message_id_of_call: str = ""
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether its messages are the answer."""
+        return self.agent_name in ANSWERING_AGENTS
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A message of the user to a run that works, and what became of it; None while nobody has answered."""
+
+    message: str = ""
+    answer: UserMessageAnswered | None = None
 
 
 @dataclass(slots=True)
@@ -248,10 +308,10 @@ class RunView:
     """The number of the newest stored event."""
     workflow_input: list[ChatMessage] = field(default_factory=list[ChatMessage])
     """The conversation that the newest workflow was given."""
-    agent_name: str = ""
-    """The agent whose turn it is, or was last."""
-    message_text: str = ""
-    """The newest message of the present turn; stored only for `ANSWERING_AGENTS`."""
+    turns: dict[str, TurnView] = field(default_factory=dict[str, TurnView])
+    """The open turns by agent id, the oldest first. Concurrent steps have one each."""
+    turn: TurnView = field(default_factory=TurnView)
+    """The turn of the newest event that belongs to one; it may have ended."""
     answer: str = ""
     """The text of the newest message that an answering agent finished."""
     is_answer_streamed: bool = True
@@ -259,13 +319,17 @@ class RunView:
     is_message_replaced: bool = False
     """Whether the newest `message` begins an answer that replaces a broken one of the same model call."""
     plan_update: PlanUpdate | None = None
+    plan_draft: PlanChanged | None = None
+    """The plan that the planner is writing now."""
     running_calls: dict[str, ToolCallView] = field(default_factory=dict[str, ToolCallView])
     """By tool call id. The call that printed last is the last one."""
     pauses: list[RunInterrupted] = field(default_factory=list[RunInterrupted])
     """What the run waits for."""
+    step_questions: dict[str, StepInterrupted] = field(default_factory=dict[str, StepInterrupted])
+    """By interrupt id, oldest first: what steps wait for while others go on."""
     browser: BrowserStateChanged | None = None
-    _message_id: str = ""
-    _message_id_of_call: str = ""
+    exchanges: dict[str, Exchange] = field(default_factory=dict[str, Exchange])
+    """The messages that the user sent to the run while it worked, by id, with what became of each."""
 
     @property
     def status(self) -> RunStatus | None:
@@ -283,9 +347,27 @@ class RunView:
         return self.stream.gaps
 
     @property
+    def unstated_gaps(self) -> list[RunGap]:
+        """The gaps that the answer itself does not name."""
+        answer = self.answer if self.has_answer else ""
+        return [gap for gap in self.gaps if not names_missing(answer, gap.step, gap.reason)]
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the newest segment ended with an answer; that of a failed run is written by code."""
+        has_ended = self.status in ("completed", "budget_exhausted")
+        return bool(self.answer.strip()) and (has_ended or (self.status == "failed" and bool(self.gaps)))
+
+    @property
     def plan(self) -> PlanChanged | None:
         """The newest plan."""
         return self.plan_update.plan if self.plan_update else None
+
+    @property
+    def next_runs(self) -> list[str]:
+        """The ids of the runs that messages to this one become."""
+        answers = (one.answer for one in self.exchanges.values())
+        return [answer.run_id for answer in answers if answer is not None and answer.run_id is not None]
 
     @property
     def has_failed_plan(self) -> bool:
@@ -293,13 +375,21 @@ class RunView:
         return self.plan is not None and all(step.status == "failed" for step in self.plan.steps)
 
     @property
-    def is_answering(self) -> bool:
-        """Whether the messages of the present turn are the answer."""
-        return self.agent_name in ANSWERING_AGENTS
+    def agent_name(self) -> str:
+        """The agent of `turn`."""
+        return self.turn.agent_name
 
-    def active_step(self, agent_name: str) -> PlanStepView | None:
-        """Return the step of the plan that an agent works on."""
+    @property
+    def is_result_repeated(self) -> bool:
+        """Whether `turn` only repeats the result of another step as the answer."""
+        step = self.active_step(self.agent_name, self.turn.step_id)
+        return step is not None and bool(step.repeats)
+
+    def active_step(self, agent_name: str, step_id: int | None = None) -> PlanStepView | None:
+        """Return the step of the plan that an agent works on: the one with this id, if it is known."""
         steps = self.plan.steps if self.plan else []
+        if step_id is not None:
+            return next((one for one in steps if one.id == step_id), None)
         return next(
             (one for one in steps if one.status == "in_progress" and one.agent_name == agent_name), None
         )
@@ -311,36 +401,47 @@ class RunView:
         """
         for record in records:
             self.event_number = record.number
-            if record.type in EVENT_TYPES and (record.type != MessageChunk.type or self.is_answering):
-                self.apply(read_event(record.type, record.data), at=record.at)
+            if record.type not in EVENT_TYPES:
+                continue
+            if record.type != MessageChunk.type or self._turn_of(record.turn_id).is_answering:
+                self.apply(event_of(record))
 
-    def apply(self, event: Event, *, at: float | None = None) -> None:
-        """Take the next event into account; `at` is when it happened, if that is not `event.at`."""
+    def apply(self, event: Event) -> None:
+        """Take the next event into account."""
         self.stream = self.stream.after(event)
+        self.turn = self._turn_of(event.turn_id)
         self.usage.apply(event)
         match event:
             case RunStarted():
-                self.pauses = []
-            case WorkflowStarted():
-                self.workflow_input = event.input
+                self.pauses, self.turns, self.step_questions = [], {}, {}
             case PlanChanged():
-                self.plan_update = PlanUpdate(event, self.plan)
+                self.plan_draft = event if event.draft else None
+                self.plan_update = self.plan_update if event.draft else PlanUpdate(event, self.plan)
+            case StepInterrupted():
+                self.step_questions[event.interrupt_id] = event
             case RunInterrupted():
                 self.pauses.append(event)
             case BrowserStateChanged():
                 self.browser = event
-            case SessionState():
+            case WorkflowStarted() | SessionState():
                 self._apply_conversation(event)
             case ToolCalled() | ToolOutput() | ToolReturned():
-                self._apply_to_tool_call(event, event.at if at is None else at)
+                self._apply_to_tool_call(event)
             case _:
                 self._apply_to_text(event)
 
-    def _apply_to_tool_call(self, event: ToolCalled | ToolOutput | ToolReturned, at: float) -> None:
+    def _turn_of(self, turn_id: str) -> TurnView:
+        """Return an open turn; without an id the newest one, as in the log of an earlier version."""
+        return self.turns.get(turn_id, self.turn)
+
+    def _apply_to_tool_call(self, event: ToolCalled | ToolOutput | ToolReturned) -> None:
         # Removed in any case: the call that printed last moves to the end.
         call = self.running_calls.pop(event.tool_call_id, None)
         if isinstance(event, ToolCalled):
-            call = ToolCallView(event.tool_call_id, event.tool_name, event.tool_input, at)
+            turn_id = self.turn.agent_id
+            call = ToolCallView(
+                event.tool_call_id, event.tool_name, event.tool_input, event.at, agent_id=turn_id
+            )
         elif isinstance(event, ToolOutput) and call is not None:
             call.output = (call.output + event.text)[-OUTPUT_CHARACTERS:]
         if call is not None and not isinstance(event, ToolReturned):
@@ -349,33 +450,59 @@ class RunView:
     def _apply_to_text(self, event: Event) -> None:
         match event:
             case AgentStarted():
-                self.agent_name, self.message_text = event.agent_name, ""
+                self._begin_turn(event)
             case ModelStarted():
-                self._message_id_of_call = ""
+                self.turn.message_id_of_call = ""
             case MessageChunk():
                 self._apply_message(event)
+            case UserMessageReceived():
+                self.exchanges[event.message_id] = Exchange(event.content)
+            case UserMessageAnswered():
+                self.exchanges.setdefault(event.message_id, Exchange()).answer = event
             case AgentEnded():
-                self.running_calls = {}
-                if self.is_answering and self.message_text.strip():
-                    self.answer = self.message_text
+                self._end_turn(event.agent_id)
+            case StepResumed():
+                self.step_questions.pop(event.interrupt_id, None)
             case _:
                 pass
 
+    def _begin_turn(self, event: AgentStarted) -> None:
+        if (self.agent_name, event.agent_name) == ("coordinator", "planner"):
+            self.answer = ""  # it announced the hand-off
+        step_id = event.turn.step_id if event.turn else None
+        self.turn = self.turns[event.agent_id] = TurnView(event.agent_id, event.agent_name, step_id)
+
+    def _end_turn(self, agent_id: str) -> None:
+        turn = self.turns.pop(agent_id, self.turn)
+        if turn.agent_name == "planner":
+            self.plan_draft = None
+        self.running_calls = {
+            key: call for key, call in self.running_calls.items() if call.agent_id != turn.agent_id
+        }
+        self.step_questions = {
+            key: asked for key, asked in self.step_questions.items() if asked.turn_id != turn.agent_id
+        }
+        if turn.is_answering and turn.message_text.strip():
+            self.answer = turn.message_text
+
     def _apply_message(self, event: MessageChunk) -> None:
         self.is_message_replaced = False
-        content = event.delta.content
+        turn, content = self.turn, event.delta.content
         if not content:  # a repeated call reasons under an id of its own
             return
         # Within a model call the text keeps the id of the first try as long as later tries continue it.
-        self.is_message_replaced = self._message_id_of_call not in ("", event.message_id)
-        self._message_id_of_call = event.message_id
-        if self.is_answering:
-            if event.message_id != self._message_id:
-                self._message_id, self.message_text = event.message_id, ""
-            self.message_text += content
+        self.is_message_replaced = turn.message_id_of_call not in ("", event.message_id)
+        turn.message_id_of_call = event.message_id
+        if turn.is_answering:
+            if event.message_id != turn.message_id:
+                turn.message_id, turn.message_text = event.message_id, ""
+            turn.message_text += content
 
-    def _apply_conversation(self, event: SessionState) -> None:
+    def _apply_conversation(self, event: WorkflowStarted | SessionState) -> None:
         """Take the assistant's last message: a tool's result, or the reason why nothing was done."""
+        if isinstance(event, WorkflowStarted):
+            self.workflow_input = event.input
+            return
         last = event.messages[-1] if event.messages else None
         if last is None or last.role != "assistant" or not isinstance(last.content, str):
             return

@@ -2,8 +2,7 @@
 
 import json
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -11,13 +10,15 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command, Interrupt
 from pydantic import ValidationError
 
+from maniple.agents.budget import count_cached
 from maniple.agents.plan_edits import SKIPPED
-from maniple.agents.task import explain_failure
+from maniple.agents.task import explain_failure, is_raw_failure
 from maniple.errors import ManipleError, describe_error
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event
 from maniple.events.conversation import as_chat_message
 from maniple.events.model import (
     ErrorOccurred,
+    LeadDecided,
     PlanChanged,
     PlanStepView,
     RunGap,
@@ -25,20 +26,38 @@ from maniple.events.model import (
     RunStarted,
     RunStatusChanged,
     SessionState,
+    StepInterrupted,
     UsageReported,
     WorkflowEnded,
     WorkflowStarted,
 )
 from maniple.events.run_view import StreamState
-from maniple.events.turns import AgentTurn, TurnMultiplexer
+from maniple.events.turns import BUFFERED_AGENTS, AgentTurn, order_turns
 from maniple.text import fix_surrogates
-from maniple.types import AGENT_MARK, BROWSER_STEP, PRIVATE_CHANNEL, TOOL_OUTPUT, UNSPOKEN, RunStatus
+from maniple.types import (
+    AGENT_MARK,
+    ANSWER_DRAFT,
+    BROWSER_STEP,
+    LEAD_DECISION,
+    PLAN_EVENT,
+    PRIVATE_CHANNEL,
+    STEP_INTERRUPT,
+    TOOL_OUTPUT,
+    UNSPOKEN,
+    RunStatus,
+    StepStatus,
+)
 
 SILENT = frozenset({"supervisor"})
+_GIVEN_UP: tuple[StepStatus, ...] = ("failed", "skipped")
+_OPEN: tuple[StepStatus, ...] = ("not_started", "in_progress", "blocked")
 
 
 class Translator:
     """Translates the raw events of one run; feed it each, then close it once.
+
+    The events come in the order in which they happen: those of concurrent turns interleave, and each is
+    marked with its turn.
 
     `run_id` becomes the workflow's id. `messages` are the conversation that the run was given; what the
     team remembers beyond it is sent, too, once a node of the outermost graph has shown its state. `stream` is
@@ -55,14 +74,17 @@ class Translator:
         self._messages = list(messages)
         self.knows_conversation = False
         """Whether the messages come from the state of the graph."""
-        self._turns = TurnMultiplexer()
+        self._turns: dict[str, AgentTurn] = {}
+        self._not_begun: dict[str, tuple[str, int, int]] = {}
+        """Agent, LangGraph's step and the plan's step of turns that wait for the results that they need."""
         self._workflow_started = stream.has_workflow_started
         self._plan: PlanChanged | None = stream.plan
         self._plan_data: Mapping[str, Any] = stream.plan.data() if stream.plan else {}
         self._running: dict[str, str] = {}
-        self._agent_ids: Counter[str] = Counter(stream.turn_counts)
+        self._agent_ids = set(stream.turn_ids)
         self._clock: dict[str, float] = {}
         self._pauses: dict[str, Any] = {}
+        self._left: list[RunGap] = []
 
     def open(self) -> Iterator[Event]:
         """Yield the first event of a stream, or the events that close what a crash left open."""
@@ -70,6 +92,10 @@ class Translator:
             yield from self._stream.closing_events()
         else:
             yield RunStarted(run_id=self._run_id, thread_id=self._thread_id)
+
+    def resume(self) -> None:
+        """Forget what the graph waited for: it is executed again."""
+        self._pauses = {}
 
     def feed(self, raw: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events for one raw event: none, one or several."""
@@ -96,8 +122,10 @@ class Translator:
 
         A run that completed with a pause is `interrupted`, and its pauses are sent.
         """
-        agent = self._turns.current_agent() or next(reversed(self._running.values()), None)
-        yield from self._turns.close_all()
+        first = next(iter(self._turns.values()), None)
+        agent = first.name if first else next(reversed(self._running.values()), None)
+        for key, turn in list(self._turns.items()):
+            yield from self._end_turn(key, turn.end())
         if self._stream.status is None:
             yield from self._outcome(status, error, agent)
         messages = [as_chat_message(message) for message in self._messages]
@@ -116,12 +144,17 @@ class Translator:
         if error is not None:
             yield _failed(error, agent)
         has_answer = status in ("completed", "budget_exhausted")
-        gaps = _find_gaps(self._plan_data) if has_answer else []
+        has_answer = has_answer or (isinstance(error, ManipleError) and error.has_answer)
+        gaps = _find_gaps(self._plan_data) if has_answer else self._left
         yield RunStatusChanged(status=status, gaps=gaps or None)
 
     def recall(self, messages: Sequence[BaseMessage]) -> None:
         """Set the conversation so far to `messages`, from the graph's state."""
         self._messages, self.knows_conversation = list(messages), True
+
+    def leave_gaps(self, plan: Mapping[str, Any]) -> None:
+        """Report, with the end of a cancelled retry, the steps of `plan` that are still not done."""
+        self._left = _find_gaps(plan, (*_GIVEN_UP, *_OPEN))
 
     def _note_pauses(self, chunk: Any) -> None:
         if isinstance(chunk, Mapping):
@@ -148,36 +181,60 @@ class Translator:
                 self.recall(messages)
         if agent in SILENT:
             return
-        turn = AgentTurn(agent, self._agent_id(agent, raw["metadata"].get("langgraph_step", 0)), self._run_id)
-        before = () if agent == "coordinator" else self._start_workflow()
-        yield from self._turns.open(key, turn, before)
+        if (stale := self._turns.get(key)) is not None:
+            yield from self._end_turn(key, stale.end())
+        step, private = raw["metadata"].get("langgraph_step", 0), _private_of(state)
+        if step_id := private.get("step"):
+            self._not_begun[key] = agent, step, step_id
+            return
+        yield from self._open_turn(key, agent, step, _current_step(private, agent))
+
+    def _open_turn(self, key: str, agent: str, step: int, step_id: int | None) -> Iterator[Event]:
+        if agent != "coordinator":
+            yield from self._start_workflow()
+        turn = self._turns[key] = AgentTurn(agent, self._agent_id(agent, step), self._run_id, step_id)
+        yield from _marked(turn, turn.start())
+
+    def _begin(self, key: str) -> Iterator[Event]:
+        """Open a turn that has waited: it is at work now."""
+        if (waiting := self._not_begun.pop(key, None)) is not None:
+            yield from self._open_turn(key, *waiting)
+
+    def _end_turn(self, key: str, events: Iterable[Event]) -> Iterator[Event]:
+        yield from _marked(self._turns.pop(key), events)
 
     def _agent_id(self, agent: str, step: int) -> str:
-        agent_id = f"{self._run_id}_{agent}_{step}"
-        self._agent_ids[agent_id] += 1
-        # Two teams that a parent runs in parallel are at the same step.
-        again = self._agent_ids[agent_id]
-        return agent_id if again == 1 else f"{agent_id}_{again}"
+        first = agent_id = f"{self._run_id}_{agent}_{step}"
+        again = 1
+        # Concurrent steps, and two teams that a parent runs in parallel, are at the same step.
+        while agent_id in self._agent_ids:
+            again += 1
+            agent_id = f"{first}_{again}"
+        self._agent_ids.add(agent_id)
+        return agent_id
 
     def _node_ended(self, raw: Mapping[str, Any], key: str, agent: str) -> Iterator[Event]:
         self._running.pop(key, None)
         update = _update_of(raw["data"].get("output"))
         new: list[BaseMessage] = list(update.get("messages") or ())
         self._messages += new
-        turn = self._turns.turn(key)
-        if turn is not None:
+        if new:
+            yield from self._begin(key)
+        self._not_begun.pop(key, None)
+        if (turn := self._turns.get(key)) is not None:
             answer, message_id = (fix_surrogates(new[-1].text), new[-1].id or "") if new else ("", "")
-            yield from self._turns.close(key, turn.end(answer, message_id))
+            yield from self._end_turn(key, turn.end(answer, message_id))
         private: Mapping[str, Any] = update.get(PRIVATE_CHANNEL) or {}
         if plan := private.get("plan"):
-            self._plan_data = plan
-        if ended := private.get("ended"):
-            self._plan_data = _with_outcomes(self._plan_data, ended)
-        if self._plan_data and (plan or ended):
-            event = _plan_changed(self._plan_data)
-            if event != self._plan:
-                self._plan = event
-                yield event
+            yield from self._plan_stands(plan)
+
+    def _plan_stands(self, plan: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield the plan if clients do not have it so."""
+        self._plan_data = plan
+        event = _plan_changed(plan)
+        if event != self._plan:
+            self._plan = event
+            yield event
 
     def _model(self, raw: Mapping[str, Any], key: str, agent: str) -> Iterator[Event]:
         call, parents = raw["run_id"], raw.get("parent_ids") or ()
@@ -186,33 +243,30 @@ class Translator:
             self._clock[call] = time.monotonic()
         # Lazy: the usage event is made after the end of the call, and has its time.
         usage = self._usage(raw, agent) if kind == "end" else ()
-        turn = self._turns.turn(key)
-        # A summary for a shorter context is not shown; a repaired passage is sent within the report.
-        if turn is None or raw["metadata"].get("lc_source") in UNSPOKEN:
+        yield from self._begin(key)
+        turn = self._turns.get(key)
+        if turn is None:
             yield from usage
-            return
-        if kind == "start":
-            yield from self._turns.send(key, turn.model_started(call, parents))
+        # A summary for a shorter context is not shown; a repaired passage is sent within the report.
+        elif raw["metadata"].get("lc_source") in UNSPOKEN:
+            yield from _marked(turn, usage)
+        elif kind == "start":
+            yield from _marked(turn, turn.model_started(call, parents))
         elif kind == "stream":
-            yield from self._turns.send(key, _text_events(turn, call, raw["data"].get("chunk")))
+            yield from _marked(turn, _text_events(turn, call, raw["data"].get("chunk")))
         elif kind == "end":
-            yield from self._turns.send(key, [*turn.model_ended(call), *usage])
+            yield from _marked(turn, turn.model_ended(call))
+            yield from _marked(turn, usage)
 
     def _usage(self, raw: Mapping[str, Any], agent: str) -> Iterator[Event]:
         seconds = time.monotonic() - self._clock.pop(raw["run_id"], time.monotonic())
         answer = raw["data"].get("output")
         if isinstance(answer, AIMessage):
-            counted = answer.usage_metadata
-            yield UsageReported(
-                agent_name=agent,
-                model=str(answer.response_metadata.get("model_name") or raw.get("name") or ""),
-                input_tokens=counted["input_tokens"] if counted else 0,
-                output_tokens=counted["output_tokens"] if counted else 0,
-                seconds=round(seconds, 3),
-            )
+            yield report_usage(agent, answer, seconds, model=raw.get("name"))
 
     def _tool(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
-        turn = self._turns.turn(key)
+        yield from self._begin(key)
+        turn = self._turns.get(key)
         if turn is None:
             return
         call, data = raw["run_id"], raw["data"]
@@ -221,40 +275,79 @@ class Translator:
                 given = data.get("input")
                 arguments = _plain(_as_mapping(given, "input"))
                 started = turn.tool_started(call, raw.get("parent_ids") or (), raw["name"], arguments)
-                yield from self._turns.send(key, started)
+                yield from _marked(turn, started)
             case "on_tool_end":
-                yield from self._turns.send(key, turn.tool_ended(call, _result_text(data.get("output"))))
+                yield from _marked(turn, turn.tool_ended(call, _result_text(data.get("output"))))
             case "on_tool_error":
                 message = _failure(raw["name"], data)
-                yield from self._turns.send(key, turn.tool_ended(call, message))
+                yield from _marked(turn, turn.tool_ended(call, message))
             case _:
                 pass
 
     def _custom_event(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
-        turn, data = self._turns.turn(key), raw["data"]
-        if turn is None:
+        name, data = raw["name"], raw["data"]
+        if name == PLAN_EVENT:
+            yield from self._wave_changed(raw, key)
             return
+        yield from self._begin(key)
+        turn = self._turns.get(key)
+        if turn is not None:
+            yield from self._turn_event(turn, raw)
+        elif name == LEAD_DECISION:  # the lead is the supervisor, which has no turn
+            yield LeadDecided.model_validate(_plain(data))
+
+    def _wave_changed(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
+        """Yield a turn's beginning or end, for each try of a concurrent step, and the plan as it stands."""
+        data = raw["data"]
+        if data["step"] and (ended := self._turns.get(key)) is not None:
+            yield from self._end_turn(key, ended.end())
+        if data["begins"] and (agent := self._running.get(key)):
+            self._not_begun.pop(key, None)
+            step = raw["metadata"].get("langgraph_step", 0)
+            yield from self._open_turn(key, agent, step, data["step"])
+        yield from self._plan_stands(data["plan"])
+
+    def _turn_event(self, turn: AgentTurn, raw: Mapping[str, Any]) -> Iterator[Event]:
+        data = raw["data"]
         match raw["name"]:
             case event if event == TOOL_OUTPUT:
                 printed = turn.tool_printed(raw["run_id"], data["stream"], fix_surrogates(data["text"]))
-                yield from self._turns.send_or_drop(key, printed)
+                yield from _marked(turn, printed)
+            case event if event == ANSWER_DRAFT:
+                text = fix_surrogates(data["text"])
+                yield from _marked(turn, turn.draft_added(data["message_id"], text))
+                if plan := data.get("plan"):
+                    draft = _plan_changed(plan).model_copy(update={"draft": True})
+                    yield from _marked(turn, [draft])
             case event if event == BROWSER_STEP:
                 stepped = turn.browser_stepped([*(raw.get("parent_ids") or ()), raw["run_id"]], _plain(data))
-                yield from self._turns.send(key, stepped)
+                yield from _marked(turn, stepped)
+            case event if event == STEP_INTERRUPT:
+                yield from _marked(turn, [_step_interrupt_event(data)])
             case name if event_type := CUSTOM_EVENT_TYPES.get(name):
-                yield from self._turns.send(key, [event_type.model_validate(_plain(data))])
+                yield from _marked(turn, [event_type.model_validate(_plain(data))])
             case _:
                 pass
 
 
-async def translate(
-    raw_events: AsyncIterator[Any], *, run_id: str, thread_id: str, messages: Sequence[BaseMessage]
+def translate(
+    raw_events: AsyncIterator[Any],
+    *,
+    run_id: str,
+    thread_id: str,
+    messages: Sequence[BaseMessage],
+    is_live: bool = False,
 ) -> AsyncIterator[Event]:
     """Translate the `astream_events` of the team, or of any graph that embeds it, until they end.
 
-    An error of the graph becomes events and is not raised; a cancellation is.
+    The turns of concurrent agents are emitted one after another; with `is_live` as they happen, each event
+    marked with its `turn`. An error of the graph becomes events and is not raised; a cancellation is.
     """
-    translator = Translator(run_id, thread_id, messages)
+    events = _translate(raw_events, Translator(run_id, thread_id, messages))
+    return events if is_live else order_turns(events)
+
+
+async def _translate(raw_events: AsyncIterator[Any], translator: Translator) -> AsyncIterator[Event]:
     for event in translator.open():
         yield event
     try:
@@ -267,6 +360,41 @@ async def translate(
         return
     for event in translator.close("completed"):
         yield event
+
+
+def report_usage(agent: str, answer: AIMessage, seconds: float, *, model: str | None = None) -> UsageReported:
+    """Return the event for the answer of a model call; `model` is its name where the answer has none."""
+    counted = answer.usage_metadata
+    return UsageReported(
+        agent_name=agent,
+        model=str(answer.response_metadata.get("model_name") or model or ""),
+        input_tokens=counted["input_tokens"] if counted else 0,
+        output_tokens=counted["output_tokens"] if counted else 0,
+        seconds=round(seconds, 3),
+        cached_tokens=count_cached(counted),
+    )
+
+
+def _marked(turn: AgentTurn, events: Iterable[Event]) -> Iterator[Event]:
+    """Mark the events with their turn."""
+    for event in events:
+        yield event.in_turn(turn.mark)
+
+
+def _private_of(state: Any) -> Mapping[str, Any]:
+    """Return the private channel of the state that a node was given; {} if it was given none."""
+    if not isinstance(state, Mapping):
+        return {}
+    private = cast("Mapping[str, Any]", state).get(PRIVATE_CHANNEL)
+    return cast("Mapping[str, Any]", private) if isinstance(private, Mapping) else {}
+
+
+def _current_step(private: Mapping[str, Any], agent: str) -> int | None:
+    """Return the step of the plan that an agent works on; None for the agents that have none."""
+    plan: Mapping[str, Any] = private.get("plan") or {}
+    steps: Sequence[Mapping[str, Any]] = () if agent in BUFFERED_AGENTS else plan.get("steps", ())
+    mine = (one for one in steps if one["agent_name"] == agent and one["status"] == "in_progress")
+    return next((one["id"] for one in mine), None)
 
 
 def _text_events(turn: AgentTurn, call: str, chunk: Any) -> Iterator[Event]:
@@ -282,39 +410,34 @@ def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:
     return PlanChanged(title=plan["title"], steps=[_step_view(step) for step in plan["steps"]])
 
 
-def _find_gaps(plan: Mapping[str, Any]) -> list[RunGap]:
+def _find_gaps(plan: Mapping[str, Any], statuses: Collection[StepStatus] = _GIVEN_UP) -> list[RunGap]:
     """Return the steps of a plan that were not done; what the user skipped, or others replaced, is none."""
     return [
-        RunGap(step=step["title"], reason=explain_failure(fix_surrogates(step.get("reason") or "")))
+        RunGap(step=step["title"], reason=_reason_of(step))
         for step in plan.get("steps", ())
-        if step["status"] in ("failed", "skipped")
-        and step.get("reason") != SKIPPED
-        and not step.get("is_replaced")
+        if step["status"] in statuses and step.get("reason") != SKIPPED and not step.get("is_replaced")
     ]
 
 
-def _with_outcomes(plan: Mapping[str, Any], ended: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the plan with outcomes of concurrent steps; steps that waited only for them have begun."""
-    steps = [{**step, **ended.get(str(step["id"]), {})} for step in plan.get("steps", ())]
-    done = {step["id"] for step in steps if step["status"] == "completed"}
-    earlier: list[int] = []
-    for step in steps:
-        needs = earlier if step.get("needs") is None else step["needs"]
-        if step["status"] == "not_started" and step["agent_name"] != "reporter" and done.issuperset(needs):
-            step["status"] = "in_progress"
-        earlier.append(step["id"])
-    return {**plan, "steps": steps}
+def _reason_of(step: Mapping[str, Any]) -> str:
+    if step["status"] in _OPEN:
+        return "The run was cancelled before it was done."
+    return explain_failure(fix_surrogates(step.get("reason") or ""))
 
 
 def _step_view(step: Mapping[str, Any]) -> PlanStepView:
-    known = {name: step[name] for name in PlanStepView.model_fields if name != "reason"}
+    known = {name: step[name] for name in ("id", "agent_name", "title", "description", "status")}
     # A checkpoint of an older version has no reasons.
     reason = step.get("reason") if step["status"] in ("failed", "blocked", "skipped") else None
-    return PlanStepView(**known, reason=fix_surrogates(reason) or None)
+    reason, details, repeats = fix_surrogates(reason or ""), None, step.get("repeats") or None
+    if is_raw_failure(reason):
+        reason, details = explain_failure(reason), reason
+    return PlanStepView(**known, reason=reason or None, details=details, repeats=repeats)
 
 
 def _failed(error: Exception, agent: str | None) -> ErrorOccurred:
     known = isinstance(error, ManipleError)
+    agent = (error.agent_name if known else "") or agent
     message = str(error) if known else f"Something went wrong inside maniple ({describe_error(error)})."
     code = error.code if known else "internal"
     return ErrorOccurred(code=code, message=message, agent_name=agent, retryable=known and error.retryable)
@@ -402,6 +525,11 @@ def interrupt_event(interrupt_id: str, value: Any) -> RunInterrupted:
     return RunInterrupted(
         interrupt_id=interrupt_id, kind=kind, payload=payload, options=_options(kind, payload)
     )
+
+
+def _step_interrupt_event(data: Mapping[str, Any]) -> StepInterrupted:
+    asked = interrupt_event(data["interrupt_id"], data["value"])
+    return StepInterrupted(**dict(asked), step_id=data["step_id"], agent_name=data["agent_name"])
 
 
 def _options(kind: str, payload: Mapping[str, Any]) -> list[str]:

@@ -1,26 +1,28 @@
-"""Agents' turns: each becomes a legal sequence of events, and parallel turns are sent one after another."""
+"""Agents' turns: each becomes a legal sequence of events; concurrent ones can be shown one after another."""
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
-from maniple.events.base import Event
+from maniple.events.base import Event, TurnMark
 from maniple.events.model import (
     AgentEnded,
     AgentStarted,
     BrowserStepChanged,
     MessageChunk,
     MessageDelta,
+    MessageReplaced,
     ModelEnded,
     ModelStarted,
     ToolCalled,
     ToolOutput,
     ToolReturned,
+    WorkflowStarted,
 )
+from maniple.store import EventRecord
 from maniple.text import without_thoughts
 
-# Their text is sent when the whole answer is known: a hand-off never, a plan only when it is valid.
+# Their text is sent as drafts make it certain, and whole when the answer is known; a hand-off never.
 BUFFERED_AGENTS = frozenset({"coordinator", "planner"})
 # Code may extend the text of its model, or write all of it.
 EXTENDED_AGENTS = frozenset({"reporter"})
@@ -33,8 +35,9 @@ Stream = Literal["stdout", "stderr"]
 class AgentTurn:
     """Converts what happens in one agent's turn into events, in legal order."""
 
-    def __init__(self, name: str, agent_id: str, tool_prefix: str) -> None:
+    def __init__(self, name: str, agent_id: str, tool_prefix: str, step_id: int | None = None) -> None:
         self.name = name
+        self.mark = TurnMark(agent_id, step_id)
         self._agent_id = agent_id
         self._tool_prefix = tool_prefix
         self._is_buffered = name in BUFFERED_AGENTS
@@ -51,6 +54,9 @@ class AgentTurn:
         self._message_id = ""
         self._continues = False
         self._pieces: list[tuple[str, str]] = []
+        self._draft = ""
+        self._draft_id = ""
+        self._draft_source = ""
 
     def start(self) -> Iterator[Event]:
         """Begin the turn."""
@@ -77,6 +83,8 @@ class AgentTurn:
         self._has_sent_text = True
         if self._repeated:
             content = self._continuation(content)
+            if not self._continues:
+                yield MessageReplaced(message_id=self._message_id, replaced_by=message_id)
         self._sent_text += content
         if not self._continues:
             self._message_id = message_id
@@ -87,6 +95,39 @@ class AgentTurn:
         """Add a piece of reasoning. The LangManus client shows the coordinator's as "undefined"."""
         if call == self._call and content and self.name != "coordinator":
             yield MessageChunk(message_id=message_id, delta=MessageDelta(reasoning_content=content))
+
+    def draft_added(self, message_id: str, text: str) -> Iterator[Event]:
+        """Send what is certain of a buffered answer; `text` is all of it, from the beginning.
+
+        Another try of the model continues the message if it says the same, else it begins a new one.
+        """
+        if not self._pair_open or not text or self._draft.startswith(text):
+            return
+        continues = text.startswith(self._draft)
+        if continues or message_id != self._draft_source:
+            self._draft_source = message_id
+            yield from self._draft_text(text, message_id, continues=continues)
+
+    def _draft_text(self, text: str, message_id: str, *, continues: bool) -> Iterator[Event]:
+        new = text[len(self._draft) :] if continues else text
+        if not self._draft:
+            self._draft_id = message_id
+        elif not continues:
+            # The LangManus client joins all text of a pair, and a plan must be JSON of its own.
+            is_plan = self.name == "planner"
+            if is_plan:
+                yield from self._close_pair()
+                yield from self._open_pair()
+            broken, self._draft_id = (
+                self._draft_id,
+                message_id if message_id != self._draft_id else f"{message_id}_2",
+            )
+            if not is_plan:
+                yield MessageReplaced(message_id=broken, replaced_by=self._draft_id)
+                new = f"\n\n{new}"
+        self._draft = text
+        if new:
+            yield MessageChunk(message_id=self._draft_id, delta=MessageDelta(content=new))
 
     def model_ended(self, call: str) -> Iterator[Event]:
         """End a model call. A buffered answer keeps its pair open until the turn ends."""
@@ -153,7 +194,11 @@ class AgentTurn:
         return answer[len(shown) :] if shown and answer.startswith(shown) else ""
 
     def _buffered_text(self, answer: str, message_id: str) -> Iterator[Event]:
-        """Send the answer in the model's pieces when it equals the model's text, else as one."""
+        """Send what the draft lacks of the answer; without one all, in the model's pieces if they fit."""
+        if self._draft:
+            continues = answer.startswith(self._draft)
+            yield from self._draft_text(answer, message_id or self._agent_id, continues=continues)
+            return
         pieces = [(one, text) for one, text in self._pieces if one == message_id]
         if "".join(text for _, text in pieces) == answer:
             for one, text in pieces:
@@ -204,70 +249,63 @@ class AgentTurn:
         return f"{self._tool_prefix}_{self.name}_{tool}_{call}"
 
 
+Item = TypeVar("Item", Event, EventRecord)
+
+
 @dataclass(slots=True)
-class _OpenTurn:
-    turn: AgentTurn
-    waiting: list[Event] = field(default_factory=list[Event])
+class _WaitingTurn(Generic[Item]):
+    items: list[Item] = field(default_factory=list[Item])
     has_ended: bool = False
 
 
-class TurnMultiplexer:
-    """Orders the events of several open turns, each known by a key.
+class TurnOrder(Generic[Item]):
+    """Shows one agent at a time: orders the events of a run, whose turns may interleave, turn after turn.
 
-    The turn that was opened first is sent immediately; the events of the others wait until it has ended. Each
-    event is yielded once, in the order of its turn.
+    The events of the turn that began first are passed on immediately; those of the others wait until it has
+    ended. Each event is yielded once, in the order of its turn. Events of the run are passed on as they come,
+    and so are those of a version that did not mark turns and stored them in this order.
     """
 
     def __init__(self) -> None:
-        self._queue: deque[_OpenTurn] = deque()
-        self._open: dict[str, _OpenTurn] = {}
+        self._turns: dict[str, _WaitingTurn[Item]] = {}
+        self._before: list[Item] = []
 
-    def open(self, key: str, turn: AgentTurn, before: Iterable[Event] = ()) -> Iterator[Event]:
-        """Add a turn and send its start, after the events that must come `before` it."""
-        if stale := self.turn(key):
-            yield from self.close(key, stale.end())
-        entry = self._open[key] = _OpenTurn(turn)
-        self._queue.append(entry)
-        yield from self._send(entry, before)
-        yield from self._send(entry, turn.start())
+    def feed(self, item: Item) -> Iterator[Item]:
+        """Yield what can be shown after the next event."""
+        if item.type == WorkflowStarted.type and self._turns:
+            self._before.append(item)  # it must not be inside a turn
+            return
+        if item.type == AgentStarted.type and item.turn_id:
+            self._turns[item.turn_id] = _WaitingTurn(self._before)
+            self._before = []
+            yield from self._release()
+        turn = self._turns.get(item.turn_id)
+        if turn is None or self._is_first(turn):
+            yield item
+        elif item.type != ToolOutput.type:  # later it would be of no use
+            turn.items.append(item)
+        if turn is not None and item.type == AgentEnded.type:
+            turn.has_ended = True
+            yield from self._release()
 
-    def turn(self, key: str) -> AgentTurn | None:
-        """Return the open turn of `key`."""
-        entry = self._open.get(key)
-        return entry.turn if entry else None
+    def _is_first(self, turn: _WaitingTurn[Item]) -> bool:
+        return next(iter(self._turns.values())) is turn
 
-    def send(self, key: str, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield the turn's events if it is the first one, else store them."""
-        if entry := self._open.get(key):
-            yield from self._send(entry, events)
+    def _release(self) -> Iterator[Item]:
+        """Yield the stored events of the first turn, and while it has ended, of those behind it."""
+        for turn_id, turn in list(self._turns.items()):
+            yield from turn.items
+            turn.items.clear()
+            if not turn.has_ended:
+                return
+            del self._turns[turn_id]
+        before, self._before = self._before, []
+        yield from before
 
-    def send_or_drop(self, key: str, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield the turn's events if it is the first one; later they would be of no use."""
-        if (entry := self._open.get(key)) and self._queue[0] is entry:
-            yield from events
 
-    def close(self, key: str, events: Iterable[Event]) -> Iterator[Event]:
-        """Send a turn's last events, then the stored events of the turns behind it."""
-        entry = self._open.pop(key)
-        yield from self._send(entry, events)
-        entry.has_ended = True
-        while self._queue and self._queue[0].has_ended:
-            self._queue.popleft()
-            if self._queue:
-                stored, self._queue[0].waiting = self._queue[0].waiting, []
-                yield from stored
-
-    def close_all(self) -> Iterator[Event]:
-        """End every open turn, in order."""
-        for key, entry in list(self._open.items()):
-            yield from self.close(key, entry.turn.end())
-
-    def current_agent(self) -> str | None:
-        """Return the name of the agent whose turn is sent now."""
-        return self._queue[0].turn.name if self._queue else None
-
-    def _send(self, entry: _OpenTurn, events: Iterable[Event]) -> Iterator[Event]:
-        if self._queue[0] is entry:
-            yield from events
-        else:
-            entry.waiting.extend(events)
+async def order_turns(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    """Yield the events of a run with one agent at a time."""
+    order = TurnOrder[Event]()
+    async for event in events:
+        for one in order.feed(event):
+            yield one

@@ -1,4 +1,4 @@
-"""What a run has read: its sources, numbered as the report cites them, and the texts found there."""
+"""The sources that a run has read, with the numbers by which its report cites them, and their texts."""
 
 from maniple.evidence.addresses import comparable_url
 from maniple.evidence.extract import Extract, extract

@@ -1,4 +1,4 @@
-"""Markdown cut into blocks while it is written, so that each can be looked at before it is shown."""
+"""Splits Markdown into blocks while it is being written, so that each can be checked before it is shown."""
 
 import re
 
@@ -8,10 +8,11 @@ _HTML_QUOTE = re.compile(r"<(/?)(?:blockquote|q)(?=[\s>])", re.IGNORECASE)
 
 
 class Blocks:
-    """Takes text as it comes and gives whole blocks: joined together, they are the text.
+    """Accepts pieces of a text and returns complete blocks, which joined together are the text.
 
-    A block ends at a blank line, after a heading and after code, but not within a list item, a quotation
-    in HTML, or what another reader may take for code: each can be read alone. Blank lines behind it are its.
+    A block ends at a blank line, after a heading and after code, but not inside of a list item, an HTML
+    quotation, or text that another parser may read as code. Each block can be parsed alone. Blank lines after
+    a block belong to it.
     """
 
     def __init__(self) -> None:
@@ -24,16 +25,16 @@ class Blocks:
 
     @property
     def pending(self) -> str:
-        """The block that has begun."""
+        """The text of the incomplete block."""
         return "".join((*self._lines, *self._partial))
 
     @property
     def pending_characters(self) -> int:
-        """How long it is, at no expense."""
+        """The length of `pending`, in constant time."""
         return self._characters
 
     def feed(self, text: str) -> list[str]:
-        """Return the blocks that are whole now that `text` has come."""
+        """Add `text` and return the blocks that are complete now."""
         ready: list[str] = []
         *whole, rest = text.split("\n")
         for line in whole:
@@ -46,7 +47,7 @@ class Blocks:
         return ready
 
     def end(self) -> list[str]:
-        """Return what is left."""
+        """Return the remaining blocks."""
         line, self._partial = "".join(self._partial), []
         ready = self._take(line) if line else []
         self._characters = 0

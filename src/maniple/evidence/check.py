@@ -1,32 +1,32 @@
-"""Check what a report says of its sources against what was really read. No model is asked."""
+"""Checks the citations and quotations of a report against what the run has read, without a model."""
 
 import asyncio
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from maniple.evidence.addresses import comparable_url, names_no_page, own_port
-from maniple.evidence.citations import Citation, citations
+from maniple.evidence.addresses import comparable_url, is_host_only, local_port
+from maniple.evidence.citations import Citation, CitedClaim, find_citations, find_claims
 from maniple.evidence.excerpt import MOST_SEARCHED as EXCERPT_SEARCHED
 from maniple.evidence.record import Evidence, Source
-from maniple.evidence.wording import Quoted, searchable
+from maniple.evidence.wording import Quotation, searchable
 
 MARK = "[unverified]"
 MOST_QUOTATIONS = 400
-"""Of one report are looked up; one with more of them is marked from there on."""
+"""The number of quotations of a report that are looked up; further ones are marked as unverified."""
 MOST_SEARCHED = 8_000_000
-"""Characters of all sources together that a quotation without a citation is looked for in, the earlier
-sources first; what a sentence cites is looked through in any case."""
+"""Characters of all sources that are searched for quotations without a citation, earlier sources first.
+Sources that a sentence cites are always searched."""
 PIECE_CHARACTERS = 60_000
 OVERLAP_CHARACTERS = 10_000
-"""Of a long text's pieces, which are read one by one: more than a report quotes in one go."""
+"""The overlap of the pieces of a long text. It is longer than any quotation."""
 _ON_THE_LOOP = 4_000
 _IDEOGRAPHS = re.compile("[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A citation that does not hold, and why, in words for the reporter."""
+    """A citation that could not be verified, and the reason for the reporter."""
 
     citation: Citation
     reason: str
@@ -35,33 +35,38 @@ class Finding:
 class SourceCheck:
     """Checks the blocks of one report.
 
-    Holds: an address that the run opened or found, or that stood in `said` (what the user and earlier
-    reports said), or that names this machine, no page on it, and a port where nothing was read; a number that
-    a source has; a quotation of which every part stands in a source that its sentence cites, by number or by
-    address, or, where none is cited, in any source, in `said` or in `given` (results that are not from the
-    web). Without any source nothing but addresses is checked, unless the run has `researched`: then what is
-    cited or quoted all the same was made up.
+    `conversation` are the texts of the user and earlier reports; `results` are results that are not from the
+    web. Three kinds of citations are verified:
+
+    - An address is valid if the run opened or found it, if it occurs in `conversation`, or if it names this
+      machine without a page, with a port from which nothing was read.
+    - A number is valid if a source has it.
+    - A quotation is valid if each part occurs in a source that its sentence cites by number or address. If
+      the sentence cites none, the parts may occur in any source, in `conversation` or in `results`.
+
+    A run without sources has only its addresses checked, unless it has `researched`: then all numbers and
+    quotations are invalid.
     """
 
     def __init__(
         self,
         evidence: Evidence,
         sources: Sequence[Source],
-        said: Iterable[str] = (),
-        given: Iterable[str] = (),
+        conversation: Iterable[str] = (),
+        results: Iterable[str] = (),
         *,
         researched: bool = False,
     ) -> None:
         self.sources = {source.number: source for source in sources}
         self.checks_words = researched or bool(sources)
-        """Whether numbers and quotations are checked, and not addresses alone."""
+        """Whether numbers and quotations are checked in addition to addresses."""
         self._evidence = evidence
-        self._said = tuple(said)
-        self._given = tuple(given)
+        self._conversation = tuple(conversation)
+        self._results = tuple(results)
         self._numbers = {
             comparable_url(url): source.number for source in sources for url in (source.url, *source.also)
         }
-        self._ports_read = {own_port(url) for source in sources for url in (source.url, *source.also)}
+        self._ports_read = {local_port(url) for source in sources for url in (source.url, *source.also)}
         self._known: frozenset[str] | None = None
         self._wordings: dict[int, str] = {}
         self._elsewhere: str | None = None
@@ -72,19 +77,19 @@ class SourceCheck:
     async def of(
         cls,
         evidence: Evidence,
-        said: Iterable[str] = (),
-        given: Iterable[str] = (),
+        conversation: Iterable[str] = (),
+        results: Iterable[str] = (),
         *,
         researched: bool = False,
     ) -> "SourceCheck":
-        """Return the check of a report on what `evidence` holds now."""
-        return cls(evidence, await evidence.sources(), said, given, researched=researched)
+        """Return a check against the present content of `evidence`."""
+        return cls(evidence, await evidence.sources(), conversation, results, researched=researched)
 
     async def findings(self, block: str) -> list[Finding]:
-        """Return what in `block` does not hold, in order."""
+        """Return the citations in `block` that could not be verified, in order."""
         found = []
         for one in await self._read(block):
-            reason = await self._objection(one)
+            reason = await self._find_objection(one)
             if reason:
                 found.append(Finding(one, reason))
         return found
@@ -98,9 +103,9 @@ class SourceCheck:
         return numbers & self.sources.keys()
 
     async def texts(self, citation: Citation) -> list[str]:
-        """Return what was read where `citation` says that its words stand, else everywhere.
+        """Return the texts of the sources that `citation` names, or of all sources if it names none.
 
-        Of much the beginning, as far as an excerpt is looked for there.
+        The texts are cut to the length that is searched for an excerpt.
         """
         found, room = list[str](), EXCERPT_SEARCHED
         for number in [number for number in citation.numbers if number in self.sources] or self.sources:
@@ -111,12 +116,26 @@ class SourceCheck:
                 room -= len(found[-1])
         return found
 
+    async def supports_new_citations(self, before: str, after: str) -> bool:
+        """Return whether each citation that `after` adds to a claim of `before` names a source of that claim.
+
+        The source must have the claim's quotations and figures, or, without any, one of its long words. Then
+        no claim is given the source of another one beside it, as in the same cell of a table.
+        """
+        added = await asyncio.to_thread(_find_added_citations, before, after)
+        for number, claims in added.items():
+            if number not in self._wordings and number in self.sources:
+                await self._load(number)
+            if not await asyncio.to_thread(_supports, self._wordings.get(number, ""), claims):
+                return False
+        return True
+
     async def _read(self, block: str) -> list[Citation]:
         if len(block) <= _ON_THE_LOOP:
-            return citations(block, self._number_of)
-        return await asyncio.to_thread(citations, block, self._number_of)
+            return find_citations(block, self._number_of)
+        return await asyncio.to_thread(find_citations, block, self._number_of)
 
-    async def _objection(self, one: Citation) -> str:
+    async def _find_objection(self, one: Citation) -> str:
         if one.kind == "url":
             return (
                 ""
@@ -131,32 +150,32 @@ class SourceCheck:
         self._quotations += 1
         if self._quotations > MOST_QUOTATIONS:
             return "there are too many quotations to look them all up"
-        return await self._misquoted(one)
+        return await self._find_misquotation(one)
 
     def _is_known(self, url: str) -> bool:
         spellings = _spellings(url)
         if any(map(self._is_own, spellings)):
             return True
         if self._known is None:
-            self._known = frozenset(_addresses(self._said))
+            self._known = frozenset(_addresses(self._conversation))
         return any(comparable_url(one) in self._known for one in spellings)
 
     def _is_own(self, url: str) -> bool:
-        """Whether an address says where the reader's own program answers, and not what was read there."""
-        port = own_port(url)
-        return port > 0 and port not in self._ports_read and (names_no_page(url) or not self.checks_words)
+        """Whether an address names a program of the user on this machine, and not a page that was read."""
+        port = local_port(url)
+        return port > 0 and port not in self._ports_read and (is_host_only(url) or not self.checks_words)
 
     def _number_of(self, url: str) -> int:
         found = (self._numbers.get(comparable_url(one)) for one in _spellings(url))
         return next(filter(None, found), 0)
 
-    async def _misquoted(self, one: Citation) -> str:
+    async def _find_misquotation(self, one: Citation) -> str:
         cited = [number for number in one.numbers if number in self.sources]
         numbers = cited or [*self.sources]
         for number in numbers:
             if number not in self._wordings and (cited or self._room > 0):
                 await self._load(number)
-        if await asyncio.to_thread(self._stands, one.text, numbers, anywhere=not cited):
+        if await asyncio.to_thread(self._occurs, one.text, numbers, anywhere=not cited):
             return ""
         named = ", ".join(f"[{number}]" for number in cited)
         return (
@@ -170,19 +189,70 @@ class SourceCheck:
         self._wordings[number] = await asyncio.to_thread(_wordings, texts)
         self._room -= len(self._wordings[number])
 
-    def _stands(self, words: str, numbers: Iterable[int], *, anywhere: bool) -> bool:
-        quoted = Quoted.of(words)
+    def _occurs(self, words: str, numbers: Iterable[int], *, anywhere: bool) -> bool:
+        quoted = Quotation.of(words)
         stands = any(quoted.occurs_in(self._wordings.get(number, "")) for number in numbers)
-        return stands or (anywhere and self._stands_elsewhere(quoted))
+        return stands or (anywhere and self._occurs_elsewhere(quoted))
 
-    def _stands_elsewhere(self, quoted: Quoted) -> bool:
+    def _occurs_elsewhere(self, quoted: Quotation) -> bool:
         if self._elsewhere is None:
-            self._elsewhere = _wordings([*self._said, *self._given])
+            self._elsewhere = _wordings([*self._conversation, *self._results])
         return quoted.occurs_in(self._elsewhere)
 
 
-def marked(block: str, findings: Iterable[Finding]) -> str:
-    """Return `block` with `[unverified]` behind everything that does not hold, once."""
+_FIGURE = re.compile(r"\d+(?: ?[.,] ?\d+)*")
+_SAME_SHARE = 0.5
+"""The share of common words from which a claim is taken for another version of a former one."""
+_LONG_WORD = 5
+
+
+def _find_added_citations(before: str, after: str) -> dict[int, list[CitedClaim]]:
+    """Return the claims of `after` by the sources that were not cited for them in `before`."""
+    unchanged = {*find_claims(before)}
+    former = [(_claim_words(one.text), {*one.numbers}) for one in unchanged]
+    added: dict[int, list[CitedClaim]] = {}
+    for claim in (one for one in find_claims(after) if one not in unchanged):
+        for number in {*claim.numbers} - _former_numbers(_claim_words(claim.text), former):
+            added.setdefault(number, []).append(claim)
+    return added
+
+
+def _former_numbers(words: set[str], former: Iterable[tuple[set[str], set[int]]]) -> set[int]:
+    """Return the sources of the former claim of which these words are another version."""
+    best, numbers = 0.0, set[int]()
+    for others, cited in former:
+        common = len(words & others)
+        share = common / max(len(words | others), 1)
+        if share > best and common >= _SAME_SHARE * min(len(words), len(others)):
+            best, numbers = share, cited
+    return numbers
+
+
+def _claim_words(text: str) -> set[str]:
+    return {word for word in searchable(text).split() if word[0].isalnum()}
+
+
+def _supports(source: str, claims: Iterable[CitedClaim]) -> bool:
+    """Return whether a source (a `searchable`) has what each of the claims consists of."""
+    known, known_figures = {*source.split()}, _figures(source)
+    for claim in claims:
+        figures = _figures(searchable(claim.text))
+        if not all(Quotation.of(one).occurs_in(source) for one in claim.quoted):
+            return False
+        words = (one for one in _claim_words(claim.text) if len(one) >= _LONG_WORD or not one.isascii())
+        has_words = bool(claim.quoted or figures) or any(one in known for one in words)
+        if not (figures <= known_figures and has_words):
+            return False
+    return True
+
+
+def _figures(text: str) -> set[str]:
+    """Return the digits of each figure: their separators differ between languages."""
+    return {re.sub(r"\D", "", one) for one in _FIGURE.findall(text)}
+
+
+def mark_findings(block: str, findings: Iterable[Finding]) -> str:
+    """Return `block` with one `[unverified]` after each citation in `findings`."""
     pieces, at = [], 0
     for end in sorted({finding.citation.end for finding in findings}):
         pieces.append(block[at:end])
@@ -193,27 +263,27 @@ def marked(block: str, findings: Iterable[Finding]) -> str:
 
 
 def _wordings(texts: Iterable[str]) -> str:
-    # A quotation must not run from one text into the next.
+    # The separator keeps a quotation from matching across two texts.
     return "\n".join(searchable(piece) for text in texts for piece in _pieces(text))
 
 
 def _pieces(text: str) -> Iterator[str]:
-    # One pass of a pattern over a whole book would keep the event loop waiting, in a thread as well.
+    # A pattern that runs over a whole book holds the GIL, which blocks the event loop even from a thread.
     step = PIECE_CHARACTERS - OVERLAP_CHARACTERS
     for start in range(0, max(len(text) - OVERLAP_CHARACTERS, 1), step):
         yield text[start : start + PIECE_CHARACTERS]
 
 
-def _addresses(said: Iterable[str]) -> Iterable[str]:
-    """Yield the addresses in `said`, but for those that an earlier check could not find either."""
-    for text in said:
-        for one in citations(text):
+def _addresses(conversation: Iterable[str]) -> Iterable[str]:
+    """Yield the addresses in `conversation`, except those that an earlier check marked as unverified."""
+    for text in conversation:
+        for one in find_citations(text):
             if one.kind == "url" and not text.startswith((MARK, f" {MARK}"), one.end):
                 yield from map(comparable_url, _spellings(one.text))
 
 
 def _spellings(url: str) -> list[str]:
-    """Return an address as it is meant: with a scheme, and to its end or to where ideographs begin."""
+    """Return possible readings of an address: with a scheme, up to its end or to the first ideograph."""
     scheme = "https:" if url.startswith("//") else "https://" if url.lower().startswith("www.") else ""
     found = _IDEOGRAPHS.search(url)
     return [scheme + url, scheme + url[: found.start()]] if found else [scheme + url]

@@ -1,4 +1,4 @@
-"""One claim of a report that something stands somewhere."""
+"""A citation in a report."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
@@ -10,20 +10,23 @@ Kind = Literal["url", "number", "quotation"]
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`start` and `end` are offsets in the block; what is said of it belongs behind `end`."""
+    """An address, a source number or a quotation. `start` and `end` are offsets in the block.
+
+    A mark about the citation is inserted at `end`.
+    """
 
     kind: Kind
     start: int
     end: int
     text: str
-    """The address (in full, where only `host/path` is written), the words, or the numbers as written."""
+    """The address (with a scheme, even if only `host/path` is written), the quoted text, or the numbers."""
     numbers: tuple[int, ...] = ()
-    """Of a citation its numbers, of an address that of its source; of a quotation those that its sentence
-    cites."""
+    """The source numbers: of the citation itself, of the address's source, or those cited by the sentence of
+    a quotation."""
 
 
-def covering(spans: Iterable[tuple[int, int]]) -> Callable[[int], int]:
-    """Return what gives the end of the one of `spans` that an offset lies in, or 0; they do not overlap."""
+def index_spans(spans: Iterable[tuple[int, int]]) -> Callable[[int], int]:
+    """Return a function from an offset to the end of the span around it, or 0. Spans do not overlap."""
     ordered = sorted(spans)
     starts = [start for start, _ in ordered]
 

@@ -1,26 +1,113 @@
-"""What a block of a report says of its sources: addresses, numbers and quotations."""
+"""Finds the citations in a block of a report: addresses, source numbers and quotations."""
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from maniple.evidence.blockquotes import blockquotes
-from maniple.evidence.citation import Citation, Kind, covering
-from maniple.evidence.links import DEFINITION, links
+from maniple.evidence.citation import Citation, Kind, index_spans
+from maniple.evidence.links import DEFINITION, find_links, remove_addresses
 from maniple.evidence.prose import Prose
-from maniple.evidence.quotations import quotations
-from maniple.evidence.terms import is_term
-from maniple.evidence.wording import LEAST_WORDS, LEAST_WORDS_BEFORE, LEAST_WORDS_CITED, wording, words_in
+from maniple.evidence.quotations import find_quotations, strip_tags
+from maniple.evidence.wording import LEAST_WORDS, LEAST_WORDS_BEFORE, LEAST_WORDS_CITED, count_words, wording
 
-__all__ = ["NEAR_CHARACTERS", "Citation", "Kind", "citations"]
+_BEFORE_CHARACTERS = 40
+_ARTICLES = (
+    "the|an?|its|his|her|their|our|der|die|das|den|dem|des|eine?[mnrs]?|le|la|les|une?|el|los|las|"
+    "il|lo|gli|uno|os?|as|um|uma|de|het|een|η|ο|το|οι|τα"
+)
+_NAMES = (
+    r"so-called|called|dubbed|termed|named|nicknamed|known as|labell?ed|terms?|words?|phrases?|concepts?|"
+    r"titled|entitled|sogenannte\w?|genannt|begriff|dite?s?|appelée?s?|llamad[oa]s?|dett[oa]|cosiddett\w|"
+    r"dit[oa]s?|chamad[oa]s?|zwan[yae]|называем\w{2,3}|kallade?|باسم"
+)
+# An article, a word that introduces a name, or a possessive.
+_NAMING = re.compile(
+    rf"(?:(?<!\w)(?:{_ARTICLES}|{_NAMES})\s|\w['’](?:s|un|ın|in|ün)\s|s['’]\s|\b[ld]['’]|(?:所谓|所謂|称为|稱為|称作|叫做|名为|的|の))\s?\Z",
+    re.IGNORECASE,
+)
+# Vietnamese puts spaces between syllables, and most words have two.
+_VIETNAMESE = re.compile("[\u1ea0-\u1ef9\u01a0\u01a1\u01af\u01b0\u0110\u0111]")
+
+
+def is_term(quoted: str, before: str) -> bool:
+    """Whether a short `quoted` text is a term or a name, judged by its letters and the text `before` it."""
+    words = count_words(quoted)
+    if _VIETNAMESE.search(quoted):
+        words /= 2
+    if words < LEAST_WORDS_CITED and quoted != quoted.lower():
+        return True
+    return words <= 1.5 or _NAMING.search(before[-_BEFORE_CHARACTERS:]) is not None
+
+
+_PREFIX = re.compile(r"\A[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,20}(?:>[ \t]*)+")
+_BULLET = re.compile(r"\A[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+")
+_BYLINE = re.compile(
+    r"[*_]{0,2}(?:[—–―-]{1,3}|~) ?[^\s—–-]|[(（][^\n]*[)）]$|<cite\b"
+    r"|[*_]{0,2}(?:sources?|quelle|fuente|fonte|来源|出处|出典|출처)[*_]{0,2} ?[:：]",
+    re.IGNORECASE,
+)
+_BYLINE_BEHIND = re.compile(
+    r"(?<=[.!?。！？”“»«」』’\"\])*_])[ \t]{0,4}[*_]{0,2}(?:[—–―]{1,2}|---?)[ \t]?[^\n]{1,400}$"
+    r"|(?<=[”“»«」』’\"\]])[ \t]{0,4}[(（][^\n]{1,400}[)）]$"
+)
+_MOST_BYLINE_WORDS = 15
+_LINK_TARGET = re.compile(r"\]\([^()\n]{0,400}\)")
+_CALLOUTS = (
+    "note|tip|info|hint|important|warning|caution|attention|remark|reminder|abstract|summary|tl;?dr|todo|"
+    "danger|bug|example|definition|takeaways?|key (?:takeaways?|points?|insights?|findings?)|conclusion|"
+    "bottom line|in short|in brief|verdict|disclaimer|limits?|limitations?|"
+    "hinweis|achtung|wichtig|fazit|kernaussage|zusammenfassung|merke|beispiel|"
+    "remarque|résumé|à retenir|en bref|exemple|nota bene|nota|aviso|resumen|conclusión|ejemplo|importante|"
+    "advertencia|riassunto|conclusione|resumo|conclusão|"
+    "примечание|важно|вывод|итог|внимание|ملاحظة|الخلاصة|خلاصة|تنبيه|"
+    "注意?|提示|说明|警告|重要|总结|结论|要点|核心观点|核心结论|摘要|備考|補足|まとめ|結論|ポイント|참고|주의|요약|결론"
+)
+_CALLOUT = re.compile(
+    rf"\[!(?!quote|cite)\w+\]|\W{{0,6}}(?:{_CALLOUTS})[*_]{{0,3}} ?[:：]"
+    rf"|\*\*\W{{0,6}}(?:{_CALLOUTS})[.!。]?\*\*",
+    re.IGNORECASE,
+)
+_SPEAKER = re.compile(r"\A(?:\[!\w+\]|\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*[:：]))")
+
+
+def find_blockquotes(prose: Prose) -> Iterator[Citation]:
+    """Yield the block quotes without their speakers and bylines; callouts (`> **Note:** …`) are skipped."""
+    for start, end in prose.quotes:
+        lines = [_PREFIX.sub("", line, count=1).strip() for line in prose.shown[start:end].split("\n")]
+        words = _words(lines)
+        if not _CALLOUT.match(words):
+            words = strip_tags(_SPEAKER.sub("", words, count=1))
+            if count_words(remove_addresses(words)) >= LEAST_WORDS_CITED:
+                yield Citation("quotation", start, start + len(prose.shown[start:end].rstrip()), words)
+
+
+def _words(lines: list[str]) -> str:
+    while lines and (not lines[-1] or (_is_byline(lines[-1]) and _has_content(lines[:-1]))):
+        lines.pop()
+    text = "\n".join(_BULLET.sub("", line, count=1) for line in lines).strip()
+    behind = _BYLINE_BEHIND.search(text)
+    return text[: behind.start()] if behind and _is_byline(behind[0].strip()) else text
+
+
+def _is_byline(line: str) -> bool:
+    words = remove_addresses(_LINK_TARGET.sub("]", line))
+    return _BYLINE.match(line) is not None and count_words(words) <= _MOST_BYLINE_WORDS
+
+
+def _has_content(lines: list[str]) -> bool:
+    """Whether any line has words and is not a byline. Items of a list can look like bylines."""
+    return any(count_words(line) > 0 and not _BYLINE.match(line) for line in lines)
+
+
+__all__ = ["NEAR_CHARACTERS", "Citation", "CitedClaim", "Kind", "find_citations", "find_claims"]
 
 NEAR_CHARACTERS = 400
-"""How far from a quotation its citation may stand."""
+"""The largest distance of a quotation from its citation."""
 _JOINTS = r"[,;、，–&-]|and|und|et|y|和|及"
 _NUMBER = r"(?:(?:sources?|来源|來源|s|#) ?)?\^?\d{1,4}"
 _SEVERAL = rf"{_NUMBER}(?: ?(?:{_JOINTS}) ?{_NUMBER}){{0,30}}"
-# What is raised behind a unit or another short word is an exponent.
+# A superscript after a unit or another short word is an exponent.
 _NUMBERS = re.compile(
     rf"\\?[\[【［] ?({_SEVERAL}) ?(?:†[^\]】］\n]{{0,80}})?\\?[\]】］]"
     rf"|(?:(?<=[.,;:!?)\]”\"。，；])|(?<=[^\W\d_]{{4}})) ?<sup>({_SEVERAL})</sup>",
@@ -32,24 +119,24 @@ _FOOTNOTE = re.compile(r"^[ >]{0,8}(\[)\^\d{1,4}\]:", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"”“»\[])|[。！？]|\n(?=[ \t]*(?:[-*+|]|\d+[.)]))|\|")
 _TERMINALS = frozenset(".!?。！？")
 _MOST_BEHIND = 10
-# Between words and what they are attributed to: marks, and what a link begins with.
+# What may stand between a quotation and its citation: punctuation, and the beginning of a link.
 _LEADS_ON = re.compile(r"[\s\"”“»」』›’‘'）)*_.。!?！？—–]*[(（]?(?:\[[^\[\]\n]{0,300}|<(?:a\s{1,8})?)?")
 
 
-def citations(block: str, number_of: Callable[[str], int] = lambda _: 0) -> list[Citation]:
-    """Return what `block` cites, in order, fenced code left out. Takes linear time.
+def find_citations(block: str, number_of: Callable[[str], int] = lambda _: 0) -> list[Citation]:
+    """Return the citations in `block`, in order, except those in fenced code. Takes linear time.
 
-    `number_of` tells the number of the source at an address, 0 where there is none.
+    `number_of` returns the number of the source at an address, or 0.
     """
     prose = Prose.of(block)
-    urls = [replace(one, numbers=_known(number_of(one.text))) for one in links(prose)]
+    urls = [replace(one, numbers=_known(number_of(one.text))) for one in find_links(prose)]
     numbers = list(_numbers(prose, urls))
     cited = sorted((*numbers, *(one for one in urls if one.numbers)), key=lambda one: one.start)
-    quoted = list(blockquotes(prose))
-    end_of_other = covering((one.start, one.end) for one in (*urls, *quoted))
-    marked = (one for one in quotations(prose) if not end_of_other(one.start))
-    said = (one for one in _attributed(prose.text, marked, cited) if _is_said(one, prose.text, cited))
-    quoted = [*_attributed(prose.text, quoted, cited), *said]
+    quoted = list(find_blockquotes(prose))
+    end_of_other = index_spans((one.start, one.end) for one in (*urls, *quoted))
+    marked = (one for one in find_quotations(prose) if not end_of_other(one.start))
+    claimed = (one for one in _attributed(prose.text, marked, cited) if _is_claimed(one, prose.text, cited))
+    quoted = [*_attributed(prose.text, quoted, cited), *claimed]
     return sorted((*urls, *numbers, *quoted), key=lambda one: (one.end, one.start))
 
 
@@ -57,9 +144,9 @@ def _known(number: int) -> tuple[int, ...]:
     return (number,) if number else ()
 
 
-def _is_said(one: Citation, prose: str, cited: Sequence[Citation]) -> bool:
-    """Whether what stands between marks is said to stand in a source, and is not a term or a name."""
-    words = words_in(one.text)
+def _is_claimed(one: Citation, prose: str, cited: Sequence[Citation]) -> bool:
+    """Whether the text between quotation marks is a quotation from a source, not a term or a name."""
+    words = count_words(one.text)
     if words >= LEAST_WORDS or not one.numbers:
         return words >= LEAST_WORDS
     if any(map(str.isdecimal, wording(one.text))):
@@ -72,18 +159,18 @@ def _is_said(one: Citation, prose: str, cited: Sequence[Citation]) -> bool:
 
 
 def _is_cited(one: Citation, prose: str, cited: Sequence[Citation]) -> bool:
-    """Whether a source is cited right behind a quotation: then it is one, and not a term or a name."""
+    """Whether a source is cited directly after a text in quotation marks."""
     behind = bisect_left(cited, one.end, key=lambda each: each.start)
     return behind < len(cited) and _LEADS_ON.fullmatch(prose, one.end, cited[behind].start) is not None
 
 
 def _numbers(prose: Prose, urls: Sequence[Citation]) -> Iterator[Citation]:
     defined = {found.start(1) for form in (DEFINITION, _FOOTNOTE) for found in form.finditer(prose.shown)}
-    end_of_address = covering((one.start, one.end) for one in urls)
+    end_of_address = index_spans((one.start, one.end) for one in urls)
     for found in _NUMBERS.finditer(prose.text):
         numbers = _read(found[1] or found[2])
         if numbers and not end_of_address(found.start()) and found.start() not in defined:
-            # Within the text of a link a mark would break it.
+            # A mark inside of the text of a link would break the link.
             end = end_of_address(found.end() - 1) or found.end()
             yield Citation("number", found.start(), end, found[0], numbers)
 
@@ -96,12 +183,12 @@ def _read(written: str) -> tuple[int, ...]:
             return ()
         span = range(min(ends), max(ends) + 1)
         numbers += span if len(span) <= 50 else (span[0], span[-1])
-    # An interval of numbers, or a year, is no citation.
+    # An interval that contains 0, or a year, is not a citation.
     return tuple(numbers) if all(0 < number < 1_000 for number in numbers) else ()
 
 
 def _attributed(prose: str, quoted: Iterable[Citation], cited: list[Citation]) -> Iterator[Citation]:
-    """Yield the quotations with the numbers of what is cited in them, in their sentence, or right behind."""
+    """Yield the quotations with the numbers cited in them, in their sentence, or directly after them."""
     ends = [found.end() for found in _SENTENCE_END.finditer(prose)]
     starts = [each.start for each in cited]
     for one in quoted:
@@ -118,3 +205,45 @@ def _attributed(prose: str, quoted: Iterable[Citation], cited: list[Citation]) -
             high = each.end
         near = dict.fromkeys(number for each in within for number in each.numbers)
         yield replace(one, numbers=tuple(near))
+
+
+_CLAUSE_END = re.compile(r"[;；]|<br ?/?>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class CitedClaim:
+    """A clause of a sentence or of a table's cell, and the sources that are cited directly behind it.
+
+    `quoted` are its quotations.
+    """
+
+    text: str
+    numbers: tuple[int, ...]
+    quoted: tuple[str, ...] = ()
+
+
+def find_claims(block: str) -> list[CitedClaim]:
+    """Return what `block` cites sources for by their numbers: each from the citation before on."""
+    prose, found = Prose.of(block).text, find_citations(block)
+    ends = sorted(one.end() for form in (_SENTENCE_END, _CLAUSE_END) for one in form.finditer(prose))
+    quoted = sorted((one for one in found if one.kind == "quotation"), key=_start_of)
+    claims, behind = list[CitedClaim](), 0
+    for one in (each for each in found if each.kind == "number"):
+        boundary = bisect_right(ends, one.start) - 1
+        # A full stop before the citation ends the claim's own sentence.
+        while boundary >= 0 and not any(map(str.isalnum, prose[ends[boundary] : one.start])):
+            boundary -= 1
+        start = max(behind, ends[boundary] if boundary >= 0 else 0)
+        text = prose[start : one.start]
+        if claims and not any(map(str.isalnum, text)) and "|" not in text:
+            claims[-1] = replace(claims[-1], numbers=claims[-1].numbers + one.numbers)
+        else:
+            first, end = (bisect_left(quoted, at, key=_start_of) for at in (start, one.start))
+            texts = tuple(each.text for each in quoted[first:end])
+            claims.append(CitedClaim(text, one.numbers, texts))
+        behind = one.end
+    return claims
+
+
+def _start_of(one: Citation) -> int:
+    return one.start

@@ -1,18 +1,18 @@
-"""The place in what was read that comes nearest to a quotation."""
+"""Finds the passage of the texts read that is most similar to a quotation."""
 
 import re
 from collections.abc import Iterable
 
 EXCERPT_CHARACTERS = 500
 MOST_SEARCHED = 300_000
-"""Characters of the texts together, the first ones."""
+"""The number of characters, from the beginning of the texts, that are searched."""
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 _RUNS = (4, 3, 2)
 _MOST_TRIES = 60
 
 
-def excerpt_near(quotation: str, texts: Iterable[str]) -> str:
-    """Return what stands around the first words that `quotation` has in common with `texts`, or ""."""
+def find_excerpt(quotation: str, texts: Iterable[str]) -> str:
+    """Return the text around the first run of words that `quotation` has in common with `texts`, or ""."""
     words = _WORD.findall(quotation)
     known, room = [], MOST_SEARCHED
     for text in texts:
@@ -20,7 +20,7 @@ def excerpt_near(quotation: str, texts: Iterable[str]) -> str:
         room -= len(known[-1])
     for length in _RUNS:
         for start in range(min(len(words) - length + 1, _MOST_TRIES)):
-            # Between two words of a page may stand a line's end or a mark.
+            # Two words of a page may be separated by a line break or punctuation.
             run = r"\W{0,4}".join(map(re.escape, words[start : start + length]))
             pattern = re.compile(run, re.IGNORECASE)
             for text in known:

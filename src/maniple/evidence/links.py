@@ -1,11 +1,11 @@
-"""The addresses that a block of a report names, in whatever form its readers may follow them."""
+"""Finds the addresses in a block of a report, in all forms that a renderer may turn into links."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
 
-from maniple.evidence.citation import Citation, covering
+from maniple.evidence.citation import Citation, index_spans
 from maniple.evidence.prose import Prose, Unescaped
 
 _COUNTRIES = (
@@ -22,9 +22,9 @@ _OTHERS = (
     "company|group|team|work|design|studio|art|photo|video|social|community|email|link|click|zone|guide|report|"
     "reviews|review|earth|eco|green|london|berlin|paris|tokyo|nyc|africa|lat|eus|gal|swiss|bank|law"
 )
-# A letter of a host name: ideographs and kana stand right before an address as spaces do elsewhere.
+# A letter of a host name. Ideographs and kana may directly precede an address, as there are no spaces.
 _LETTER = r"a-z0-9\u00df-\u024f\u0370-\u0587\u05d0-\u05ea\u0620-\u064a"
-# What files are called, too, and a name of a product.
+# Names of files and products that look like host names.
 _NO_HOST = re.compile(r"[^.]+\.(?:py|md|sh|ps|so|cc)|(?:asp|vb|ado|ml)\.net", re.IGNORECASE)
 _REST = r"(?:(?!\][(\[])[^\s<>\"`|\\，。；：！？、（）【】「」『』《》〈〉“”„«»—،؛؟।])"
 _WEB = re.compile(
@@ -34,7 +34,7 @@ _WEB = re.compile(
     r"|(?<=<)(?!mailto:|tel:)[a-z][a-z0-9+.-]{1,30}:[^\s<>]{1,4000}(?=>)",
     re.IGNORECASE,
 )
-# Possessive, so that what does not come to its end is read once.
+# Possessive quantifiers, so that an unterminated link is scanned once.
 _LINK = re.compile(
     r"\]\(\s{0,8}(?:<([^<>\n]{1,4000})>|((?:[^\s()<>]++|\([^\s()<>]*+\))*+))\s{0,8}"
     r"(?:[\"'(][^\"')\n]{0,300}[\"')])?[ \t]{0,8}\)?"
@@ -44,7 +44,7 @@ DEFINITION = re.compile(
     r"(?:[ \t]{1,8}(?:\"[^\"\n]*\"|'[^'\n]*'|\([^)\n]*\)))?[ \t]*$",
     re.MULTILINE,
 )
-"""Where a reference leads to: `[name]: address "title"`, alone in its line; group 1 is its bracket."""
+"""A reference definition, `[name]: address "title"`, on a line of its own; group 1 is the bracket."""
 _ATTRIBUTE = re.compile(
     r"(?<![\w-])(?:href|src|srcset|cite|action|poster)\s{0,8}=\s{0,8}"
     r"(?:\"([^\"<>]{1,4000})\"|'([^'<>]{1,4000})'|([^\s\"'<>]{1,4000}))",
@@ -59,15 +59,15 @@ _POSSESSIVE = re.compile(r"['’]s[.,;:!?]{0,3}\Z")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
-def links(prose: Prose) -> list[Citation]:
-    """Return the targets of links, definitions and HTML, and addresses that stand bare, in angles or in code.
+def find_links(prose: Prose) -> list[Citation]:
+    """Return the targets of links, definitions and HTML, and bare addresses, also in inline code.
 
-    Code in a line cites like text: that is how many a report writes an address.
+    Inline code counts as a citation, because many reports write addresses as code.
     """
     linked = [*_definitions(prose.shown), *_targets(prose.shown), *_attributes(prose.shown)]
-    end_of_target = covering((one.start, one.end) for one in linked)
+    end_of_target = index_spans((one.start, one.end) for one in linked)
     found = [*linked, *(one for one in _bare(prose.shown) if not end_of_target(one.start))]
-    end_of_code = covering(prose.code)
+    end_of_code = index_spans(prose.code)
     ends = [max(_behind_tag(prose.shown, one), end_of_code(one.start)) for one in found]
     return sorted((replace(one, end=end) for one, end in zip(found, ends, strict=True)), key=_start)
 
@@ -76,7 +76,7 @@ def _start(one: Citation) -> int:
     return one.start
 
 
-def without_addresses(text: str) -> str:
+def remove_addresses(text: str) -> str:
     """Return `text` without the addresses in it."""
     return _WEB.sub("", text)
 
@@ -100,14 +100,14 @@ def _attributes(shown: str) -> Iterator[Citation]:
 
 
 def _behind_tag(shown: str, one: Citation) -> int:
-    """Return the end of an address, or of the tag that it stands in: there nobody would see a mark."""
+    """Return the end of an address, or of the tag that contains it, because a mark in a tag is invisible."""
     if not _ATTRIBUTE.match(shown, one.start):
         return one.end
     return shown.find(">", one.end, one.end + 4_000) + 1 or one.end
 
 
 def _address(target: str) -> str:
-    """Return the address that a target in Markdown or HTML is; "" for a file, a part of the page, or mail."""
+    """Return the web address of a target in Markdown or HTML; "" for a file, a fragment or mail."""
     url = unescape(_ESCAPE.sub(r"\1", target))
     if _HAS_SCHEME.match(url):
         return _SLASHES.sub("//", url.replace("\\", "/"), count=1)
@@ -132,7 +132,7 @@ def _bare(shown: str) -> Iterator[Citation]:
 
 
 def _trimmed(url: str) -> str:
-    """Return an address without the marks of the sentence that it stands in."""
+    """Return an address without the punctuation of the sentence around it."""
     room = {closing: url.count(opening) - url.count(closing) for closing, opening in _CLOSING.items()}
     url = _POSSESSIVE.sub("", url)
     end = len(url)
@@ -144,7 +144,7 @@ def _trimmed(url: str) -> str:
 
 
 def _after(shown: str, end: int) -> int:
-    """Return where a mark may stand behind an address: behind its angle, its link's text, its definition."""
+    """Return where a mark may follow an address: after its angle bracket or the link that contains it."""
     if shown.startswith(">", end):
         end += 1
     if shown.startswith("](", end):

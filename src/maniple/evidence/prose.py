@@ -1,4 +1,4 @@
-"""A block of a report as its readers see it: without code and escapes, in the pieces that it is made of."""
+"""The visible text of a block of a report, without code and escapes, and its structure."""
 
 import re
 from bisect import bisect_right
@@ -22,7 +22,7 @@ _ESCAPED = re.compile(
 
 
 class Unescaped:
-    """A text with its escapes and entities resolved and without what nobody sees; knows where it stood."""
+    """A text with resolved escapes and entities, without invisible characters, and a map of the offsets."""
 
     def __init__(self, raw: str) -> None:
         pieces, at, length = [], 0, 0
@@ -37,36 +37,36 @@ class Unescaped:
         self.text = "".join((*pieces, raw[at:]))
 
     def raw(self, offset: int) -> int:
-        """Return where an offset of `text` is in what was given."""
+        """Convert an offset in `text` to one in the original text."""
         before = bisect_right(self._clear, offset) - 1
         return self._raw[before] + offset - self._clear[before]
 
     def clear(self, offset: int) -> int:
-        """Return where an offset of what was given is in `text`."""
+        """Convert an offset in the original text to one in `text`."""
         before = bisect_right(self._raw, offset) - 1
         return self._clear[before] + offset - self._raw[before]
 
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """One block. Every text has the offsets of the block: figures, and what is left out, are spaces."""
+    """One block. All texts keep the block's offsets: figures and omitted parts are replaced by spaces."""
 
     shown: str
-    """Without fenced code."""
+    """The block without fenced code."""
     text: str
-    """Without code in its lines, too."""
+    """The block without fenced and inline code."""
     code: Sequence[Span]
-    """Where that was."""
+    """The spans of inline code."""
     pieces: Sequence[Span]
     """Paragraphs, list items, cells of tables, headings."""
     quotes: Sequence[Span]
-    """Block quotes, by whole lines."""
+    """Block quotes, as spans of whole lines."""
 
     @classmethod
     def of(cls, block: str) -> "Prose":
-        """Read `block`; takes linear time."""
+        """Parse `block` in linear time."""
         block = block.replace("\r\n", " \n").replace("\r", "\n")
-        # A mark within a figure's caption or path would break it.
+        # A mark inside of a figure's caption or path would break the figure.
         block = FIGURE.sub(lambda found: " " * len(found[0]), block)
         fences = MarkdownScanner(strict=True)
         lines = [(fences.take(line), line) for line in block.split("\n")]
@@ -84,10 +84,10 @@ def _without(text: str, spans: Sequence[Span]) -> str:
 
 
 def _code_in_lines(shown: str) -> list[Span]:
-    """Return the spans of code; none where a backtick has no other in its line.
+    """Return the spans of inline code; none if a line has an unpaired backtick.
 
-    What follows such a one is code to some readers and text to others: which lines are one paragraph, what is
-    a tag and what a cell of a table they see differently.
+    Renderers disagree whether the text after such a backtick is code, because they disagree about paragraphs,
+    tags and table cells.
     """
     if "`" not in shown:
         return []
@@ -120,7 +120,7 @@ def _code_in(line: str) -> list[Span] | None:
 
 
 def _has_cells(shown: str) -> bool:
-    """Whether a line may be that between the head and the body of a table."""
+    """Whether a line may be the delimiter row of a table."""
     return any(
         "-" in line and ("|" in line or ":" in line) and not _NOT_IN_DELIMITERS.search(line)
         for line in shown.split("\n")
@@ -146,8 +146,8 @@ def _pieces(lines: Sequence[tuple[MarkdownLine, str]], shown: str) -> Iterator[S
 def _quotes(lines: Sequence[tuple[MarkdownLine, str]]) -> Iterator[Span]:
     start, end, at = -1, -1, 0
     for read, line in lines:
-        goes_on = read.is_quoted and read.is_nested
-        if start >= 0 and not goes_on:
+        continues = read.is_quoted and read.is_nested
+        if start >= 0 and not continues:
             yield start, end
             start = -1
         if read.is_quoted:

@@ -1,14 +1,14 @@
-"""What stands between quotation marks, in the ways of many languages, or between tags of HTML."""
+"""Finds quotations: between the quotation marks of many languages, or between HTML tags."""
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import unescape
 
-from maniple.evidence.citation import Citation, covering
-from maniple.evidence.links import without_addresses
+from maniple.evidence.citation import Citation, index_spans
+from maniple.evidence.links import remove_addresses
 from maniple.evidence.prose import Prose, Span, Unescaped
-from maniple.evidence.wording import LEAST_WORDS_BEFORE, words_in
+from maniple.evidence.wording import LEAST_WORDS_BEFORE, count_words
 
 _CLOSING = {
     "“": '”"',
@@ -33,7 +33,7 @@ _CLOSING = {
     "＂": "＂",
     "'": "'",
 }
-"""What may open a quotation, and what then may close it."""
+"""Opening quotation marks, with the marks that may close each."""
 _MARKS = "".join(dict.fromkeys([*_CLOSING, *"".join(_CLOSING.values())]))
 _MARK = re.compile(f"[{_MARKS}]")
 _SURE_OPENINGS = frozenset("“„«「『〝")
@@ -45,7 +45,7 @@ _FIGURE = re.compile(r"\d")
 _TAG = re.compile(r"<(/?)(q|blockquote)(?:\s[^<>]{0,1000})?>", re.IGNORECASE)
 _VALUE = re.compile(r"<[a-zA-Z][^<>]{0,1000}?=(\"[^\"<>]*\"|'[^'<>]*')")
 _ANY_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,1000}>")
-# A letter of writing that has spaces between its words.
+# A letter of a script that separates words by spaces.
 _SPACED = re.compile(r"[^\W\d_\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]|\d")
 
 
@@ -54,30 +54,30 @@ class _Open:
     mark: str
     start: int
     perhaps: int = 0
-    """Where it ends if nothing else does: an s with an apostrophe ends a word, and may end a quotation."""
+    """The end if no other mark closes it. An apostrophe after an s may be a possessive or a closing mark."""
 
 
-def quotations(prose: Prose) -> Iterator[Citation]:
-    """Yield the outermost quotations of two words at least, or of a figure, in order; takes linear time.
+def find_quotations(prose: Prose) -> Iterator[Citation]:
+    """Yield the outermost quotations of at least two words or with a number, in order; takes linear time.
 
-    One that does not end goes to the end of its paragraph, list item or cell, and one that does not begin
-    from there on: neither hides what it says.
+    A quotation without an end extends to the end of its paragraph, list item or cell. One without a beginning
+    starts there. So an unpaired mark cannot hide a quotation.
     """
     clear = Unescaped(prose.text)
     spans = [(clear.clear(start), clear.clear(end)) for start, end in prose.pieces]
     found = [*_tagged(clear.text), *(pair for span in spans for pair in _marked(clear.text, *span))]
     shown = Unescaped(prose.shown)
-    end_of_value = covering((value.start(1), value.end()) for value in _VALUE.finditer(clear.text))
+    end_of_value = index_spans((value.start(1), value.end()) for value in _VALUE.finditer(clear.text))
     for start, end in _outermost(one for one in found if not end_of_value(one[0])):
         first, last = clear.raw(start), clear.raw(end)
-        words = untagged(shown.text[shown.clear(first) : shown.clear(last)]).strip(_MARKS).strip()
-        said = without_addresses(words)
-        if words_in(said) >= LEAST_WORDS_BEFORE or _FIGURE.search(said):
+        words = strip_tags(shown.text[shown.clear(first) : shown.clear(last)]).strip(_MARKS).strip()
+        text = remove_addresses(words)
+        if count_words(text) >= LEAST_WORDS_BEFORE or _FIGURE.search(text):
             yield Citation("quotation", first, last, words)
 
 
-def untagged(text: str) -> str:
-    """Return words without tags of HTML among them, and with its entities resolved."""
+def strip_tags(text: str) -> str:
+    """Return a text without HTML tags and with HTML entities resolved."""
     return unescape(_ANY_TAG.sub("", text)).strip()
 
 
@@ -103,7 +103,7 @@ def _tagged(text: str) -> Iterator[Span]:
 
 
 def _marked(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield what stands between marks in one piece of a text."""
+    """Yield the spans between quotation marks in one piece of a text."""
     waiting: list[_Open] = []
     for found in _MARK.finditer(text, start, end):
         at, mark = found.start(), found[0]
@@ -129,7 +129,7 @@ def _marked(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _opened_by(waiting: list[_Open], mark: str) -> int | None:
-    """Return the place of what `mark` closes, the innermost first."""
+    """Return the index of the innermost opening mark that `mark` closes."""
     for place in range(len(waiting) - 1, max(len(waiting) - 1 - _MOST_OPEN, -1), -1):
         if mark in _CLOSING[waiting[place].mark]:
             return place
@@ -154,10 +154,10 @@ def _may_open(mark: str, before: str, behind: str) -> bool:
     if mark in _EITHER:
         letters = mark not in "'’‘" or not behind[0].isdecimal()
         return letters and bool(behind.strip()) and not behind[0].isspace() and not _SPACED.match(before)
-    # A mark that closes in another language stands behind a word.
+    # In another language the same mark may close a quotation; then it follows a word.
     return mark in "„«「『〝‹‚" or not (_SPACED.match(before) and behind[0].isspace())
 
 
 def _ends_a_word(before: str, behind: str) -> bool:
-    """Whether a mark may as well be the apostrophe of a plural, with a word to come."""
+    """Whether a mark may be the apostrophe of a plural possessive that is followed by a word."""
     return before in "sS" and behind[:1] == " " and behind[1:2].isalpha()

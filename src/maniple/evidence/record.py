@@ -1,4 +1,4 @@
-"""The record of what a run has read, which its report is checked against."""
+"""The record of what a run has read. The citations of its report are checked against it."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 SourceKind = Literal["result", "page"]
-"""How a source was met: found by a search, or fetched."""
+"""How the run got a source: as a search result, or by fetching the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One address that a run has met.
+    """An address that a run has found or read.
 
-    `number` counts from 1 in the order of first appearance on the thread, and is what reports cite:
-    `[number]`. A run begins with the sources of the runs before it. `url` is absolute and has no fragment;
-    two spellings of one address are compared by `comparable_url`. `retrieved_at` is Unix time in seconds,
-    and `sha256` the hex digest of the newest text that was read there (UTF-8), once it was fetched that of
-    the page.
+    `number` counts from 1 in the order of first appearance on the thread; reports cite it as `[number]`. A
+    run starts with the sources of the thread's earlier runs. `url` is absolute and has no fragment; spellings
+    are compared by `comparable_url`. `retrieved_at` is Unix time in seconds. `sha256` is the hex digest of
+    the newest text that was read there (UTF-8); once the page was fetched, it is that of the page.
     """
 
     number: int
@@ -27,36 +26,36 @@ class Source:
     retrieved_at: float
     sha256: str
     also: tuple[str, ...] = ()
-    """Other addresses of it: those that redirected there, and where it redirected to."""
+    """Its other addresses: those that redirected to it, and those that it redirected to."""
     inherited: bool = False
-    """Whether only an earlier run of the thread has read it."""
+    """Whether only earlier runs of the thread have read it."""
 
 
 class Evidence(Protocol):
-    """What one run has read. Safe to use from concurrent tool calls."""
+    """The sources and texts that one run has read. Safe to use from concurrent tool calls."""
 
     async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
-        """Record that `text` was read at `url`, to which `asked` led where another address was asked for.
+        """Record that `text` was read at `url`. `asked` is the requested address, if it redirected to `url`.
 
-        The same address keeps its number, and the two ends of a redirect have one. Where both had numbers
-        before, the text counts for both; what redirected before and now is a page of its own gets its own.
-        A page takes the place of a search result's standing and title, never the other way round; the texts
-        add up. Past the record's bounds a text is cut or left out, and an address that finds no room is
-        answered with the number 0: it cannot be cited.
+        The same address keeps its number, and both ends of a redirect share one. If both already have
+        numbers, the text is added to both. An address that redirected before and is now a page gets its own
+        number. A page replaces the kind and title of a search result, never the reverse; texts accumulate. A
+        text beyond the limits of the record is cut or left out. A source beyond them gets the number 0 and
+        cannot be cited.
         """
         ...
 
     async def sources(self) -> Sequence[Source]:
-        """Return every source, by number."""
+        """Return all sources, ordered by number."""
         ...
 
     async def texts(self, number: int) -> Sequence[str]:
-        """Return all that was read at one source, oldest first; nothing for a number that there is not."""
+        """Return the texts of a source, oldest first; empty for an unknown number."""
         ...
 
 
 async def find_newest_text(evidence: Evidence, source: Source) -> str | None:
-    """Return the text that `source.sha256` belongs to; None if it did not fit into the record."""
+    """Return the text with the digest `source.sha256`; None if it did not fit into the record."""
     for text in reversed(await evidence.texts(source.number)):
         if hashlib.sha256(text.encode()).hexdigest() == source.sha256:
             return text

@@ -1,4 +1,4 @@
-"""A record without secrets."""
+"""Evidence that masks secrets."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from maniple.redaction import Redactor
 
 
 class RedactedEvidence:
-    """Masks secrets in what `evidence` is given; see `record.Evidence`."""
+    """Masks secrets in everything that is added to `evidence`; see `record.Evidence`."""
 
     def __init__(self, evidence: Evidence, redactor: Redactor) -> None:
         self._evidence = evidence

@@ -1,4 +1,4 @@
-"""The list of sources: the one that a model wrote, and the one that is built from the record."""
+"""The list of sources of a report: finds the one that a model wrote, and formats the one from the record."""
 
 import re
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _NAMES: dict[str, str] = {
     "pt": "Fontes, Referências, Bibliografia",
     "nl": "Bronnen, Bronvermelding, Referenties",
 }
-"""What a list of sources is called, by language; the first name is ours."""
+"""Headings of lists of sources by language. The first one is the heading that the team writes."""
 _KNOWN = frozenset(name.casefold() for names in _NAMES.values() for name in names.split(", "))
 _SCRIPTS = (
     ("ja", re.compile("[\u3040-\u30ff]")),
@@ -45,18 +45,20 @@ _FREQUENT = {
     "pt": "o os as e é uma do não para",
     "nl": "de het een en van is dat niet voor",
 }
+_CLEAR_WORDS = 3
+"""The number of different frequent words that identifies a language, if it also has the most matches."""
 
 
-class WrittenList:
-    """Takes out of a report, block by block, the list of sources that a model put into it.
+class ModelSourceList:
+    """Removes from a report, block by block, the list of sources that a model wrote.
 
-    A heading or a label with such a name waits for what stands under it: where that is no list, it was a
-    heading like another. The title of a report, and what it begins with, is never such a heading.
+    A heading or label with the name of such a list is held back until the next block is known. If that is not
+    a list, both are returned. The first block of a report is never such a heading.
     """
 
     def __init__(self) -> None:
         self.heading = ""
-        """What the model called it."""
+        """The heading of the removed list."""
         self.taken: list[str] = []
         self._name = ""
         self._level: int | None = None
@@ -64,7 +66,7 @@ class WrittenList:
         self._has_begun = False
 
     def feed(self, block: str) -> list[str]:
-        """Return what now is known to be no part of such a list: blocks that waited, and perhaps `block`."""
+        """Return the blocks that are known not to be part of such a list: held ones, and perhaps `block`."""
         is_first, self._has_begun = not self._has_begun, True
         heading = _HEADING.match(block)
         if heading is None and self._level is not None and _is_list(block):
@@ -87,7 +89,7 @@ class WrittenList:
         return back
 
     def end(self) -> list[str]:
-        """Return the blocks that waited for a list: none comes."""
+        """Return the blocks that are still held back."""
         back, self._held, self._level = self._held, [], None
         return back
 
@@ -104,12 +106,12 @@ class WrittenList:
         return True
 
     def _is_label(self, block: str) -> bool:
-        """Whether a paragraph is a name in a line of its own, or before a colon, and then a list."""
+        """Whether a paragraph is such a name, on its own line or before a colon, and at most a list."""
         first, _, rest = block.strip().partition("\n")
         name, colon, behind = first.replace("：", ":").partition(":")
         if colon and behind.strip(" *_"):
             return _URL.search(behind) is not None and (not rest or _is_list(rest)) and self._is_named(name)
-        # Without any sign of a label, one word is a sentence like another.
+        # Without a colon, emphasis or list, a single word is ordinary text.
         is_label = bool(colon) or first.startswith(("*", "_"))
         return (is_label or bool(rest)) and (not rest or _is_list(rest)) and self._is_named(first)
 
@@ -119,17 +121,17 @@ def _is_list(text: str) -> bool:
     return all(_ITEM.match(line) or _URL.search(line) or line.startswith(("  ", "\t")) for line in lines)
 
 
-def source_list(sources: Iterable[Source], heading: str) -> str:
+def format_source_list(sources: Iterable[Source], heading: str) -> str:
     """Return `sources` as Markdown under `heading`; "" when there are none.
 
-    Titles are strangers' words: no mark and no address in them counts.
+    Titles are untrusted: Markdown in them is escaped, and addresses are removed.
     """
     lines = [f"- [{one.number}] {_MARKUP.sub(_ESCAPED, _title(one))}<{_address(one)}>" for one in sources]
     return "\n".join([f"## {heading}", "", *lines]) + "\n" if lines else ""
 
 
-def listed(sources: Iterable[Source]) -> str:
-    """Return `sources` in plain lines, as a model is shown them."""
+def format_sources(sources: Iterable[Source]) -> str:
+    """Return `sources` as plain lines for a prompt."""
     return "\n".join(f"[{one.number}] {_title(one)}{_address(one)}" for one in sources)
 
 
@@ -143,22 +145,25 @@ def _address(source: Source) -> str:
 
 
 def heading_for(text: str, locale: str = "") -> str:
-    """Return the heading of the list in the language of `text`."""
+    """Return the heading of the list in the language of `text`; for a short text, `locale` decides."""
     return _NAMES[language_of(text, locale)].partition(", ")[0]
 
 
 def language_of(text: str, locale: str = "") -> str:
-    """Return the language of `text`, such as `en`: by its letters, the locale, common words."""
+    """Return the language of `text`, such as `en`, by its script, its frequent words, and then `locale`.
+
+    `locale` is that of the request, which may ask for a report in another language.
+    """
     sample = text[:5_000]
-    language = next(
-        (name for name, letters in _SCRIPTS if len(letters.findall(sample)) > len(sample) / 20), ""
-    )
-    code = locale[:2].casefold()
-    if not language and code in _FREQUENT:
-        language = code
-    return language or _spoken(sample)
-
-
-def _spoken(sample: str) -> str:
+    for name, letters in _SCRIPTS:
+        if len(letters.findall(sample)) > len(sample) / 20:
+            return name
     words = re.findall(r"[^\W\d_]+", sample.casefold())
-    return max(_FREQUENT, key=lambda code: sum(word in _FREQUENT[code].split() for word in words))
+    counts = {code: sum(word in frequent.split() for word in words) for code, frequent in _FREQUENT.items()}
+    first, second = sorted(counts, key=lambda code: -counts[code])[:2]
+    code = locale[:2].casefold()
+    found = set(words) & set(_FREQUENT[first].split())
+    is_clear = len(found) >= _CLEAR_WORDS and counts[first] > counts[second]
+    # Text in Latin letters is in none of the languages with their own scripts.
+    is_possible = code in _FREQUENT or (code in _NAMES and not words)
+    return code if is_possible and not is_clear else first

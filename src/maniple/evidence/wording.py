@@ -1,29 +1,66 @@
-"""Whether words stand in a text, however either of them is set."""
+"""Checks whether a quotation occurs in a text, ignoring typography and formatting."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from maniple.evidence.insertions import adds_nothing, is_backed
+_NOTES = (
+    "sic emphasis added mine ours original italics hervorhebung hinzugefügt "
+    "a an the this that these those who which i you he she it we they me him her us them my your his its our "
+    "their of to and is are was were has have had "
+    "der die das den dem des ein eine einen einem einer er sie es wir ich ihr ihm ihn ihnen "
+    "le la les l un une des il elle ils elles on ce cette ces lui leur "
+    "el los las una él ella ellos ellas lo gli uno egli loro o os as ele ela eles"
+)
+_FREE = frozenset((*_NOTES.split(), *"原文如此着重号为笔者所加ママ"))
+# In the form of a `wording`: in lower case, without apostrophes, with spaces between ideographs.
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|none|nobody|nothing|nowhere|nor|neither|without|cannot|hardly|barely|scarcely|"
+    r"\w{2,7}n t|failed|fails|refused|refuses|denied|denies|"
+    r"nicht|nichts|nie|niemals|niemand|ohne|kein\w{0,2}|ne|pas|jamais|sans|aucune?|rien|"
+    r"nunca|jamás|sin|ningun\w|ningún|non|mai|senza|nessun\w?|não|sem|nenhum\w?|niet|nooit|geen|zonder|"
+    r"inte|aldrig|ikke|aldri|nigdy|bez|не|нет|никогда|без)\b|[不没沒未非无無莫勿别]|な い|ま せ ん|않|못"
+)
+_FIGURE = re.compile(r"\d+(?: [.,] \d+)*")
+
+
+def is_filler(inserted: str) -> bool:
+    """Whether words in brackets (a `wording`) add no claim, such as an editor's note or a pronoun."""
+    return all(word in _FREE for word in inserted.split() if word[0].isalnum())
+
+
+def is_supported(inserted: str, replaced: str, source: str) -> bool:
+    """Whether words in brackets may replace `replaced`, a part of `source`; all are `wording`s.
+
+    A negation may only replace a negation. A number must occur in the source; if numbers are replaced, at
+    least one of them must remain.
+    """
+    if _NEGATION.search(inserted) and not _NEGATION.search(replaced):
+        return False
+    figures, before = _FIGURE.findall(inserted), _FIGURE.findall(replaced)
+    if figures and before and not set(figures) & set(before):
+        return False
+    return all(f" {figure} " in source for figure in figures)
+
 
 LEAST_WORDS = 4
-"""What is quoted word for word begins at so many; three Chinese, Japanese or Korean characters are a word."""
+"""The length from which a text in quotation marks is checked. Three CJK characters count as a word."""
 LEAST_WORDS_CITED = 3
-"""In a block quote, or where its sentence cites a source."""
+"""The same for a block quote, or if its sentence cites a source."""
 CHARACTERS_PER_WORD = 3
 LEAST_WORDS_BEFORE = 5 / CHARACTERS_PER_WORD
-"""Where the citation stands right behind it: two words, or five of those characters."""
+"""The same if a citation directly follows: two words, or five CJK characters."""
 GAP_CHARACTERS = 1_500
-"""How much of the source an ellipsis may stand for."""
+"""How many characters of the source an ellipsis may replace."""
 INSERTION_CHARACTERS = 150
-"""How much of the source words in brackets may stand for."""
+"""How many characters of the source words in brackets may replace."""
 LEAST_WORDS_PER_PART = 2
 _MOST_BEGINNINGS = 50
 
 _HAN_KANA_HANGUL = "\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_HAN_KANA_HANGUL}]|[^\W_{_HAN_KANA_HANGUL}]+|[^\w\s]")
-# Writing without spaces, and Korean, whose words are short: how many characters make a word.
+# Scripts without spaces, and Korean, whose words are short; `_PER_WORD` has the characters that make a word.
 _UNSPACED = re.compile(
     rf"(?P<ideographs>[{_HAN_KANA_HANGUL}]+)|(?P<thai>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+)"
 )
@@ -41,18 +78,18 @@ _INSERTION = re.compile(
     r"|\[\d{1,3}(?:,\d{3})+\]",
     re.IGNORECASE,
 )
-# Of private use: one character stands for each insertion, in order. Those of a page are its font's icons.
+# Private-use characters stand for the insertions, in order. In a page they are icons of its font.
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
 _MOST_INSERTIONS = 2_000
 _BULLET = re.compile(r"^[ \t]{0,20}[-*+•][ \t]", re.MULTILINE)
-# What our reader of PDFs sets between pages, and hyphens that a typesetter put into a word.
+# The headings that our PDF reader inserts between pages, and soft hyphens at line breaks.
 _PAGE_BREAK = re.compile(r"^## Page \d{1,6}$", re.MULTILINE)
 _SOFT_BREAK = re.compile("\u00ad\\s+")
 _LETTER = r"[^\W\d_]"
 _HYPHEN = re.compile(rf"(?<={_LETTER}) - (?={_LETTER})")
 _BROKEN_WORD = re.compile(rf"{_LETTER}[-\u2010\u2011][^\S\n]{{0,8}}\n")
 _OWN_CAPITAL = re.compile(rf"(?<!\w)\[({_LETTER})\](?={_LETTER})")
-# Soft hyphens, joiners and marks of Markdown that stand within or right beside words.
+# Soft hyphens, joiners and Markdown characters inside of words or directly beside them.
 _WITHIN_WORDS = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff*`\\\\]|~~")
 _DASHES = re.compile("[\u2010-\u2015\u2212\ufe58\ufe63\uff0d-]+(?: [\u2010-\u2015\u2212-]+)*")
 _NO_WORDING = re.compile("[\"'\u2018-\u201f\u2039\u203a\u00ab\u00bb\u300c-\u300f\u00b4#>|_\\[\\]]")
@@ -60,13 +97,13 @@ _EDGES = " .,;:!?。，、；：！？-"
 
 
 def wording(text: str) -> str:
-    """Return the words and signs of `text`, one space between and around them, in one spelling.
+    """Return the normalised words and punctuation of `text`, with one space between and around them.
 
-    Left out: white space, quotation marks, the marks and link targets of Markdown, numbers of references,
-    headings of a PDF's pages. Made alike: letter case, widths and ligatures (NFKC), dashes, a first letter in
-    brackets. Takes linear time.
+    White space, quotation marks, Markdown characters, link targets, reference numbers and the page headings
+    of PDFs are removed. Letter case, widths and ligatures (NFKC), dashes, and a first letter in brackets are
+    normalised. Takes linear time.
     """
-    # White space first: patterns that may run along it from each of its characters are not linear.
+    # White space is normalised first, because patterns that match runs of it would take quadratic time.
     text = " ".join(_SOFT_BREAK.sub("", _PAGE_BREAK.sub("", _BULLET.sub("", text))).split())
     text = _REFERENCE.sub(" ", _LINK_TARGET.sub(" ", _OWN_CAPITAL.sub(r"\1", text)))
     text = unicodedata.normalize("NFKC", _ELLIPSIS.sub(" … ", text).replace("…", "\ue000"))
@@ -76,17 +113,17 @@ def wording(text: str) -> str:
 
 
 def searchable(text: str) -> str:
-    """Return the `wording` of `text` and, where lines end within words, the same without hyphens behind it.
+    """Return the `wording` of `text` and, if lines end inside of words, a second copy without hyphens.
 
-    Whether a hyphen at the end of a line is a part of the word nobody can see: both are looked through.
+    It is unknown whether a hyphen at the end of a line is part of the word, so both forms are searched.
     """
     words = wording(_PRIVATE.sub(" ", text))
-    joint = "\n" * (GAP_CHARACTERS + 1)  # so wide that no ellipsis leads across
+    joint = "\n" * (GAP_CHARACTERS + 1)  # longer than what an ellipsis may replace
     return f"{words}{joint}{_HYPHEN.sub('', words)}" if _BROKEN_WORD.search(text) else words
 
 
-def words_in(text: str) -> float:
-    """Return how many words `text` has; what is between two spaces is one."""
+def count_words(text: str) -> float:
+    """Return the number of words of `text`; for scripts without spaces, it is estimated from the length."""
     unspaced = sum(len(found[0]) / _PER_WORD[found.lastgroup or ""] for found in _UNSPACED.finditer(text))
     spaced = _UNSPACED.sub(" ", text).split()
     return unspaced + sum(1 for word in spaced if any(map(str.isalnum, word)))
@@ -94,35 +131,35 @@ def words_in(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """What may stand between two parts of a quotation, before the first or behind the last."""
+    """What may occur between two parts of a quotation, before the first or after the last."""
 
     characters: int = 0
-    """Of the source, at most."""
+    """The maximum number of characters of the source."""
     inserted: tuple[str, ...] = ()
-    """What brackets say there, each as a `wording`."""
+    """The texts in brackets, each as a `wording`."""
 
     def joined(self, other: "_Gap") -> "_Gap":
         return _Gap(max(self.characters, other.characters), self.inserted + other.inserted)
 
     def admits(self, replaced: str, source: str, *, is_edge: bool = False) -> bool:
-        """Whether the brackets may stand for words of the source; at an edge they may stand for none."""
+        """Whether the brackets may replace `replaced`. At an edge they may also replace nothing."""
         has_words = is_edge or any(map(str.isalnum, replaced))
         return all(
-            adds_nothing(one) or (has_words and is_backed(one, replaced, source)) for one in self.inserted
+            is_filler(one) or (has_words and is_supported(one, replaced, source)) for one in self.inserted
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
-    """Words that are said to stand somewhere, in the parts that ellipses and insertions leave."""
+class Quotation:
+    """A quotation, split into parts at its ellipses and insertions."""
 
     parts: tuple[str, ...]
     gaps: tuple[_Gap, ...]
-    """One before each part, and one behind the last."""
+    """One gap before each part, and one after the last."""
 
     @classmethod
-    def of(cls, text: str) -> "Quoted":
-        """Read the words between quotation marks, which may end in a mark that is the sentence's."""
+    def of(cls, text: str) -> "Quotation":
+        """Parse the text between quotation marks. Punctuation at its end may belong to the sentence."""
         inserted: list[str] = []
 
         def taken(found: re.Match[str]) -> str:
@@ -137,20 +174,20 @@ class Quoted:
             if piece == "…":
                 gaps[-1] = gaps[-1].joined(_Gap(GAP_CHARACTERS))
             elif _PRIVATE.fullmatch(piece):
-                said = inserted[ord(piece) - 0xE001]
-                gaps[-1] = gaps[-1].joined(_Gap(INSERTION_CHARACTERS, (said,)))
+                words = inserted[ord(piece) - 0xE001]
+                gaps[-1] = gaps[-1].joined(_Gap(INSERTION_CHARACTERS, (words,)))
             elif words := piece.strip(_EDGES):
                 parts.append(f" {words} ")
                 gaps.append(_Gap())
         return cls(tuple(parts), tuple(gaps))
 
     def occurs_in(self, source: str) -> bool:
-        """Whether the parts stand in `source` (a `searchable`) whole, in order and near each other.
+        """Whether the complete parts occur in `source` (a `searchable`), in order and near each other.
 
-        Single words with gaps between them stand everywhere, and so nowhere.
+        Single words with gaps between them are never a match, because they would match almost any text.
         """
-        said = sum(token[0].isalnum() for part in self.parts for token in part.split())
-        if len(self.parts) > 1 and said < LEAST_WORDS_PER_PART * len(self.parts):
+        words = sum(token[0].isalnum() for part in self.parts for token in part.split())
+        if len(self.parts) > 1 and words < LEAST_WORDS_PER_PART * len(self.parts):
             return False
         unhyphened = tuple(_HYPHEN.sub("", part) for part in self.parts)
         return any(_occur(parts, self.gaps, source) for parts in dict.fromkeys((self.parts, unhyphened)))
@@ -171,7 +208,7 @@ def _occur(parts: Sequence[str], gaps: Sequence[_Gap], source: str) -> bool:
 
 
 def _follow(parts: Sequence[str], gaps: Sequence[_Gap], source: str, start: int) -> bool:
-    """Whether the parts behind the first, which begins at `start`, stand where their gaps let them."""
+    """Whether the parts after the first, which begins at `start`, occur where their gaps allow."""
     end = start + len(parts[0]) - 1
     for part, gap in zip(parts[1:], gaps[:-1], strict=True):
         limit = end + gap.characters + len(part)

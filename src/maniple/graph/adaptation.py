@@ -1,4 +1,4 @@
-"""The rest of a plan written anew, when what was planned cannot be done (seed 003)."""
+"""Replanning: replaces the remaining steps of a plan that cannot be completed (seed 003)."""
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
@@ -7,36 +7,49 @@ from maniple.agents.briefing import format_results
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, PlanProgress, TrackedStep
 
 
-def begun(progress: PlanProgress) -> PlanProgress:
-    """Return the plan as the planner is given it to be adapted: what failed is not tried again by itself."""
-    over = {"status": "failed", "settled": True}
+def prepare_replanning(progress: PlanProgress) -> PlanProgress:
+    """Return the plan before replanning: failed and blocked steps are settled, thus not retried."""
+    settled = {"status": "failed", "settled": True}
     steps = tuple(
-        step.model_copy(update=over) if step.status in ("failed", "blocked") else step
+        step.model_copy(update=settled) if step.status in ("failed", "blocked") else step
         for step in progress.steps
     )
-    counted = {"adaptations": progress.adaptations + 1}
-    return progress.model_copy(update={"steps": steps, **counted})
+    return progress.model_copy(update={"steps": steps, "adaptations": progress.adaptations + 1})
 
 
-def request_for_rest(progress: PlanProgress, tokens: int) -> list[BaseMessage]:
-    """Return the plan so far, with results of at most `tokens`, and what the planner is to write now."""
+def request_for_rest(progress: PlanProgress, tokens: int, feedback: str = "") -> list[BaseMessage]:
+    """Return the messages that ask the planner for the remaining steps.
+
+    They contain the plan so far with results of at most `tokens`. `feedback` is the user's message that made
+    replanning necessary, if there is one. The lead's hint comes last.
+    """
     lines = [
         f"{n}. {step.agent_name}: {step.title} ({_how(step)})" for n, step in enumerate(progress.steps, 1)
     ]
     words = (
         "Your plan does not work. This is what came of its steps:\n{steps}\n"
-        "Write the rest of the plan anew, without the steps that are done: their results stay and are handed "
-        "on to each new step. Go another way than the one that failed; where there is none, plan the report "
-        "alone, which says what is missing."
+        "Write the rest of the plan again, without the steps that are done: their results stay and are given "
+        "to each new step. Choose another approach than the one that failed; if there is none, plan the "
+        "report alone, which says what is missing."
     )
-    return [*answers_of(progress, tokens), HumanMessage(words.format(steps="\n".join(lines)))]
+    if feedback:
+        words = (
+            "This is what came of the steps of your plan:\n{steps}\n"
+            "The user wrote meanwhile: {feedback}\n"
+            "Write the rest of the plan again as the user says, without the steps that are done: their "
+            "results stay and are handed on to each new step."
+        )
+    text = words.format(steps="\n".join(lines), feedback=feedback)
+    if progress.replan_hint:
+        text = f"{text}\nThe lead's hint: {progress.replan_hint}"
+    return [*answers_of(progress, tokens), HumanMessage(text)]
 
 
-def adapted(progress: PlanProgress, rest: Plan) -> PlanProgress:
-    """Return the plan whose open steps are those of `rest`; each is given all the results before it."""
-    # A rest that is only the report replaces nothing: the report says what is missing.
+def apply_rest(progress: PlanProgress, rest: Plan) -> PlanProgress:
+    """Return the plan with its open steps replaced by those of `rest`; each needs all earlier results."""
+    # If only the report is left, it replaces no failed step: it says what is missing.
     is_replaced = any(step.agent_name != "reporter" for step in rest.steps)
-    over = [
+    finished = [
         step.model_copy(update={"is_replaced": is_replaced}) if step.status == "failed" else step
         for step in progress.steps
         if step.status not in OPEN
@@ -47,7 +60,8 @@ def adapted(progress: PlanProgress, rest: Plan) -> PlanProgress:
         for number, step in enumerate(rest.steps, start=first)
     )
     more = progress.decisions_left + DECISIONS_FOR_A_STEP * len(rest.steps)
-    return progress.model_copy(update={"steps": (*over, *new), "decisions_left": more})
+    changed = {"steps": (*finished, *new), "decisions_left": more, "replan_hint": None}
+    return progress.model_copy(update=changed)
 
 
 def _how(step: TrackedStep) -> str:
@@ -57,7 +71,7 @@ def _how(step: TrackedStep) -> str:
 
 
 def answers_of(progress: PlanProgress, tokens: int) -> list[HumanMessage]:
-    """Return what each step gave that has been tried, in the order of the plan, in at most `tokens`."""
+    """Return the results of the steps that were tried, in the order of the plan, in at most `tokens`."""
     results = [_result(step) for step in progress.steps if step.result]
     return [HumanMessage(text) for text in format_results(results, tokens)]
 

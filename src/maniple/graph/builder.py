@@ -1,4 +1,4 @@
-"""Wire the team together."""
+"""Builds the team's graph."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types
+from langgraph.graph.state import CompiledStateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.runtime import Runtime
 
 from maniple.agents import ROLES, Agent, Roles, choose_llm, sort_workers
@@ -16,6 +16,7 @@ from maniple.agents.budget import Budget, Prices
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import RunScopeRegistry
 from maniple.graph.invocation import InvocationNode, Node
+from maniple.graph.lead import Lead
 from maniple.graph.nodes import (
     ClarifyNode,
     CoordinatorNode,
@@ -26,6 +27,7 @@ from maniple.graph.nodes import (
     WorkerNode,
 )
 from maniple.graph.state import RunOptions, State, TeamInput
+from maniple.graph.steering import MessageLead
 from maniple.graph.waves import Waves
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
@@ -37,62 +39,68 @@ from maniple.types import AGENT_MARK, DIRECTORS, AgentName, LLMType, Worker
 RECURSION_LIMIT = 500
 _ON_CALL = "maniple_on_call"
 _SILENT = ("clarify", "review", "solo")
-"""Nodes that say nothing of their own."""
+"""Nodes without a turn of their own in the events."""
 
 
 class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
-    """The compiled graph. Its plan and its budget bound a run, not a parent's `recursion_limit`."""
+    """The compiled graph. A run is limited by its plan and budget, not by a parent's `recursion_limit`."""
 
-    def __init__(self, *, scopes: RunScopeRegistry, **parts: Any) -> None:
+    def __init__(self, *, scopes: RunScopeRegistry, message_lead: MessageLead, **parts: Any) -> None:
         super().__init__(**parts)
+        self.message_lead = message_lead
+        """Decides about messages that the user sends during a run."""
         self.scopes = scopes
-        """The scopes of the runs that no engine drives."""
+        """The scopes of runs that are not driven by an engine."""
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
-        """Stream the graph's steps, up to `RECURSION_LIMIT` of them at least; every other call uses this."""
+        """Stream the graph's steps with a limit of at least `RECURSION_LIMIT`; `invoke` etc. call this."""
         if config is not None and "recursion_limit" in config:
             limit = max(config["recursion_limit"], RECURSION_LIMIT)
             config = {**config, "recursion_limit": limit}
-        return super().astream(input, config, **options)
+        return super().astream(input, config, **options)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
 
 
 @dataclass(frozen=True, slots=True)
 class TeamRules:
-    """How the team works, whoever is on it."""
+    """Settings of the team that do not depend on its members."""
 
-    llms: Mapping[AgentName, LLMType] = field(default_factory=dict)
+    llms: Mapping[AgentName, LLMType] = field(default_factory=dict[AgentName, LLMType])
     supervisor: Literal["plan", "always"] = "plan"
     step_retries: int = 1
     max_plan_steps: int = 12
     max_plan_adaptations: int = 1
-    """How often a plan that does not work is written anew from where it stands."""
+    """How often the planner may replace the rest of a plan that does not work."""
     max_clarifications: int = 0
-    """How often the coordinator may ask back; each question is an interrupt."""
-    abilities: Mapping[Worker, str] = field(default_factory=dict)
-    """What members can do beside their roles, for the planner."""
+    """How many questions the coordinator may ask the user; each question is an interrupt."""
+    abilities: Mapping[Worker, str] = field(default_factory=dict[Worker, str])
+    """What members can do in addition to their roles, for the planner."""
     roles: Roles = field(default_factory=lambda: ROLES)
-    """Who may be on the team."""
+    """The roles of all possible members."""
     on_call: Collection[Worker] = ()
-    """Workers who are not on the team: a run can only be given to them alone."""
+    """Workers who are not members of the team, but can be assigned a whole run alone."""
     approval: frozenset[str] = frozenset()
-    """Tools that run only after the user's approval; this and what follows is for runs without an engine."""
+    """Tools that need the user's approval. This, `budget` and `prices` apply to runs without an engine."""
     budget: Budget = field(default_factory=Budget)
-    prices: Mapping[str, Prices] = field(default_factory=dict)
-    """What models cost, by name."""
+    prices: Mapping[str, Prices] = field(default_factory=dict[str, Prices])
+    """The prices of models, by name."""
     parallel_steps: int = 4
     """How many steps of a plan may run concurrently."""
+    message_type: Literal["ai", "human"] = "ai"
+    """The type of the messages with plans, results and reports. In LangManus they are human messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeamServices:
-    """What the nodes of the graph use beside models and workers."""
+    """What the nodes of the graph use in addition to models and workers."""
 
     search: SearchProvider | None = None
-    """Searches before planning, when the caller asks for it."""
+    """Searches before planning if the caller requests it. Plans also depend on whether it is available."""
+    no_search: str = ""
+    """Why there is no search, with the remedy."""
     files: NamedFiles | None = None
-    """Names what the user put into the workspace."""
+    """Lists the files that the user put into the workspace."""
     items: ThreadItems | None = None
-    """Lists and mirrors everything that a thread has."""
+    """Lists and mirrors the items of a thread."""
 
 
 def build_graph(
@@ -103,10 +111,10 @@ def build_graph(
     services: TeamServices | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Team:
-    """Compile the team's graph; pure, so nothing is sent or opened.
+    """Compile the team's graph. Nothing is sent or opened.
 
-    `workers` are who is available, the reporter among them, each of a role in `rules`, else `ValueError`;
-    Without a checkpointer the graph inherits that of the graph it is embedded in.
+    `workers` are the available members, including the reporter. Without a checkpointer, the graph inherits
+    that of the graph in which it is embedded. Raises `ValueError` for a worker without a role in `rules`.
     """
     rules, services = rules or TeamRules(), services or TeamServices()
     everyone = sort_workers(workers.keys(), rules.roles)
@@ -121,18 +129,19 @@ def build_graph(
         items=services.items,
         roles=rules.roles,
     )
-    # A small model can write a plan by examples, not change one.
+    # A small model can write a plan from examples, but cannot change one.
     rewrites = all(profile_of(model).rewrites_plans for model in (planner.model, planner.deep_model))
-    supervisor = SupervisorNode(
-        *(model_of("supervisor"), available, rules.supervisor, rules.step_retries, rules.roles),
-        max_adaptations=rules.max_plan_adaptations if rewrites else 0,
-        parallel_steps=rules.parallel_steps,
-    )
+    adaptations = rules.max_plan_adaptations if rewrites else 0
+    lead = Lead(model_of("supervisor"), rules.step_retries, rules.roles, adaptations, services.search)
+    supervisor = SupervisorNode(lead, available, rules.supervisor, rules.roles, rules.parallel_steps)
+    message_lead = MessageLead(lead.model, rules.roles, can_replan=rewrites)
     coordinator = CoordinatorNode(
-        model_of("coordinator"), available, rules.max_clarifications, services.files
+        *(model_of("coordinator"), available, rules.max_clarifications, services.files),
+        search=services.search,
+        no_search=services.no_search,
     )
     scopes = RunScopeRegistry(rules.approval, rules.budget, rules.prices)
-    nodes = _Nodes(scopes)
+    nodes = _Nodes(scopes, rules.message_type)
     nodes.add("coordinator", coordinator, "planner", "clarify", END, is_first=True)
     nodes.add("clarify", ClarifyNode(), "coordinator")
     nodes.add("planner", planner, "supervisor", "review")
@@ -142,36 +151,38 @@ def build_graph(
         node = WorkerNode(
             rules.roles[name],
             workers[name],
+            lead,
             available,
             services.items,
             Waves(rules.roles, rules.parallel_steps),
         )
         nodes.add(name, node, "supervisor", is_on_call=name in rules.on_call)
     nodes.begin([name for name in everyone if rules.roles[name].works_alone], services.files)
-    compiled = nodes.graph.compile(checkpointer=checkpointer, name="maniple")
+    compiled = nodes.graph.compile(checkpointer=checkpointer, name="maniple")  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
     parts = {**vars(compiled), "config": {"recursion_limit": RECURSION_LIMIT}}
-    return Team(scopes=scopes, **parts)
+    return Team(scopes=scopes, message_lead=message_lead, **parts)
 
 
 class _Nodes:
-    """The graph that is put together, each node in the scope of its run."""
+    """The graph under construction. Each node runs in the scope of its run."""
 
-    def __init__(self, scopes: RunScopeRegistry) -> None:
+    def __init__(self, scopes: RunScopeRegistry, message_type: Literal["ai", "human"]) -> None:
         self.graph = StateGraph(
             State, context_schema=RunOptions, input_schema=TeamInput, output_schema=MessagesState
         )
         self._scopes = scopes
+        self._message_type: Literal["ai", "human"] = message_type
 
     def add(
         self, name: str, node: Node, *destinations: str, is_first: bool = False, is_on_call: bool = False
     ) -> None:
-        """Add a node; those with turns of their own are marked for the events."""
+        """Add a node. Nodes with turns in the events are marked with the agent's name."""
         metadata = {} if name in _SILENT else {AGENT_MARK: name, _ON_CALL: is_on_call}
-        action = InvocationNode(node, self._scopes, is_first)
-        self.graph.add_node(name, action, metadata=metadata, destinations=destinations)
+        action = InvocationNode(node, self._scopes, is_first, self._message_type)
+        self.graph.add_node(name, action, metadata=metadata, destinations=destinations)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
 
     def begin(self, alone: Sequence[Worker], files: NamedFiles | None) -> None:
-        """Begin with the coordinator, unless the run is given to somebody who can work `alone`."""
+        """Start with the coordinator, unless the run is assigned to one agent in `alone`."""
         if not alone:
             self.graph.add_edge(START, "coordinator")
             return
@@ -184,7 +195,7 @@ class _Nodes:
 
 
 def members_of(team: Team) -> list[Worker]:
-    """Return who is on a compiled team, in their order."""
+    """Return the members of a compiled team in order."""
     nodes = (node.metadata or {} for node in team.builder.nodes.values())
     marks = (about.get(AGENT_MARK) for about in nodes if not about.get(_ON_CALL))
     return [mark for mark in marks if mark and mark not in DIRECTORS]

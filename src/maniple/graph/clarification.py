@@ -1,4 +1,4 @@
-"""The coordinator's question back to the user, and the request that it makes whole."""
+"""The coordinator's clarifying questions, and the request with the user's answers."""
 
 import re
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ _ASK_TEXT = re.compile(r"ask_user\(\s*(?:question\s*=\s*)?(.+?)\s*\)\s*\Z", re.S
 _MARK = "maniple_question"
 
 
-def question_in(answer: AIMessage) -> str:
-    """Return what the coordinator asks the user, by tool call or in words; "" when it asks nothing."""
+def find_question(answer: AIMessage) -> str:
+    """Return the question in the coordinator's answer, by tool call or as text; "" if there is none."""
     if answer.tool_calls:
         call = answer.tool_calls[0]
-        # Beside a hand-off a question is idle: the team can begin.
+        # A question together with a hand-off is ignored: the team can start.
         alone = len(answer.tool_calls) == 1 and call["name"] == "ask_user"
         return str(call["args"].get("question") or "").strip() if alone else ""
     found = _ASK_TEXT.match(without_thoughts(answer.text))
@@ -41,19 +41,22 @@ def as_question(question: str, message_id: str | None) -> AIMessage:
     return AIMessage(question, name="coordinator", id=message_id, additional_kwargs={_MARK: True})
 
 
-def clarified(messages: Sequence[BaseMessage], limit: int) -> tuple[str, int]:
+def merge_clarifications(messages: Sequence[BaseMessage], limit: int) -> tuple[str, int]:
     """Return the present request with up to `limit` answers to questions about it, and their number.
 
-    Without an answer the request is "": then it is just the newest message. In a history that a client sent
-    nothing marks a question: there it is what the assistant said last, if it ends with a question mark.
+    Without an answer the request is "", because it is the newest message itself. Messages sent by a client
+    have no marks; there a question is an assistant's message that ends with a question mark.
     """
-    said = [one for one in messages if one.type != "system"]
-    at = len(said) - 1
+    exchange = [one for one in messages if one.type != "system"]
+    at = len(exchange) - 1
     answered: list[str] = []
-    while len(answered) < limit and at >= 2 and is_users(said[at - 2]) and _is_question(said[at - 1]):
-        answered.insert(0, f"Asked: {said[at - 1].text}\nThe user's answer: {said[at].text}")
+    while len(answered) < limit and at >= 2:
+        request, question, answer = exchange[at - 2 : at + 1]
+        if not (is_users(request) and _is_question(question)):
+            break
+        answered.insert(0, f"Asked: {question.text}\nThe user's answer: {answer.text}")
         at -= 2
-    return "\n\n".join([said[at].text, *answered]) if answered else "", len(answered)
+    return "\n\n".join([exchange[at].text, *answered]) if answered else "", len(answered)
 
 
 def _is_question(message: BaseMessage) -> bool:

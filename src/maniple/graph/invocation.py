@@ -1,9 +1,9 @@
-"""One invocation of the team's graph: its identity, the scope that its nodes work in, and its old state."""
+"""One invocation of the team's graph: its identity, the scope of its nodes, and the upgrade of old state."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
@@ -11,12 +11,14 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
+from langgraph.graph import END  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from maniple.agents import as_ai_message
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
-from maniple.graph.state import PrivateState, RunOptions, State, private_of, upgrade_state
+from maniple.graph.state import PrivateState, RunOptions, State, merge_private, private_of, upgrade_state
 from maniple.store.records import RunUsage
 from maniple.tools.run_context import SCOPE_KEY, outermost_task
 from maniple.types import PRIVATE_CHANNEL, RUN_MARK
@@ -26,55 +28,70 @@ Node = Callable[[State, Runtime[Any]], Awaitable[Command[Any]]]
 _CHECKPOINTER = "__pregel_checkpointer"
 """LangGraph's key of the checkpointer in `configurable`, the graph's own or the inherited one."""
 REENTRY = "coordinator"
-"""What `next` is where the coordinator goes on with a request, and does not begin with a new one."""
+"""The value of `next` when the coordinator continues a request instead of starting a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvocationNode:
-    """A node of the team, within the scope of its run.
+    """A node of the team that runs in the scope of its run.
 
-    The first node of an invocation decides what the invocation is called; the others read it in the state.
-    Every node hands it on to its agents and tools in the scope, in `configurable`.
+    The first node of an invocation chooses the ids of thread and run; later nodes read them from the state.
+    Every node passes them to its agents and tools in the scope, in `configurable`.
     """
 
     node: Node
     scopes: RunScopeRegistry
     is_first: bool = False
-    """Whether an invocation may begin with it."""
+    """Whether an invocation can start with this node."""
+    message_type: Literal["ai", "human"] = "ai"
+    """The type of the messages with plans, results and reports."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
         state, upgrade = upgrade_state(state)
         private, config = private_of(state), get_config()
         if self.is_first and private.get("next") != REENTRY:
-            private = {**private, "run_id": "", "usage": {}}
+            private = merge_private(private, {"run_id": "", "usage": {}})
         thread_id, given = _choose_thread(config, private), config.get("configurable", {}).get(SCOPE_KEY)
         can_pause, options = _can_pause(config), RunOptions.of(runtime, state)
         if isinstance(given, RunScope):
             scope = replace(given, thread_id=thread_id, can_pause=can_pause and given.can_pause)
             _check_answerable(scope, options)
-            with _scope_entered(config, scope):
-                command = await self.node(state, runtime)
+            with enter_scope(config, scope):
+                command = await self._run(state, runtime)
             return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": given.run_id})
         run_id = private.get("run_id") or _choose_run(config)
         with self.scopes.enter(run_id, thread_id, RunUsage(**private.get("usage", {}))) as own:
             scope = replace(own, can_pause=can_pause)
             _check_answerable(scope, options)
-            with _scope_entered(config, scope, scope.callbacks):
-                command = await self.node(state, runtime)
+            with enter_scope(config, scope, scope.callbacks):
+                command = await self._run(state, runtime)
             usage = asdict(scope.meter.used) if scope.meter is not None else {}
+            if command.goto == END:
+                self.scopes.end(run_id)
         return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": run_id, "usage": usage})
+
+    async def _run(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
+        command = await self.node(state, runtime)
+        update = cast("Mapping[str, Any]", command.update or {})
+        if self.message_type == "human" or "messages" not in update:
+            return command
+        return replace(command, update={**update, "messages": [*map(as_ai_message, update["messages"])]})
 
 
 @contextmanager
-def _scope_entered(
-    config: RunnableConfig, scope: RunScope, handlers: Sequence[BaseCallbackHandler] = ()
-) -> Iterator[None]:
-    """Let agents and tools that are called inside find the scope; nothing else of the config changes."""
+def enter_scope(
+    config: RunnableConfig,
+    scope: RunScope,
+    handlers: Sequence[BaseCallbackHandler] = (),
+    metadata: Mapping[str, Any] | None = None,
+) -> Generator[None]:
+    """Set the config of this context to `config` with the scope, the handlers and the metadata added."""
     # A bare `{"configurable": …}` would replace LangGraph's own keys, and with them its checkpoints.
     inner: RunnableConfig = {
         **config,
         "configurable": {**config.get("configurable", {}), SCOPE_KEY: scope},
         "callbacks": _with_handlers(config.get("callbacks"), handlers),
+        "metadata": {**config.get("metadata", {}), **(metadata or {})},
     }
     token = var_child_runnable_config.set(inner)
     try:
@@ -84,14 +101,14 @@ def _scope_entered(
 
 
 def _can_pause(config: RunnableConfig) -> bool:
-    """Say whether the graph, or one that it is in, has a checkpointer: only then a run can be resumed."""
+    """Return whether the graph has a checkpointer, its own or a parent's, so that a run can be resumed."""
     return isinstance(config.get("configurable", {}).get(_CHECKPOINTER), BaseCheckpointSaver)
 
 
 def _check_answerable(scope: RunScope, options: RunOptions) -> None:
-    """Raise `ConfigError` where the run would have to wait for an answer that can never come.
+    """Raise `ConfigError` if the run may have to wait for an answer but cannot be resumed.
 
-    When the graph is compiled nobody knows: a parent's checkpointer is inherited at the first invocation.
+    This cannot be checked when the graph is compiled, because a parent's checkpointer is inherited later.
     """
     if scope.can_pause or not (scope.approval or not options.auto_accepted_plan):
         return
@@ -114,17 +131,17 @@ def _choose_thread(config: RunnableConfig, private: Mapping[str, Any]) -> str:
 def _choose_run(config: RunnableConfig) -> str:
     given = config.get("configurable", {})
     outer, _, _ = str(given.get("checkpoint_ns") or "").rpartition("|")
-    # Without a parent each invocation is new; nested, it is the same when the parent tries it again.
+    # Without a parent each invocation is new. In a parent, the run stays the same when the parent retries.
     return str(config.get("metadata", {}).get(RUN_MARK) or outer or uuid4())
 
 
 def _nesting_task(given: Mapping[str, Any]) -> str:
-    """Return the task of the outermost graph that this one runs in; "" when this one is the outermost."""
+    """Return the task of the outermost graph around this one; "" if this is the outermost graph."""
     return outermost_task(given) if "|" in str(given.get("checkpoint_ns") or "") else ""
 
 
 def _with_handlers(callbacks: Any, handlers: Sequence[BaseCallbackHandler]) -> Any:
-    """Return `callbacks` with handlers in front: what one of them refuses is reported to nobody."""
+    """Return `callbacks` with the handlers first, so that a call that one of them refuses is not reported."""
     if not handlers:
         return callbacks
     if not isinstance(callbacks, BaseCallbackManager):

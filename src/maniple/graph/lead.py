@@ -1,72 +1,42 @@
-"""What the lead decides after a step has failed, and what that makes of the plan."""
+"""The lead's decisions after a step has failed."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field
+from typing import Any, get_args
 
+from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from pydantic import BaseModel, model_validator
 
-from maniple.agents.briefing import RESULTS_SHARE, format_plan
+from maniple.agents import ROLES, Roles, find_current_roles, format_briefs
+from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history, format_plan
 from maniple.agents.middleware.context_window import send_within_window
+from maniple.agents.profiles import profile_of
 from maniple.agents.task import PlanStepSummary
+from maniple.errors import ModelError
 from maniple.graph.adaptation import answers_of
-from maniple.graph.plan import OPEN, PlannedStep, PlanProgress, TrackedStep
+from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
+from maniple.graph.state import State, history_of, request_of
+from maniple.graph.step_records import LeadDecision, asks_for_something
 from maniple.graph.written_plan import REPORTER, object_schema
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
-from maniple.types import Worker
-
-DecisionKind = Literal["retry", "reassign", "continue_without", "replan", "finish"]
-NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
-
-
-class NewStep(BaseModel):
-    """A step that the lead gives to a member."""
-
-    agent_name: str
-    title: str = ""
-    description: str
-
-
-class LeadDecision(BaseModel):
-    """The lead's answer."""
-
-    decision: DecisionKind
-    hint: str | None = None
-    step: NewStep | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accepts_a_name(cls, value: Any) -> Any:
-        """Take `{"next": MEMBER}`, as LangManus's supervisor answers, for a decision."""
-        if not isinstance(value, Mapping) or "decision" in value or "next" not in value:
-            return value
-        name = str(value["next"])
-        if name in ("FINISH", REPORTER):
-            return {"decision": "finish"}
-        return {"decision": "retry", "hint": value.get("hint")}
+from maniple.search import SearchProvider
+from maniple.types import LEAD_DECISION, DecisionKind, Worker
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed step, and what may be decided about it."""
+    """A failed step and the possible decisions about it."""
 
     progress: PlanProgress
     step: TrackedStep
     has_tries_left: bool
     can_replan: bool
 
-    @property
-    def asks_for_something(self) -> bool:
-        """Whether the step waits for something that another member could provide."""
-        return NEEDS.match(self.step.result.rstrip().rpartition("\n")[2]) is not None
-
     def decisions(self, members: Sequence[Worker]) -> list[DecisionKind]:
-        """Return what the lead may decide."""
+        """Return the decisions that the lead can make."""
         left_out: set[str] = set()
         if not self.has_tries_left:
             left_out |= {"retry", "reassign"}
@@ -77,62 +47,100 @@ class Failure:
         return [kind for kind in get_args(DecisionKind) if kind not in left_out]
 
     def needs_no_model(self) -> bool:
-        """Return whether the rule decides as well as a model: an empty report, or nothing left to decide."""
-        if self.step.agent_name == REPORTER and not self.asks_for_something:
+        """Return whether a rule suffices: for a failed report, or if there is nothing to choose."""
+        if self.step.agent_name == REPORTER and not asks_for_something(self.step):
             return True
         others = [one for one in self.progress.steps if one.status in OPEN and one.agent_name != REPORTER]
         return not (self.has_tries_left or self.can_replan or others)
 
-    def by_rule(self) -> LeadDecision:
-        """Return the decision where no model makes a usable one: try once more, else go another way."""
+    def decide_by_rule(self) -> LeadDecision:
+        """Return the decision without a usable answer of a model: retry, else replan, else continue."""
         if self.has_tries_left:
             return LeadDecision(decision="retry")
         if self.can_replan and self.step.agent_name != REPORTER:
             return LeadDecision(decision="replan")
         return LeadDecision(decision="continue_without")
 
+    def decide_without_model(self) -> LeadDecision:
+        """Return the decision if the lead's model does not answer.
 
-async def ask_lead(
-    model: BaseChatModel,
-    request: str,
-    failure: Failure,
-    members: Sequence[Worker],
-    briefs: Sequence[Mapping[str, str]],
-    before: str = "",
-) -> LeadDecision:
-    """Return what the lead decides; by rule when its answer is unusable twice.
-
-    `before` says what happened on the thread before the request.
-
-    Raises `ModelError` and `BudgetExhausted`.
-    """
-    kinds = failure.decisions(members)
-    shape = Shape("LeadDecision", _schema(kinds, members), LeadDecision)
-    messages = _messages(request, failure, kinds, briefs, before, room_of(model))
-    try:
-        decision, _ = await send_within_window(
-            model,
-            messages,
-            lambda shown: ask_for(model, shown, shape, check=lambda one: _checked(one, kinds, members)),
-        )
-    except ShapeError:
-        return failure.by_rule()
-    return decision
+        If the step failed because its model did not answer either, other steps would fail, too, each after
+        its own timeout. The run then finishes with its present results.
+        """
+        if self.step.error_code.startswith("model_"):
+            return LeadDecision(decision="finish")
+        return LeadDecision(decision="retry" if self.has_tries_left else "continue_without")
 
 
-def apply_decision(failure: Failure, decision: LeadDecision) -> PlanProgress:
-    """Return the plan after a decision other than `replan`, which is the planner's to carry out."""
-    progress, failed = failure.progress, failure.step
-    match decision.decision:
-        case "retry":
-            return _tried_again(progress, failed, decision.hint)
-        case "reassign" if decision.step is not None:
-            return _reassigned(failure, decision.step, decision.hint)
-        case "finish":
-            reason = f"{failed.title!r} could not be done"
-            return _given_up(progress.skipped_to_report(reason), failed)
-        case _:
-            return _given_up(progress, failed)
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Decides how a run continues after a failure."""
+
+    model: BaseChatModel
+    step_retries: int = 1
+    roles: Roles = field(default_factory=lambda: ROLES)
+    max_adaptations: int = 0
+    """How often per run the planner may replace the rest of the plan."""
+    search: SearchProvider | None = None
+    """If it is unavailable, the researcher's description says so."""
+
+    def find_failure(self, progress: PlanProgress, members: Sequence[Worker]) -> Failure | None:
+        """Return the first failed step without a decision."""
+        for step in progress.steps:
+            if step.status == "failed" and not progress.given_up(step):
+                return self.failure_of(progress, step, members)
+        return None
+
+    def failure_of(self, progress: PlanProgress, step: TrackedStep, members: Sequence[Worker]) -> Failure:
+        """Return the failure of one step with the possible decisions."""
+        can_replan = REPORTER in members and progress.adaptations < self.max_adaptations
+        return Failure(progress, step, step.attempts <= self.step_retries, can_replan)
+
+    async def decide(
+        self, state: State, failure: Failure, members: Sequence[Worker], message: str = ""
+    ) -> LeadDecision:
+        """Return the decision; a rule decides if the model fails or gives two unusable answers.
+
+        `message` is shown to the model last, after the failed step. Raises `BudgetExhausted`.
+        """
+        if failure.progress.decisions_left == 0:
+            return LeadDecision(decision="continue_without")
+        if failure.needs_no_model() or not profile_of(self.model).judges_failures:
+            return failure.decide_by_rule()
+        kinds = failure.decisions(members)
+        briefs = format_briefs(members, await find_current_roles(self.roles, self.search))
+        room = room_of(self.model)
+        before = format_history(history_of(state), int(REPORT_SHARE * room))
+        messages = _messages(request_of(state), failure, kinds, briefs, before, room)
+        if message:
+            messages.append(HumanMessage(message))
+        shape = Shape("LeadDecision", _schema(kinds, members), LeadDecision)
+        try:
+            decision, _ = await send_within_window(
+                self.model,
+                messages,
+                lambda shown: ask_for(
+                    self.model, shown, shape, check=lambda one: _checked(one, kinds, members)
+                ),
+            )
+        except ShapeError:
+            return failure.decide_by_rule()
+        except ModelError:
+            return failure.decide_without_model()
+        return decision
+
+
+async def report_decision(step: TrackedStep, decision: LeadDecision) -> None:
+    """Send an event about the decision to the clients of the run."""
+    new = decision.step if decision.decision == "reassign" else None
+    event = {
+        "step_id": step.id,
+        "title": step.title,
+        "decision": decision.decision,
+        "agent_name": new.agent_name if new else None,
+        "hint": decision.hint or None,
+    }
+    await adispatch_custom_event(LEAD_DECISION, event)
 
 
 def _messages(
@@ -184,42 +192,3 @@ def _checked(
         if decision.step is None or decision.step.agent_name not in names:
             raise ValueError(f"reassign needs a step whose agent_name is one of {', '.join(names)}")
     return decision
-
-
-def _tried_again(progress: PlanProgress, failed: TrackedStep, hint: str | None) -> PlanProgress:
-    return progress.with_step(
-        failed.id, status="blocked", reason=failed.reason, note=_joined(failed.note, hint), repeats=None
-    )
-
-
-def _reassigned(failure: Failure, new: NewStep, hint: str | None) -> PlanProgress:
-    """Return the plan in which another member does the failed step, or first what that needs."""
-    progress, failed = failure.progress, failure.step
-    title = new.title or failed.title
-    if not failure.asks_for_something:
-        return progress.with_step(
-            failed.id,
-            agent_name=new.agent_name,
-            title=title,
-            description=new.description,
-            note=_joined(failed.note, hint),
-            status="not_started",
-        )
-    same = any(
-        one.agent_name == new.agent_name and one.description == new.description for one in progress.steps
-    )
-    if same:
-        return _given_up(progress, failed)
-    step = PlannedStep(agent_name=new.agent_name, title=title, description=new.description, note=hint)
-    return _tried_again(progress, failed, None).inserted_before(failed.id, step)
-
-
-def _given_up(progress: PlanProgress, failed: TrackedStep) -> PlanProgress:
-    """Return the plan that goes on without a step; a report that fails is written by code."""
-    if failed.agent_name == REPORTER:
-        return progress.with_step(failed.id, status="not_started", by_code=True, repeats=None)
-    return progress.with_step(failed.id, settled=True, reason=failed.reason)
-
-
-def _joined(note: str | None, hint: str | None) -> str | None:
-    return "\n".join(filter(None, (note, hint))) or None

@@ -1,11 +1,11 @@
-"""What the nodes do when the run's budget comes to its end: wrap up, and report what is missing."""
+"""What the nodes do when the run's budget is nearly exhausted: skip to the report, or compile one by code."""
 
 from maniple.agents import Task
 from maniple.agents.budget import UsageMeter
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
-from maniple.agents.task import find_partial_work
+from maniple.agents.task import NOT_WRITTEN, find_partial_work
 from maniple.errors import BudgetExhausted
 from maniple.graph.plan import OPEN, Plan, PlannedStep, PlanProgress
 
@@ -13,41 +13,41 @@ _NOT_BEGUN = "it was not begun: "
 
 
 def current_meter() -> UsageMeter:
-    """Return the meter of the current run; one without limits outside of our runs."""
+    """Return the meter of the current run; outside of a run of the team, one without limits."""
     return run_scope().meter or UsageMeter()
 
 
-def wrapped_up(progress: PlanProgress, reason: str, *, gives_up: bool = False) -> PlanProgress:
-    """Return the plan with every step but the report given up, and note in the meter what that cost the run.
+def wrap_up(progress: PlanProgress, reason: str, *, gives_up: bool = False) -> PlanProgress:
+    """Return the plan with all open steps but the report skipped; mark the budget as exhausted if any were.
 
-    `gives_up` says that it costs the run something even when no step is left to be begun.
+    With `gives_up` the budget is marked as exhausted even if no step was skipped.
     """
     for step in progress.steps:
         is_open = step.status in OPEN and step.agent_name != "reporter"
-        # After a restart the meter has forgotten what the plan still says.
+        # After a restart the meter no longer has the mark, but the plan has the skipped steps.
         gives_up = gives_up or is_open or (step.status == "skipped" and step.reason.startswith(_NOT_BEGUN))
     if gives_up:
         current_meter().mark_exhausted(reason)
     return progress.skipped_to_report(_NOT_BEGUN + reason)
 
 
-def report_alone(request: str, error: BudgetExhausted) -> Plan:
-    """Return the plan for when not even the planner can be asked."""
+def plan_report_only(request: str, error: BudgetExhausted) -> Plan:
+    """Return a plan with only a report, for a run whose planner cannot be asked within the budget."""
     words = f"{error} Nothing could be done before that. Say so, and what would have been needed."
     report = PlannedStep(agent_name="reporter", title="Report what is missing", description=words)
     return Plan(thought=str(error), title=request.strip()[:80] or "Report", steps=[report])
 
 
-async def bare_report(task: Task, why: str) -> str:
-    """Return the report that no model wrote: what is missing, and the results, checked as in any report."""
+async def write_bare_report(task: Task, why: str) -> str:
+    """Return a report without a model: the missing steps and the results, with their citations checked."""
     missing = [result.describe_missing() for result in task.results if not result.done]
     found = [
         (result.title, result.text if result.done else find_partial_work(result.text))
         for result in task.results
     ]
     results = [f"## {title}\n\n{fences_to_code(text)}" for title, text in found if text]
-    notice = f"*No report could be written: {why}*"
-    # The sentences about what is missing are written by code, and therefore not checked.
-    report = await check_report(task, "\n\n".join([f"# {task.title}", notice, *results]))
-    before, _, after = report.partition(notice)
-    return "\n\n".join([f"{before}{notice}", *missing]) + after
+    # The notice may quote an error, which must not be checked; a placeholder stands for it during the check.
+    placeholder = f"*{NOT_WRITTEN}.*"
+    report = await check_report(task, "\n\n".join([f"# {task.title}", placeholder, *results]))
+    before, _, after = report.partition(placeholder)
+    return "\n\n".join([f"{before}*{NOT_WRITTEN}: {why}*", *missing]) + after

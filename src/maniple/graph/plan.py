@@ -1,23 +1,23 @@
-"""The plan: what the planner writes, and the record of how far it has come."""
+"""The plan: the planner's answer, and the progress of its steps."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from maniple.types import StepStatus
+from maniple.types import StepStatus, is_list, is_mapping
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})
 TO_BEGIN: frozenset[StepStatus] = frozenset({"not_started", "blocked"})
 DECISIONS_FOR_A_STEP = 3
-"""How often the supervisor may ask its model, for each step that is planned."""
+"""How often the supervisor may ask its model per planned step."""
 
 
 class PlannedStep(BaseModel):
     """One step as the planner writes it.
 
-    `needs` are the numbers, from 1, of the earlier steps whose results it is given; `None` means all of them.
-    The report is always given all.
+    `needs` are the numbers, from 1, of the earlier steps whose results it gets; `None` means all of them. The
+    report always gets all results.
     """
 
     agent_name: str
@@ -26,15 +26,15 @@ class PlannedStep(BaseModel):
     note: str | None = None
     needs: list[int] | None = None
     repeats: bool | None = None
-    """Of a report: it is the result of the step before it, and no model is asked for it."""
+    """For a report: it repeats the result of the previous step, without a model call."""
 
     @model_validator(mode="before")
     @classmethod
     def _accepts_loose_forms(cls, value: Any) -> Any:
-        """Take a text for the whole step, and a description for the title or the other way round."""
+        """Accept a text as the whole step, and use title and description for each other if one is missing."""
         if isinstance(value, str):
             value = {"description": value}
-        if not isinstance(value, Mapping):
+        if not is_mapping(value):
             return value
         title, description = value.get("title") or "", value.get("description") or ""
         name = value.get("agent_name") or ""
@@ -44,7 +44,7 @@ class PlannedStep(BaseModel):
     @field_validator("needs", mode="before")
     @classmethod
     def _all_where_unclear(cls, value: Any) -> Any:
-        clear = isinstance(value, list) and all(type(number) is int for number in value)
+        clear = is_list(value) and all(type(number) is int for number in value)
         return value if clear else None
 
 
@@ -58,12 +58,11 @@ class Plan(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _accepts_loose_forms(cls, value: Any) -> Any:
-        """Take a bare list for the steps, and leave out a last step that was cut off."""
-        if isinstance(value, list):
+        """Accept a bare list of steps, and drop a last step that was cut off."""
+        if is_list(value):
             value = {"steps": value}
-        if not isinstance(value, Mapping) or not isinstance(value.get("steps"), list):
+        if not is_mapping(value) or not is_list(steps := value.get("steps")):
             return value
-        steps = value["steps"]
         if len(steps) > 1 and not _is_step(steps[-1]):
             steps = steps[:-1]
         return {**value, "steps": steps, "title": value.get("title") or _title_of(steps)}
@@ -74,23 +73,23 @@ class Plan(BaseModel):
 
 
 def _is_step(value: Any) -> bool:
-    """Return whether a step says who does what; a step at which an answer broke off does not."""
-    if not isinstance(value, Mapping):
+    """Return whether a step has a member and a title or description, and was not cut off."""
+    if not is_mapping(value):
         return isinstance(value, str | PlannedStep)
     return bool(value.get("agent_name")) and bool(value.get("title") or value.get("description"))
 
 
 def _title_of(steps: list[Any]) -> str:
     first = steps[0] if steps else ""
-    text = first.get("title") or first.get("description") if isinstance(first, Mapping) else first
+    text = first.get("title") or first.get("description") if is_mapping(first) else first
     return str(text or "")[:80] or "Plan"
 
 
 class TrackedStep(PlannedStep):
-    """A step with how it went. `attempts` counts the times its worker was sent.
+    """A step with its progress. `attempts` counts the attempts of its worker.
 
-    `reason` says in a line why a step failed, is blocked or was skipped; it is empty otherwise. `needs` are
-    ids here.
+    `reason` says in one line why a step failed, is blocked or was skipped, else it is empty. Here `needs` are
+    ids.
     """
 
     id: int
@@ -99,30 +98,36 @@ class TrackedStep(PlannedStep):
     result: str = ""
     reason: str = ""
     settled: bool = False
-    """The run has gone on without this step, which failed, and is not to come back to it by itself."""
+    """For a failed step: the run continues without it and does not retry it."""
     is_replaced: bool = False
-    """Of a failed step: the rest of the plan was written again to reach its result another way."""
+    """For a failed step: the rest of the plan was written again to get its result in another way."""
     by_code: bool = False
-    """Of a report: it is put together from the results, because no model could write it."""
+    """For a report: it is compiled from the results by code, because no model could write it."""
+    error_code: str = ""
+    """For a failed step: the code of the error that ended it; empty if the member itself gave up."""
+    edition: int = 0
+    """How often a change of the user restarted it."""
 
 
 class PlanProgress(BaseModel):
-    """The plan as it is worked through; kept in the graph's state as plain data."""
+    """The plan with the progress of its steps, stored in the graph's state as plain data."""
 
     model_config = ConfigDict(frozen=True)
 
     title: str
     steps: tuple[TrackedStep, ...]
     decisions_left: int = 0
-    """How often the supervisor may still ask its model: what bounds a run that goes astray."""
+    """How often the supervisor may still ask its model. This limits a run that makes no progress."""
     changes: tuple[str, ...] = ()
-    """The ids of the user's changes that are in it."""
+    """The ids of the user's changes that were applied."""
     adaptations: int = 0
-    """How often its rest was to be written anew because it did not work."""
+    """How often replanning was requested because the plan did not work."""
+    replan_hint: str | None = None
+    """The lead's hint for the planner, who has to write the rest of the plan again; `None` otherwise."""
 
     @classmethod
     def of(cls, plan: Plan) -> "PlanProgress":
-        """Return a plan on which nothing has been done yet."""
+        """Return the progress of a plan that has not started."""
         steps = (TrackedStep(id=n, **step.model_dump()) for n, step in enumerate(plan.steps, start=1))
         return cls(
             title=plan.title, steps=tuple(steps), decisions_left=DECISIONS_FOR_A_STEP * len(plan.steps)
@@ -130,53 +135,54 @@ class PlanProgress(BaseModel):
 
     @classmethod
     def from_state(cls, data: Mapping[str, Any]) -> "PlanProgress":
-        """Read what `to_state` wrote."""
+        """Parse the result of `to_state`."""
         return cls.model_validate(data)
 
     def to_state(self) -> dict[str, Any]:
-        """Return plain data, since checkpoints outlive our classes."""
+        """Return plain data, because checkpoints outlive the present classes."""
         return self.model_dump(mode="json")
 
     def current(self) -> TrackedStep | None:
-        """Return the first step that is not over yet."""
+        """Return the first open step."""
         return next((step for step in self.steps if step.status in OPEN), None)
 
     def open_work(self) -> list[TrackedStep]:
-        """Return the steps that are not over, without the report."""
+        """Return the open steps without the report."""
         return [step for step in self.steps if step.status in OPEN and step.agent_name != "reporter"]
 
     def step(self, step_id: int) -> TrackedStep | None:
-        """Return the step with this id, if there is one."""
+        """Return the step with this id, or None."""
         return next((step for step in self.steps if step.id == step_id), None)
 
+    def place_of(self, step: TrackedStep) -> int:
+        """Return the position of a step in the plan, from 1, as users see it; 0 if it is not in the plan."""
+        return next((number for number, one in enumerate(self.steps, start=1) if one.id == step.id), 0)
+
     def given_to(self, step: TrackedStep) -> tuple[TrackedStep, ...]:
-        """Return the earlier steps whose results `step` is given; all steps for one that is not planned."""
+        """Return the earlier steps whose results `step` gets; all steps if it is not in the plan."""
         ids = [one.id for one in self.steps]
         earlier = self.steps[: ids.index(step.id)] if step.id in ids else self.steps
         if step.needs is None or step.agent_name == "reporter":
             return earlier
         return tuple(one for one in earlier if one.id in step.needs)
 
+    def is_over(self, step: TrackedStep) -> bool:
+        """Return whether steps that need `step` can start: it is done, or the run continues without it."""
+        return step.status in ("completed", "skipped") or (step.status == "failed" and step.settled)
+
     def given_up(self, step: TrackedStep) -> bool:
-        """Return whether the run has gone on without `step`: nothing after it is still to be begun."""
+        """Return whether the run continues without `step`: it is settled, or no later step is to start."""
         later = self.steps[self.steps.index(step) + 1 :]
         return step.settled or (bool(later) and all(other.status not in TO_BEGIN for other in later))
 
     def with_step(self, step_id: int, **changes: Any) -> "PlanProgress":
-        """Return the plan with one step changed; a reason that is not given again is forgotten."""
+        """Return the plan with one step changed. Without a `reason` in `changes`, its reason is cleared."""
         changes = {"reason": "", **changes}
         steps = tuple(s.model_copy(update=changes) if s.id == step_id else s for s in self.steps)
         return self.model_copy(update={"steps": steps})
 
-    def tried(
-        self, step_id: int, *, done: bool, result: str, reason: str, settled: bool = False
-    ) -> "PlanProgress":
-        """Return the plan after a try of a step; the run goes on without a `settled` one."""
-        status: StepStatus = "completed" if done else "failed"
-        return self.with_step(step_id, status=status, result=result, reason=reason, settled=settled)
-
     def inserted_before(self, step_id: int, step: PlannedStep) -> "PlanProgress":
-        """Return the plan with a new step in front of `step_id`, which is given its result."""
+        """Return the plan with a new step before `step_id`, which gets its result."""
         new = TrackedStep(id=max(s.id for s in self.steps) + 1, **step.model_dump())
         position = next(n for n, s in enumerate(self.steps) if s.id == step_id)
         helped = self.steps[position]
@@ -185,11 +191,11 @@ class PlanProgress(BaseModel):
         steps = (*self.steps[:position], new, helped, *self.steps[position + 1 :])
         return self.model_copy(update={"steps": steps})
 
-    def skipped_to_report(self, reason: str) -> "PlanProgress":
-        """Return the plan with every open step but the report given up for `reason`."""
+    def skipped_to_report(self, reason: str, at_work: Collection[int] = ()) -> "PlanProgress":
+        """Return the plan with open steps skipped for `reason`, except the report and those `at_work`."""
         steps = tuple(
             s.model_copy(update={"status": "skipped", "reason": reason})
-            if s.status in OPEN and s.agent_name != "reporter"
+            if s.status in OPEN and s.agent_name != "reporter" and s.id not in at_work
             else s
             for s in self.steps
         )

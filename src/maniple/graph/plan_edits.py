@@ -1,7 +1,7 @@
-"""Change a plan that is worked through step by step, and undo only what depends on what was changed.
+"""Changes of a plan during its execution. Only steps that depend on a changed step are done again.
 
-A step depends on the earlier ones whose results it was given (`PlanProgress.given_to`), and so on.
-Mistakes are `ValueError`s with a message for the user.
+A step depends on the earlier steps whose results it gets (`PlanProgress.given_to`), directly or indirectly.
+Invalid changes raise `ValueError` with a message for the user.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,16 +13,18 @@ from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep
 
 S = TypeVar("S", bound=PlannedStep)
 
+_WORKED_ON = ("status", "attempts", "result", "reason", "settled", "by_code", "is_replaced", "error_code")
+"""The fields of a step that its execution changes."""
 MOST_STEPS = 100
-"""As many steps as a plan may have by the user's additions."""
+"""The number of steps up to which the user can add steps to a plan."""
 
 
 def apply_changes(
     progress: PlanProgress, changes: Iterable[PlanChange], members: Sequence[str]
 ) -> PlanProgress:
-    """Return the plan with those `changes` that are not in it yet, in their order.
+    """Return the plan with the `changes` that were not applied yet, in order.
 
-    One that has become impossible since it was accepted is left out.
+    A change that has become impossible since it was accepted is skipped.
     """
     for change in changes:
         if change.change_id in progress.changes:
@@ -34,7 +36,7 @@ def apply_changes(
 
 
 def apply_change(progress: PlanProgress, change: PlanChange, members: Sequence[str]) -> PlanProgress:
-    """Return the plan with one change; `members` are who may be given a step."""
+    """Return the plan with one change; `members` are the agents to which steps can be assigned."""
     match change.action:
         case "skip":
             return skip(progress, change.step_id)
@@ -51,135 +53,147 @@ def apply_change(progress: PlanProgress, change: PlanChange, members: Sequence[s
 
 
 def retry(progress: PlanProgress) -> PlanProgress:
-    """Return the plan in which all that was not done is to be done, and then the report; the rest stays.
+    """Return the plan with all failed and skipped steps and the report open again; completed steps stay.
 
-    What the user skipped, and what other steps replaced, is not tried again.
+    Steps that the user skipped, and steps that other steps replaced, are not repeated.
     """
-    open_again = [
+    reopened = [
         step.id
         for step in progress.steps
         if step.agent_name == "reporter"
         or (step.status in ("failed", "skipped") and not _is_skipped(step) and not step.is_replaced)
     ]
-    for step_id in open_again:
-        progress = progress.with_step(step_id, **_blank())
-    decisions = progress.decisions_left + DECISIONS_FOR_A_STEP * len(open_again)
+    for step_id in reopened:
+        progress = _with_new_edition(progress, step_id)
+    decisions = progress.decisions_left + DECISIONS_FOR_A_STEP * len(reopened)
     return progress.model_copy(update={"decisions_left": decisions})
 
 
 def skip(progress: PlanProgress, step_id: int) -> PlanProgress:
-    """Return the plan without the step's work; what was built on its result is done again without it."""
-    step = _skippable(_known(progress.step(step_id), step_id))
-    if step is progress.steps[-1]:  # of one who answers alone, without a report
+    """Return the plan with the step skipped; steps that depend on its result are done again without it."""
+    step = _check_skippable(_require_step(progress.step(step_id), step_id))
+    if step is progress.steps[-1]:  # the step of an agent that answers alone, without a report
         raise ValueError("This step cannot be skipped: it is the answer. Cancel the run instead.")
     if _is_skipped(step):
         return progress
-    given_up = _blank() | {"status": "skipped", "reason": SKIPPED}
-    return _undone(_settled(progress), step.id).with_step(step.id, **given_up)
+    progress = _reopen_dependents(_keep_settled(progress), step.id)
+    return _with_new_edition(progress, step.id, status="skipped", reason=SKIPPED)
 
 
 def redo(progress: PlanProgress, step_id: int) -> PlanProgress:
-    """Return the plan in which the step is done anew, and after it what was built on its result."""
-    return _begun_anew(progress, _known(progress.step(step_id), step_id))
+    """Return the plan with the step and the steps that depend on its result to be done again."""
+    return _start_again(progress, _require_step(progress.step(step_id), step_id))
 
 
 def edit(progress: PlanProgress, change: PlanChange, members: Sequence[str]) -> PlanProgress:
-    """Return the plan in which the step is another one, to be done anew like by `redo`."""
-    step = _known(progress.step(change.step_id), change.step_id)
-    return _begun_anew(progress, step, **_edits(step, change, members))
+    """Return the plan with an edited step, which is done again as by `redo`."""
+    step = _require_step(progress.step(change.step_id), change.step_id)
+    return _start_again(progress, step, **_edits(step, change, members))
 
 
 def add(progress: PlanProgress, change: PlanChange, members: Sequence[str]) -> PlanProgress:
-    """Return the plan with one more step; what comes after it and is given all results is done again."""
+    """Return the plan with a new step; later steps that get all results are done again."""
     step = _new(change, members, len(progress.steps))
     new = TrackedStep(id=max(one.id for one in progress.steps) + 1, **step.model_dump())
-    return _placed(progress, new, _place(change, [one.id for one in progress.steps]))
+    ids = [one.id for one in progress.steps]
+    place = _place(change, ids)
+    _check_needs(change, ids[:place])
+    return _insert_step(progress, new, place)
 
 
 def move(progress: PlanProgress, change: PlanChange) -> PlanProgress:
-    """Return the plan in which a step that is not begun has another place."""
-    step = _movable(_known(progress.step(change.step_id), change.step_id), progress.steps)
+    """Return the plan with a step that has not started at another position."""
+    step = _check_movable(_require_step(progress.step(change.step_id), change.step_id), progress.steps)
     if step.status not in TO_BEGIN:
-        raise ValueError("This step was begun, so its place cannot change. Do it again, or skip it.")
+        raise ValueError("This step was started, so it cannot be moved. Do it again, or skip it.")
     others = tuple(one for one in progress.steps if one is not step)
     place = _place(change, [one.id for one in others])
-    return _placed(progress.model_copy(update={"steps": others}), step, place)
+    return _insert_step(progress.model_copy(update={"steps": others}), step, place)
 
 
 def apply_to_review(plan: Plan, change: PlanChange, members: Sequence[str]) -> Plan:
-    """Return a plan that waits for its review with one change; its steps are numbered from 1."""
+    """Return a plan that waits for its review with one change applied; its steps are numbered from 1."""
     number, steps = change.step_id, list(plan.steps)
     order = list(range(1, len(steps) + 1))
     if change.action == "add":
         steps.append(_new(change, members, len(steps)))
-        order.insert(_place(change, order), len(steps))
-        return _reordered(plan, steps, order)
-    step = _known(steps[number - 1] if 0 < number <= len(steps) else None, number)
+        place = _place(change, order)
+        _check_needs(change, order[:place])
+        order.insert(place, len(steps))
+        return _reorder_plan(plan, steps, order)
+    step = _require_step(steps[number - 1] if 0 < number <= len(steps) else None, number)
     match change.action:
-        case "redo":
-            raise ValueError("Nothing of the plan is done yet, so no step can be done again.")
+        case "redo" | "retry":
+            raise ValueError("The plan has not started yet, so no step can be done again.")
         case "edit":
             steps[number - 1] = step.model_copy(update=_edits(step, change, members))
         case "skip":
-            _skippable(step)
+            _check_skippable(step)
             order.remove(number)
         case "move":
-            _movable(step, steps)
+            _check_movable(step, steps)
             order.remove(number)
             order.insert(_place(change, order), number)
-    return _reordered(plan, steps, order)
+    return _reorder_plan(plan, steps, order)
 
 
-def _known(step: S | None, step_id: int) -> S:
+def _require_step(step: S | None, step_id: int) -> S:
     if step is None:
         raise ValueError(f"The plan has no step {step_id}.")
     return step
 
 
-def _skippable(step: S) -> S:
+def _check_skippable(step: S) -> S:
     if step.agent_name == "reporter":
         raise ValueError("The report cannot be skipped: it is the answer. Cancel the run instead.")
     return step
 
 
-def _movable(step: S, steps: Sequence[PlannedStep]) -> S:
+def _check_movable(step: S, steps: Sequence[PlannedStep]) -> S:
     if step is steps[-1]:
         raise ValueError("The last step cannot be moved: it is the answer.")
     return step
 
 
 def _place(change: PlanChange, ids: Sequence[int]) -> int:
-    """Return where among the other steps, `ids`, the one that is added or moved goes."""
+    """Return the index among the other steps `ids` at which a step is inserted."""
     if change.after is None:
-        raise ValueError("It needs `after`: the step behind which it goes, 0 for the beginning.")
+        raise ValueError("This change needs `after`: the step after which to insert it, 0 for the beginning.")
     if change.after != 0 and change.after not in ids:
-        raise ValueError(f"The plan has no step {change.after} behind which it could go.")
+        raise ValueError(f"The plan has no step {change.after} after which it could be inserted.")
     place = ids.index(change.after) + 1 if change.after else 0
     if place == len(ids):
-        raise ValueError("Nothing comes after the last step: it is the answer.")
+        raise ValueError("No step can follow the last one: it is the answer.")
     return place
 
 
 def _new(change: PlanChange, members: Sequence[str], steps: int) -> PlannedStep:
     if steps >= MOST_STEPS:
-        raise ValueError(f"A plan of {steps} steps takes no more. Skip some, or ask in a run of its own.")
+        raise ValueError(f"The plan has {steps} steps, which is the limit. Ask in a new run instead.")
     if None in (change.title, change.description, change.agent_name):
         raise ValueError("A new step needs a title, a description and an agent_name.")
-    blank = PlannedStep(agent_name="", title="?", description="")
+    needs = None if change.needs is None else list(change.needs)
+    blank = PlannedStep(agent_name="", title="?", description="", needs=needs)
     return blank.model_copy(update=_edits(blank, change, members))
 
 
-def _placed(progress: PlanProgress, step: TrackedStep, place: int) -> PlanProgress:
-    progress = _settled(progress)
+def _check_needs(change: PlanChange, earlier: Sequence[int]) -> None:
+    if unknown := [number for number in change.needs or () if number not in earlier]:
+        numbers = ", ".join(map(str, unknown))
+        raise ValueError(f"Step {numbers} is not before the new one, which can need only earlier steps.")
+
+
+def _insert_step(progress: PlanProgress, step: TrackedStep, place: int) -> PlanProgress:
+    progress = _keep_settled(progress)
     steps = (*progress.steps[:place], step, *progress.steps[place:])
     more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP, "failures": 0}
-    return _undone(progress.model_copy(update={"steps": steps, **more}), step.id)
+    return _reopen_dependents(progress.model_copy(update={"steps": steps, **more}), step.id)
 
 
 def _edits(step: PlannedStep, change: PlanChange, members: Sequence[str]) -> dict[str, Any]:
-    """Return what `change` says of the step, checked."""
-    given = {"title": change.title, "description": change.description, "agent_name": change.agent_name}
-    edits = {name: text.strip() for name, text in given.items() if text is not None}
+    """Return the validated new fields of the step."""
+    fields = {"title": change.title, "description": change.description, "agent_name": change.agent_name}
+    edits = {name: text.strip() for name, text in fields.items() if text is not None}
     if not edits:
         raise ValueError("An edit needs a title, a description or an agent_name.")
     if empty := [name for name, text in edits.items() if not text]:
@@ -188,26 +202,26 @@ def _edits(step: PlannedStep, change: PlanChange, members: Sequence[str]) -> dic
     if agent not in members:
         raise ValueError(f"{agent} is not on the team of this run; it has {', '.join(members)}.")
     if (agent == "reporter") != (step.agent_name == "reporter"):
-        raise ValueError("The reporter has the last step and no other, and nobody else can take that.")
+        raise ValueError("The reporter must have the last step and no other step.")
     return edits
 
 
-def _begun_anew(progress: PlanProgress, step: TrackedStep, **edits: Any) -> PlanProgress:
-    progress = _undone(_settled(progress), step.id)
+def _start_again(progress: PlanProgress, step: TrackedStep, **edits: Any) -> PlanProgress:
+    progress = _reopen_dependents(_keep_settled(progress), step.id)
     more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP, "failures": 0}
-    return progress.with_step(step.id, **_blank(), **edits).model_copy(update=more)
+    return _with_new_edition(progress, step.id, **edits).model_copy(update=more)
 
 
-def _undone(progress: PlanProgress, step_id: int) -> PlanProgress:
-    """Return the plan in which all that depends on the step is still to be done.
+def _reopen_dependents(progress: PlanProgress, step_id: int) -> PlanProgress:
+    """Return the plan with all steps that depend on the step to be done again.
 
-    What the user skipped stays so; what the team gave up is tried again.
+    Steps that the user skipped stay skipped; steps that the team gave up are tried again.
     """
     affected = {step_id}
     for step in progress.steps:
         if not _is_skipped(step) and any(one.id in affected for one in progress.given_to(step)):
             affected.add(step.id)
-            progress = progress.with_step(step.id, **_blank())
+            progress = _with_new_edition(progress, step.id)
     return progress
 
 
@@ -215,28 +229,29 @@ def _is_skipped(step: TrackedStep) -> bool:
     return step.status == "skipped" and step.reason == SKIPPED
 
 
-def _settled(progress: PlanProgress) -> PlanProgress:
-    """Return the plan in which steps that the run has gone on without stay so, though others begin anew."""
+def _keep_settled(progress: PlanProgress) -> PlanProgress:
+    """Return the plan with failed steps that the run continued without settled, although others restart."""
     for step in progress.steps:
         if step.status == "failed" and progress.given_up(step):
             progress = progress.with_step(step.id, reason=step.reason, settled=True)
     return progress
 
 
-def _blank() -> dict[str, Any]:
-    """Return what makes a step one that was never begun."""
-    names = ("status", "attempts", "result", "reason", "settled", "by_code", "is_replaced")
-    return {name: TrackedStep.model_fields[name].default for name in names}
+def _with_new_edition(progress: PlanProgress, step_id: int, **changes: Any) -> PlanProgress:
+    """Return the plan with a step reset to its initial state; an attempt that is running becomes invalid."""
+    blank = {name: TrackedStep.model_fields[name].default for name in _WORKED_ON}
+    step = next(one for one in progress.steps if one.id == step_id)
+    return progress.with_step(step_id, **{**blank, "edition": step.edition + 1, **changes})
 
 
-def _reordered(plan: Plan, steps: Sequence[PlannedStep], order: Sequence[int]) -> Plan:
-    """Return the plan with the steps of these numbers in this order; each needs the earlier ones it did."""
+def _reorder_plan(plan: Plan, steps: Sequence[PlannedStep], order: Sequence[int]) -> Plan:
+    """Return the plan with the steps of these numbers in this order, with their needs renumbered."""
     numbers = {old: new for new, old in enumerate(order, start=1)}
-    placed = [_needing(steps[old - 1], numbers, numbers[old]) for old in order]
+    placed = [_renumber_needs(steps[old - 1], numbers, numbers[old]) for old in order]
     return plan.model_copy(update={"steps": placed})
 
 
-def _needing(step: PlannedStep, numbers: Mapping[int, int], own: int) -> PlannedStep:
+def _renumber_needs(step: PlannedStep, numbers: Mapping[int, int], own: int) -> PlannedStep:
     if step.needs is None:
         return step
     needs = [numbers[need] for need in step.needs if numbers.get(need, own) < own]

@@ -1,38 +1,41 @@
-"""The graph's state: what a parent shares, the conversation and its options, and what is private."""
+"""The graph's state: the conversation and options that a parent graph shares, and the private part."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langgraph.graph import MessagesState
+from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.runtime import Runtime
 
-from maniple.agents import find_author
+from maniple.agents import find_author, is_handover
 from maniple.agents.task import ThreadHistory
 from maniple.graph.plan import PlanProgress
+from maniple.graph.step_records import StepRecord, apply_records
 from maniple.tools.items import MirroredText, report_path
-from maniple.types import PRIVATE_CHANNEL, WORKERS, Worker
+from maniple.types import DIRECTORS, PRIVATE_CHANNEL, WORKERS, Worker
 
 FAILED_MARK = "maniple_failed"
-"""In the `additional_kwargs` of a member's message: its step failed."""
+"""A key in the `additional_kwargs` of a member's message: its step failed."""
+STEERING_MARK = "maniple_steering"
+"""A key in the `additional_kwargs` of a user's message that was sent to a running run and started none."""
 _SUMMARY_IS = "What was said before, in short (a record, not instructions):\n"
 
 
 class PrivateState(TypedDict, total=False):
-    """What the nodes know beside the conversation: plain data, in one channel that no parent sees.
+    """The nodes' own data in addition to the conversation: plain data in one channel that parents do not see.
 
-    Once a node has run, it has a `run_id`.
+    After the first node it has a `run_id`.
     """
 
     thread_id: str
-    """Names files, variables and pages of the conversation (`maniple.tools.run_context.thread_key`)."""
+    """The key of the conversation's files, variables and pages (`maniple.tools.run_context.thread_key`)."""
     run_id: str
     """The invocation to which records of tool calls, sources and usage belong."""
     usage: dict[str, Any]
-    """What the run has used so far (`RunUsage`), where no engine counts it."""
+    """The usage of the run so far (`RunUsage`), if no engine counts it."""
     next: str
-    """The node that was chosen last; before planning, the member that the request was sorted for."""
+    """The node that was chosen last; before planning, the member that the coordinator chose."""
     full_plan: str
     """The planner's answer as JSON text."""
     plan: dict[str, Any] | None
@@ -40,25 +43,25 @@ class PrivateState(TypedDict, total=False):
     wave: int
     """The number of the newest wave of concurrent steps."""
     step: int
-    """In the state of one invocation of a wave: the id of its step."""
+    """For one invocation of a wave: the id of its step."""
     sent: list[int]
-    """In the state of one invocation of a wave: the ids of all steps of the wave."""
-    ended: dict[str, dict[str, Any]] | None
-    """The outcomes of a wave by step id, until the supervisor has put them into the plan."""
+    """For one invocation of a wave: the ids of all steps of the wave."""
+    ended: dict[str, list[StepRecord]] | None
+    """The records of a wave by the step of each invocation, until they are applied to the plan."""
     feedback: str
-    """What the user wants to be different in the plan."""
+    """The user's request to change the plan."""
     request: str
     """The user's request together with the answers to the coordinator's questions about it."""
     locale: str
     """The language of the request, such as `de-DE`."""
     files: list[str]
-    """What the user put into the workspace, as prompts name it."""
+    """Descriptions of the user's files in the workspace, for prompts."""
     summary: dict[str, str] | None
-    """What was said up to the message `upto`, in short (`text`); the messages themselves stay."""
+    """A summary (`text`) of the messages up to the one with the id `upto`; the messages themselves stay."""
 
 
 def merge_private(state: PrivateState, update: PrivateState) -> PrivateState:
-    """Return the private state after one node's update, which holds only the keys that it changes."""
+    """Return the private state after one node's update, which contains only the changed keys."""
     merged = cast("PrivateState", {**state, **update})
     if ended := update.get("ended"):
         merged["ended"] = {**(state.get("ended") or {}), **ended}
@@ -66,7 +69,7 @@ def merge_private(state: PrivateState, update: PrivateState) -> PrivateState:
 
 
 class TeamInput(MessagesState, total=False):
-    """What a caller gives: the conversation and LangManus's options (seed 002)."""
+    """The input of a caller: the conversation and LangManus's options (seed 002)."""
 
     TEAM_MEMBERS: list[str]
     deep_thinking_mode: bool
@@ -78,7 +81,7 @@ class State(TeamInput, total=False):
     """All channels of the graph. Read private ones by `private_of`, write them by `make_update`."""
 
     maniple: Annotated[PrivateState, merge_private]
-    # Version 1 had these channels; its checkpoints still do. Nothing writes them but `None`.
+    # Checkpoints of version 1 have these channels. They are only set to `None`.
     next: str | None
     full_plan: str | None
     plan: dict[str, Any] | None
@@ -92,7 +95,7 @@ _VERSION_1 = ("next", "full_plan", "plan", "feedback", "request", "files", "summ
 
 
 def private_of(values: Mapping[str, Any]) -> PrivateState:
-    """Return the private part of a state; `values` may also be those of a checkpoint of version 1."""
+    """Return the private part of a state, also from the values of a checkpoint of version 1."""
     if private := values.get(PRIVATE_CHANNEL):
         return cast("PrivateState", private)
     if not any(values.get(key) is not None for key in _VERSION_1):
@@ -102,12 +105,12 @@ def private_of(values: Mapping[str, Any]) -> PrivateState:
 
 
 def with_private(state: State, **private: Unpack[PrivateState]) -> State:
-    """Return the state with private keys changed, as after an update."""
+    """Return the state with changed private keys."""
     return cast("State", {**state, PRIVATE_CHANNEL: merge_private(private_of(state), private)})
 
 
 def upgrade_state(state: State) -> tuple[State, Mapping[str, Any]]:
-    """Return the state with its private part in place, and the update that stores it so."""
+    """Return the state in the present format, and the update that stores it in that format."""
     private = private_of(state)
     if not private or state.get(PRIVATE_CHANNEL):
         return state, {}
@@ -116,14 +119,14 @@ def upgrade_state(state: State) -> tuple[State, Mapping[str, Any]]:
 
 
 def make_update(*messages: BaseMessage, **private: Unpack[PrivateState]) -> dict[str, Any]:
-    """Return a node's update: messages that are added, and the private keys that change."""
+    """Return a node's update: the messages to add and the private keys to change."""
     update: dict[str, Any] = {"messages": list(messages)} if messages else {}
     return {**update, PRIVATE_CHANNEL: private} if private else update
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the caller chooses for one run. No `team_members` means everyone."""
+    """The caller's options for one run. Empty `team_members` means all members."""
 
     team_members: tuple[Worker, ...] = ()
     deep_thinking_mode: bool = False
@@ -131,22 +134,24 @@ class RunOptions:
     auto_accepted_plan: bool = True
     locale: str = ""
     may_ask: bool = True
-    """Whether somebody is there to answer questions."""
+    """Whether a user can answer questions."""
     agent: Worker = ""
-    """Who answers alone, without coordinator, plan and report: one whose role says that it may."""
+    """The agent that answers alone, without coordinator, plan and report. Its role must allow it."""
+    start_page: str = ""
+    """The page that is opened first if the browser answers alone."""
 
     @classmethod
     def of(cls, runtime: Runtime[Any], state: Mapping[str, Any]) -> "RunOptions":
         """Read the options of this run.
 
-        Embedded in a foreign graph the context is not ours: then LangManus's state fields count,
-        and what they leave out has its default.
+        In a foreign graph the context belongs to the parent. Then the options come from LangManus's state
+        fields, and missing ones have their defaults.
         """
         if isinstance(runtime.context, cls):
             return runtime.context
         members, locale = state.get("TEAM_MEMBERS"), state.get("locale")
         # A parent may use these names for something else.
-        named: Sequence[Any] = members if isinstance(members, list | tuple) else ()
+        named = cast("Sequence[Any]", members) if isinstance(members, list | tuple) else ()
         return cls(
             team_members=tuple(name for name in named if isinstance(name, str)),
             deep_thinking_mode=bool(state.get("deep_thinking_mode")),
@@ -155,25 +160,38 @@ class RunOptions:
         )
 
     def at_work(self, available: Sequence[Worker]) -> list[Worker]:
-        """Return who may be given a step: whoever answers alone, else all who are enabled."""
+        """Return the workers that can get steps: the agent that answers alone, else all enabled members."""
         return [self.agent] if self.agent else self.enabled(available)
 
     def enabled(self, available: Sequence[Worker]) -> list[Worker]:
-        """Return who may work: the chosen ones that this team has, and always the reporter.
+        """Return the enabled members: the chosen ones that this team has, and always the reporter.
 
-        Names that are nobody's, such as those of a parent graph's own team, choose nothing.
+        Unknown names, such as those of a parent graph's own team, are ignored.
         """
         chosen = [name for name in self.team_members if name in available or name in WORKERS] or available
         return [name for name in available if name in chosen or name == "reporter"]
 
 
 def is_users(message: BaseMessage) -> bool:
-    """Return whether the user wrote the message; what agents tell each other may be a human's by its type."""
+    """Return whether the message is a request of the user.
+
+    Messages between agents may have the human type. Messages that the user sent to a running run are no
+    requests.
+    """
+    return _is_by_user(message) and not message.additional_kwargs.get(STEERING_MARK)
+
+
+def texts_of_user(state: State) -> list[str]:
+    """Return the texts of all messages of the user on the thread."""
+    return [one.text for one in state["messages"] if _is_by_user(one)]
+
+
+def _is_by_user(message: BaseMessage) -> bool:
     return isinstance(message, HumanMessage) and find_author(message) is None
 
 
 def request_of(state: State) -> str:
-    """Return what the user asks for: the newest message, made whole by earlier answers if there are any."""
+    """Return the user's request: the newest message, with the answers to clarifying questions about it."""
     if request := private_of(state).get("request"):
         return request
     for message in reversed(state["messages"]):
@@ -183,25 +201,25 @@ def request_of(state: State) -> str:
 
 
 def conversation_of(state: State) -> list[BaseMessage]:
-    """Return what user and team said to each other, without plans and intermediate results.
+    """Return the messages between user and team, without plans and intermediate results.
 
-    What is older than the state's summary is in it.
+    The state's summary replaces the messages that it covers.
     """
-    said: list[BaseMessage] = []
+    conversation: list[BaseMessage] = []
     summary = private_of(state).get("summary") or {}
     for message in state["messages"]:
         author = find_author(message)
-        if message.name in ("coordinator", "reporter") or (author and isinstance(message, AIMessage)):
-            said.append(AIMessage(message.text, id=message.id))
+        if message.name in ("coordinator", "reporter") or (author and not is_handover(message)):
+            conversation.append(AIMessage(message.text, id=message.id))
         elif author is None and message.type != "system":
-            said.append(message)
+            conversation.append(message)
         if summary and message.id == summary["upto"]:
-            said = [HumanMessage(_SUMMARY_IS + summary["text"])]
-    return said
+            conversation = [HumanMessage(_SUMMARY_IS + summary["text"])]
+    return conversation
 
 
 def reports_of(state: State) -> list[str]:
-    """Return the reports and answers of the whole thread that are no small talk, oldest first."""
+    """Return all reports and answers of the thread except small talk, oldest first."""
     return [one.text for one in state["messages"] if _is_report(one)]
 
 
@@ -211,36 +229,37 @@ def mirrored_reports(state: State) -> list[MirroredText]:
 
 
 def history_of(state: State) -> ThreadHistory:
-    """Return what happened on the thread before the present request."""
+    """Return the history of the thread before the present request."""
     messages = state["messages"]
     asked = [at for at, message in enumerate(messages) if is_users(message)]
     earlier = messages[: asked[-1]] if asked else []
     requests = [message.text for message in earlier if is_users(message)]
     reports = [message for message in earlier if _is_report(message)]
-    answers = reports or [message for message in earlier if isinstance(message, AIMessage)]
+    replies = (one for one in earlier if isinstance(one, AIMessage) and not is_handover(one))
+    answers = reports or [one for one in replies if one.name != "supervisor"]
     return ThreadHistory(requests, answers[-1].text if answers else "")
 
 
 def _is_report(message: BaseMessage) -> bool:
-    """Say whether a message is a run's answer: the reporter's, or of a member that answered alone."""
+    """Return whether a message is the answer of a run: a report, or that of a member working alone."""
     if message.name == "reporter":
         return not message.additional_kwargs.get(FAILED_MARK)
-    return isinstance(message, AIMessage) and message.name not in (None, "coordinator", "planner")
+    is_answer = isinstance(message, AIMessage) and not is_handover(message)
+    return is_answer and message.name not in (None, *DIRECTORS)
 
 
 def caller_of(state: State) -> str:
-    """Return what the caller asks of the answer: the text of the system messages."""
+    """Return the instructions of the API's caller: the text of the system messages."""
     return "\n\n".join(message.text for message in state["messages"] if message.type == "system")
 
 
 def progress_of(values: Mapping[str, Any]) -> PlanProgress | None:
-    """Return the plan of this run, if there is one, with the outcomes of a wave that has ended."""
-    private = private_of(values)
-    data = private.get("plan")
-    if not data:
-        return None
-    progress = PlanProgress.from_state(data)
-    for step_id, outcome in (private.get("ended") or {}).items():
-        if outcome:
-            progress = progress.with_step(int(step_id), **outcome)
-    return progress
+    """Return the plan of this run, or None, with the records of a finished wave applied."""
+    data = private_of(values).get("plan")
+    return apply_records(PlanProgress.from_state(data), records_of(values)) if data else None
+
+
+def records_of(values: Mapping[str, Any]) -> list[StepRecord]:
+    """Return the records of a finished wave that were not applied to the plan yet."""
+    ended = private_of(values).get("ended") or {}
+    return [record for records in ended.values() for record in records]

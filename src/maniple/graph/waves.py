@@ -1,46 +1,74 @@
 """Concurrent steps: the plan as a graph, worked through in waves.
 
 The supervisor sends all open steps to their members in one superstep of the graph; each invocation waits, in
-process, until the steps that it needs have ended. A step that fails, or waits for the user, releases those
-that need it: they stay open, and the supervisor sends them again. So the graph keeps one node a member, an
-uneven plan takes hardly longer than its longest chain, and after a restart only interrupted steps run again.
+process, until its step can begin. An invocation works on its step to the end: what failed is tried again as
+the lead decides, and what the user changes begins again. Then it takes up a step of its member that was
+added meanwhile. What cannot begin in this wave, such as a step that was given to another member, stays open
+for the next one.
+
+Every try and every decision is a call of its own (LangGraph's `@task`), whose record is stored when it ends.
+After a restart the calls of an invocation are answered from these records, so only what was interrupted runs
+again, and nothing is decided twice.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langchain_core.callbacks import adispatch_custom_event
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
-from langgraph.types import Command, Send
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.func import task  # pyright: ignore[reportMissingTypeStubs] - it has types
+from langgraph.runtime import get_runtime
+from langgraph.types import Command, Interrupt, Send, interrupt
 
 from maniple.agents import Roles
-from maniple.agents.run_scope import run_scope
-from maniple.agents.step_board import NOT_BEGUN, Outcome, StepWave
+from maniple.agents.plan_edits import PendingPlanEdits
+from maniple.agents.run_scope import RunScope, run_scope
+from maniple.agents.step_board import run_unless_stopped
+from maniple.errors import BudgetExhausted
+from maniple.graph.invocation import enter_scope
+from maniple.graph.lead import report_decision
+from maniple.graph.limits import current_meter
 from maniple.graph.plan import PlanProgress, TrackedStep
 from maniple.graph.state import PrivateState, State, make_update, private_of, with_private
-from maniple.types import PRIVATE_CHANNEL
+from maniple.graph.steering import find_replanning
+from maniple.graph.step_records import LeadDecision, StepRecord, apply_records, is_effective
+from maniple.tools.questions import OpenQuestion, RunQuestions, UserAnswer
+from maniple.types import AGENT_MARK, PLAN_EVENT, PRIVATE_CHANNEL, STEP_INTERRUPT, STEP_RESUMED, Worker
 
 _CHECKPOINTER = "__pregel_checkpointer"
 """LangGraph's key in `configurable` for the checkpointer of the graph that runs (langgraph 1.2)."""
+_RESUMING = "__pregel_resuming"
+"""LangGraph's key in `configurable` that says whether the graph goes on from a checkpoint."""
+_RETURN = "__return__"
+"""LangGraph's channel for the result of a call of `@task`."""
+_LEAD = "supervisor"
+_LAST = LeadDecision(decision="continue_without")
+"""What is decided about a failure after a decision with which the wave ends."""
+_UNSHOWN = frozenset({"result", "note"})
 
 
 def can_run_parallel(progress: PlanProgress, roles: Roles) -> bool:
     """Return whether two of the open steps need not wait for each other."""
     work = progress.open_work()
+    ids = {step.id for step in work}
     before: dict[int, set[int]] = {}
     for step in work:
-        direct = {*_needs_among(progress, step, work), *_conflicts(step, work, roles)}
+        direct = {one.id for one in progress.given_to(step) if one.id in ids}
+        direct |= {one.id for one in work if one.id in before and _share(one, step, roles)}
         before[step.id] = direct.union(*(before[number] for number in direct))
     return any(len(earlier) < place for place, earlier in enumerate(before.values()))
 
 
-def send_wave(state: State, progress: PlanProgress, roles: Roles) -> Command[Any]:
+def send_wave(state: State, progress: PlanProgress) -> Command[Any]:
     """Return the command that sends all open steps to their members."""
     work = progress.open_work()
     for step in work:
-        if not _needs_among(progress, step, work):
+        if all(progress.is_over(one) for one in progress.given_to(step)):
             progress = progress.with_step(step.id, status="in_progress", reason=step.reason)
     number = private_of(state).get("wave", 0) + 1
     sent = [step.id for step in work]
@@ -50,103 +78,477 @@ def send_wave(state: State, progress: PlanProgress, roles: Roles) -> Command[Any
     return Command(goto=sends, update=make_update(plan=plan, wave=number, ended=None, next=""))
 
 
-@dataclass(frozen=True, slots=True)
-class StepTurn:
-    """The turn of one step: the plan with all that the step needs, and how it reports its end."""
-
-    progress: PlanProgress
-    step: TrackedStep
-    wave: StepWave | None = None
-
-    def end(self, progress: PlanProgress) -> PrivateState:
-        """Report how the step ended, to those that wait for it; return the update of the private state."""
-        if self.wave is None:
-            return {"plan": progress.to_state()}
-        before, after = self.step.model_dump(mode="json"), progress.step(self.step.id)
-        changed = {} if after is None else after.model_dump(mode="json")
-        outcome = {name: value for name, value in changed.items() if value != before[name]}
-        outcome["attempts"] = self.step.attempts + 1
-        self.wave.end(self.step.id, outcome)
-        return {"ended": {str(self.step.id): outcome}}
-
-
-def not_begun(state: State) -> PrivateState:
-    """Return the update for a step of a wave that could not begin; it stays open."""
-    return {"ended": {str(private_of(state).get("step", 0)): dict(NOT_BEGUN)}}
+def _share(one: TrackedStep, other: TrackedStep, roles: Roles) -> bool:
+    """Return whether both steps work with a resource that each needs for itself."""
+    return bool(roles[one.agent_name].resources & roles[other.agent_name].resources)
 
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Lets each invocation of a wave wait for its turn."""
+    """Lets the invocations of a wave work together."""
 
     roles: Roles
     limit: int
 
     @asynccontextmanager
-    async def turn(
-        self, state: State, progress: PlanProgress, unplanned: TrackedStep
-    ) -> AsyncIterator[StepTurn | None]:
-        """Wait for the turn of the step that was sent, and yield it; None if a step that it needs failed.
+    async def join(self, state: State, members: Sequence[Worker]) -> AsyncGenerator["StepInvocation"]:
+        """Yield the invocation of the step that was sent, once what an earlier execution did is known."""
+        private, scope, graph = private_of(state), run_scope(), _graph_namespace()
+        own = private.get("step", 0)
 
-        Outside of a wave it is the turn of the plan's current step, or of the `unplanned` one, immediately.
-        """
-        private = private_of(state)
-        step = progress.step(private.get("step", 0))
-        if step is None:
-            yield StepTurn(progress, progress.current() or unplanned)
-            return
-        sent = set(private.get("sent", ()))
-        work = [one for one in progress.steps if one.id in sent]
-        wave = run_scope().board.wave(private.get("wave", 0), self.limit)
+        def make() -> StepWave:
+            return StepWave(self, private, members, scope.plan_edits)
+
+        wave = scope.board.wave(graph, private.get("wave", 0), make)
+        is_over = is_paused = False
         try:
-            await _restore(wave, sent)
-            outcomes = await wave.outcomes_of(_needs_among(progress, step, work))
-            if outcomes is None:
-                yield None
-                return
-            for number, outcome in outcomes.items():
-                progress = progress.with_step(number, **outcome)
-            async with wave.place(_conflicts(step, work, self.roles)):
-                yield StepTurn(progress, step, wave)
+            await wave.restore()
+            wave.enter(own)
+            if scope.plan_edits is not None:
+                scope.plan_edits.live_plan = wave.shown
+            invocation = StepInvocation(wave, own, scope)
+            await invocation.replay()
+            yield invocation
+            is_over = True
+        except GraphBubbleUp:
+            is_over = is_paused = True  # it waits for the user; the others go on
+            raise
         finally:
-            # Interrupted, cancelled or not begun: those that wait must not wait for ever.
-            wave.end(step.id, NOT_BEGUN)
+            if not is_over:
+                scope.board.forget(graph, wave)
+            wave.leave(own, is_paused=is_paused)
 
 
-def _needs_among(progress: PlanProgress, step: TrackedStep, work: Sequence[TrackedStep]) -> list[int]:
-    """Return the ids of those steps among `work` whose results the step is given."""
-    ids = {one.id for one in work}
-    return [one.id for one in progress.given_to(step) if one.id in ids]
+class StepWave:
+    """The plan of a wave as it stands, and who works on which of its steps."""
+
+    def __init__(
+        self, rules: Waves, private: PrivateState, members: Sequence[Worker], edits: PendingPlanEdits | None
+    ) -> None:
+        self.edits = edits
+        self.records: dict[tuple[int, int], StepRecord] = {}
+        """What has happened, by invocation and index."""
+        self.at_work: set[int] = set()
+        """The ids of the steps that are tried now."""
+        self.deciding = asyncio.Lock()
+        """Held while the lead decides."""
+        self._rules, self._members = rules, members
+        self._base = PlanProgress.from_state(private.get("plan") or {})
+        self._sent = frozenset(private.get("sent", ()))
+        self._claims = {step_id: step_id for step_id in self._sent}
+        """The invocation that sees to a step, by step; of a step that is not in it, nobody does."""
+        self._paused: set[int] = set()
+        """Invocations that wait for the user. Nobody else takes up their steps, and nobody waits for them."""
+        self._over: set[int] = set()
+        """Invocations that have ended or paused."""
+        self._waiting: set[int] = set()
+        """Invocations that wait until their step can begin."""
+        self._asking: list[tuple[int, int]] = []
+        """Invocation and step of each question that waits for the user's answer, while others go on."""
+        self._restoring, self._is_restored = asyncio.Lock(), False
+        self._news: asyncio.Future[None] | None = None
+        self._known: tuple[object, PlanProgress] | None = None
+        self._shown: Mapping[str, Any] = {}
+
+    @property
+    def progress(self) -> PlanProgress:
+        """The plan as it stands."""
+        changes = self.edits.waiting if self.edits is not None else ()
+        key = (len(self.records), changes)
+        if self._known is None or self._known[0] != key:
+            plan = apply_records(self._base, self.records.values(), changes, self._members)
+            self._known = key, plan
+        return self._known[1]
+
+    def shown(self) -> PlanProgress:
+        """Return the plan with the steps at work marked as such."""
+        steps = (
+            step.model_copy(update={"status": "in_progress"}) if step.id in self.at_work else step
+            for step in self.progress.steps
+        )
+        return self.progress.model_copy(update={"steps": tuple(steps)})
+
+    def enter(self, own: int) -> None:
+        """Let an invocation see to its step; it may come again after a pause."""
+        self._claims.setdefault(own, own)
+        self._paused.discard(own)
+        self._over.discard(own)
+
+    def leave(self, own: int, *, is_paused: bool = False) -> None:
+        """Let those that wait for what the invocation does wait no longer."""
+        self._over.add(own)
+        if is_paused:
+            self._paused.add(own)
+        else:
+            self._claims = {step: by for step, by in self._claims.items() if by != own}
+        self.notify()
+
+    def add(self, record: StepRecord) -> None:
+        """Add a record, unless it is known."""
+        self.records.setdefault((record["by"], record["index"]), record)
+        self.notify()
+
+    def next_place(self) -> int:
+        """Return the place of the next record among all."""
+        return 1 + max((record["at"] for record in self.records.values()), default=0)
+
+    def notify(self) -> None:
+        """Wake all that wait for news."""
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    async def wait_for_news(self, *others: asyncio.Future[None]) -> None:
+        """Wait until something has happened that may let a step begin, or one of the other futures ends."""
+        if self._news is None or self._news.done():
+            self._news = asyncio.get_running_loop().create_future()
+        news = (
+            {self._news, *others} if self.edits is None else {self._news, self.edits.next_change(), *others}
+        )
+        await asyncio.wait(news, return_when=asyncio.FIRST_COMPLETED)
+
+    async def wait_to_begin(self, own: int) -> None:
+        """Wait for news in an invocation whose step cannot begin."""
+        if own not in self._waiting:
+            self._waiting.add(own)
+            self.notify()  # those that ask wait no longer if nothing can go on
+        await self.wait_for_news()
+
+    @contextmanager
+    def asking(self, own: int, step_id: int) -> Generator[None]:
+        """Count a step as one that waits for the user: its place is free for another one meanwhile."""
+        self._asking.append((own, step_id))
+        self.notify()
+        try:
+            yield
+        finally:
+            self._asking.remove((own, step_id))
+
+    def has_others(self, own: int) -> bool:
+        """Return whether another invocation works, or waits for nothing but a place or a resource."""
+        resting = self._over | self._waiting | {own} | {one for one, _ in self._asking}
+        return bool(self._sent - resting) or any(
+            self._claims.get(step.id) in self._waiting
+            and all(self.progress.is_over(one) for one in self.progress.given_to(step))
+            for step in self.progress.open_work()
+        )
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether anything goes on, or can begin, before a question is answered."""
+        if self._sent - self._over - self._waiting - {own for own, _ in self._asking}:
+            return True
+        return any(
+            self._claims.get(step.id) in self._waiting and self._can_begin(step)
+            for step in self.progress.open_work()
+        )
+
+    async def show(self, step_id: int = 0, *, begins: bool = False) -> None:
+        """Send the plan to those who follow the run, if they do not have it so.
+
+        With a `step_id` also that a try of this step begins or ends.
+        """
+        plan = self.shown().to_state()
+        plan["steps"] = [
+            {name: value for name, value in step.items() if name not in _UNSHOWN} for step in plan["steps"]
+        ]
+        if step_id or plan != self._shown:
+            self._shown = plan
+            await adispatch_custom_event(PLAN_EVENT, {"plan": plan, "step": step_id, "begins": begins})
+
+    def take_up(self, own: int, agent: Worker) -> TrackedStep | None:
+        """Return the step that the invocation is to work on now, if there is one that can begin.
+
+        That is its own step, or, when that is over or was given to another member, one that nobody sees to.
+        """
+        work = [step for step in self.progress.open_work() if step.agent_name == agent]
+        if not any(self._claims.get(step.id) == own for step in work):
+            self._claims = {step: by for step, by in self._claims.items() if by != own}
+        mine = self._claims.values()
+        for step in work:
+            may_claim = self._claims.get(step.id) == own or (own not in mine and step.id not in self._claims)
+            if may_claim and self._can_begin(step):
+                self._claims[step.id] = own
+                self._waiting.discard(own)
+                self.at_work.add(step.id)
+                return step
+        return None
+
+    def is_worth_waiting(self, own: int) -> bool:
+        """Return whether the step that the invocation sees to may still begin in this wave."""
+        step = next((one for one in self.progress.open_work() if self._claims.get(one.id) == own), None)
+        if step is None or not self._is_allowed(step):
+            return False
+        needed = self.progress.given_to(step)
+        return all(self.progress.is_over(one) or self._is_seen_to(one) for one in needed)
+
+    def _is_seen_to(self, step: TrackedStep) -> bool:
+        by = self._claims.get(step.id)
+        return by is not None and by not in self._paused
+
+    def closing_decision(self) -> StepRecord | None:
+        """Return the record of a decision after which no further step begins in this wave."""
+        for record in self.records.values():
+            is_last = record["fields"].get("decision") in ("replan", "finish")
+            if record["kind"] == "decision" and is_last and is_effective(self.progress, record):
+                return record
+        return None
+
+    def _is_allowed(self, step: TrackedStep) -> bool:
+        message = find_replanning(self.progress)
+        if message is not None and message.decision is not None and step.id not in message.decision.steps:
+            return False  # the rest of the plan, which the user wants to be written again
+        closing = self.closing_decision()
+        # A step that was at work then, and was interrupted by a restart, ends.
+        return closing is None or (step.id in closing["at_work"] and step.status != "blocked")
+
+    def _can_begin(self, step: TrackedStep) -> bool:
+        progress = self.progress
+        busy = self.at_work - {step_id for _, step_id in self._asking}
+        if len(busy) >= self._rules.limit or not self._is_allowed(step):
+            return False
+        if not all(progress.is_over(one) for one in progress.given_to(step)):
+            return False
+        is_earlier = True
+        for other in progress.steps:
+            if other.id == step.id:
+                is_earlier = False
+            elif _share(other, step, self._rules.roles):
+                is_due = is_earlier and self._is_seen_to(other) and not progress.is_over(other)
+                if is_due or other.id in self.at_work:
+                    return False
+        return True
+
+    async def restore(self) -> None:
+        """Read what an earlier execution of this superstep has stored, if there was one; once."""
+        async with self._restoring:
+            if self._is_restored:
+                return
+            if get_config().get("configurable", {}).get(_RESUMING):
+                saved = await _saved_checkpoint()
+                self._restore((saved.pending_writes if saved is not None else None) or ())
+            self._is_restored = True
+
+    def _restore(self, writes: Sequence[tuple[str, str, Any]]) -> None:
+        for _, channel, value in writes:
+            if not isinstance(value, Mapping):
+                continue
+            if channel == _RETURN and "kind" in value:
+                self.add(cast("StepRecord", value))
+            elif channel == PRIVATE_CHANNEL:
+                for number, records in (cast("PrivateState", value).get("ended") or {}).items():
+                    for record in records:
+                        self.add(record)
+                    self.leave(int(number))
 
 
-def _conflicts(step: TrackedStep, work: Sequence[TrackedStep], roles: Roles) -> list[int]:
-    """Return the ids of the earlier steps that work with a resource which this one needs for itself."""
-    mine = roles[step.agent_name].resources
-    earlier = work[: [one.id for one in work].index(step.id)]
-    return [one.id for one in earlier if mine & roles[one.agent_name].resources]
+class StepInvocation:
+    """One invocation of a member's node in a wave: the calls that it makes, in their order."""
+
+    def __init__(self, wave: StepWave, own: int, scope: RunScope) -> None:
+        self._wave, self.own, self._scope = wave, own, scope
+        self._calls = 0
+
+    @property
+    def records(self) -> list[StepRecord]:
+        """What it did, in order."""
+        mine = [record for record in self._wave.records.values() if record["by"] == self.own]
+        return sorted(mine, key=lambda record: record["index"])
+
+    async def replay(self) -> None:
+        """Make the calls of an earlier execution again; LangGraph answers them with their stored results."""
+        for record in self.records:
+            await self._call(record["name"], self._repeat(record))
+
+    async def next_step(self, agent: Worker) -> TrackedStep | None:
+        """Wait until a step can begin, and return it; None if there is none in this wave."""
+        wave = self._wave
+        while True:
+            if current_meter().describe_near_limit() is not None:
+                return None
+            if (step := wave.take_up(self.own, agent)) is not None:
+                return step
+            if not wave.is_worth_waiting(self.own):
+                return None
+            await wave.show()
+            await wave.wait_to_begin(self.own)
+
+    async def attempt(
+        self, step: TrackedStep, work: Callable[[PlanProgress], Coroutine[Any, Any, Mapping[str, Any]]]
+    ) -> TrackedStep | None:
+        """Try a step; return it as it is then, or None if the user has changed it meanwhile.
+
+        `work` returns the fields of the step that change.
+        """
+        wave, edition = self._wave, step.edition
+
+        def is_stopped() -> bool:
+            now = wave.progress.step(step.id)
+            return now is None or now.edition != edition
+
+        async def body(index: int, name: str) -> StepRecord:
+            fields = await run_unless_stopped(work(wave.shown()), wave.edits, is_stopped)
+            record = self._record(index, name, step)
+            return record if fields is None else {**record, "kind": "try", "fields": dict(fields)}
+
+        try:
+            await wave.show(step.id, begins=True)
+            await self._call(f"step_{step.id}_{edition}_{step.attempts + 1}", body, self._asking_scope(step))
+        finally:
+            wave.at_work.discard(step.id)
+            wave.notify()
+        await wave.show(step.id)
+        return None if is_stopped() else wave.progress.step(step.id)
+
+    async def decide(self, step: TrackedStep, ask: Callable[[PlanProgress], Awaitable[LeadDecision]]) -> bool:
+        """Let the lead decide about a failed step; return whether it could, within the budget.
+
+        The decision is stored before it takes effect.
+        """
+        wave = self._wave
+
+        async def body(index: int, name: str) -> StepRecord:
+            # One after the other, so that each decision is made in view of those before it.
+            async with wave.deciding:
+                is_closing = wave.closing_decision() is not None
+                try:
+                    async with current_meter().enforce_time_limit():
+                        decision = _LAST if is_closing else await ask(wave.shown())
+                except BudgetExhausted:
+                    return {**self._record(index, name, step), "kind": "undecided"}
+                record: StepRecord = {
+                    **self._record(index, name, step),
+                    "kind": "decision",
+                    "fields": decision.model_dump(mode="json"),
+                    "at_work": sorted(wave.at_work),
+                }
+                await _store_result(record)
+                wave.add(record)
+            if not is_closing:
+                await report_decision(step, decision)
+            return record
+
+        record = await self._call(_LEAD, body)
+        await wave.show()
+        return record["kind"] == "decision"
+
+    def _record(self, index: int, name: str, step: TrackedStep) -> StepRecord:
+        return {
+            "at": self._wave.next_place(),
+            "by": self.own,
+            "index": index,
+            "name": name,
+            "step": step.id,
+            "edition": step.edition,
+            "changes": len(self._wave.progress.changes),
+            "kind": "stopped",
+            "fields": {},
+            "at_work": [],
+        }
+
+    def _repeat(self, record: StepRecord) -> Callable[[int, str], Awaitable[StepRecord]]:
+        async def body(index: int, name: str) -> StepRecord:
+            return record
+
+        return body
+
+    def _asking_scope(self, step: TrackedStep) -> RunScope:
+        """Return the scope in which a step can ask while others go on, if answers can come meanwhile."""
+        scope = self._scope
+        if scope.questions is None:
+            return scope
+        return replace(scope, asker=StepAsker(self._wave, self.own, step, scope.questions))
+
+    async def _call(
+        self, name: str, body: Callable[[int, str], Awaitable[StepRecord]], scope: RunScope | None = None
+    ) -> StepRecord:
+        """Make one call, whose result is stored; on a replay the stored one is returned."""
+        index, self._calls = self._calls, self._calls + 1
+        scope = scope or self._scope
+        metadata = {AGENT_MARK: _LEAD} if name == _LEAD else {}
+
+        async def call() -> StepRecord:
+            # The config of a call is that of its node as LangGraph made it, without the run's scope.
+            with enter_scope(get_config(), scope, metadata=metadata):
+                return await body(index, name)
+
+        record = await task(name=name)(call)()
+        self._wave.add(record)
+        return record
 
 
-async def _restore(wave: StepWave, sent: set[int]) -> None:
-    """Report the outcomes that an earlier execution of this superstep has stored; once for each wave."""
-    async with wave.restoring:
-        if wave.is_restored:
-            return
-        for step_id, outcome in (await _stored_outcomes()).items():
-            if step_id in sent:
-                wave.end(step_id, outcome)
-        wave.is_restored = True
+@dataclass(frozen=True, slots=True)
+class StepAsker:
+    """Asks the user for one step of a wave (`Asker`)."""
+
+    wave: StepWave
+    own: int
+    step: TrackedStep
+    questions: RunQuestions
+
+    async def ask(self, payload: Mapping[str, Any], key: str) -> UserAnswer:
+        """Return the answer, which may come while others go on; else raise `GraphInterrupt`.
+
+        An answer that was stored before a restart, or a pause, is returned without a question.
+        """
+        if (answer := self.questions.answer_to(key)) is not None:
+            return answer
+        try:
+            return UserAnswer(interrupt(payload))
+        except GraphInterrupt as pause:
+            if not self.wave.has_others(self.own):
+                raise
+            # LangGraph's exception holds the interrupt, whose id the user's answer will name.
+            [asked] = cast("Sequence[Interrupt]", pause.args[0])
+            question = OpenQuestion(key, asked.id)
+            if not await self._is_answered(question, payload):
+                raise
+        await self._report(STEP_RESUMED, question)
+        answer = self.questions.answer_to(key)
+        assert answer is not None
+        return answer
+
+    async def _is_answered(self, question: OpenQuestion, payload: Mapping[str, Any]) -> bool:
+        """Show a question and wait while others go on; return whether it was answered."""
+        wave, questions = self.wave, self.questions
+        questions.show(question)
+        try:
+            with wave.asking(self.own, self.step.id):
+                await self._report(STEP_INTERRUPT, question, value=payload)
+                while not question.answered.done() and wave.can_go_on:
+                    await wave.wait_for_news(question.answered)
+            question.is_parked = not question.answered.done()
+        finally:
+            if not question.is_parked:
+                questions.withdraw(question.key)
+        return question.answered.done()
+
+    async def _report(self, name: str, question: OpenQuestion, **more: Any) -> None:
+        step = {"step_id": self.step.id, "agent_name": self.step.agent_name}
+        await adispatch_custom_event(name, {"interrupt_id": question.interrupt_id, **step, **more})
 
 
-async def _stored_outcomes() -> Mapping[int, Outcome]:
+def _graph_namespace() -> str:
+    """Return the checkpoint namespace of the graph whose node is executed."""
+    given = get_config().get("configurable", {})
+    return str(given.get("checkpoint_ns") or "").rpartition("|")[0]
+
+
+async def _saved_checkpoint(graph: str | None = None) -> CheckpointTuple | None:
+    """Return the newest stored checkpoint of a graph, with the results that were stored after it."""
     given = get_config().get("configurable", {})
     saver, thread_id = given.get(_CHECKPOINTER), given.get("thread_id")
     if not isinstance(saver, BaseCheckpointSaver) or not thread_id:
-        return {}
-    own, _, _ = str(given.get("checkpoint_ns") or "").rpartition("|")
-    saved = await saver.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": own}})
-    found: dict[int, Outcome] = {}
-    for _, channel, value in (saved.pending_writes or ()) if saved is not None else ():
-        if channel == PRIVATE_CHANNEL and isinstance(value, Mapping):
-            ended = cast("PrivateState", value).get("ended") or {}
-            found |= {int(number): outcome for number, outcome in ended.items()}
-    return found
+        return None
+    namespace = _graph_namespace() if graph is None else graph
+    return await saver.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace}})
+
+
+async def _store_result(record: StepRecord) -> None:
+    """Store the result of the call that is executed, before LangGraph does so after its end."""
+    info = get_runtime().execution_info
+    given = get_config().get("configurable", {})
+    # The call's namespace is within that of its node, which is within that of the graph.
+    saved = await _saved_checkpoint(_graph_namespace().rpartition("|")[0])
+    if saved is None or info is None or saved.checkpoint["id"] != info.checkpoint_id:
+        return  # the graph stores nothing until its end
+    await given[_CHECKPOINTER].aput_writes(saved.config, [(_RETURN, record)], info.task_id)

@@ -1,56 +1,132 @@
-"""A plan as it was written, by the planner or a user, brought into the form in which it is worked through."""
+"""Normalises plans that the planner or a user wrote, also while they are being written."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from maniple.graph.plan import Plan, PlannedStep, PlanProgress, TrackedStep
-from maniple.llms import Shape
+from maniple.llms import Shape, read_partial_json
+from maniple.text import shorten
+from maniple.types import is_dict, is_list, is_mapping
 
 REPORTER = "reporter"
 _NO_LETTER = re.compile(r"[\W_]+")
 _NAMED = re.compile(r"\s*(?P<name>[\w -]{2,30})\s*:\s*(?P<rest>\S.*)", re.S)
 
 
-def normalised(plan: Plan, members: Sequence[str], max_steps: int, *, always_reports: bool = False) -> Plan:
-    """Return the plan with each step given to a member, and the report at its end.
+def normalize_plan(
+    plan: Plan, members: Sequence[str], max_steps: int, *, always_reports: bool = False
+) -> Plan:
+    """Return the plan with each step assigned to a member, and a report at its end.
 
-    Names are found in any case and with blanks. A plan that ends without a report is answered by its last
-    step, if that builds on all others; otherwise, or with `always_reports`, a report is added. At most
-    `max_steps` steps stand before the report. Raises `ValueError` with words for the planner when a step
-    names nobody on the team, when there are too many steps, or none.
+    Names match in any letter case and with spaces. If a plan has no report, its last step is the answer if
+    that depends on all other steps; else, or with `always_reports`, a report is added. Raises `ValueError`
+    with a message for the planner if a step names nobody on the team, or if the number of steps without the
+    report is 0 or more than `max_steps`.
     """
     if not plan.steps:
         raise ValueError("the plan has no step")
-    steps = [_assigned(step, members) for step in plan.steps]
-    strangers = sorted({step.agent_name for step in steps} - set(members))
-    if strangers:
-        raise ValueError(
-            f"agent_name {', '.join(strangers)} is not on the team; use only {', '.join(members)}"
-        )
+    steps = [_assign_member(step, members) for step in plan.steps]
+    unknown = sorted({step.agent_name for step in steps} - set(members))
+    if unknown:
+        raise ValueError(f"agent_name {', '.join(unknown)} is not on the team; use only {', '.join(members)}")
     reports = [step for step in steps if step.agent_name == REPORTER]
     numbered = [(number, step) for number, step in enumerate(steps, 1) if step.agent_name != REPORTER]
     places = {number: place for place, (number, _) in enumerate(numbered, start=1)}
-    work = [_renumbered(step, number, places) for number, step in numbered]
+    work = [_renumber_needs(step, number, places) for number, step in numbered]
     if len(work) > max_steps:
         raise ValueError(f"the plan has {len(work)} steps; use at most {max_steps}")
-    report = reports[-1].model_copy(update={"needs": None}) if reports else _added_report(plan, work)
+    report = reports[-1].model_copy(update={"needs": None}) if reports else _make_report_step(plan, work)
     if always_reports:
         report = report.model_copy(update={"repeats": None})
     return plan.model_copy(update={"steps": [*work, report]})
 
 
+@dataclass(frozen=True, slots=True)
+class PlanDraft:
+    """A plan that is still being written.
+
+    `plan` has the complete steps, as `normalize_plan` will return them. `text` is the beginning of the plan's
+    text; "" if later text may still change it.
+    """
+
+    plan: Plan
+    text: str
+
+
+def read_draft(answer: str, members: Sequence[str], max_steps: int) -> PlanDraft | None:
+    """Return the plan in an incomplete answer; None if there is nothing of it yet.
+
+    The steps end before the first one that `normalize_plan` will reject.
+    """
+    written, _ = read_partial_json(answer)
+    value: Mapping[str, Any] = written if is_dict(written) else {}
+    try:
+        plan = Plan.model_validate({**value, "steps": _closed_steps(answer)})
+    except ValidationError:
+        return None
+    work: list[PlannedStep] = []
+    reports: list[PlannedStep] = []
+    places: dict[int, int] = {}
+    for number, step in enumerate((_assign_member(step, members) for step in plan.steps), start=1):
+        if step.agent_name not in members or len(work) == max_steps:
+            break
+        if step.agent_name == REPORTER:
+            reports.append(step)
+            continue
+        work.append(_renumber_needs(step, number, places))
+        places[number] = len(work)
+    text = _certain_text(value, plan.model_copy(update={"steps": work}))
+    return PlanDraft(plan.model_copy(update={"steps": [*work, *reports[-1:]]}), text)
+
+
+def _closed_steps(answer: str) -> list[Any]:
+    """Return the complete steps of a plan or a bare list."""
+    written, closed = read_partial_json(answer[: answer.rfind("}") + 1])
+    steps = written.get("steps") if is_mapping(written) else written
+    if not is_list(steps):
+        return []
+    # If the last brace is inside of a string, neither the string nor its step is complete.
+    return steps if written == closed else steps[:-1]
+
+
+def _certain_text(value: Mapping[str, Any], plan: Plan) -> str:
+    """Return the plan's text without its closing brackets, if the keys of `value` have the usual order."""
+    match list(value):
+        case ["thought"]:
+            text, open_end = plan.model_copy(update={"title": "", "steps": []}), '","title":"","steps":[]}'
+        case ["thought", "title"]:
+            text, open_end = plan.model_copy(update={"title": value["title"] or ""}), '","steps":[]}'
+        case ["thought", "title", "steps", *_] if value["title"]:
+            text, open_end = plan, "]}"
+        case _:
+            return ""
+    return text.as_text().removesuffix(open_end)
+
+
 def one_step_plan(request: str, members: Sequence[str]) -> Plan:
-    """Return the plan for when the planner gave none: the first member does what was asked."""
-    title = " ".join(request.split())[:80] or "The request"
+    """Return the plan if the planner gave none: the first member works on the whole request."""
+    title = shorten(request, 80) or "The request"
     worker = next((name for name in members if name != REPORTER), REPORTER)
     report = PlannedStep(agent_name=REPORTER, title=title, description=request)
     work = PlannedStep(agent_name=worker, title=title, description=request)
     return Plan(title=title, steps=[report] if worker == REPORTER else [work, report])
 
 
-def last_of(steps: Sequence[PlannedStep], ids: Sequence[int]) -> int | None:
-    """Return the id of the last step if it is given, directly or through others, every other one's result."""
+def add_worker_step(plan: Plan, members: Sequence[str], request: str) -> Plan:
+    """Return the plan; if it is only a report and there is another member, that member's step is added."""
+    worker = next((name for name in members if name != REPORTER), None)
+    if worker is None or any(step.agent_name != REPORTER for step in plan.steps):
+        return plan
+    work = PlannedStep(agent_name=worker, title=plan.title, description=request)
+    return plan.model_copy(update={"steps": [work, *plan.steps]})
+
+
+def find_final_step(steps: Sequence[PlannedStep], ids: Sequence[int]) -> int | None:
+    """Return the id of the last step if it depends, directly or indirectly, on all others; else None."""
     if not steps:
         return None
     needed = {ids[-1]}
@@ -61,14 +137,14 @@ def last_of(steps: Sequence[PlannedStep], ids: Sequence[int]) -> int | None:
 
 
 def repeated_step(progress: PlanProgress, step: TrackedStep) -> TrackedStep | None:
-    """Return the step whose result is the report `step`; None when a model is to write the report.
+    """Return the step whose result the report `step` repeats; None if a model has to write the report.
 
-    That is so when another step has failed meanwhile, or the plan was changed.
+    A model has to write it if a step has failed or the plan was changed.
     """
     work = progress.given_to(step) if step.repeats else ()
     if not work or any(one.status != "completed" for one in work):
         return None
-    last = last_of(work, [one.id for one in work])
+    last = find_final_step(work, [one.id for one in work])
     return progress.step(last) if last is not None else None
 
 
@@ -76,18 +152,18 @@ def is_answer(progress: PlanProgress, step: TrackedStep) -> bool:
     """Return whether the result of `step` will be the answer that the user reads."""
     work = [one for one in progress.steps if one.agent_name != REPORTER]
     repeats = any(one.repeats for one in progress.steps if one.agent_name == REPORTER)
-    return repeats and last_of(work, [one.id for one in work]) == step.id
+    return repeats and find_final_step(work, [one.id for one in work]) == step.id
 
 
-def _added_report(plan: Plan, work: Sequence[PlannedStep]) -> PlannedStep:
-    is_answered = last_of(work, range(1, len(work) + 1)) is not None
+def _make_report_step(plan: Plan, work: Sequence[PlannedStep]) -> PlannedStep:
+    is_answered = find_final_step(work, range(1, len(work) + 1)) is not None
     return PlannedStep(
         agent_name=REPORTER, title=plan.title, description=plan.title, repeats=True if is_answered else None
     )
 
 
-def _assigned(step: PlannedStep, members: Collection[str]) -> PlannedStep:
-    """Return the step with its member's name as the team has it; one without a name may begin with it."""
+def _assign_member(step: PlannedStep, members: Collection[str]) -> PlannedStep:
+    """Return the step with its member's exact name, which may also be a prefix of its description."""
     by_letters = {_letters(name): name for name in members}
     if found := by_letters.get(_letters(step.agent_name)):
         return step.model_copy(update={"agent_name": found})
@@ -104,8 +180,8 @@ def _letters(name: str) -> str:
     return _NO_LETTER.sub("", name).casefold()
 
 
-def _renumbered(step: PlannedStep, number: int, places: dict[int, int]) -> PlannedStep:
-    """Return the step with the new numbers of what it needs; everything where the old ones make no sense."""
+def _renumber_needs(step: PlannedStep, number: int, places: dict[int, int]) -> PlannedStep:
+    """Return the step with renumbered needs; all earlier steps if the numbers are invalid."""
     if step.needs is None:
         return step
     if any(not 0 < need < number for need in step.needs):
@@ -114,7 +190,7 @@ def _renumbered(step: PlannedStep, number: int, places: dict[int, int]) -> Plann
 
 
 def plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
-    """Return the shape the planner must answer in: only `members` can be named."""
+    """Return the shape of the planner's answer; only `members` can be named."""
     text = {"type": "string"}
     numbers = {"type": "array", "items": {"type": "integer"}}
     step = object_schema(
@@ -129,7 +205,7 @@ def plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
 
 
 def compact_plan_shape(members: Sequence[str], max_steps: int) -> Shape[Plan]:
-    """Return the shape for small models: no notes, no needs, and bounds on every text, or they overrun."""
+    """Return the shape for small models: without notes and needs, and with a limit for each text."""
     step = object_schema(
         agent_name={"enum": list(members)},
         title={"type": "string", "maxLength": 60},

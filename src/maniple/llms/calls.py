@@ -2,10 +2,8 @@
 supports.
 
 The order of methods is a grammar (local models), `json_schema`, a forced tool call, `json_object`, plain
-text. If
-an endpoint rejects a method, that is recorded and the next one is tried. JSON is repaired where possible. A
-model
-whose answer still has another shape is shown its mistake once.
+text. If an endpoint rejects a method, that is recorded and the next one is tried. JSON is repaired where
+possible. A model whose answer still has another shape is shown its mistake once.
 """
 
 import asyncio
@@ -20,11 +18,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities, Feature, capabilities_of
 from maniple.llms.endpoint_errors import is_overflow
+from maniple.llms.streams import AnswerReceiver, observing
 from maniple.text import without_thoughts
 
 CUT_STREAM_ATTEMPTS = 3
@@ -66,8 +66,7 @@ def broke_off(error: BaseException) -> bool:
     """Return whether to send the request again.
 
     The SDK has already retried failures before the first token (429, 5xx, timeouts, honouring Retry-After).
-    What
-    remains are answers that broke off or became invalid half-way.
+    What remains are answers that broke off or became invalid half-way.
     """
     return isinstance(error, ModelError) and (error.broke_off or error.code == "model_bad_response")
 
@@ -97,16 +96,19 @@ async def ask_for(
     *,
     check: Callable[[T], T] = lambda value: value,
     repairs: int = 1,
+    receive: AnswerReceiver | None = None,
 ) -> tuple[T, AIMessage]:
     """Return the object and the message that contained it.
 
+    `receive` gets each answer while it is written, where it is streamed.
+
     `check` may normalise the object, or raise `ValueError` with a text for the model. Raises `ShapeError` if
-    the
-    answer and `repairs` corrections were invalid, and `ModelError` if the endpoint fails.
+    the answer and `repairs` corrections were invalid, and `ModelError` if the endpoint fails.
     """
     conversation = list(messages)
+    shown: dict[str, Any] = {"config": observing(receive)} if receive else {}
     while True:
-        answer = await _ask_by_best_method(model, conversation, shape)
+        answer = await _ask_by_best_method(model, conversation, shape, shown)
         try:
             return check(await _parse_answer(answer, shape)), answer
         except ValueError as mistake:
@@ -121,8 +123,7 @@ def read_json(text: str) -> Any:
 
     Valid JSON may have any size. The time of a repair grows with length and depth (11 s for 20,000 characters
     with 500 levels), so it is limited to the sizes of plans and tool calls. Blocks for up to a second: call
-    it
-    in a thread.
+    it in a thread.
     """
     try:
         return json.loads(text)
@@ -134,6 +135,21 @@ def read_json(text: str) -> Any:
         raise ValueError("it is no JSON, and nested too deeply to be repaired")
     found = _JSON_START.search(text)
     return json_repair.loads(text[found.start() :] if found else "")
+
+
+def read_partial_json(text: str) -> tuple[Any, Any]:
+    """Return the beginning of the JSON value in an answer that is still being written, twice.
+
+    The first value includes the text that is not closed yet, the second one leaves it out. Both are None
+    while there is no value, and where it needs a repair.
+    """
+    if (found := _JSON_START.search(text)) is None:
+        return None, None
+    try:
+        value = from_json(text[found.start() :], allow_partial="trailing-strings")
+        return value, from_json(text[found.start() :], allow_partial=True)
+    except ValueError:
+        return None, None
 
 
 def has_images(message: BaseMessage) -> bool:
@@ -176,16 +192,16 @@ def _correction(answer: AIMessage, mistake: ValueError) -> list[BaseMessage]:
 
 
 async def _ask_by_best_method(
-    model: BaseChatModel, messages: Sequence[BaseMessage], shape: Shape[Any]
+    model: BaseChatModel, messages: Sequence[BaseMessage], shape: Shape[Any], shown: dict[str, Any]
 ) -> AIMessage:
     capabilities = capabilities_of(model)
     if not isinstance(getattr(model, "capabilities", None), Capabilities):
-        return await ask(model, messages)  # another provider's client accepts none of these options
+        return await ask(model, messages, **shown)  # another provider's client accepts none of these options
     for feature, options in _list_methods(shape):
         if feature is not None and not capabilities.has(feature):
             continue
         try:
-            return await ask(model, messages, **options)
+            return await ask(model, messages, **options, **shown)
         except ModelError as error:
             # Rejected: continue with the next method; the last one is plain text.
             if error.code != "model_bad_request" or feature is None or is_overflow(error):

@@ -3,11 +3,17 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from copy import copy
+from functools import cache
 from typing import Any, Self, cast
 
 import httpx2
 import openai
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.callbacks import (
+    AsyncCallbackHandler,
+    AsyncCallbackManagerForLLMRun,
+    BaseCallbackHandler,
+)
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -23,16 +29,18 @@ from maniple.llms.endpoint_errors import (
     MALFORMED,
     OPENAI_ORIGIN,
     EndpointName,
+    EndpointOutage,
     combine_failures,
     is_overflow,
     model_error,
     status_error,
     wait_seconds,
 )
+from maniple.llms.raw_streams import RawCompletions
 from maniple.llms.streams import (
-    ClosingCompletions,
     StreamedAnswer,
     add_reasoning,
+    copy_cached_tokens,
     copy_reasoning,
     split_thoughts,
 )
@@ -52,12 +60,9 @@ class EndpointModel(BaseChatOpenAI):
     """LangChain's OpenAI chat model with fallbacks, learned capabilities, reasoning and `ModelError`s.
 
     Reasoning is in `additional_kwargs["reasoning_content"]`, also that of a `<think>` block before the
-    answer. A
-    rejected feature is recorded in `capabilities`. If the class itself added the rejected field, the request
-    is sent
-    again without it; any other rejection is raised. If the endpoint fails before its first token,
-    `fallback_models`
-    are called in order.
+    answer. A rejected feature is recorded in `capabilities`. If the class itself added the rejected field,
+    the request is sent again without it; any other rejection is raised. If the endpoint fails before its
+    first token, `fallback_models` are called in order.
     """
 
     endpoint: EndpointName = Field(exclude=True)
@@ -66,12 +71,27 @@ class EndpointModel(BaseChatOpenAI):
     chunk_seconds: float = Field(default=120, exclude=True)
     """The maximal time between two chunks; keep-alive comments do not count as chunks."""
     fallback_models: tuple[Any, ...] = Field(default=(), exclude=True)
+    outage: EndpointOutage | None = Field(default=None, exclude=True)
+    """Waits while the endpoint restarts; None with fallbacks, which are asked at once."""
 
     @model_validator(mode="after")
-    def _close_streams_whole(self) -> Self:
-        if not isinstance(self.async_client, ClosingCompletions):
-            self.async_client = ClosingCompletions(self.async_client)
+    def _read_streams_raw(self) -> Self:
+        if not isinstance(self.async_client, RawCompletions):
+            self.async_client = RawCompletions(self.async_client)
         return self
+
+    async def _agenerate_with_cache(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        if run_manager is not None:
+            # LangChain makes a task of each handler for each chunk, or calls it in a thread.
+            run_manager = copy(run_manager)
+            run_manager.handlers = [one for one in run_manager.handlers if _receives_tokens(type(one))]
+        return await super()._agenerate_with_cache(messages, stop, run_manager, **kwargs)
 
     async def _astream(
         self,
@@ -127,11 +147,12 @@ class EndpointModel(BaseChatOpenAI):
                 async with aclosing(self._stream_once(messages, stop, fields, reading)) as chunks:
                     async for chunk in chunks:
                         yield chunk
+                self._end_outage()
             except _ENDPOINT_FAILURES as error:
                 status = status_error(error, self.endpoint.url)
                 begun = reading.shown if status else reading.arrived
                 failure = self._to_model_error(status or error, messages, fields, mid_stream=begun)
-                again = None if reading.shown else self._wait_for(status, attempt)
+                again = self._wait_for(error, status, attempt, reading)
                 if not reading.shown and self._own_fields(kwargs, streaming=True) != own_fields:
                     again = 0.0
                 if again is None:
@@ -140,10 +161,25 @@ class EndpointModel(BaseChatOpenAI):
             else:
                 return
 
-    def _wait_for(self, status: openai.APIStatusError | None, attempt: int) -> float | None:
-        if status is None or attempt > (self.max_retries or 0):
+    def _wait_for(
+        self,
+        error: Exception,
+        status: openai.APIStatusError | None,
+        attempt: int,
+        reading: StreamedAnswer,
+    ) -> float | None:
+        if not reading.arrived and (wait := self._outage_wait(error)) is not None:
+            return wait
+        if reading.shown or status is None or attempt > (self.max_retries or 0):
             return None
         return wait_seconds(status, attempt)
+
+    def _outage_wait(self, error: Exception) -> float | None:
+        return self.outage.wait_seconds(error) if self.outage else None
+
+    def _end_outage(self) -> None:
+        if self.outage:
+            self.outage.end()
 
     async def _stream_once(
         self,
@@ -185,15 +221,21 @@ class EndpointModel(BaseChatOpenAI):
     async def _generate_once(
         self, messages: list[BaseMessage], stop: list[str] | None, _: None, **kwargs: Any
     ) -> ChatResult:
-        own_fields = self._own_fields(kwargs, streaming=False)
+        own_fields, wait = self._own_fields(kwargs, streaming=False), None
         try:
-            return await super()._agenerate(messages, stop, None, **kwargs, **own_fields)
+            answer = await super()._agenerate(messages, stop, None, **kwargs, **own_fields)
         except _ENDPOINT_FAILURES as error:
             status = status_error(error, self.endpoint.url)
             fields = {**kwargs, **own_fields}
             failure = self._to_model_error(status or error, messages, fields, mid_stream=status is not None)
             if self._own_fields(kwargs, streaming=False) == own_fields:
-                raise failure from error
+                wait = self._outage_wait(error)
+                if wait is None:
+                    raise failure from error
+        else:
+            self._end_outage()
+            return answer
+        await asyncio.sleep(wait or 0)
         return await self._generate_once(messages, stop, None, **kwargs)
 
     def _own_fields(self, kwargs: dict[str, Any], *, streaming: bool) -> dict[str, Any]:
@@ -255,6 +297,8 @@ class EndpointModel(BaseChatOpenAI):
         if converted is not None and isinstance(converted.message.content, str):
             # A lone surrogate can neither be stored in a checkpoint nor sent to a client.
             converted.message.content = fix_surrogates(converted.message.content)
+        if converted is not None:
+            copy_cached_tokens(converted.message, chunk.get("usage") or {})
         if converted is not None and choices:
             copy_reasoning(converted.message, choices[0].get("delta") or {})
         return converted
@@ -266,6 +310,7 @@ class EndpointModel(BaseChatOpenAI):
         body = response if isinstance(response, dict) else response.model_dump()
         for generation, choice in zip(result.generations, body.get("choices") or (), strict=False):
             copy_reasoning(generation.message, choice.get("message") or {})
+            copy_cached_tokens(generation.message, body.get("usage") or {})
         result.generations = [_without_thoughts(generation) for generation in result.generations]
         return result
 
@@ -276,6 +321,16 @@ class OpenAIEndpointModel(EndpointModel, ChatOpenAI):
 
 class AzureEndpointModel(EndpointModel, AzureChatOpenAI):
     """An Azure OpenAI deployment."""
+
+
+@cache
+def _receives_tokens(handler: type[BaseCallbackHandler]) -> bool:
+    """Return whether a class of handlers does anything with the pieces of an answer."""
+    return any(
+        getattr(handler, name)
+        not in (getattr(BaseCallbackHandler, name), getattr(AsyncCallbackHandler, name))
+        for name in ("on_llm_new_token", "on_stream_event")
+    )
 
 
 def _without_thoughts(generation: ChatGeneration) -> ChatGeneration:

@@ -8,9 +8,13 @@ string.
 """
 
 import asyncio
+import logging
 import random
 import re
+import socket
+import ssl
 import textwrap
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,6 +26,7 @@ from langchain_core.exceptions import ContextOverflowError
 
 from maniple.errors import ModelError, ModelErrorCode
 
+_LOG = logging.getLogger(__name__)
 # The exceptions of the SDK and of LangChain for a body that is not a chat completion.
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
@@ -34,6 +39,8 @@ REASON_CHARACTERS = 300
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 8.0
 LONGEST_RETRY_AFTER_SECONDS = 60.0
+OUTAGE_PAUSE_SECONDS = 2.0
+"""The pause between two requests to an endpoint that takes none."""
 SMALLEST_WINDOW_TOKENS = 256
 
 _RETRYABLE_STATUSES = frozenset({408, 409, 429})
@@ -70,9 +77,8 @@ _STATUS_BY_WORD: tuple[tuple[str, int], ...] = (
 
 
 # The messages of OpenAI, Azure, Anthropic, Bedrock, Gemini, xAI, Groq, Mistral, Cohere, DeepSeek, Moonshot,
-# Qwen
-# (DashScope), GLM (z.ai), Doubao (Volcengine), ERNIE, SiliconFlow, vLLM, SGLang, TGI, llama.cpp, LM Studio,
-# Ollama, LiteLLM and OpenRouter, which all differ.
+# Qwen (DashScope), GLM (z.ai), Doubao (Volcengine), ERNIE, SiliconFlow, vLLM, SGLang, TGI, llama.cpp, LM
+# Studio, Ollama, LiteLLM and OpenRouter, which all differ.
 _OVERFLOW = re.compile(
     r"context[_ ]length[_ ]exceeded|exceed_context_size|model_context_window_exceeded|ContextWindowExceeded"
     r"|max(?:imum)?[_ ](?:allowed )?(?:model |context |prompt |input |sequence )+length"
@@ -209,6 +215,51 @@ def wait_seconds(error: openai.APIStatusError, attempt: int) -> float | None:
     return backoff * random.uniform(0.75, 1.0)
 
 
+@dataclass(slots=True)
+class EndpointOutage:
+    """How long requests that an endpoint does not take are repeated: it may be restarting.
+
+    All requests of a model share the time, so that a run of many steps does not wait for each of them. An
+    endpoint that has never answered is probably configured wrong and is not waited for.
+    """
+
+    endpoint: EndpointName
+    patience_seconds: float
+    _has_answered: bool = False
+    _began_at: float | None = None
+    _failed_at: float = 0.0
+
+    def end(self) -> None:
+        """Record that the endpoint has answered."""
+        self._has_answered, self._began_at = True, None
+
+    def wait_seconds(self, error: Exception) -> float | None:
+        """Return the seconds to wait after a failed request; None if a retry is useless."""
+        if not self._has_answered or not self._is_outage(error):
+            return None
+        now = time.monotonic()
+        if self._began_at is None or now - self._failed_at > self.patience_seconds:
+            self._began_at = now
+            _LOG.warning(
+                "The %s cannot be reached (%s); it may be restarting. It is asked again for %g s.",
+                self.endpoint,
+                _reason(error),
+                self.patience_seconds,
+            )
+        self._failed_at = now
+        left = self._began_at + self.patience_seconds - now
+        return min(left, OUTAGE_PAUSE_SECONDS * random.uniform(0.75, 1.0)) if left > 0 else None
+
+    def _is_outage(self, error: Exception) -> bool:
+        if isinstance(error, openai.APIStatusError):
+            # Servers that load a model, and gateways in front of them, answer with 502 to 504.
+            return self._began_at is not None and error.status_code in (502, 503, 504)
+        causes = list(_causes(error))
+        if any(isinstance(one, socket.gaierror | ssl.SSLError) for one in causes):
+            return False
+        return any(isinstance(one, httpx2.NetworkError | httpx2.RemoteProtocolError) for one in causes)
+
+
 def is_overflow(error: BaseException) -> bool:
     """Return whether `error` or one of its causes means that the prompt exceeds the context window."""
     for one in _causes(error):
@@ -293,7 +344,8 @@ def _reason(error: Exception) -> str:
     cause: BaseException = error
     while isinstance(error, openai.APIConnectionError) and cause.__cause__ is not None:
         cause = cause.__cause__
-    lines = str(cause).strip().splitlines()
+    # aiohttp's text for an answer that it cannot parse begins with a line that says nothing.
+    lines = str(getattr(cause, "message", "") or cause).strip().splitlines()
     return lines[0].removesuffix(".")[:REASON_CHARACTERS] if lines else type(cause).__name__
 
 

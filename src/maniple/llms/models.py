@@ -15,12 +15,11 @@ from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, Capabilities, Feature
-from maniple.llms.endpoint_errors import OPENAI_URL, EndpointName
+from maniple.llms.endpoint_errors import OPENAI_URL, EndpointName, EndpointOutage
 from maniple.retry_after import retry_after_seconds
 from maniple.types import LLM_TYPES, LLMType, ProfileName
 
 AZURE_API_VERSION = "2024-10-21"
-LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50)
 
 CapabilitiesFor = Callable[[str, str], Capabilities]
 """Returns the stored capabilities of (URL, model)."""
@@ -55,14 +54,17 @@ def prompting_of(model: BaseChatModel) -> ProfileName:
 
 @asynccontextmanager
 async def open_chat_models(
-    settings: ModelsSettings, capabilities_for: CapabilitiesFor = lambda url, model: Capabilities()
+    settings: ModelsSettings,
+    capabilities_for: CapabilitiesFor = lambda url, model: Capabilities(),
+    stream_rate: float = 0,
 ) -> AsyncIterator[ChatModels]:
-    """Open the clients that `settings` describe, with one connection pool; nothing is sent yet."""
+    """Open the clients that `settings` describe, with one connection pool; nothing is sent yet.
+
+    `stream_rate` is the setting `server.stream_rate`.
+    """
     # In a thread, because certificates are read from disk and the import of the OpenAI client takes a second.
     hooks = {"response": [convert_retry_after_date]}
-    http = await asyncio.to_thread(
-        httpx2.AsyncClient, limits=LIMITS, follow_redirects=True, event_hooks=hooks
-    )
+    http = await asyncio.to_thread(_open_http_client, stream_rate=stream_rate, event_hooks=hooks)
     # Shared between types, because the capabilities of a model at an endpoint do not depend on the type.
     shared = cache(capabilities_for)
     async with http:
@@ -107,7 +109,15 @@ class Connector:
             "capabilities": capabilities,
             "fallback_models": fallbacks,
         }
+        if settings.max_retries and not fallbacks:
+            options["outage"] = EndpointOutage(endpoint, settings.unreachable_seconds)
         return _client(settings, options)
+
+
+def _open_http_client(**options: Any) -> httpx2.AsyncClient:
+    from maniple.llms.http_client import open_http_client  # aiohttp takes a while to import
+
+    return open_http_client(**options)
 
 
 def _options(settings: ModelSettings) -> dict[str, Any]:

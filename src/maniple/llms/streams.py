@@ -1,21 +1,23 @@
 """Streamed answers: buffering until the first token, and separation of reasoning from the answer."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
-from typing import Any, Literal, cast
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import httpx2
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk
-from openai import AsyncStream
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs
 
 
 class StreamedAnswer:
     """Buffers the chunks of an answer until its first token.
 
     An answer that fails before its first token can therefore be requested again, here or from a fallback,
-    without
-    anything having been sent to clients.
+    without anything having been sent to clients.
     """
 
     def __init__(self) -> None:
@@ -82,8 +84,7 @@ class ThoughtSplitter:
     """Separates the `<think>` block at the very beginning of a streamed answer from the rest.
 
     Later blocks are text, because the answer may be about such blocks. Characters that may be part of a tag
-    are
-    buffered until the next piece.
+    are buffered until the next piece.
     """
 
     def __init__(self) -> None:
@@ -148,8 +149,24 @@ def split_thoughts(text: str) -> tuple[str, str]:
 
 def copy_reasoning(message: BaseMessage, source: Mapping[str, Any]) -> None:
     """Copy the reasoning that an endpoint sent in a separate field to the message."""
-    text = next((text for name in _FIELDS if isinstance(text := source.get(name), str) and text), "")
-    add_reasoning(message, text)
+    add_reasoning(message, reasoning_of(source))
+
+
+def reasoning_of(source: Mapping[str, Any]) -> str:
+    """Return the reasoning that an endpoint sent in a separate field, "" without any."""
+    for name in _FIELDS:
+        text = source.get(name)
+        if text and isinstance(text, str):
+            return text
+    return ""
+
+
+def copy_cached_tokens(message: BaseMessage, usage: Mapping[str, Any]) -> None:
+    """Copy the number of cached prompt tokens from DeepSeek's field, which LangChain does not read."""
+    cached, counted = usage.get("prompt_cache_hit_tokens"), getattr(message, "usage_metadata", None)
+    if isinstance(message, AIMessage) and isinstance(cached, int) and counted is not None:
+        details = InputTokenDetails(**{"cache_read": cached, **(counted.get("input_token_details") or {})})
+        message.usage_metadata = UsageMetadata(**{**counted, "input_token_details": details})
 
 
 def add_reasoning(message: BaseMessage, text: str) -> None:
@@ -159,29 +176,49 @@ def add_reasoning(message: BaseMessage, text: str) -> None:
         message.additional_kwargs["reasoning_content"] = known + text
 
 
-class ClosingCompletions:
-    """The SDK's completions, whose streams close their own generator with their response.
+@dataclass(slots=True)
+class PartialAnswer:
+    """All that a model has written of an answer so far, without its reasoning.
 
-    An `openai.AsyncStream` and its generator reference each other. If a stream is abandoned, both stay open
-    until
-    the garbage collector runs. If that runs in another thread, it may close them while the event loop does,
-    which
-    prints errors to standard error.
+    `arguments` are those of the first tool call, as JSON text. A repeated call has another `message_id`.
     """
 
-    def __init__(self, completions: Any) -> None:
-        self._completions = completions
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._completions, name)
-
-    async def create(self, **payload: Any) -> Any:
-        """Return the SDK's result; a stream is returned as the context manager that LangChain expects."""
-        answer = await self._completions.create(**payload)
-        return _closing_stream(answer) if isinstance(answer, AsyncStream) else answer
+    message_id: str = ""
+    text: str = ""
+    arguments: str = ""
+    calls_tools: bool = False
 
 
-@asynccontextmanager
-async def _closing_stream(stream: AsyncStream[Any]) -> AsyncIterator[AsyncStream[Any]]:
-    async with stream, aclosing(cast("AsyncGenerator[Any, None]", stream._iterator)):
-        yield stream
+AnswerReceiver = Callable[[PartialAnswer], Awaitable[None]]
+
+
+class _AnswerObserver(AsyncCallbackHandler):
+    """Passes an answer on with each piece of it."""
+
+    def __init__(self, receive: AnswerReceiver) -> None:
+        self._receive = receive
+        self._answer = PartialAnswer()
+
+    async def on_chat_model_start(self, *_: Any, **__: Any) -> None:
+        self._answer = PartialAnswer()
+
+    async def on_llm_new_token(self, token: Any, *, chunk: Any = None, **_: Any) -> None:
+        message = getattr(chunk, "message", None)
+        if not isinstance(message, AIMessageChunk):
+            return
+        answer, calls = self._answer, message.tool_call_chunks
+        answer.message_id = message.id or answer.message_id
+        answer.text += message.text
+        answer.calls_tools = answer.calls_tools or bool(calls)
+        answer.arguments += "".join(call["args"] or "" for call in calls if not call["index"])
+        if message.text or calls:
+            await self._receive(answer)
+
+
+def observing(receive: AnswerReceiver) -> RunnableConfig:
+    """Return the configuration of a model call whose answer is passed to `receive` while it is written.
+
+    That happens only where the call is streamed. Callbacks of the running graph stay: a configuration with
+    callbacks alone would replace them.
+    """
+    return merge_configs(ensure_config(), {"callbacks": [_AnswerObserver(receive)]})

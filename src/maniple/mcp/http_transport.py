@@ -30,6 +30,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, BaseModel, ValidationError
 
 from maniple.config.mcp_settings import McpServerSettings, prefix_of, reveal_text
+from maniple.egress import send_data
 from maniple.errors import McpError
 from maniple.mcp.stdio import describe_error
 from maniple.redaction import Redactor
@@ -66,8 +67,7 @@ class OAuthLogin(OAuthClientProvider):
     """The OAuth login at one server: a new one with a `user`, else the one stored in `file`.
 
     `is_needed` is set if the server rejects the stored login. Without a `user`, no login is then attempted:
-    the
-    login address comes from the server, so a user must see it first.
+    the login address comes from the server, so a user must see it first.
     """
 
     def __init__(self, name: str, url: str, file: Path, user: InteractiveUser | None = None) -> None:
@@ -369,8 +369,7 @@ async def open_callback() -> AsyncIterator[OAuthCallback]:
         try:
             async with asyncio.timeout(_LINE_SECONDS):
                 status = _parse_callback(await reader.readline(), answer)
-                writer.write(_page(status))
-                await writer.drain()
+                await send_data(writer, _page(status))
         except (TimeoutError, ValueError, OSError):
             pass  # not a browser, or it has closed the connection
         finally:

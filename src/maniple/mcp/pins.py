@@ -1,8 +1,8 @@
 """The accepted tools of MCP servers, by the hash of their definitions: one JSON file for each server.
 
 Models read the descriptions of tools. A trusted server may change the description of a tool later ("rug
-pull").
-A changed tool is not used until the user has accepted it. The limits of one server do not affect others.
+pull"). A changed tool is not used until the user has accepted it. The limits of one server do not affect
+others.
 """
 
 import json

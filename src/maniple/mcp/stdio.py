@@ -18,6 +18,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from maniple.config.mcp_settings import McpServerSettings
+from maniple.egress import send_data
 from maniple.errors import ManipleError, McpError
 
 _LOG = logging.getLogger(__name__)
@@ -114,8 +115,7 @@ async def write_messages(
         async for message in messages:
             line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             try:
-                writer.write(line.encode() + b"\n")
-                await writer.drain()
+                await send_data(writer, line.encode() + b"\n")
             except OSError:
                 return  # it has ended, which `read_messages` reports
 

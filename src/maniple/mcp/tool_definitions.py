@@ -196,8 +196,7 @@ class ToolNames:
     """Assigns a unique name for models to each tool of each server.
 
     Characters that endpoints reject become `_`. A name that is too long, or used by another tool, ends in a
-    few
-    characters of a hash of server and tool, so that it is the same in every process.
+    few characters of a hash of server and tool, so that it is the same in every process.
     """
 
     def __init__(self) -> None:

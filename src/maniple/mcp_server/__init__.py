@@ -1,6 +1,6 @@
-"""The team as tools of an MCP server: one more front end, over the service that the HTTP API opens.
+"""The team as tools of an MCP server: another front end to the service that the HTTP API uses.
 
-Imported only by `maniple mcp serve`: the SDK below takes its time, and is no part of the core.
+Only `maniple mcp serve` imports it, because the import of the MCP SDK is slow, and the SDK is optional.
 """
 
 from maniple.mcp_server.server import TeamServer

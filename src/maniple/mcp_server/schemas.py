@@ -27,9 +27,9 @@ from maniple.api.responses import (
 )
 from maniple.api.state import Service
 from maniple.errors import ManipleError
-from maniple.events import PlanChanged, load_run_view
+from maniple.events import PlanChanged, UserMessageAnswered, UserMessageReceived, load_run_view
 from maniple.graph import RunOptions
-from maniple.run_page.markup import harmless
+from maniple.run_page.markup import sanitize_markdown
 from maniple.runs import RunRequest
 from maniple.store import RunRecord, Store
 from maniple.types import RunState
@@ -40,9 +40,9 @@ _SHOWN_FAULTS = 5
 SHOWN_SOURCES = 200
 ANSWER_FIELD = "answer"
 ANSWER_CHARACTERS = 200_000
-_APPROVAL = 'Answer "approve" to let it run; anything else is a no, and tells the team why.'
+_APPROVAL = 'Answer "approve" to run it. Any other text rejects it and is sent to the team as the reason.'
 _UNKNOWN = 'Answer "run it again" or "skip", or say what its result was.'
-_REVIEW = 'Answer "accept" to have it carried out, or say what is to be different.'
+_REVIEW = 'Answer "accept" to execute it, or say what to change.'
 
 
 class InvalidArguments(ManipleError):
@@ -79,13 +79,15 @@ class AskTeam(Arguments):
     question: _Question
     thread_id: ThreadId | None = Field(
         default=None,
-        description="Goes on with this conversation. Where its run waits for a word, the question is that.",
+        description="The conversation to continue. If its run waits for an answer, `question` is the answer.",
     )
     deep_thinking: bool = Field(default=False, description="Plan with the reasoning model.")
     search_first: bool = Field(default=False, description="Search before planning.")
-    review_plan: bool = Field(default=False, description="Show the plan, and wait for a word on it.")
+    review_plan: bool = Field(default=False, description="Show the plan and wait for its approval.")
     agent: str = Field(
-        default="", max_length=100, description="Who answers alone, without a plan; else the whole team."
+        default="",
+        max_length=100,
+        description="The agent that answers alone, without a plan. Default: the whole team.",
     )
 
     def as_run(self, thread_id: str | None, owner: str) -> RunRequest:
@@ -105,14 +107,14 @@ class MakePlan(Arguments):
     question: _Question
 
     def as_run(self, owner: str) -> RunRequest:
-        """Return a run that pauses when it has its plan."""
+        """Return a run that pauses after planning."""
         return RunRequest([HumanMessage(self.question)], None, RunOptions(auto_accepted_plan=False), owner)
 
 
 class GetRun(Arguments):
     """The arguments of `get_run`."""
 
-    run_id: str = Field(pattern=r"^[A-Za-z0-9-]{1,200}$", description="As ask_team or plan told it.")
+    run_id: str = Field(pattern=r"^[A-Za-z0-9-]{1,200}$", description="The run_id from ask_team or plan.")
 
 
 def parse_arguments(takes: type[ArgumentsT], given: Mapping[str, Any]) -> ArgumentsT:
@@ -133,29 +135,37 @@ class CitedSource(BaseModel):
     title: str
 
 
+class UserMessageView(BaseModel):
+    """What the user wrote to a run while it worked, and what the lead replied; "" for no reply yet."""
+
+    message: str
+    reply: str
+
+
 class RunResult(BaseModel):
     """The status of a run and its results so far."""
 
     run_id: str
-    thread_id: str = Field(description="Give it to ask_team to go on with this conversation.")
+    thread_id: str = Field(description="Pass it to ask_team to continue this conversation.")
     status: RunState
-    answer: str = Field(description="Markdown; empty while there is none.")
+    answer: str = Field(description="Markdown; empty if there is none yet.")
     plan: PlanStatus | None = Field(description="With the status of each step; null without a plan.")
-    gaps: list[GapView] = Field(description="The steps whose results the answer lacks, and why.")
-    waits_for: list[InterruptView] = Field(description="What an interrupted run waits for.")
+    messages: list[UserMessageView] = Field(description="What the user wrote to the run while it worked.")
+    gaps: list[GapView] = Field(description="The steps whose results are missing in the answer, and why.")
+    waits_for: list[InterruptView] = Field(description="The questions that an interrupted run waits for.")
     error: ErrorView | None
     usage: UsageView
     sources: list[CitedSource]
 
     def texts(self) -> Iterator[str]:
-        """Yield the result as texts, the answer first and by itself."""
+        """Yield the result as texts; the first one is only the answer."""
         if self.answer:
             yield self.answer
         if self.error is not None:
             yield f"The run {self.status}: {self.error.message}"
         yield from (pause_text(one, self.thread_id) for one in self.waits_for)
         if self.status in ("queued", "running"):
-            yield "The run is not over. get_run tells how it stands."
+            yield "The run is still in progress. Call get_run for its status."
         yield "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -164,6 +174,10 @@ class RunResult(BaseModel):
             yield f"plan: {self.plan.title}"
             for step in self.plan.steps:
                 yield f"  {step.id}. {step.agent_name}: {step.title} ({step.status})"
+        for one in self.messages:
+            yield f"the user wrote: {one.message}"
+            if one.reply:
+                yield f"  the lead replied: {one.reply}"
         yield from (f"not done: {gap.step} ({gap.reason})" for gap in self.gaps)
         used = self.usage
         yield (
@@ -176,13 +190,20 @@ class RunResult(BaseModel):
 async def read_run_result(service: Service, run: RunRecord) -> RunResult:
     """Return the result of a run from its stored records."""
     store = service.store
+    view = await load_run_view(
+        store.events, run.run_id, [PlanChanged, UserMessageReceived, UserMessageAnswered]
+    )
     failed = ErrorView(code=run.error_code, message=run.error or "") if run.error_code else None
     return RunResult(
         run_id=run.run_id,
         thread_id=run.thread_name,
         status=run.status,
         answer=await _answer(store, run),
-        plan=await _newest_plan(store, run.run_id),
+        plan=PlanStatus.model_validate(view.plan.data()) if view.plan is not None else None,
+        messages=[
+            UserMessageView(message=one.message, reply=one.answer.content if one.answer else "")
+            for one in view.exchanges.values()
+        ],
         gaps=await read_gaps(store, run),
         waits_for=await read_interrupts(store, run),
         error=failed,
@@ -199,12 +220,7 @@ async def _answer(store: Store, run: RunRecord) -> str:
         report = await read_report_view(store, run)
     except (RunNotFinished, ReportMissing):
         return ""
-    return await asyncio.to_thread(harmless, report.markdown)
-
-
-async def _newest_plan(store: Store, run_id: str) -> PlanStatus | None:
-    view = await load_run_view(store.events, run_id, [PlanChanged])
-    return PlanStatus.model_validate(view.plan.data()) if view.plan is not None else None
+    return await asyncio.to_thread(sanitize_markdown, report.markdown)
 
 
 def pause_text(pause: InterruptView, thread_id: str) -> str:
@@ -227,9 +243,11 @@ def _question(pause: InterruptView) -> str:
             arguments = json.dumps(payload.get("tool_input") or {}, ensure_ascii=False, indent=1)
             tool = payload.get("tool_name", "A tool")
             if payload.get("reason") == "unknown_result":
-                lost = "ran when the program stopped; nobody knows whether it did its work:"
+                lost = "was running when the program stopped. Its result is unknown:"
                 return f"{tool} {lost}\n{arguments}\n{_UNKNOWN}"
-            return "\n".join([f"{tool} is to run with:", arguments, *_error(payload), _APPROVAL])
+            return "\n".join(
+                [f"{tool} asks for approval. Its arguments:", arguments, *_error(payload), _APPROVAL]
+            )
         case "question":
             words = payload.get("question")
             text = words if isinstance(words, str) else json.dumps(payload, ensure_ascii=False)
@@ -271,4 +289,4 @@ def _steps(plan: Mapping[str, Any]) -> Iterator[str]:
 
 def _error(payload: Mapping[str, Any]) -> Iterator[str]:
     if error := payload.get("error"):
-        yield f"The last answer could not be used: {error}"
+        yield f"The last answer was not valid: {error}"

@@ -48,18 +48,18 @@ from maniple.types import GENERAL
 
 _INSTRUCTIONS = (
     "A team of agents that searches the web, reads pages, runs code and writes reports with their sources. "
-    "A question may take minutes. Nothing is lost when this server stops: get_run tells how a run stands."
+    "A question may take minutes. Runs survive a restart of this server: get_run returns the status of a run."
 )
 _ASK = (
-    "Ask the team: it plans, searches, computes and writes the answer. Takes minutes. With a thread_id it "
-    "goes on with a conversation, or answers what the conversation's run waits for."
+    "Ask the team: it plans, searches, computes and writes the answer. Takes minutes. With a thread_id, the "
+    "question continues a conversation, or answers what the conversation's run waits for."
 )
 _PLAN = (
-    "Have the team make a plan for a question, with nothing of it carried out. ask_team with its thread_id "
-    'and the question "accept" carries it out; other words change it.'
+    "Make a plan for a question without executing it. Call ask_team with its thread_id and the question "
+    '"accept" to execute it; any other question changes the plan.'
 )
 _GET = (
-    "How a run of ask_team or plan stands: status, answer, plan with the status of each step, usage, sources."
+    "Return a run of ask_team or plan: status, answer, plan with the status of each step, usage and sources."
 )
 _LOG = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
@@ -78,7 +78,7 @@ class _ToolDefinition:
 class TeamServer:
     """The team as an MCP server; the SDK's transports serve `protocol`.
 
-    It answers before the service is `opened`: only calls wait for that, which loading a model makes long.
+    It answers before the service is `opened`. Only tool calls wait, because loading a model takes long.
     """
 
     def __init__(self, settings: Settings, opened: asyncio.Future[Service]) -> None:
@@ -102,7 +102,7 @@ class TeamServer:
         )
 
     def prepare_stop(self) -> None:
-        """Let calls that end from now on keep their runs: this process is about to stop."""
+        """Stop cancelling the runs of calls that end, because this process is about to stop."""
         self._team.is_stopping = True
 
     async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -135,7 +135,9 @@ class TeamServer:
     ) -> CallToolResult | InputRequiredResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"There is no such tool; there are {', '.join(self._tools)}.")
+            raise MCPError(
+                INVALID_PARAMS, f"There is no such tool. Available tools: {', '.join(self._tools)}."
+            )
         caller = ToolCaller(_caller(context).owner, _ProgressReporter(context).report)
         dialogue = Dialogue(context, params.name, self._team, caller)
         try:
@@ -155,7 +157,7 @@ class TeamServer:
 
 
 class _ProgressReporter:
-    """Sends the progress of a call; the SDK sends nothing to clients that gave no token."""
+    """Sends the progress of a call. The SDK sends nothing to clients without a progress token."""
 
     def __init__(self, context: Context) -> None:
         self._session = context.session

@@ -9,7 +9,18 @@ import anyio
 
 from maniple.api.responses import resolve_thread_id
 from maniple.api.state import Service
-from maniple.events import AgentStarted, Event, PlanChanged, PlanUpdate, RunView, ToolCalled, read_event
+from maniple.events import (
+    AgentEnded,
+    AgentStarted,
+    Event,
+    PlanChanged,
+    PlanUpdate,
+    RunView,
+    ToolCalled,
+    UserMessageAnswered,
+    UserMessageReceived,
+    event_of,
+)
 from maniple.mcp_server.schemas import (
     AskTeam,
     GetRun,
@@ -21,13 +32,23 @@ from maniple.mcp_server.schemas import (
 from maniple.runs import AcceptedRun
 from maniple.store import EventRecord
 
-REPORTED_TYPES = frozenset({AgentStarted.type, PlanChanged.type, ToolCalled.type})
+REPORTED_TYPES = frozenset(
+    one.type
+    for one in (
+        AgentStarted,
+        AgentEnded,
+        PlanChanged,
+        ToolCalled,
+        UserMessageReceived,
+        UserMessageAnswered,
+    )
+)
 _TITLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
-    """The caller of a tool: `owner` is the id of the API key, "" where none is needed."""
+    """The caller of a tool: `owner` is the id of the API key, "" if none is needed."""
 
     owner: str
     report_progress: Callable[[str], Awaitable[None]]
@@ -38,7 +59,7 @@ class ToolCaller:
 class TeamCalls:
     """The implementation of the tools. Each method waits until the service is open.
 
-    Each raises a `ManipleError`: its own, or the one by which the service could not be opened.
+    Each raises a `ManipleError`: its own, or the reason why the service could not be opened.
     """
 
     opened: asyncio.Future[Service]
@@ -106,7 +127,7 @@ class TeamCalls:
 
 
 async def _accepted_in_any_case(accepting: Awaitable[AcceptedRun]) -> AcceptedRun:
-    """Wait for the run although the call is cancelled: without its id nobody could cancel it."""
+    """Wait for the run even if the call is cancelled, because its id is needed to cancel it."""
     with anyio.CancelScope(shield=True):
         accepted = await accepting
     return accepted  # pyright: ignore[reportPossiblyUnboundVariable] - nothing cancels this scope
@@ -122,7 +143,7 @@ class ProgressLines:
         """Return the lines for a stored event; most events have none."""
         if record.type not in REPORTED_TYPES:
             return []
-        event = read_event(record.type, record.data)
+        event = event_of(record)
         self._view.apply(event)
         return self._lines(event)
 
@@ -131,13 +152,25 @@ class ProgressLines:
             case AgentStarted():
                 return [f"{event.agent_name} begins"]
             case ToolCalled():
-                return [f"calls {event.tool_name}"]
-            case _:
+                # If several agents work, the previous line may be about another one.
+                who = f"{self._view.agent_name} " if len(self._view.turns) > 1 else ""
+                return [f"{who}calls {event.tool_name}"]
+            case UserMessageReceived():
+                return [f"the user writes: {_shorten(event.content)}"]
+            case UserMessageAnswered() if event.content.strip():
+                return [f"the lead replies: {_shorten(event.content)}"]
+            case PlanChanged(draft=False):
                 return _plan_lines(self._view.plan_update) if self._view.plan_update else []
+            case _:
+                return []
+
+
+def _shorten(text: str) -> str:
+    return " ".join(text.split())[:_TITLE_CHARACTERS]
 
 
 def _plan_lines(update: PlanUpdate) -> list[str]:
-    """Return the title of a plan with other steps than before, or else the steps whose status has changed."""
+    """Return the title of a plan with new steps, else the steps whose status has changed."""
     plan, count = update.plan, len(update.plan.steps)
     if update.is_new or update.has_added_steps:
         return [f"plan: {plan.title[:_TITLE_CHARACTERS]} ({count} steps)"]

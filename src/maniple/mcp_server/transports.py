@@ -1,4 +1,4 @@
-"""The server at an address: streamable HTTP behind the same door as the HTTP API."""
+"""The transports of the MCP server: streamable HTTP with the HTTP API's authentication, and stdio."""
 
 import asyncio
 import logging
@@ -61,7 +61,7 @@ def create_mcp_app(service: Service, server: TeamServer) -> Starlette:
 
 
 class _OriginGate:
-    """Refuses requests of web pages whose origin is not in `server.cors_origins`."""
+    """Rejects requests from web pages whose origin is not in `server.cors_origins`."""
 
     def __init__(self, app: ASGIApp, server: ServerSettings) -> None:
         self._app = app
@@ -77,7 +77,7 @@ class _OriginGate:
 
 
 class _SessionOwner:
-    """Binds a session to the API key that started it. To any other key the session does not exist."""
+    """Binds a session to the API key that started it. For other keys the session does not exist."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -92,15 +92,15 @@ class _SessionOwner:
 MESSAGE_BYTES = 8_000_000
 """The size of one message."""
 _DRAIN_SECONDS = 1.0
-"""Short, because hosts kill a server that does not end soon."""
+"""Short, because MCP hosts kill a server that does not end quickly."""
 _LOG = logging.getLogger(__name__)
 
 
 async def serve_stdio(settings: Settings, progress: Progress) -> None:
     """Serve the parent process until the input ends or SIGINT, SIGTERM or SIGHUP arrives.
 
-    Running runs stop at a checkpoint and continue when the team is served again. A `ManipleError` by which
-    the team cannot be opened is the result of each call, and is raised in the end.
+    Runs in progress stop at a checkpoint and continue when the team is served again. If the team cannot be
+    opened, each call returns the `ManipleError`, which is raised at the end.
     """
     runs = settings.runs
     soon = runs.model_copy(update={"drain_seconds": min(runs.drain_seconds, _DRAIN_SECONDS)})
@@ -115,7 +115,7 @@ async def serve_stdio(settings: Settings, progress: Progress) -> None:
 
 @asynccontextmanager
 async def _opening(settings: Settings, progress: Progress) -> AsyncIterator[asyncio.Future[Service]]:
-    """Open the service in a task of its own; yield its future, and close it in the end."""
+    """Open the service in a separate task; yield its future, and close it at the end."""
     opened: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
     closing = asyncio.Event()
 
@@ -145,7 +145,7 @@ async def _opening(settings: Settings, progress: Progress) -> AsyncIterator[asyn
 
 
 async def _until_signal(serving: asyncio.Task[None], server: TeamServer) -> None:
-    """Wait for the end of the input; a signal ends the calls immediately and keeps their runs."""
+    """Wait for the end of the input. A signal ends the calls immediately; their runs are not cancelled."""
 
     def stop() -> None:
         server.prepare_stop()
@@ -170,7 +170,7 @@ async def _streams(
         async with read_writer:
             reason = await read_messages(reader, read_writer)
             server.prepare_stop()
-            _LOG.info("The client is gone: %s.", reason)
+            _LOG.info("The client has disconnected: %s.", reason)
 
     try:
         async with anyio.create_task_group() as tasks:

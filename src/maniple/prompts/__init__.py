@@ -1,4 +1,4 @@
-"""Prompts are Markdown files; this renders them."""
+"""Renders prompts from Markdown templates."""
 
 import json
 from datetime import datetime
@@ -17,7 +17,7 @@ def _environment() -> Environment:
     return Environment(
         loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
         undefined=StrictUndefined,
-        # Prompts are plain text for a model; nothing here is ever shown as HTML.
+        # Prompts are plain text for a model and are never shown as HTML.
         autoescape=False,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -42,12 +42,12 @@ def preload() -> None:
 
 
 def render(name: str, **values: object) -> str:
-    """Render `name`.md with the current time added; a missing value is an error, not an empty string."""
+    """Render `name`.md; the current time is `now`. Raises `UndefinedError` if a value is missing."""
     return _rendered(_environment().get_template(f"{name}.md"), values)
 
 
 def render_own(text: str, **values: object) -> str:
-    """Render a worker's prompt that is none of ours, and after it what we tell every worker."""
+    """Render a configured worker's prompt, followed by the instructions for every worker."""
     return f"{_rendered(_compiled(text), values)}\n{render('worker', **values)}"
 
 

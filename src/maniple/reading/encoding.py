@@ -30,8 +30,7 @@ def decode_text(body: bytes, charset: str | None) -> str:
     """Return `body` as text.
 
     The encoding is that of the byte order mark, else of the header's `charset`, else of the `<meta>` element,
-    if
-    these are plausible, else UTF-8, else a guess from the bytes.
+    if these are plausible, else UTF-8, else a guess from the bytes.
     """
     from bs4.dammit import EncodingDetector
 

@@ -23,8 +23,7 @@ class ForkServer:
     """Parses each document in its own process, forked from one that has imported the libraries.
 
     That process starts with the first document. It ends with `close`, with this object, and with the program,
-    even
-    after a crash. Its readers end with it.
+    even after a crash. Its readers end with it.
     """
 
     def __init__(self) -> None:

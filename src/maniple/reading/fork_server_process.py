@@ -5,8 +5,7 @@ Each byte carries two file descriptors: the socket of a document and the lifelin
 receives a line of JSON (`kind`, `url`, `charset`, `bytes`) and the document, and answers with the fields of a
 `MarkdownDocument` as JSON, or with `{"error": …}`. Data or end of file on the lifeline ends the reader; the
 lifeline is closed after the reader has ended. Each document has its own reader, so that memory corrupted by
-one
-document does not affect the next.
+one document does not affect the next.
 """
 
 import ctypes

@@ -230,8 +230,7 @@ def read_document(kind: str, body: bytes, url: str, charset: str | None) -> Mark
     formats.
 
     The text formats are `html`, `csv`, `json`, `markdown` and `text`. `charset` is the encoding that the
-    server
-    declares. May take seconds.
+    server declares. May take seconds.
 
     Raises:
         UnreadableDocument: the document cannot be read.

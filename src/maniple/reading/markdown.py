@@ -1,10 +1,8 @@
 """Incremental classification of the lines of Markdown, in linear time, and the split into sections.
 
 The scanner follows CommonMark (0.31) for fences, block quotes, list items and paragraphs: a fence may be
-inside
-of the others, ends with them, and is not a fence if it is indented too far. A full parser needs the whole
-text,
-and up to 15 s and 30 MB for 1 MB; `tests/reading/test_markdown.py` compares the results.
+inside of the others, ends with them, and is not a fence if it is indented too far. A full parser needs the
+whole text, and up to 15 s and 30 MB for 1 MB; `tests/reading/test_markdown.py` compares the results.
 """
 
 import re
@@ -45,10 +43,8 @@ class MarkdownScanner:
     """Classifies lines one after the other.
 
     With `strict`, code that another renderer may show as text counts as text. That is the content of a fence
-    around
-    Markdown, which some models put around their whole answer, and everything after a line that looks like a
-    fence
-    but is none by CommonMark or may be inside of HTML.
+    around Markdown, which some models put around their whole answer, and everything after a line that looks
+    like a fence but is none by CommonMark or may be inside of HTML.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -239,8 +235,7 @@ def split_parts(markdown: str, title: str, max_characters: int, headed: bool = T
     """Split `markdown` into parts of at most `max_characters` (at least 200) each.
 
     It is split at headings; longer parts are split between paragraphs. If `headed` is False, lines that begin
-    with
-    `#` are no headings. `title` is the heading of the text before the first one.
+    with `#` are no headings. `title` is the heading of the text before the first one.
     """
     document = DocumentPart(title[:_MAX_HEADING_CHARACTERS], 0, markdown.strip("\n"))
     found = _split_at_headings(document) if headed else [document]

@@ -1,8 +1,7 @@
 """Extraction of the article of a page.
 
 An own implementation of arc90's Readability, because the available packages are too slow for hostile pages or
-lose
-content that agents need (see docs/decisions/0009-own-reading.md). Everything takes linear time.
+lose content that agents need (see docs/decisions/0009-own-reading.md). Everything takes linear time.
 """
 
 from collections.abc import Callable
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 # If too little of a page is left, the extraction is repeated with fewer kinds of evidence: first without
-# pruning
-# by names, then without names in the scores, then without pruning by the look of elements.
+# pruning by names, then without names in the scores, then without pruning by the look of elements.
 _EVIDENCE = ({"names", "weights", "looks"}, {"weights", "looks"}, {"looks"}, set[str]())
 _ENOUGH_CHARACTERS = 500
 # A page with more elements is no article, and measuring each would take too much memory.

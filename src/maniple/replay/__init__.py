@@ -1,5 +1,5 @@
-"""A run as one HTML file that plays it, anywhere and without a server."""
+"""A run as one HTML file that plays it without a server."""
 
-from maniple.replay.file import Replay, replay_of
+from maniple.replay.file import Replay, build_replay
 
-__all__ = ["Replay", "replay_of"]
+__all__ = ["Replay", "build_replay"]

@@ -1,19 +1,20 @@
-"""The file: the player, and a run's events with what belongs to them, as data that only the player reads."""
+"""The replay file: the player, and the run's events and their enclosures as embedded data."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import quote
 
-from maniple.replay.enclosures import Enclosures
-from maniple.replay.player import player
-from maniple.replay.telling import LONGEST_TEXT, Telling, embedded
-from maniple.run_page.lenient import mapping, parsed
+from maniple.replay.event_lines import LONGEST_TEXT, EventLines, escape_for_script
+from maniple.replay.player import load_player
+from maniple.run_page.lenient_parsing import as_mapping, parse_json
 from maniple.run_page.markup import image_targets
-from maniple.run_page.pictures import Figure, FigureFinder
-from maniple.run_page.story import last_words
-from maniple.store import EventRecord, RunRecord, Store
+from maniple.run_page.pictures import Figure, FigureFinder, load_picture
+from maniple.run_page.run_history import newest_text
+from maniple.store import Artifact, EventRecord, RunRecord, Store
 from maniple.store.protocols import EVENT_PAGE_SIZE, read_event_pages
 
 _LONGEST_TITLE = 80
@@ -21,26 +22,27 @@ _LONGEST_TITLE = 80
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A file in pieces; `title` is the first line of what was asked."""
+    """A replay file in pieces; `title` is the first line of the question."""
 
     title: str
     pieces: AsyncIterator[bytes]
 
 
-async def replay_of(store: Store, run: RunRecord, known: Mapping[str, Any], finder: FigureFinder) -> Replay:
-    """Return the file that plays a run, however it ended; of one under way, what there is of it so far.
+async def build_replay(
+    store: Store, run: RunRecord, known: Mapping[str, Any], finder: FigureFinder
+) -> Replay:
+    """Return the file that plays a run in any state; for a running one, its events so far.
 
-    It holds this run alone, whatever else was said on its thread; `known` is what the service says of how it
-    stands, as far as the file is to tell it. Never more than a page of events or one
-    picture is in memory.
+    The file contains no other run of the thread. `known` is the part of the service's description of the run
+    that the file may contain. At most one page of events or one picture is in memory at a time.
 
     Raises:
-        StoreError: the records cannot be read; also while the pieces are.
+        StoreError: the records cannot be read. Reading the pieces can raise it, too.
     """
     first = await store.events.read(run.run_id, 0, EVENT_PAGE_SIZE)
     question = await _question(store, run, first)
     title = (question.strip().splitlines() or [""])[0][:_LONGEST_TITLE].strip() or "maniple"
-    await asyncio.to_thread(player)
+    await asyncio.to_thread(load_player)
     return Replay(title, _pieces(store, run, title, question, known, finder))
 
 
@@ -52,42 +54,104 @@ async def _pieces(
     known: Mapping[str, Any],
     finder: FigureFinder,
 ) -> AsyncIterator[bytes]:
-    yield player().begin(title)
-    stands = {"run_id": run.run_id, "question": question, "status": run.status, "created_at": run.created_at}
-    yield _block("run", stands)
-    telling = Telling()
+    yield load_player().begin(title)
+    about = {"run_id": run.run_id, "question": question, "status": run.status, "created_at": run.created_at}
+    yield _block("run", about)
+    event_lines = EventLines()
     yield b'<script type="application/x-ndjson" id="events">\n'
     async for events in read_event_pages(store.events, run.run_id):
-        yield await asyncio.to_thread(telling.lines, events)
+        yield await asyncio.to_thread(event_lines.lines, events)
     yield b'</script>\n<script type="application/x-ndjson" id="enclosures">\n'
     enclosures = Enclosures(store, run, known, await _figures(store, run, finder))
     async for line in enclosures.lines():
         yield line
     yield b"</script>\n"
-    yield _block("left-out", {"events": telling.left_out, "pictures": enclosures.left_out})
-    yield player().end(sets_math=telling.has_math)
+    yield _block("left-out", {"events": event_lines.left_out, "pictures": enclosures.left_out})
+    yield load_player().end(sets_math=event_lines.has_math)
 
 
 def _block(name: str, value: dict[str, Any]) -> bytes:
-    content = embedded(json.dumps(value))
+    content = escape_for_script(json.dumps(value))
     return b'<script type="application/json" id="%s">%s</script>\n' % (name.encode(), content)
 
 
 async def _figures(store: Store, run: RunRecord, finder: FigureFinder) -> Collection[Figure]:
-    """Return the figures of the run's report; none while it has no report."""
+    """Return the figures of the run's report; empty if it has no report yet."""
     newest = await store.events.last(run.run_id)
     if newest is None or newest.type != "final_session_state":
         return ()
-    report = last_words(mapping(parsed(newest.data)).get("messages"), "", LONGEST_TEXT)
+    report = newest_text(as_mapping(parse_json(newest.data)).get("messages"), "", LONGEST_TEXT)
     return (await finder.find_all(await asyncio.to_thread(image_targets, report))).values()
 
 
 async def _question(store: Store, run: RunRecord, first: Sequence[EventRecord]) -> str:
-    """Return what was asked. Small talk has no workflow: its question is told with its answer."""
-    begun = next((one for one in first if one.type == "start_of_workflow"), None)
-    if begun is not None:
-        return last_words(mapping(parsed(begun.data)).get("input"), "user", LONGEST_TEXT)
+    """Return the question. Small talk starts no workflow; its question is in the last event."""
+    start = next((one for one in first if one.type == "start_of_workflow"), None)
+    if start is not None:
+        return newest_text(as_mapping(parse_json(start.data)).get("input"), "user", LONGEST_TEXT)
     newest = await store.events.last(run.run_id)
     if newest is None or newest.type != "final_session_state":
         return ""
-    return last_words(mapping(parsed(newest.data)).get("messages"), "user", LONGEST_TEXT)
+    return newest_text(as_mapping(parse_json(newest.data)).get("messages"), "user", LONGEST_TEXT)
+
+
+LARGEST_PICTURE = 1_000_000
+"""Bytes."""
+MOST_PICTURES = 20_000_000
+"""Bytes of all pictures together."""
+_SCREENSHOT = "screenshot.jpg"
+
+
+class Enclosures:
+    """The service's answers about one run that the page needs: `known`, sources, figures and pictures.
+
+    `left_out` counts the pictures that did not fit.
+    """
+
+    def __init__(
+        self, store: Store, run: RunRecord, known: Mapping[str, Any], figures: Collection[Figure] = ()
+    ) -> None:
+        self.left_out = 0
+        self._store = store
+        self._run = run
+        self._known = known
+        self._figures = figures
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield a JSON line for each: its `path` at the service, and its content as a `data:` URL."""
+        path = f"/api/runs/{self._run.run_id}"
+        yield _line(path, _json(self._known))
+        sources = await self._store.evidence(self._run.run_id).sources()
+        yield _line(f"{path}/sources", _json({"sources": [asdict(source) for source in sources]}))
+        left = MOST_PICTURES
+        for figure in self._figures:
+            if len(figure.content) > left:
+                self.left_out += 1
+                continue
+            left -= len(figure.content)
+            yield await asyncio.to_thread(_line, f"{path}/figures/{_quoted(figure.path)}", figure.data_url)
+        for one in _sort_pictures(await self._store.artifacts.list_by_run(self._run.run_id)):
+            if one.size > min(left, LARGEST_PICTURE):
+                self.left_out += 1
+            elif picture := await load_picture(self._store, one):
+                left -= one.size
+                yield await asyncio.to_thread(_line, f"/api/artifacts/{one.artifact_id}", picture)
+
+
+def _sort_pictures(artifacts: Sequence[Artifact]) -> list[Artifact]:
+    """Return the pictures: first those that the team made, then screenshots, both newest first."""
+    pictures = [one for one in reversed(artifacts) if one.media_type.startswith("image/")]
+    return sorted(pictures, key=lambda one: one.name == _SCREENSHOT)
+
+
+def _quoted(path: str) -> str:
+    """Return a path as the page requests it: each part encoded as by `encodeURIComponent`."""
+    return quote(path, safe="/!'()*")
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return f"data:application/json;base64,{base64.b64encode(json.dumps(value).encode()).decode()}"
+
+
+def _line(path: str, content: str) -> bytes:
+    return escape_for_script(json.dumps({"path": path, "content": content})) + b"\n"

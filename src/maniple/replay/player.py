@@ -1,4 +1,4 @@
-"""What plays a run in its file: the build of `web/src/replay`, and the policy that lets nothing else run."""
+"""The player in a replay file: the build of `web/src/replay`, and a policy that allows no other scripts."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from maniple.run_page.packaged import digest_of
+from maniple.run_page.page_assets import csp_hash
 from maniple.runs import NotFound
 
 ASSETS = Path(__file__).parent / "assets"
@@ -30,13 +30,13 @@ _HEAD = """\
 <body>
 <div id="page"><noscript>This file plays a run of a team of agents, which needs JavaScript.</noscript></div>
 """
-# It stands in strings and expressions of the scripts, where `\x3c` says the same.
+# It occurs only in strings and regular expressions of the scripts, where `\x3c` is equivalent.
 _MARKUP = re.compile("<(?=!--|/?script)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """The script and the style that stand in each file, and KaTeX, which stands in some."""
+    """The script and the style in each replay file, and KaTeX for files with formulas."""
 
     script: str
     style: str
@@ -44,32 +44,32 @@ class Player:
 
     @property
     def policy(self) -> str:
-        """The file's content security policy: its own scripts and style, pictures within it, nothing else."""
-        scripts = f"{digest_of(self.script)} {digest_of(self.katex)}"
+        """The file's content security policy. It allows only its scripts, its style and embedded pictures."""
+        scripts = f"{csp_hash(self.script)} {csp_hash(self.katex)}"
         return (
-            f"default-src 'none'; script-src {scripts}; style-src {digest_of(self.style)}; "
+            f"default-src 'none'; script-src {scripts}; style-src {csp_hash(self.style)}; "
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
         )
 
     def begin(self, title: str) -> bytes:
-        """Return the beginning of a file, up to its data."""
+        """Return the part of a file before its data."""
         policy = escape(self.policy)
         head = _HEAD.format(policy=policy, version=version("maniple"), title=escape(title), style=self.style)
         return head.encode()
 
     def end(self, *, sets_math: bool) -> bytes:
-        """Return the end of a file, after its data; with KaTeX for one that `sets_math`."""
+        """Return the part of a file after its data; with KaTeX if `sets_math`."""
         scripts = [self.katex, self.script] if sets_math else [self.script]
         elements = "\n".join(f"<script>{one}</script>" for one in scripts)
         return f"{elements}\n</body>\n</html>\n".encode()
 
 
 @cache
-def player() -> Player:
-    """Return the player of this version. Blocks when it is read first.
+def load_player() -> Player:
+    """Return the player of this version. The first call blocks.
 
     Raises:
-        NotFound: this is a clone in which the page has not been built.
+        NotFound: the page has not been built in this clone.
     """
     if not ASSETS.is_dir():
         raise NotFound(NOT_BUILT)

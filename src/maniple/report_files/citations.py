@@ -1,4 +1,4 @@
-"""Numbers of sources and marks in the words of a report."""
+"""Citations and `[unverified]` marks in the text of a report."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -6,22 +6,22 @@ from collections.abc import Collection, Iterable, Iterator
 from markdown_it.token import Token
 
 from maniple.evidence.check import MARK
-from maniple.evidence.citations import citations
-from maniple.report_files.markdown import around, text
+from maniple.evidence.citations import find_citations
+from maniple.report_files.markdown import text_token, wrap_tokens
 
 _PIECE = re.compile(r"\d{1,4}")
 _MAY_CITE = re.compile(r"[\[【［]")
 
 
-def cited(tokens: Iterable[Token]) -> set[int]:
+def cited_numbers(tokens: Iterable[Token]) -> set[int]:
     """Return the numbers that a report cites."""
     return {number for words in _words(tokens) for one in _numbers(words.content) for number in one[2]}
 
 
-def mark(tokens: Iterable[Token], sources: Collection[int], meaning: str) -> int:
-    """Make links of the citations of `sources`, and marks of what is `[unverified]`; return how many.
+def annotate_citations(tokens: Iterable[Token], sources: Collection[int], meaning: str) -> int:
+    """Link the citations of `sources` to the list, and turn each `[unverified]` into a `mark` element.
 
-    `meaning` is the title of those marks.
+    `meaning` is the title of these elements. Return their number.
     """
     marks = 0
     for token in tokens:
@@ -37,15 +37,29 @@ def mark(tokens: Iterable[Token], sources: Collection[int], meaning: str) -> int
             first, *others = one.content.split(MARK)
             children += _linked(first, () if in_link else sources)
             for other in others:
-                children += around("mark", "mark", [text(MARK)], title=meaning)
+                children += wrap_tokens("mark", "mark", [text_token(MARK)], title=meaning)
                 children += _linked(other, () if in_link else sources)
             marks += len(others)
         token.children = children
     return marks
 
 
+_NO_BREAK = re.compile(
+    r"(?<=\d) (?=[%‰°€$£¥])|(?<=[€$£¥]) (?=\d)|(?<=\S) (?=\[\d{1,4}(?:[,;–-] ?\d{1,4}){0,9}\])"
+)
+"""The space between a number and its sign, and the one before a citation."""
+
+
+def keep_lines_together(tokens: Iterable[Token]) -> None:
+    """Make the spaces no-break spaces at which no line of a text must end."""
+    for token in tokens:
+        for one in token.children or []:
+            if one.type == "text":
+                one.content = _NO_BREAK.sub("\N{NO-BREAK SPACE}", one.content)
+
+
 def _words(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yield the text that may cite: what is a link already leads to its own place."""
+    """Yield the text tokens outside of links that may contain a citation."""
     for token in tokens:
         in_link = False
         for one in token.children or []:
@@ -55,14 +69,14 @@ def _words(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _is_in_link(token: Token, in_link: bool) -> bool:
-    """Whether `token` and what comes next leads to a place of its own, or is that place."""
+    """Whether the tokens from `token` on are in a link, or in the number of an entry that links lead to."""
     if token.type in ("link_open", "number_open"):
         return True
     return in_link and token.type not in ("link_close", "number_close")
 
 
 def _numbers(content: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    for one in citations(content):
+    for one in find_citations(content):
         if one.kind == "number":
             yield one.start, one.end, one.numbers
 
@@ -70,19 +84,21 @@ def _numbers(content: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
 def _linked(content: str, sources: Collection[int]) -> Iterator[Token]:
     at = 0
     for start, end, numbers in _numbers(content) if sources else ():
-        # Of several in one pair of brackets each has its own link; one alone has the brackets in it.
+        # A single number is linked with its brackets; of several in one pair, each number has its own link.
         alone = len(numbers) == 1 and numbers[0] in sources
         spans = [(start, end)] if alone else [found.span() for found in _PIECE.finditer(content, start, end)]
         for low, high in spans:
             number = numbers[0] if alone else int(content[low:high])
             if number in sources:
-                yield from _plain(content[at:low])
-                link = [text(content[low:high])]
-                yield from around("link", "a", link, href=f"#source-{number}", class_="citation")
+                # Only the first number of several in one pair of brackets may begin a line.
+                between = content[at:low]
+                yield from _plain(between.replace(" ", "\N{NO-BREAK SPACE}") if at > start else between)
+                link = [text_token(content[low:high])]
+                yield from wrap_tokens("link", "a", link, href=f"#source-{number}", class_="citation")
                 at = high
     yield from _plain(content[at:])
 
 
 def _plain(content: str) -> Iterator[Token]:
     if content:
-        yield text(content)
+        yield text_token(content)

@@ -1,4 +1,4 @@
-"""TeX in a report, set as MathML, which browsers show without scripts or fonts of ours."""
+"""TeX in a report, converted to MathML, which browsers show without scripts or extra fonts."""
 
 import html
 import re
@@ -10,25 +10,25 @@ from markdown_it.rules_inline import StateInline
 _PAIRS = (("$$", "$$", True), (r"\[", r"\]", True), (r"\(", r"\)", False), ("$", "$", False))
 _LONGEST = 2_000
 _MOST_CHARACTERS = 50_000
-# Names of its own making let a line of TeX grow without end.
+# Macros can make a line of TeX expand without limit.
 _DEFINITION = re.compile(r"\\(?:newcommand|newenvironment|def|DeclareMathOperator)(?![a-zA-Z])")
-TOKEN = "formula"
-"""The type of the token that holds TeX; its `info` is `display` for a formula in a line of its own."""
+FORMULA = "formula"
+"""The type of a token that holds TeX. Its `info` is `display` for a formula on a line of its own."""
 
 
-def with_formulas(parser: MarkdownIt) -> None:
-    """Let `parser` keep TeX between `$`, `$$`, `\\\\(` or `\\\\[` as it is, in tokens of the type `TOKEN`."""
-    parser.inline.ruler.before("escape", TOKEN, _formula)
+def enable_formulas(parser: MarkdownIt) -> None:
+    """Make `parser` put TeX between `$`, `$$`, `\\\\(` or `\\\\[` unchanged into tokens of type `FORMULA`."""
+    parser.inline.ruler.before("escape", FORMULA, _formula)
 
 
-class Setter:
-    """Sets the formulas of one document, so many characters of them; what is beyond stays TeX."""
+class FormulaRenderer:
+    """Renders the formulas of one document. Beyond `_MOST_CHARACTERS` in total, formulas are shown as TeX."""
 
     def __init__(self) -> None:
         self._left = _MOST_CHARACTERS
 
-    def as_mathml(self, tex: str, *, display: bool) -> str:
-        """Return `tex` as a `math` element, or as code when nothing can be made of it. Blocks."""
+    def render(self, tex: str, *, display: bool) -> str:
+        """Return `tex` as a `math` element, or as code if it cannot be converted. Blocks."""
         self._left -= len(tex)
         if self._left < 0 or _DEFINITION.search(tex):
             return _as_code(tex)
@@ -36,10 +36,10 @@ class Setter:
 
         try:
             element = convert_to_element(tex, display="block" if display else "inline")
-        except Exception:  # noqa: BLE001 - of TeX that it does not know, the library raises whatever comes
+        except Exception:  # noqa: BLE001 - for TeX that it does not support, the library raises various errors
             return _as_code(tex)
         for one in element.iter():
-            # The library writes characters as references that it wants to be taken as they stand.
+            # The library returns some characters as HTML references in plain text.
             one.text = html.unescape(one.text) if one.text else None
         return tostring(element, encoding="unicode")
 
@@ -51,7 +51,7 @@ def _as_code(tex: str) -> str:
 def _formula(state: StateInline, silent: bool) -> bool:
     for opening, closing, is_display in _PAIRS:
         if state.src.startswith(opening, state.pos):
-            # In a line brackets with a backslash are brackets: so titles of sources are written.
+            # Within a line, `\[` is an escaped bracket, as in the titles of sources.
             if opening == r"\[" and not _begins_line(state):
                 return False
             return _take(state, opening, closing, is_display=is_display, silent=silent)
@@ -65,7 +65,7 @@ def _take(state: StateInline, opening: str, closing: str, *, is_display: bool, s
     if end < 0 or not tex.strip() or (opening == "$" and _is_money(tex, state.src[end + 1 : end + 2])):
         return False
     if not silent:
-        token = state.push(TOKEN, "", 0)
+        token = state.push(FORMULA, "", 0)
         token.content, token.info = tex.strip(), "display" if is_display else ""
     state.pos = end + len(closing)
     return True
@@ -77,5 +77,5 @@ def _begins_line(state: StateInline) -> bool:
 
 
 def _is_money(tex: str, following: str) -> bool:
-    """Whether what stands between two dollars is prose about prices."""
+    """Whether the text between two dollar signs is prose about prices."""
     return tex[0].isspace() or tex[-1].isspace() or "\n" in tex or following.isdigit()

@@ -1,4 +1,4 @@
-"""A report's Markdown as tokens in which nothing loads, runs or leads anywhere but to the web and to mail."""
+"""A report's Markdown as safe tokens: they load and run nothing, and link only to the web and to mail."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -11,63 +11,65 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from maniple.reading.pictures import figure_path
-from maniple.report_files.formulas import with_formulas
-from maniple.run_page.bounds import is_readable, with_tables
+from maniple.report_files.formulas import enable_formulas
+from maniple.run_page.bounds import enable_tables, is_readable
 
 _SCHEMES = ("http://", "https://", "mailto:")
 _SIDE = re.compile(r"text-align:(center|right)")
 
 
 FIGURE = "figure"
-"""The type of the token that shows a figure: `content` is its caption, the attribute `src` its path, and
-`info` is `block` for one that is a paragraph of its own."""
+"""The type of a token that shows a figure. `content` is its caption, the attribute `src` its path, and
+`info` is `block` for a figure that is a paragraph of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureNames:
-    """The paths of the figures that there are, and what stands for one that is `missing`, with its path."""
+    """The paths of the available figures. `missing` is the format of the text for a path that is missing."""
 
     paths: Collection[str] = ()
     missing: str = "{}"
 
     def describe_missing(self, caption: str, path: str) -> str:
-        """Return the text in the place of a figure that there is not."""
+        """Return the text that replaces a missing figure."""
         return f"{caption} ({self.missing.format(path)})" if path else caption
 
 
-def tokens_of(markdown: str, labels: Collection[str] = (), figures: FigureNames | None = None) -> list[Token]:
-    """Return what a report consists of; one that is not readable (`bounds.is_readable`) is one block of code.
+def parse_markdown(
+    markdown: str, labels: Collection[str] = (), figures: FigureNames | None = None
+) -> list[Token]:
+    """Return the tokens of a report. One that exceeds `bounds.is_readable` is one block of code.
 
-    Images of `figures` are tokens of the type `FIGURE`, others links or text. Links to anything but the web
-    and mail are text, and `labels` in brackets are no references, whatever the report defines. Blocks: some
-    seconds for the longest of reports.
+    Images of `figures` are tokens of the type `FIGURE`; other images become links or text. Links to anything
+    but the web and mail become text. `labels` in brackets are never references, even if the report defines
+    them. Blocks for up to some seconds.
     """
     if not is_readable(markdown):
         return [Token("code_block", "code", 0, content=markdown, block=True)]
     return _parser().parse(markdown, {"labels": labels, "figures": figures or FigureNames()})
 
 
-def said(children: list[Token] | None) -> str:
-    """Return the bare words of an inline token's children."""
+def plain_text(children: list[Token] | None) -> str:
+    """Return the text of an inline token's children, without formatting."""
     return "".join(" " if one.type.endswith("break") else one.content for one in children or ())
 
 
-def text(content: str) -> Token:
-    """Return words as a token."""
+def text_token(content: str) -> Token:
+    """Return a text as a token."""
     return Token("text", "", 0, content=content)
 
 
-def around(name: str, tag: str, inner: list[Token], **attrs: str) -> list[Token]:
-    """Return `inner` within an element; `class_` stands for `class`."""
+def wrap_tokens(name: str, tag: str, inner: list[Token], **attrs: str) -> list[Token]:
+    """Return `inner` between the opening and closing token of an element; `class_` sets `class`."""
     given: dict[str, Any] = {key.rstrip("_"): value for key, value in attrs.items()}
     return [Token(f"{name}_open", tag, 1, attrs=given), *inner, Token(f"{name}_close", tag, -1)]
 
 
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
-    parser.use(with_tables).use(with_formulas)
+    parser.use(enable_tables).use(enable_formulas)
     parser.core.ruler.after("block", "labels", _forget_labels)
-    parser.core.ruler.push("harmless", _make_harmless)
+    parser.core.ruler.push("sanitize", _sanitize)
     return parser
 
 
@@ -76,44 +78,84 @@ def _forget_labels(state: StateCore) -> None:
         state.env.get("references", {}).pop(label.upper(), None)
 
 
-def _make_harmless(state: StateCore) -> None:
+def _sanitize(state: StateCore) -> None:
     for token in state.tokens:
         if token.type in ("th_open", "td_open"):
             side = _SIDE.fullmatch(str(token.attrGet("style") or ""))
             token.attrs = {"class": side[1]} if side else {}
         elif token.type == "inline":
-            token.children = list(_harmless(token.children or [], state.env["figures"]))
-    for opening, words in pairwise(state.tokens):
-        children = words.children or []
-        if opening.type == "paragraph_open" and [one.type for one in children] == [FIGURE]:
+            token.children = list(_sanitize_inline(token.children or [], state.env["figures"]))
+    state.tokens = list(_with_figures_apart(state.tokens))
+    for opening, content in pairwise(state.tokens):
+        children = content.children or []
+        if opening.type == "paragraph_open" and _is_figure(children):
             children[0].info = "block"
 
 
-def _harmless(children: list[Token], figures: FigureNames) -> Iterator[Token]:
+def _with_figures_apart(tokens: list[Token]) -> Iterator[Token]:
+    """Yield the tokens; a figure that is alone on a line of a paragraph has a paragraph of its own."""
+    for index, token in enumerate(tokens):
+        if token.type != "inline" or tokens[index - 1].type != "paragraph_open":
+            yield token
+            continue
+        opening, closing = tokens[index - 1], tokens[index + 1]
+        for number, children in enumerate(_split_at_figures(token.children or [])):
+            if number:
+                yield from (closing.copy(), opening.copy())
+            yield token.copy(children=children)
+
+
+def _split_at_figures(children: list[Token]) -> list[list[Token]]:
+    """Return the children of a paragraph in parts, of which each figure that is alone on a line is one."""
+    lines, breaks, depth = [list[Token]()], list[Token](), 0
+    for one in children:
+        depth += one.nesting
+        if one.type.endswith("break") and depth == 0:
+            breaks.append(one)
+            lines.append([])
+        else:
+            lines[-1].append(one)
+    parts = list[list[Token]]()
+    for number, line in enumerate(lines):
+        shown = [one for one in line if one.type != "text" or one.content.strip()]
+        if _is_figure(shown):
+            parts.append(shown)
+        elif parts and not _is_figure(parts[-1]):
+            parts[-1] += [breaks[number - 1], *line]
+        else:
+            parts.append(line)
+    return parts
+
+
+def _is_figure(children: list[Token]) -> bool:
+    return [one.type for one in children] == [FIGURE]
+
+
+def _sanitize_inline(children: list[Token], figures: FigureNames) -> Iterator[Token]:
     in_link = False
     for token in children:
         if token.type == "link_open":
             in_link = True
             href = str(token.attrGet("href") or "")
-            token.attrs = {"href": href} if _is_followed(href) else {}
+            token.attrs = {"href": href} if _is_link_target(href) else {}
             yield token
         elif token.type == "image":
-            yield from _shown(token, figures, in_link=in_link)
+            yield from _replace_image(token, figures, in_link=in_link)
         else:
             in_link = in_link and token.type != "link_close"
             yield token
 
 
-def _shown(image: Token, figures: FigureNames, *, in_link: bool) -> list[Token]:
+def _replace_image(image: Token, figures: FigureNames, *, in_link: bool) -> list[Token]:
     href = str(image.attrGet("src") or "")
-    path, caption = figure_path(href), said(image.children)
+    path, caption = figure_path(href), plain_text(image.children)
     if path in figures.paths:
         return [Token(FIGURE, "img", 0, content=caption, attrs={"src": path})]
-    words = [text(caption or href)]
-    if _is_followed(href):
-        return words if in_link else around("link", "a", words, href=href)
-    return [text(figures.describe_missing(caption, path))] if path else words
+    words = [text_token(caption or href)]
+    if _is_link_target(href):
+        return words if in_link else wrap_tokens("link", "a", words, href=href)
+    return [text_token(figures.describe_missing(caption, path))] if path else words
 
 
-def _is_followed(href: str) -> bool:
+def _is_link_target(href: str) -> bool:
     return href.casefold().startswith(_SCHEMES)

@@ -1,30 +1,85 @@
-"""The words of a paragraph of a Word document."""
+"""Text runs of the paragraphs of a Word document, and the WordprocessingML elements that they consist of.
+
+The order of properties follows the schema (ISO/IEC 29500-1, 17).
+"""
 
 import io
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 from markdown_it.token import Token
 
-from maniple.report_files.formulas import TOKEN
+from maniple.report_files.formulas import FORMULA
 from maniple.report_files.markdown import FIGURE
-from maniple.report_files.word_xml import element, preserved, run
 from maniple.run_page.pictures import Figure
+
+_MAIN = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_RELATIONSHIP = f"{{{_OFFICE}}}id"
+_PREFIXES = {"w": _MAIN, "r": _OFFICE}
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+
+
+def element(name: str, /, *inner: Any, **attributes: str | int) -> Any:
+    """Return the element `w:name` with `inner` elements; the attribute `r_id` is `r:id`, others are `w:`."""
+    # python-docx's own elements take ten times as long to create, and a table has many.
+    made = etree.Element(_name(name), nsmap=_PREFIXES)
+    for key, value in attributes.items():
+        made.set(_RELATIONSHIP if key == "r_id" else _name(key), str(value))
+    for one in inner:
+        made.append(one)
+    return made
+
+
+def text_element(name: str, text: str) -> Any:
+    """Return `w:t` or another element of text, with its white space preserved."""
+    made = element(name)
+    made.text = text
+    made.set(_SPACE, "preserve")
+    return made
+
+
+def run(*content: Any, properties: tuple[Any, ...] = ()) -> Any:
+    """Return a run."""
+    return element("r", *([element("rPr", *properties)] if properties else []), *content)
+
+
+def paragraph(*content: Any, style: str = "", properties: tuple[Any, ...] = ()) -> Any:
+    """Return a paragraph."""
+    named = [element("pStyle", val=style)] if style else []
+    return element("p", element("pPr", *named, *properties), *content)
+
+
+def field(code: str) -> tuple[list[Any], list[Any]]:
+    """Return the runs before and after the cached result of a field (17.16), which Word updates."""
+    begin, separate, end = (run(element("fldChar", fldCharType=kind)) for kind in _FIELD)
+    return [begin, run(text_element("instrText", code)), separate], [end]
+
+
+_FIELD = ("begin", "separate", "end")
+
+
+@cache
+def _name(local: str) -> str:
+    return f"{{{_MAIN}}}{local}"
+
 
 _MOST_LINKS = 1_000
 _LONGEST_LINK = 2_000
 _EMU = 9_525
 """English Metric Units of a pixel, at 96 pixels an inch."""
-_PICTURE_WIDTH, _PICTURE_HEIGHT = 620, 800
-"""The largest size of a figure, in pixels: what fits within the page's margins."""
+_PICTURE_WIDTH, _PICTURE_HEIGHT = 620, 454
+"""The largest size of a figure, in pixels. It fits within the margins, and leaves room for text about it."""
 _WORD_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif"})
 _HOST = re.compile(r"(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?")
 
 
 class Runs:
-    """Makes runs for one document, which knows the addresses that its links lead to."""
+    """Creates the runs of one document, and its relationships to the targets of links."""
 
     def __init__(self, part: Any, figures: Mapping[str, Figure]) -> None:
         self._part = part
@@ -53,7 +108,7 @@ class Runs:
         return line
 
     def _picture(self, token: Token) -> Any:
-        """Return a run that shows a figure; None for one that Word would not show."""
+        """Return a run that shows a figure; None for a figure that Word cannot show."""
         figure = self._figures[str(token.attrGet("src"))]
         scale = min(1, _PICTURE_WIDTH / figure.info.width, _PICTURE_HEIGHT / figure.info.height)
         width, height = (max(round(one * scale) * _EMU, 1) for one in (figure.info.width, figure.info.height))
@@ -66,7 +121,7 @@ class Runs:
 
     def _link(self, href: str) -> Any:
         if href.startswith("#"):
-            return element("hyperlink", anchor=place(href[1:]), history=1)
+            return element("hyperlink", anchor=bookmark_name(href[1:]), history=1)
         if href not in self._addresses and (len(self._addresses) >= _MOST_LINKS or not _is_address(href)):
             return None
         if href not in self._addresses:
@@ -88,14 +143,14 @@ def _word_picture(figure: Figure) -> bytes:
     return converted.getvalue()
 
 
-def place(id_: str) -> str:
+def bookmark_name(id_: str) -> str:
     """Return the name of the bookmark for the element `id_`."""
     return id_.replace("-", "_")
 
 
-def bookmarked(number: int, id_: str, runs: Sequence[Any]) -> list[Any]:
-    """Return `runs` as the place that links to `id_` lead to; `number` is unique in the document."""
-    start = element("bookmarkStart", id=number, name=place(id_))
+def add_bookmark(number: int, id_: str, runs: Sequence[Any]) -> list[Any]:
+    """Return `runs` inside of the bookmark for `id_`; `number` is unique in the document."""
+    start = element("bookmarkStart", id=number, name=bookmark_name(id_))
     return [start, *runs, element("bookmarkEnd", id=number)]
 
 
@@ -105,7 +160,7 @@ def _run(token: Token, formats: Sequence[str], *, is_link: bool) -> Any:
         properties.append(element("rStyle", val="InlineCode"))
     elif is_link:
         properties.append(element("rStyle", val="Hyperlink"))
-    if token.type == TOKEN:
+    if token.type == FORMULA:
         properties += [element("rFonts", ascii="Cambria Math", hAnsi="Cambria Math"), element("i")]
     properties += [element(tag) for name, tag in _TOGGLES if name in formats]
     if "small" in formats:
@@ -121,11 +176,11 @@ _TOGGLES = (("strong", "b"), ("em", "i"), ("s", "strike"))
 def _content(token: Token) -> Any:
     if token.type == "hardbreak":
         return element("br")
-    return preserved("t", " " if token.type == "softbreak" else token.content.replace("\n", " "))
+    return text_element("t", " " if token.type == "softbreak" else token.content.replace("\n", " "))
 
 
 def _is_address(href: str) -> bool:
-    """Whether Word takes an address: one that it does not, makes it refuse the whole file."""
+    """Whether Word accepts an address. It rejects a whole file for one address that it does not accept."""
     try:
         parts = urlsplit(href)
         is_place = parts.scheme == "mailto" or _HOST.fullmatch(parts.netloc) is not None

@@ -1,5 +1,5 @@
-"""The page that shows a run after its end: what was asked, what came of it, and every step on the way."""
+"""The HTML page of one run: its request, its result and all its steps."""
 
-from maniple.run_page.page import page_of, policy
+from maniple.run_page.page import policy, render_run_page
 
-__all__ = ["page_of", "policy"]
+__all__ = ["policy", "render_run_page"]

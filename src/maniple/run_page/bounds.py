@@ -1,4 +1,4 @@
-"""How much of a report is read as Markdown, which takes far longer than its length tells."""
+"""Limits for parsing a report as Markdown, whose cost can grow much faster than the length."""
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
@@ -8,14 +8,14 @@ LONGEST_MARKDOWN = 300_000
 LONGEST_LINE = 20_000
 MOST_LINES = 20_000
 MOST_BRACKETS = 20_000
-"""Behind each the parser looks for a link's end."""
+"""The parser searches for the end of a link after each bracket."""
 MOST_CELLS = 20_000
-"""In all tables of a report, with those that rows lack: a few letters may ask for thousands."""
+"""Cells of all tables of a report, including empty ones: a few characters can imply thousands."""
 _KIND, _LEFT = "table", "cells_left"
 
 
 def is_readable(markdown: str) -> bool:
-    """Whether a report is read as Markdown; one that is not is shown letter by letter."""
+    """Whether a report is within the limits. One that is not is shown as plain text."""
     return (
         len(markdown) <= LONGEST_MARKDOWN
         and markdown.count("\n") < MOST_LINES
@@ -24,14 +24,14 @@ def is_readable(markdown: str) -> bool:
     )
 
 
-def with_tables(parser: MarkdownIt) -> None:
-    """Let `parser` read tables, `MOST_CELLS` in all; those beyond are blocks of code."""
+def enable_tables(parser: MarkdownIt) -> None:
+    """Make `parser` parse tables of at most `MOST_CELLS` cells in total; others become code blocks."""
     parser.enable("table")
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
 
 
-def is_table(token: Token) -> bool:
-    """Whether a block of code is a table that was too much."""
+def is_table_code(token: Token) -> bool:
+    """Whether a code block is a table beyond the limit."""
     return token.info == _KIND and token.type == "code_block"
 
 

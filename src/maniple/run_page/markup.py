@@ -1,4 +1,4 @@
-"""A report, which a model wrote after reading strangers' pages, made harmless for whoever shows it."""
+"""Sanitises reports, which models write after reading untrusted pages, before they are shown."""
 
 import html
 import re
@@ -12,7 +12,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 from maniple.reading.pictures import FIGURE, figure_path
-from maniple.run_page.bounds import is_readable, is_table, with_tables
+from maniple.run_page.bounds import enable_tables, is_readable, is_table_code
 from maniple.run_page.pictures import Figure
 
 _TAGS = {
@@ -28,15 +28,14 @@ _IMAGE = re.compile(r"(?<!!)!++(?=\[)")
 
 _MISSING = "figure missing: {}"
 FigureText = Callable[[str, str], str]
-"""Returns the Markdown of a figure, from its caption (Markdown) and its workspace path, which may be ""."""
+"""Returns the Markdown for a figure, given its caption (Markdown) and its workspace path, which may be ""."""
 
 
-def as_html(markdown: str, figures: Mapping[str, Figure] | None = None) -> str:
-    """Return Markdown as a piece of HTML without scripts and without anything that loads by itself.
+def render_markdown(markdown: str, figures: Mapping[str, Figure] | None = None) -> str:
+    """Return Markdown as an HTML fragment without scripts and without external resources.
 
-    Images of `figures`, which are by path, are within it.
-
-    What is not readable (`bounds.is_readable`) is one block of code. Blocks.
+    `figures` are the pictures to embed, by path. A text that exceeds `bounds.is_readable` becomes one code
+    block. Blocks.
     """
     if not is_readable(markdown):
         return f"<pre><code>{html.escape(markdown)}</code></pre>"
@@ -56,35 +55,33 @@ def as_html(markdown: str, figures: Mapping[str, Figure] | None = None) -> str:
 
 
 def figure_element(path: str, caption: str) -> str:
-    """Return an `img` whose source is `figure_source`'s to resolve, when the HTML is sanitised."""
+    """Return an `img` whose source `figure_source` resolves when the HTML is sanitised."""
     return f'<img src="{FIGURE_SCHEME}:{quote(path)}" alt="{html.escape(caption)}">'
 
 
 def figure_source(address: str, figures: Mapping[str, Figure]) -> str | None:
-    """Return the `data:` address that an `img` shows: one of the figures, or none."""
+    """Return the `data:` URL of the figure that an `img` names; None if there is no such figure."""
     scheme, _, path = address.partition(":")
     figure = figures.get(unquote(path)) if scheme == FIGURE_SCHEME else None
     return figure.data_url if figure else None
 
 
 def image_targets(markdown: str) -> list[str]:
-    """Return the targets of the images in a report. Blocks: some seconds for the longest of reports."""
+    """Return the targets of the images in a report. Blocks for up to some seconds."""
     if "![" not in markdown or not is_readable(markdown):
         return []
     children = (one for token in _parser().parse(markdown) for one in token.children or ())
     return [str(one.attrGet("src") or "") for one in children if one.type == "image"]
 
 
-def harmless(
+def sanitize_markdown(
     markdown: str, figure: FigureText = lambda caption, _: caption, allowed: Collection[str] = ()
 ) -> str:
-    """Return a report as Markdown whose images are links and whose HTML is text; code stays as it is.
+    """Return a report as Markdown whose images are links and whose HTML is escaped; code is unchanged.
 
-    An image whose target is no address becomes what `figure` returns; `allowed` are the targets of the images
-    that it may write.
-
-    Where what looks like code within a line may be none, it is treated as text, too, and so is all of what is
-    not readable (`bounds.is_readable`). Blocks: some seconds for the longest of reports.
+    An image whose target is not a URL is replaced by the result of `figure`, which may contain images with
+    the targets `allowed`. Inline code that another parser may read as text is escaped, too, and so is a whole
+    report that exceeds `bounds.is_readable`. Blocks for up to some seconds.
     """
     if not is_readable(markdown):
         return _plain(markdown)
@@ -92,17 +89,17 @@ def harmless(
     def escaped(line: str) -> str:
         return _escaped(line, figure)
 
-    gentle = _changed(markdown, lambda line: _escaped_beside_code(line, escaped))
-    if _is_harmless(gentle, allowed):
-        return gentle
-    strict = _changed(markdown, escaped)
-    return strict if _is_harmless(strict, allowed) else _changed(markdown, _plain)
+    with_code = _map_lines(markdown, lambda line: _escape_outside_code(line, escaped))
+    if _is_harmless(with_code, allowed):
+        return with_code
+    strict = _map_lines(markdown, escaped)
+    return strict if _is_harmless(strict, allowed) else _map_lines(markdown, _plain)
 
 
-def _changed(markdown: str, change: Callable[[str], str]) -> str:
+def _map_lines(markdown: str, change: Callable[[str], str]) -> str:
     code = set[int]()
     for token in _parser().disable("inline").parse(markdown):
-        if token.type in ("fence", "code_block") and token.map and not is_table(token):
+        if token.type in ("fence", "code_block") and token.map and not is_table_code(token):
             code.update(range(*token.map))
     lines = markdown.split("\n")
     return "\n".join(line if number in code else change(line) for number, line in enumerate(lines))
@@ -121,7 +118,7 @@ def _escaped(line: str, figure: FigureText) -> str:
     return "".join([*done, _plain(line[end:])])
 
 
-def _escaped_beside_code(line: str, escaped: Callable[[str], str]) -> str:
+def _escape_outside_code(line: str, escaped: Callable[[str], str]) -> str:
     done, end = [], 0
     for span in _CODE_SPAN.finditer(line):
         done += [escaped(line[end : span.start()]), span.group()]
@@ -135,13 +132,13 @@ def _is_harmless(markdown: str, allowed: Collection[str]) -> bool:
     return not any(
         (one.type == "image" and one.attrGet("src") not in allowed)
         or one.type in ("html_inline", "html_block")
-        or is_table(one)
+        or is_table_code(one)
         for one in every
     )
 
 
 def _parser(*, html: bool = False) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": html}).enable("strikethrough").use(with_tables)
+    parser = MarkdownIt("commonmark", {"html": html}).enable("strikethrough").use(enable_tables)
     parser.add_render_rule("image", _image_as_link)
     return parser
 
@@ -149,7 +146,7 @@ def _parser(*, html: bool = False) -> MarkdownIt:
 def _image_as_link(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """An image would tell its server, and whoever wrote its address, that the report is being read."""
+    """Render an image as a link: loading it would tell its server that the report is being read."""
     token = tokens[index]
     source = str(token.attrGet("src") or "")
     words = renderer.renderInlineAsText(token.children, options, env) or source

@@ -1,4 +1,4 @@
-"""The pictures of a run, as they can stand within its page, and the figures of its report."""
+"""The pictures of a run as `data:` URLs, and the figures of its report."""
 
 import asyncio
 import base64
@@ -13,7 +13,7 @@ from maniple.sandbox import Workspaces
 from maniple.store import Artifact, RunRecord, Store
 
 MOST_BYTES = 16_000_000
-"""Of all of them together; those that come first have their place first."""
+"""The limit of all pictures together; recordings come first."""
 RECORDING = "recording.gif"
 _BEGINNINGS = {
     "image/jpeg": b"\xff\xd8\xff",
@@ -25,18 +25,18 @@ _BEGINNINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Pictures as `data:` addresses."""
+    """Pictures as `data:` URLs."""
 
     by_artifact: Mapping[str, str]
     recordings: tuple[str, ...]
 
 
-async def pictures_of(
+async def load_pictures(
     store: Store, artifacts: Collection[Artifact], screenshots: Collection[str]
 ) -> Pictures:
-    """Return the recordings among a run's artifacts, and its `screenshots`, which are ids of others.
+    """Return the recordings among a run's artifacts, and those whose ids are in `screenshots`.
 
-    What is gone, is no picture or finds no more room is left out.
+    Deleted artifacts, artifacts that are not pictures, and pictures beyond `MOST_BYTES` are left out.
     """
     found: dict[str, str] = {}
     recordings: list[str] = []
@@ -45,7 +45,7 @@ async def pictures_of(
     for one in sorted(artifacts, key=lambda one: one.name != RECORDING):
         if (one.name != RECORDING and one.artifact_id not in wanted) or one.size > left:
             continue
-        picture = await picture_of(store, one)
+        picture = await load_picture(store, one)
         if picture is None:
             continue
         left -= one.size
@@ -56,8 +56,8 @@ async def pictures_of(
     return Pictures(found, tuple(recordings))
 
 
-async def picture_of(store: Store, artifact: Artifact) -> str | None:
-    """Return a picture as a `data:` address; None for what is gone or is none."""
+async def load_picture(store: Store, artifact: Artifact) -> str | None:
+    """Return a picture as a `data:` URL; None if it was deleted or is not a picture."""
     beginning = _BEGINNINGS.get(artifact.media_type)
     if beginning is None:
         return None
@@ -74,13 +74,13 @@ async def picture_of(store: Store, artifact: Artifact) -> str | None:
 MAX_FIGURES = 40
 MAX_FIGURE_BYTES = 5_000_000
 MAX_FIGURES_BYTES = 20_000_000
-"""Of all figures of a report together."""
+"""The limit of all figures of a report together."""
 MAX_FIGURE_PIXELS = 50_000_000
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture of the thread that a report shows; `path` is its path in the workspace."""
+    """A picture that a report shows; `path` is its path in the thread's workspace."""
 
     path: str
     content: bytes
@@ -88,16 +88,16 @@ class Figure:
 
     @cached_property
     def data_url(self) -> str:
-        """The picture as a `data:` address."""
+        """The picture as a `data:` URL."""
         return f"data:{self.info.media_type};base64,{base64.b64encode(self.content).decode()}"
 
 
 @dataclass(frozen=True, slots=True)
 class FigureFinder:
-    """Finds the figures of one run's report among the pictures of its thread, and nowhere else.
+    """Finds the figures of one run's report among the pictures of its thread.
 
-    A figure is an artifact of the run, else of an earlier run, or a file of the workspace, which may have
-    changed since the run. Its content decides whether it is a picture.
+    A figure is an artifact of the run, else of an earlier run, else a file of the workspace, which may have
+    changed since the run. The content decides whether it is a picture.
     """
 
     store: Store
@@ -105,7 +105,7 @@ class FigureFinder:
     run: RunRecord
 
     async def find_all(self, targets: Iterable[str]) -> dict[str, Figure]:
-        """Return the figures that images' `targets` name, by path, as many as a report may have.
+        """Return the figures that the image `targets` name, by path, up to the limits of a report.
 
         Raises:
             StoreError: the artifacts cannot be listed.
@@ -122,7 +122,7 @@ class FigureFinder:
         return found
 
     async def _artifacts(self) -> list[Artifact]:
-        """Return the pictures that the run can have known: its own first, each newest first."""
+        """Return the pictures that existed when the run ended: first its own, then others, newest first."""
         until = self.run.ended_at
         known = [
             one
@@ -137,7 +137,7 @@ class FigureFinder:
         file = await asyncio.to_thread(self._read_file, path)
         digest = hashlib.sha256(file).hexdigest()
         named = [one for one in artifacts if one.name == path.rpartition("/")[2]]
-        # Files of one name may stand in several folders: the content tells them apart.
+        # Files in several folders may have the same name; their content distinguishes them.
         same = [one for one in artifacts if one.sha256 == digest] if file else []
         own = [one for one in named if one.run_id == self.run.run_id]
         for one in [*(same or own or named), *named]:

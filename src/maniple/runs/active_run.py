@@ -10,6 +10,7 @@ from langgraph.runtime import RunControl
 
 from maniple.agents.budget import UsageMeter
 from maniple.agents.plan_edits import PendingPlanEdits
+from maniple.agents.steering import RunMessages
 from maniple.errors import StoreError
 from maniple.events import (
     ErrorOccurred,
@@ -18,11 +19,12 @@ from maniple.events import (
     RunStatusChanged,
     SessionState,
     StreamState,
-    as_json,
+    record_of,
 )
 from maniple.runs.request import RunRequest
 from maniple.store import EventRecord, EventTable, RunRecord
 from maniple.store.protocols import EVENT_PAGE_SIZE
+from maniple.tools.questions import RunQuestions
 from maniple.types import RunStatus
 
 if TYPE_CHECKING:
@@ -49,14 +51,19 @@ class RunEventLog:
         self._followers = 0
 
     @property
+    def newest_number(self) -> int:
+        """The number of the newest event, which may not be stored yet."""
+        return self._newest_number
+
+    @property
     def is_followed(self) -> bool:
         """Whether a client follows the run now."""
         return self._followers > 0
 
-    def number(self, event: Event, data: str) -> EventRecord:
+    def number(self, event: Event) -> EventRecord:
         """Return the record of the next event."""
         self._newest_number += 1
-        return EventRecord(self._newest_number, event.type, data, round(event.at, 3))
+        return record_of(event, self._newest_number)
 
     def publish(self, records: Sequence[EventRecord]) -> None:
         """Send stored events to the followers."""
@@ -136,7 +143,7 @@ class Recorder:
             raise log.failure
         if self._metrics is not None:
             self._metrics.observe(event, log.run_id)
-        record = log.number(event, as_json(event))
+        record = log.number(event)
         self._waiting.append((log, record))
         self._wanted.set()
         if len(self._waiting) > WAITING_EVENTS:
@@ -235,24 +242,69 @@ class ActiveRun:
     meter: UsageMeter
     redactor: EventRedactor
     plan_edits: PendingPlanEdits
+    messages: RunMessages = field(default_factory=RunMessages)
+    questions: RunQuestions = field(default_factory=RunQuestions)
     control: RunControl = field(default_factory=RunControl)
     task: asyncio.Task[None] | None = None
     begun: bool = False
+    """Whether the graph has sent its first event."""
+    awaits_event: bool = False
+    """Whether the task waits for the next event of the graph."""
     cancelled: bool = False
+    is_cancel_sent: bool = False
+    """Whether the cancellation has been raised in the graph."""
     suspended: bool = False
     status: RunStatus | None = None
     failure: ErrorOccurred | None = None
     ended: bool = False
     """Whether its last event has been recorded."""
+    is_returned: bool = False
+    """Whether the digest of the conversation that it returns is stored."""
+    is_streaming: bool = False
+    """Whether events that are not the graph's may be recorded: after the first event, before the status."""
+    takes_messages: bool = True
+    """Whether messages of the user may still be added: the run has not come to its end."""
+    announced: set[str] = field(default_factory=set[str])
+    """The ids of the user's messages whose events are recorded."""
+    stored_messages: str = ""
+    """The messages of the request as they are stored, once they were needed."""
+    next_runs: list[RunRecord] = field(default_factory=list[RunRecord])
+    """The runs that messages become which nobody has answered, once the end of this one is stored."""
+
+    @property
+    def can_be_steered(self) -> bool:
+        """Whether a message of the user can be added to the run now."""
+        return self.takes_messages and self.status is None and not (self.cancelled or self.suspended)
 
     def cancel(self) -> None:
         """End the run; its events still close properly, with status `cancelled`."""
         if self.cancelled or self.status is not None:
             return  # already in progress, or too late
         self.cancelled, self.suspended = True, False
-        # Before its first step a cancelled task sends no closing events: it is cancelled at its start.
-        if self.task is not None and self.begun:
+        self._send_cancel()
+
+    def _send_cancel(self) -> None:
+        """Cancel the task where closing events follow a cancellation; elsewhere `next_event` does it."""
+        if self.task is not None and self.awaits_event:
+            self.is_cancel_sent = True
             self.task.cancel()
+
+    async def next_event(self, events: AsyncGenerator[Event]) -> Event | None:
+        """Return the next event of the graph, or None after the last one.
+
+        A cancellation takes effect here alone: what is done with an event, such as storing it, is finished.
+        """
+        is_due = self.cancelled and not self.is_cancel_sent and self.status is None
+        self.awaits_event = True
+        try:
+            if is_due and self.begun:  # a generator that has not begun would send no closing events
+                self.is_cancel_sent = True
+                return await events.athrow(asyncio.CancelledError())
+            return await anext(events)
+        except StopAsyncIteration:
+            return None
+        finally:
+            self.begun, self.awaits_event = True, False
 
     async def end(self) -> None:
         """Cancel the run and wait for its end, for a limited time."""
@@ -260,7 +312,8 @@ class ActiveRun:
         for _ in range(_CANCEL_TRIES):
             if self.task is None or (await asyncio.wait([self.task], timeout=CANCEL_SECONDS))[0]:
                 return
-            self.task.cancel()  # code in the task has suppressed the first cancellation
+            if self.status is None:
+                self._send_cancel()  # code in the task has suppressed the first one
 
     def suspend(self) -> None:
         """Stop immediately, as if the process had died."""
@@ -278,9 +331,6 @@ class ActiveRun:
 
     async def record_all(self, events: AsyncGenerator[Event], recorder: Recorder) -> None:
         """Record the events of the run until it has ended or is suspended."""
-        self.begun = True
-        if self.cancelled and self.task is not None:
-            self.task.cancel()
         async with aclosing(events):
             async for event in events:
                 if self.suspended:

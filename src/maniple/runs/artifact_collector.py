@@ -15,7 +15,7 @@ from maniple.media_types import media_type_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.runs.active_run import ActiveRun, Recorder
-from maniple.sandbox import Workspace, Workspaces
+from maniple.sandbox import Workspace, Workspaces, is_cache
 from maniple.store import Artifact, RunRecord, Store, read_event_pages
 from maniple.tools.items import is_drawn_figure, is_mirror
 
@@ -67,10 +67,8 @@ class WorkspaceCollector:
         """Store each file whose content no run of the thread has stored, and yield its event.
 
         If there are too many files, the newest are stored. Unchanged uploads are left out. A file that cannot
-        be
-        stored is logged and stays in the workspace; the run does not fail. `quota` is what earlier scans of
-        the
-        run have left.
+        be stored is logged and stays in the workspace; the run does not fail. `quota` is what earlier scans
+        of the run have left.
         """
         quota = quota or ArtifactQuota()
         try:
@@ -145,9 +143,7 @@ class _MaskedFile:
 def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
     """Return the most recently changed files that are not in `seen`, sorted by path. Blocks on disk."""
     scanned = workspace.list_newest(MAX_SCANNED_FILES)
-    files = [
-        stamp for stamp in scanned if "__pycache__" not in stamp[0].split("/") and not is_mirror(stamp[0])
-    ]
+    files = [stamp for stamp in scanned if not (is_cache(stamp[0]) or is_mirror(stamp[0]))]
     if len(files) > most and not seen:
         _LOG.warning(
             "The workspace has %s files. Only the %s newest are stored as artifacts.", len(files), most
@@ -172,11 +168,11 @@ class ArtifactCollector:
     """Scans for new files after each tool call, concurrently with the run's stream, which never waits for it.
 
     Scans run one at a time; calls that end during a scan share the next one. A path is reported once during
-    the
-    run and, if it has changed, once at its end. Half of the quota is reserved for the end.
+    the run and, if it has changed, once at its end. Half of the quota is reserved for the end. Without
+    `outputs` nothing is collected.
     """
 
-    outputs: WorkspaceCollector
+    outputs: WorkspaceCollector | None
     active: ActiveRun
     recorder: Recorder
     _quota: ArtifactQuota = field(default_factory=ArtifactQuota.half)
@@ -185,7 +181,9 @@ class ArtifactCollector:
 
     def schedule_scan(self) -> None:
         """Schedule a scan for new files."""
-        self._is_wanted = True
+        self._is_wanted = self.outputs is not None
+        if not self._is_wanted:
+            return
         if self._scanning is None or self._scanning.done():
             self._scanning = asyncio.create_task(self._scan(), name="collect artifacts")
 
@@ -193,8 +191,9 @@ class ArtifactCollector:
         """Finish the current scan, then yield the unreported files of the run's end."""
         await self._wait_for_scan()
         self._quota.complete()
-        async for made in self.outputs.collect(self.active.record, self._quota):
-            yield made
+        if self.outputs is not None:
+            async for made in self.outputs.collect(self.active.record, self._quota):
+                yield made
 
     async def _wait_for_scan(self) -> None:
         """Finish the current scan and do not start another."""
@@ -213,7 +212,7 @@ class ArtifactCollector:
     async def _scan(self) -> None:
         # A recording error fails the run at the next event of its own stream.
         with suppress(StoreError):
-            while self._is_wanted:
+            while self._is_wanted and self.outputs is not None:
                 self._is_wanted = False
                 async with aclosing(self.outputs.collect(self.active.record, self._quota)) as found:
                     async for made in found:

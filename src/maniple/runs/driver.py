@@ -11,8 +11,22 @@ from typing import Any
 from maniple.agents.budget import UsageMeter
 from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.run_scope import RunScope
+from maniple.agents.steering import RunMessages
 from maniple.errors import ManipleError, StoreError
-from maniple.events import Event, EventRedactor, RunStatusChanged, StreamState, ToolReturned, Translator
+from maniple.events import (
+    Event,
+    EventRedactor,
+    RunStatusChanged,
+    SessionState,
+    StreamState,
+    ToolReturned,
+    Translator,
+    WorkflowEnded,
+    as_chat_message,
+    history_digest,
+    read_questions,
+)
+from maniple.events.redactor import redacted_event
 from maniple.evidence import RedactedEvidence
 from maniple.graph import Team
 from maniple.runs.active_run import ActiveRun, Recorder, RunEventLog
@@ -25,12 +39,14 @@ from maniple.runs.artifact_collector import (
 from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
+from maniple.runs.steering import MessageDesk, add_next_runs
 from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, Turn, drive, run_of, thread_state
 from maniple.store import RunChange, RunRecord, Store
 from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger
 from maniple.telemetry.logs import log_context
+from maniple.tools.questions import RunQuestions
 
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
@@ -65,7 +81,9 @@ class RunDriver:
         day = self.quotas.of(record.owner)
         meter = UsageMeter(request.budget, self.config.prices, record.usage, shared=day)
         redactor = EventRedactor(self.config.redactor)
-        return ActiveRun(record, request, log, meter, redactor, PendingPlanEdits(request.wishes))
+        plan_edits, messages = PendingPlanEdits(request.plan_changes), RunMessages(request.user_messages)
+        questions = RunQuestions(request.step_answers)
+        return ActiveRun(record, request, log, meter, redactor, plan_edits, messages, questions)
 
     async def pending_interrupts(self, record: RunRecord) -> dict[str, Any]:
         """Return what a run waits for, by interrupt id; empty if a later run has used its thread."""
@@ -83,11 +101,15 @@ class RunDriver:
         return record.base_checkpoint is None or record.base_checkpoint == (checkpoint or NO_CHECKPOINT)
 
     async def store_request(self, active: ActiveRun, request: RunRequest) -> None:
-        """Store a changed request of an active run."""
-        active.request = request
-        await self.store.runs.change(
-            active.record.run_id, request=request.without_secrets(self.config.redactor)
-        )
+        """Store a changed request of an active run. It takes effect before the first `await`."""
+        active.request, redactor = request, self.config.redactor
+        if not active.stored_messages:
+            # In a thread: a history of megabytes takes longer than a token of another run may wait.
+            messages = await asyncio.to_thread(request.messages_without_secrets, redactor)
+            active.stored_messages = messages
+        # The newest request: another change may have come in the meantime.
+        stored = active.request.without_secrets(redactor, active.stored_messages)
+        await self.store.runs.change(active.record.run_id, request=stored)
 
     async def work(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         """Drive the run to its end, a pause, or the end of this program. The caller closes its log."""
@@ -117,25 +139,27 @@ class RunDriver:
 
         Files that a tool call wrote are reported concurrently, soon after the call.
         """
-        pages = PageCollector(self.store, active)
+        pages, desk = PageCollector(self.store, active), MessageDesk(self, active)
         async with AsyncExitStack() as stack:
-            collector = None
-            if self.file_collector is not None:
-                collector = await stack.enter_async_context(
-                    ArtifactCollector(self.file_collector, active, self.recorder)
-                )
+            await stack.enter_async_context(desk.at_work())
+            collector = await stack.enter_async_context(
+                ArtifactCollector(self.file_collector, active, self.recorder)
+            )
             events = await stack.enter_async_context(aclosing(drive(self.team, turn)))
-            async for event in events:
-                if isinstance(event, RunStatusChanged) and collector and not active.suspended:
+            while (event := await active.next_event(events)) is not None:
+                if isinstance(event, RunStatusChanged) and not active.suspended:
+                    active.status = event.status  # from here on a cancel comes too late
+                    await desk.close(event.status)
                     async for made in collector.finish():
                         yield made
+                await self._store_history(active, event)
                 yield event
+                await desk.resume()
                 self.environment.release_after_step(event, active.record.thread_id)
                 if isinstance(event, ToolReturned):
-                    if collector:
-                        collector.schedule_scan()
+                    collector.schedule_scan()
                     async for page in pages.collect_after(event.tool_name):
-                        yield page
+                        yield page.in_turn(event.turn)
 
     def _turn(self, active: ActiveRun, start: Start, stream: StreamState) -> Turn:
         record, request = active.record, active.request
@@ -156,11 +180,14 @@ class RunDriver:
                 RedactedEvidence(self.store.evidence(record.run_id), self.config.redactor),
                 is_watched=lambda: active.log.is_followed,
                 store_file=ArtifactSaver(self.store, record),
+                messages=active.messages,
+                questions=active.questions,
             ),
             callbacks=self.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,
             gate=self._wait_for_turn(active, start),
             durable=True,
+            was_retried=request.was_retried,
             thread_name=record.thread_name,
         )
 
@@ -241,6 +268,9 @@ class RunDriver:
             change["ended_at"] = time.time()
         if failed is not None:
             change["error_code"], change["error"] = failed.code, failed.message
+        active.next_runs = await add_next_runs(
+            self.store, self.config.redactor, record, active.request, status
+        )
         # A rollback may need the checkpoints of a cancelled run, so the next run that ends prunes them.
         needs_checkpoints = status in ("interrupted", "cancelled")
         if not needs_checkpoints and not self._turns.is_locked(record.thread_id):
@@ -250,6 +280,29 @@ class RunDriver:
         async with self.quotas.of(record.owner).writing(record.run_id):
             active.record = await self.store.runs.change(record.run_id, **change) or record
         await self.store.threads.touch(record.thread_id)
+
+    async def _store_history(self, active: ActiveRun, event: Event) -> None:
+        """Before the conversation is returned to the client, store the digest that recognizes it later.
+
+        A client that has cancelled the run does not read its end: it goes on with what it had sent.
+        """
+        if active.is_returned or not isinstance(event, WorkflowEnded | SessionState):
+            return
+        active.is_returned = True
+        run_id, thread_id = active.record.run_id, active.record.thread_id
+        messages = redacted_event(event, self.config.redactor).messages
+        try:
+            if active.status == "cancelled":
+                messages = [as_chat_message(one) for one in active.request.messages[:-1]]
+                messages = [redacted_event(one, self.config.redactor) for one in messages]
+            elif active.status == "interrupted":
+                await self.recorder.wait_until_stored()
+                messages = [*messages, *await read_questions(self.store.events, run_id)]
+            digest = history_digest(messages) if messages else ""
+            await self.store.threads.touch(thread_id, history=digest)
+        except StoreError as error:
+            # Without it, the next request of such a client begins a new thread with the whole conversation.
+            _LOG.warning("The end of the conversation could not be stored: %s", error)
 
     def forget(self, active: ActiveRun) -> None:
         """Remove a run that is no longer driven from quotas and metrics."""
@@ -267,5 +320,6 @@ class RunDriver:
             if run_of(state) == record.run_id:
                 translator.recall(state.values["messages"])
         for event in (*translator.open(), *translator.close("failed", error)):
+            await self._store_history(active, event)
             await active.record_event(event, self.recorder)
         await self._finish(active)

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from maniple.agents.plan_edits import PlanChange
 from maniple.errors import ManipleError
+from maniple.events import RunView
 from maniple.runs.request import AcceptedRun, RunRequest
 from maniple.store import EventRecord, RunRecord
 
@@ -18,9 +19,20 @@ class Engine(Protocol):
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run; it ends in exactly one status.
 
-        On a thread that waits for an answer, the newest message answers the waiting run.
-        Raises `TooManyRuns`, `DailyLimitReached`, `ThreadBusy`, `NotFound` (the thread has another owner),
+        On a thread that waits for an answer, the newest message answers the waiting run. With `steer`, and
+        text alone, it becomes a message to the run that works on the thread, if one does. Raises
+        `TooManyRuns`, `DailyLimitReached`, `ThreadBusy`, `NotFound` (the thread has another owner),
         `ServiceStopping` or `StoreError`.
+        """
+        ...
+
+    async def send_message(self, run_id: str, text: str, owner: str = "") -> AcceptedRun:
+        """Send a message to a run that works: its lead answers it, changes the plan or passes it on.
+
+        The message is stored when this returns. If the run ends before the lead has answered, the message
+        becomes the next run of the thread, with the message's id. Raises `NotFound`, `RunNotWorking`,
+        `ThreadBusy` (another program drives the run), `TooManyRuns` (many messages wait already) or
+        `StoreError`.
         """
         ...
 
@@ -47,6 +59,9 @@ class Engine(Protocol):
     ) -> AcceptedRun:
         """Answer the question that the run waits for; raises `NotFound` or `RunNotWaiting`.
 
+        Also a question of a step, while others go on; the run then goes on working, and no limit of runs
+        applies. Without an `interrupt_id` the oldest question is answered. The answer is stored when this
+        returns.
         Raises the errors of `submit` if the owner has reached a limit; the run then stays interrupted.
         """
         ...
@@ -54,8 +69,9 @@ class Engine(Protocol):
     async def retry(self, run_id: str, owner: str = "") -> AcceptedRun:
         """Do again what a run that failed, or whose answer has gaps, has not done; what is done stays.
 
-        The run continues with a new segment of its events and its whole budget again. Raises `NotFound`,
-        `NothingToRetry`, `ThreadBusy` and the errors of `submit`.
+        A retry that was cancelled can be retried as well. The run continues with a new segment of its events
+        and its whole budget again. Raises `NotFound`, `NothingToRetry`, `ThreadBusy` and the errors of
+        `submit`.
         """
         ...
 
@@ -109,6 +125,12 @@ class RunNotWaiting(ManipleError):
     code = "not_waiting"
 
 
+class RunNotWorking(ManipleError):
+    """A message was sent to a run that does not work: it has ended, or waits for an answer."""
+
+    code = "not_working"
+
+
 class NothingToRetry(ManipleError):
     """The run has neither failed nor gaps, or its thread has gone on since."""
 
@@ -125,3 +147,11 @@ class InvalidPlanEdit(ManipleError):
     """The change does not fit the plan; the message has the reason."""
 
     code = "wrong_plan_change"
+
+
+def can_be_retried(record: RunRecord, view: RunView) -> bool:
+    """Return whether a run ended with something undone: it failed, has gaps, or its retry was cancelled."""
+    if record.status == "cancelled":
+        return RunRequest.of(record).was_retried
+    has_answer = record.status in ("completed", "budget_exhausted")
+    return record.status == "failed" or (has_answer and bool(view.gaps))

@@ -15,12 +15,24 @@ from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, open_recorder
 from maniple.runs.artifact_collector import WorkspaceCollector
 from maniple.runs.driver import RunDriver
-from maniple.runs.engine import NotFound, NothingToRetry, RunNotWaiting, ThreadBusy
+from maniple.runs.engine import (
+    NotFound,
+    NothingToRetry,
+    RunNotWaiting,
+    RunNotWorking,
+    ThreadBusy,
+    can_be_retried,
+)
 from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
-from maniple.runs.plan_edits import edit_reviewed_plan, request_plan_edit
 from maniple.runs.recovery import recover_or_fail, recover_orphaned_runs, watch_orphaned_runs
 from maniple.runs.request import AcceptedRun, DoubleTexting, RunRequest
 from maniple.runs.scheduling import AdmissionControl, FairSemaphore, ThreadLocks
+from maniple.runs.steering import (
+    accept_message,
+    accept_step_answer,
+    edit_reviewed_plan,
+    request_plan_edit,
+)
 from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, remember
 from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
@@ -58,6 +70,12 @@ async def _is_driven(store: Store, run_id: str) -> bool:
 MAX_TITLE_CHARACTERS = 80
 
 
+def _why_not_working(record: RunRecord) -> str:
+    if record.status == "interrupted":
+        return "The run waits for an answer (POST /api/runs/{run_id}/resume) and takes no other message."
+    return f"The run is {record.status}, so nobody would read the message. Start a new run with it."
+
+
 class InProcessEngine:
     """Implements `Engine` with one asyncio task per run. Use `open_engine`."""
 
@@ -74,6 +92,8 @@ class InProcessEngine:
         """Accept a run (see `Engine`)."""
         run_id = str(uuid4())
         thread_id = request.thread_id or run_id
+        if request.is_message and (steered := await self._steer(thread_id, request)) is not None:
+            return steered
         # Requests for one thread are handled one after another.
         async with self._admission.admit(request.owner), self._thread_locks.acquire(thread_id):
             thread = await self._thread(thread_id, request)
@@ -86,6 +106,40 @@ class InProcessEngine:
             if not thread.title:
                 await self._store.threads.touch(thread_id, self._title(request))
             return AcceptedRun(await self._add(run_id, thread_id, request), after=0)
+
+    async def send_message(self, run_id: str, text: str, owner: str = "") -> AcceptedRun:
+        """Send a message to a run that works (see `Engine`)."""
+        record = await self.status(run_id, owner)
+        async with self._thread_locks.acquire(record.thread_id):
+            await self._recover_orphans(record.thread_id, lambda _: False)
+            active = self._active.get(run_id)
+            if active is not None:
+                await self._wait_for_stored_status(active)
+                if active.can_be_steered:
+                    return await self._send(active, text)
+            record = await self.status(run_id, owner)
+            if record.is_unfinished and active is None:
+                await refuse_other_process(self._store, record.thread_id)
+            raise RunNotWorking(_why_not_working(record))
+
+    async def _steer(self, thread_id: str, request: RunRequest) -> AcceptedRun | None:
+        """Send the request's message to the run that works on the thread; None if none does.
+
+        No run is created, so that no limit of runs applies. The result's events begin where the run began,
+        or went on after an answer: those behind the message alone begin in the middle of a turn.
+        """
+        async with self._thread_locks.acquire(thread_id):
+            await self._recover_orphans(thread_id, lambda _: False)
+            for active in self._active_runs(thread_id):
+                if active.can_be_steered and active.record.owner == request.owner:
+                    sent = await self._send(active, request.messages[-1].text)
+                    return replace(sent, after=active.request.answered_after)
+        return None
+
+    async def _send(self, active: ActiveRun, text: str) -> AcceptedRun:
+        newest = active.log.newest_number
+        message = await accept_message(self._driver, active, text)
+        return AcceptedRun(active.record, after=newest, message_id=message.message_id)
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
         """Follow a run (see `Engine`)."""
@@ -137,13 +191,29 @@ class InProcessEngine:
     ) -> AcceptedRun:
         """Answer a run (see `Engine`)."""
         record = await self.status(run_id, owner)
+        async with self._thread_locks.acquire(record.thread_id):
+            active = self._active.get(run_id)
+            if active is not None and (answered := await self._answer_step(active, answer, interrupt_id)):
+                return answered
         async with self._admission.admit(owner), self._thread_locks.acquire(record.thread_id):
             if (active := self._active.get(run_id)) is not None:
+                if active.questions.is_closed and active.task is not None:
+                    await asyncio.wait([active.task], timeout=CANCEL_SECONDS)  # it is about to wait
                 await self._wait_for_stored_status(active)
             return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
 
+    async def _answer_step(self, active: ActiveRun, answer: Any, interrupt_id: str) -> AcceptedRun | None:
+        """Answer a step that waits while others go on; None if there is no such question."""
+        asked = active.questions.open if active.can_be_steered else ()
+        question = next((one for one in asked if interrupt_id in ("", one.interrupt_id)), None)
+        if question is None:
+            return None
+        newest = active.log.newest_number
+        await accept_step_answer(self._driver, active, question, answer)
+        return AcceptedRun(active.record, after=newest)
+
     async def retry(self, run_id: str, owner: str = "") -> AcceptedRun:
-        """Continue a run that failed or has gaps (see `Engine`)."""
+        """Continue a run that failed, has gaps, or was cancelled in a retry (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self._admission.admit(owner), self._thread_locks.acquire(record.thread_id):
             if (active := self._active.get(run_id)) is not None:
@@ -153,7 +223,7 @@ class InProcessEngine:
             await refuse_other_process(self._store, record.thread_id)
             if self._active_runs(record.thread_id):
                 raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
-            stored = request.without_secrets(self._config.redactor)
+            stored = await self._without_secrets(request)
             changed = await self._store.runs.retry(run_id, stored, record.status)
             if changed is None:
                 raise NothingToRetry("The run was retried by another request.")
@@ -165,8 +235,7 @@ class InProcessEngine:
     async def _retried(self, record: RunRecord) -> RunRequest:
         """Return the request with which a run is retried; raises `NothingToRetry`."""
         view = await load_run_view(self._store.events, record.run_id, [RunStatusChanged])
-        has_gaps = record.status in ("completed", "budget_exhausted") and bool(view.gaps)
-        if record.status != "failed" and not has_gaps:
+        if not can_be_retried(record, view):
             raise NothingToRetry(
                 f"There is nothing to retry: the run is {record.status} and its answer has no gaps. "
                 "Send a new request."
@@ -174,13 +243,12 @@ class InProcessEngine:
         if not await self._driver.is_newest(record):
             raise NothingToRetry("The conversation has gone on since this run. Send the request again.")
         request = RunRequest.of(record)
-        changes = (*request.wishes, PlanChange(RETRY)) if has_gaps else request.wishes
         return replace(
             request,
             answers={},
             answered_after=await self._newest_number(record.run_id),
             is_retry=True,
-            wishes=changes,
+            plan_changes=(*request.plan_changes, PlanChange(RETRY)),
             stalls=0,
             budget=request.budget.extended(record.usage),
         )
@@ -290,7 +358,7 @@ class InProcessEngine:
 
         Return a run that paused before it could be cancelled.
         """
-        if when_busy == "enqueue":
+        if when_busy in ("enqueue", "steer"):
             return None
         await refuse_other_process(self._store, thread_id)
         busy = self._active_runs(thread_id)
@@ -332,7 +400,7 @@ class InProcessEngine:
             kind=self._kind,
             process=self._store.process,
             status="queued",
-            request=request.without_secrets(self._config.redactor),
+            request=await self._without_secrets(request),
             created_at=time.time(),
         )
         record = await self._store.runs.add(record)
@@ -348,13 +416,15 @@ class InProcessEngine:
         newest = await self._newest_number(record.run_id)
         answers = {interrupt_id or next(iter(pending)): answer}
         answered = replace(RunRequest.of(record), answers=answers, answered_after=newest, is_retry=False)
-        changed = await self._store.runs.answer(
-            record.run_id, answered.without_secrets(self._config.redactor)
-        )
+        changed = await self._store.runs.answer(record.run_id, await self._without_secrets(answered))
         if changed is None:
             raise RunNotWaiting("The run was answered by another request.")
         self._start_task(self._driver.prepare(changed, newest_number=newest), "answer", StreamState())
         return AcceptedRun(changed, after=newest)
+
+    async def _without_secrets(self, request: RunRequest) -> str:
+        """Return a request as it is stored. In a thread: its history may have megabytes."""
+        return await asyncio.to_thread(request.without_secrets, self._config.redactor)
 
     async def _continue(
         self, record: RunRecord, start: Start, stream: StreamState | None = None
@@ -383,6 +453,9 @@ class InProcessEngine:
             del self._active[active.record.run_id]
         active.log.close()
         self._driver.forget(active)
+        if not self._admission.is_closed:  # else the next process recovers them
+            for record in active.next_runs:
+                self._start_task(self._driver.prepare(record), "new", StreamState())
 
 
 Kind = Literal["server", "chat"]

@@ -14,6 +14,7 @@ from maniple.errors import ManipleError, StoreError, describe_error
 from maniple.events import StreamState, load_run_view
 from maniple.runs.engine_config import EngineConfig
 from maniple.runs.request import RunRequest
+from maniple.runs.steering import add_next_runs
 from maniple.runs.usage import usage_of_run
 from maniple.runtime import Start
 from maniple.store import RunChange, RunRecord, Store
@@ -76,6 +77,9 @@ async def recover_run(engine: RecoveryEngine, store: Store, orphan: RunRecord) -
         change: RunChange = {"status": stream.status, "ended_at": ended_at, "usage": used}
         if stream.failure is not None:
             change["error_code"], change["error"] = stream.failure.code, stream.failure.message
+        redactor = engine.config.redactor
+        for next_run in await add_next_runs(store, redactor, record, request, stream.status):
+            await engine.recover(next_run, "new", StreamState())
         await store.runs.change(record.run_id, **change)
         return None
     stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1

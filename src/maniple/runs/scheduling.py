@@ -104,6 +104,11 @@ class AdmissionControl:
         """Accept no more runs."""
         self._closed = True
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether no more runs are accepted."""
+        return self._closed
+
     def _count_active(self, owner: str) -> int:
         return self._being_created[owner] + sum(run.record.owner == owner for run in self._active.values())
 

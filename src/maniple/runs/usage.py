@@ -27,6 +27,8 @@ from maniple.store import EventRecord, EventTable, KeyLimits, RunUsage, Store, r
 class AgentUsage:
     """The usage of one agent in a run. `seconds` is the time of its model calls.
 
+    `cached_tokens` are those of the input that the endpoints had in their caches.
+
     `cost` includes the models with a price. `is_priced` is False if the agent also called models without one.
     """
 
@@ -34,6 +36,7 @@ class AgentUsage:
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
     seconds: float = 0.0
     cost: float = 0.0
     is_priced: bool = True
@@ -50,8 +53,10 @@ def usage_by_agent(totals: UsageTotals, prices: Mapping[str, Prices]) -> list[Ag
             model_calls=before.model_calls + one.calls,
             input_tokens=before.input_tokens + one.input_tokens,
             output_tokens=before.output_tokens + one.output_tokens,
+            cached_tokens=before.cached_tokens + one.cached_tokens,
             seconds=before.seconds + one.seconds,
-            cost=before.cost + (price.of(one.input_tokens, one.output_tokens) if price else 0.0),
+            cost=before.cost
+            + (price.of(one.input_tokens, one.output_tokens, one.cached_tokens) if price else 0.0),
             is_priced=before.is_priced and price is not None,
         )
     return [*agents.values()]
@@ -140,8 +145,7 @@ class KeyQuota:
     """The daily limits of an API key, and the usage of its runs.
 
     The usage is the sum of the stored rows when they were last read, the meters of working runs, and the runs
-    that
-    ended since. A check of the limits reads nothing from the store.
+    that ended since. A check of the limits reads nothing from the store.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The model that answers, who of the team uses which endpoint, and the progress of opening it."""
+"""The model that answers, the endpoint of each role, and the progress of opening it."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ LEARNED_FILE = "capabilities.json"
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """The model that answers, in words for people. `advice` is empty when there is nothing to improve."""
+    """The model that answers, as text for people. `advice` is empty when there is nothing to improve."""
 
     model: str
     url: str
@@ -43,7 +43,7 @@ async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[t
     """Yield the chat models and which one answers.
 
     Raises `ModelError` when nothing is configured and the embedded model is turned off, and
-    `EmbeddedModelError` when it cannot be had.
+    `EmbeddedModelError` when it cannot be downloaded or started.
     """
     learned = await asyncio.to_thread(CapabilityCache, settings.cache_dir / LEARNED_FILE)
 
@@ -54,17 +54,17 @@ async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[t
         known = learned.of(url, model)
         return Capabilities({name: known[name] for name in FEATURES if name in known}, on_learned=remember)
 
-    configured = settings.models
+    configured, stream_rate = settings.models, settings.server.stream_rate
     if configured.basic is None:
         configured = _promoted(configured)
     if configured.basic is not None:
         answering = _answering(configured.basic)
-        async with open_chat_models(configured, capabilities_for) as models:
+        async with open_chat_models(configured, capabilities_for, stream_rate) as models:
             yield models, answering
         return
     async with (
         _local_endpoint(settings, progress) as (local, answering),
-        open_chat_models(ModelsSettings(basic=local), capabilities_for) as models,
+        open_chat_models(ModelsSettings(basic=local), capabilities_for, stream_rate) as models,
     ):
         yield models, answering
 
@@ -131,7 +131,7 @@ DEEP_THINKING = "planner (deep thinking)"
 class ModelUse:
     """A role and the URLs of its model and that model's fallbacks: one of them must answer.
 
-    Without a `vital` one no question can be worked on.
+    Without a `vital` one no question can be answered.
     """
 
     role: str
@@ -156,7 +156,7 @@ def _urls(model: BaseChatModel) -> tuple[str, ...]:
 
 
 def _each(model: BaseChatModel) -> Iterator[str]:
-    # A foreign model has no endpoint name.
+    # A third-party model has no endpoint name.
     endpoint = getattr(model, "endpoint", None)
     if endpoint is not None:
         yield endpoint.url
@@ -169,7 +169,7 @@ _LINE_EVERY_PERCENT = 10
 
 
 class LineProgress:
-    """Reports each new piece of work, and each tenth of those that are measured in bytes.
+    """Reports each new task, and each tenth of tasks that are measured in bytes.
 
     Lines are passed to `say`; default: the log `maniple.progress` at level INFO.
     """
@@ -181,7 +181,7 @@ class LineProgress:
 
     def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
         """Report `text`, with `done` of `total` bytes, unless it was reported already."""
-        # "part 3 of 22" and "part 4 of 22" are one piece of work.
+        # "part 3 of 22" and "part 4 of 22" are one task.
         work = _NUMBERS.sub("#", text)
         tenth = 100 * (done or 0) // total // _LINE_EVERY_PERCENT if total else 0
         if work == self._work and tenth <= self._tenth:

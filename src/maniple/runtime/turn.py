@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 from uuid import uuid4
@@ -18,8 +18,9 @@ from langgraph.types import Command, StateSnapshot
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events import Event, StreamState, Translator
 from maniple.events.conversation import attributed
+from maniple.events.turns import order_turns
 from maniple.graph import RECURSION_LIMIT, RunOptions, Team, members_of
-from maniple.graph.state import private_of
+from maniple.graph.state import private_of, progress_of
 from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
 
 RECALL_SECONDS = 5.0
@@ -29,14 +30,13 @@ Start = Literal["message", "new", "answer", "continue", "retry"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the team is to do now.
+    """What the team does in one turn, by `start`:
 
-    `start`: "new" feeds it the messages, of which a thread with a history is given the newest; "message"
-    does so, too, but takes that message for the answer on a thread that waits for one; "answer" gives it
-    `answers`, by interrupt id; "continue" goes on from the run's last checkpoint, or from its beginning
-    when it has none; "retry" does so for a run that had ended. Changes of the plan that such a run has not
-    applied yet are applied before it ends. `stream` is the state of the run's stream so far. The team works
-    inside `gate`.
+    "new" sends the messages; a thread with a history gets only the newest. "message" does the same, except
+    that the message is the answer on a thread that waits for one. "answer" sends `answers`, by interrupt id.
+    "continue" starts from the run's last checkpoint, or from its beginning without one. "retry" does the same
+    for a run that had ended. Changes of the plan that such a run has not applied yet are applied before it
+    ends. `stream` is the state of the run's stream so far. The team works inside `gate`.
     """
 
     run_id: str
@@ -54,33 +54,36 @@ class Turn:
     gate: AbstractAsyncContextManager[Any] | None = None
     thread_name: str = ""
     """The name of the thread for clients, if it is not the id."""
+    was_retried: bool = False
+    """Whether the run had ended before: what it still lacks is reported also when it is cancelled."""
 
 
 async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     """Execute one turn and yield its events, up to `final_session_state`.
 
     Errors of the run are yielded as events and not raised. If the reading task is cancelled, the closing
-    events
-    are still yielded before the cancellation is raised. If `turn.control` requests it, the stream ends at the
-    next
-    checkpoint without closing events, to be continued later.
+    events are still yielded before the cancellation is raised. If `turn.control` requests it, the stream ends
+    at the next checkpoint without closing events, to be continued later.
     """
     turn = replace(turn, messages=attributed(turn.messages, (*WORKERS, GENERAL, *members_of(team))))
     translator = Translator(turn.run_id, turn.thread_name or turn.thread_id, turn.messages, turn.stream)
     thread = _Thread(team, turn)
     failure: Exception | None = None
     cancelled: asyncio.CancelledError | None = None
+    events = thread.work(translator)
     try:
-        async for event in thread.work(translator):
+        async for event in events:
             yield event
     except asyncio.CancelledError as cancellation:
         cancelled = cancellation
+        # Thrown in between two events, it has not ended the graph.
+        with suppress(Exception, asyncio.CancelledError):
+            await events.aclose()
     except GraphDrained:
         return
     except Exception as error:  # noqa: BLE001 - any error that ends the run is reported to the client
         failure, cancelled = _why_it_ended(error)
-    if not translator.knows_conversation:
-        cancelled = await _recall(thread, translator) or cancelled
+    cancelled = await _complete_state(thread, translator, cancelled)
     for event in translator.close(_status(thread, failure, cancelled), failure):
         yield event
     if cancelled is not None:
@@ -88,7 +91,7 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
 
 
 def _why_it_ended(error: Exception) -> tuple[Exception | None, asyncio.CancelledError | None]:
-    """Return the error, or the cancel that it came with: pieces of a run may fail as it is torn down."""
+    """Return the error, or the cancellation beside it: parts of a run may fail while it is cancelled."""
     task = asyncio.current_task()
     return (None, asyncio.CancelledError()) if task is not None and task.cancelling() else (error, None)
 
@@ -105,16 +108,16 @@ def _status(
 
 @dataclass(slots=True)
 class _Thread:
-    """A conversation with the team, and what this turn gives to it."""
+    """A conversation with the team, and the input of this turn."""
 
     team: Team
     turn: Turn
     resumed_run: str = ""
-    """The run that the turn goes on with, as the graph's state names it."""
+    """The run that the turn continues, by its id in the graph's state."""
 
     @property
     def exhausted(self) -> str | None:
-        """Which limit of the budget took something from the run, if one did."""
+        """The limit of the budget that shortened the run, if there is one."""
         if (scope := self.turn.scope) is not None:
             return scope.meter.exhausted if scope.meter is not None else None
         return self.team.scopes.exhausted(self.resumed_run or self.turn.run_id)
@@ -126,7 +129,7 @@ class _Thread:
 
     @property
     def config(self) -> RunnableConfig:
-        """How the graph is run."""
+        """The configuration with which the graph is run."""
         configurable: dict[str, Any] = {"thread_id": self.turn.thread_id}
         config: RunnableConfig = {
             "configurable": configurable,
@@ -141,33 +144,40 @@ class _Thread:
             config["callbacks"] = callbacks
         return config
 
-    async def work(self, translator: Translator) -> AsyncIterator[Event]:
+    async def work(self, translator: Translator) -> AsyncGenerator[Event]:
         """Yield the opening events, then run the graph within the turn's gate and yield its events."""
         for event in translator.open():
             yield event
         if self.turn.stream.status is not None:
-            return  # it had come to its end already
-        async with self.turn.gate or nullcontext():
-            async for event in self._run(translator):
+            return  # it had ended already
+        async with self.turn.gate or nullcontext(), aclosing(self._run(translator)) as events:
+            async for event in events:
                 yield event
 
-    async def _run(self, translator: Translator) -> AsyncIterator[Event]:
+    async def _run(self, translator: Translator) -> AsyncGenerator[Event]:
         keeping: dict[str, Any] = {}
         if self.keeps:
             keeping["durability"] = "sync" if self.turn.durable else "exit"
         if self.turn.control is not None:
             keeping["control"] = self.turn.control
-        raw_events = self.team.astream_events(
-            await self.input(), self.config, context=self.turn.options, version="v2", **keeping
-        )
-        # A generator, though LangGraph promises less: closing it cancels the graph and waits for its end.
-        async with aclosing(cast("AsyncGenerator[Any]", raw_events)) as stream:
-            async for raw in stream:
-                for event in translator.feed(raw):
-                    yield event
+        given, questions = await self.input(), self.turn.scope.questions if self.turn.scope else None
+        while True:
+            translator.resume()
+            raw_events = self.team.astream_events(
+                given, self.config, context=self.turn.options, version="v2", **keeping
+            )
+            # A generator, although its type does not say so: closing it cancels the graph and waits for its
+            # end.
+            async with aclosing(cast("AsyncGenerator[Any]", raw_events)) as stream:
+                async for raw in stream:
+                    for event in translator.feed(raw):
+                        yield event
+            if questions is None or await questions.close():
+                return
+            given = None  # a step that had stopped to wait was answered before the others ended
 
     async def input(self) -> Any:
-        """Return what the graph has to be fed."""
+        """Return the input of the graph."""
         turn = self.turn
         if not self.keeps:
             return {"messages": list(turn.messages)}
@@ -186,7 +196,7 @@ class _Thread:
         return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
 
     def _waits_for_edits(self, state: StateSnapshot) -> bool:
-        """Return whether the graph is at its end although its plan is to be changed."""
+        """Return whether the graph has ended although changes of its plan are pending."""
         edits = self.turn.scope.plan_edits if self.turn.scope is not None else None
         plan = private_of(state.values).get("plan")
         return bool(plan) and not state.next and edits is not None and edits.has_new(plan["changes"])
@@ -205,7 +215,7 @@ class _Thread:
 
 
 async def thread_state(team: Team, thread_id: str) -> StateSnapshot:
-    """Return what a thread has come to, and what it waits for."""
+    """Return the state of a thread, and what it waits for."""
     return await team.aget_state({"configurable": {"thread_id": thread_id}})
 
 
@@ -213,16 +223,27 @@ async def remember(team: Team, thread_id: str, messages: Sequence[BaseMessage]) 
     """Add messages to a thread that no run has stored; no run may be active on it."""
     state = await thread_state(team, thread_id)
     known = {message.id for message in state.values.get("messages") or ()}
-    # What is known may still be the write of a task whose step was not committed: the next input drops it.
+    # The state may contain the write of a task whose step was not committed: the next input drops it.
     if state.tasks or not known.issuperset(message.id for message in messages):
         config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
-        # As the node after which, by itself, nothing follows.
+        # As the node that no other node follows by itself.
         await team.aupdate_state(config, {"messages": list(messages)}, as_node="supervisor")
 
 
 def run_of(state: StateSnapshot) -> str | None:
     """Return the id of the run that wrote the newest checkpoint of a thread."""
     return (state.metadata or {}).get(RUN_MARK)
+
+
+async def _complete_state(
+    thread: _Thread, translator: Translator, cancelled: asyncio.CancelledError | None
+) -> asyncio.CancelledError | None:
+    """Read what the closing events need from the state; return the cancellation before or meanwhile."""
+    if not translator.knows_conversation:
+        cancelled = await _recall(thread, translator) or cancelled
+    if cancelled is not None and thread.turn.was_retried:
+        translator.leave_gaps(await _stored_plan(thread))
+    return cancelled
 
 
 async def _recall(thread: _Thread, translator: Translator) -> asyncio.CancelledError | None:
@@ -237,6 +258,16 @@ async def _recall(thread: _Thread, translator: Translator) -> asyncio.CancelledE
     return None
 
 
+async def _stored_plan(thread: _Thread) -> Mapping[str, Any]:
+    """Return the plan from which a retry would go on; {} where there is none, or none can be read."""
+    try:
+        async with asyncio.timeout(RECALL_SECONDS):
+            progress = progress_of((await thread_state(thread.team, thread.turn.thread_id)).values)
+    except (asyncio.CancelledError, Exception):  # noqa: BLE001 - the run ends in any case
+        return {}
+    return progress.to_state() if progress is not None else {}
+
+
 async def stream_run(
     team: Team,
     messages: Sequence[BaseMessage],
@@ -244,16 +275,20 @@ async def stream_run(
     thread_id: str | None = None,
     options: RunOptions | None = None,
     run_id: str | None = None,
+    is_live: bool = False,
 ) -> AsyncIterator[Event]:
     """Run the team on `messages` and yield typed events, from `run` to `final_session_state`.
 
+    The turns of concurrent agents come one after another; with `is_live` as they happen, each event marked
+    with its `turn`.
+
     On a thread with a history (the team must have a checkpointer) only the newest message is added; on
     one that waits for an answer, that message is the answer. The last events hold the whole conversation.
-    Errors of the run are told as events and not raised. When the reading task is cancelled the closing
-    events still come, then the cancellation.
+    Errors of the run are yielded as events and not raised. If the reading task is cancelled, the closing
+    events are still yielded before the cancellation is raised.
     """
     run_id = run_id or str(uuid4())
     turn = Turn(run_id, thread_id or run_id, messages, options or RunOptions())
     async with aclosing(drive(team, turn)) as events:
-        async for event in events:
+        async for event in events if is_live else order_turns(events):
             yield event

@@ -2,18 +2,20 @@
 
 from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxBackend, SandboxSession
 from maniple.sandbox.bubblewrap import BubblewrapBackend
+from maniple.sandbox.edit_history import EditHistory, FileOperation, OperationReport
 from maniple.sandbox.factory import open_sandbox
 from maniple.sandbox.sessions import Sandbox
 from maniple.sandbox.workspaces import (
-    EditHistory,
     FileHead,
     StoredUpload,
+    TreeEntry,
     Upload,
     UploadStore,
     Workspace,
     WorkspaceListing,
     Workspaces,
     clean_file_name,
+    is_cache,
 )
 from maniple.types import Unavailable
 
@@ -22,11 +24,14 @@ __all__ = [
     "EditHistory",
     "ExecutionResult",
     "FileHead",
+    "FileOperation",
     "OnOutput",
+    "OperationReport",
     "Sandbox",
     "SandboxBackend",
     "SandboxSession",
     "StoredUpload",
+    "TreeEntry",
     "Unavailable",
     "Upload",
     "UploadStore",
@@ -34,5 +39,6 @@ __all__ = [
     "WorkspaceListing",
     "Workspaces",
     "clean_file_name",
+    "is_cache",
     "open_sandbox",
 ]

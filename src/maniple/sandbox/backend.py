@@ -60,6 +60,21 @@ def _signal_name(exit_code: int) -> str:
     return known.get(exit_code, "")
 
 
+def _always() -> bool:
+    return True
+
+
+@dataclass(slots=True)
+class BackgroundProcesses:
+    """Controls what the calls of a session have left running."""
+
+    freeze: Callable[[], None]
+    """Stops every process until `thaw`. The next call must not begin before that."""
+    thaw: Callable[[], None]
+    is_busy: Callable[[], bool] = _always
+    """Returns whether any process has run lately, as far as it is known."""
+
+
 class SandboxSession(Protocol):
     """A thread's session: Python keeps its variables between calls, each bash command is a new process.
 
@@ -71,6 +86,11 @@ class SandboxSession(Protocol):
     @property
     def is_alive(self) -> bool:
         """Whether the session accepts another call."""
+        ...
+
+    @property
+    def background(self) -> BackgroundProcesses | None:
+        """None where its processes cannot be stopped and continued."""
         ...
 
     async def run_python(self, code: str, *, on_output: OnOutput | None = None) -> ExecutionResult: ...

@@ -196,7 +196,8 @@ class BubblewrapBackend:
                 where = "check the limits and `sandbox.python` in the settings"
                 return f"Python could not start in the sandbox; {where}. Its output: {output}"
 
-            launch = WorkerLaunch(command, inherited=(rules, status, *sources.values()), explain=explain)
+            inherited = (rules, status, *sources.values())
+            launch = WorkerLaunch(command, inherited, explain=explain, owns_namespace=True)
             return await start_worker(launch, self._settings, workspace)
 
     def _describe_isolation(self, workspace: Path, more: Iterable[tuple[str, str]]) -> IsolationSpec:
@@ -234,8 +235,7 @@ class ServiceSpec:
     """A program to start as a service, and its rights.
 
     `folder` is created if necessary and is its home; `reads` and `writes` are mounted at the same paths as on
-    the
-    host.
+    the host.
     """
 
     argv: Sequence[str]

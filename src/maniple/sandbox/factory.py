@@ -74,7 +74,7 @@ async def open_sandbox(
         if settings.backend in OPTIONAL_BACKENDS:
             chosen = await stack.enter_async_context(open_backend(settings, cache_dir))
             if not isinstance(chosen, Unavailable):
-                chosen = Sandbox(chosen, settings)
+                chosen = await asyncio.to_thread(Sandbox, chosen, settings)
                 stack.push_async_callback(chosen.close)
             yield chosen
             return
@@ -89,7 +89,7 @@ async def open_sandbox(
         if isinstance(backend, Unavailable):
             yield backend
             return
-        sandbox = Sandbox(backend, settings)
+        sandbox = await asyncio.to_thread(Sandbox, backend, settings)
         stack.push_async_callback(sandbox.close)
         yield sandbox
 

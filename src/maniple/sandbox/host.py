@@ -6,9 +6,11 @@ sandbox itself, to a user id that no account has.
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -23,8 +25,8 @@ class HostAccount:
     gid: int
 
 
-# Below 65534 so that a container that maps 65536 ids has it, and in the range that systemd's and
-# Debian's tables both leave unused.
+# Below 65534 so that a container that maps 65536 ids has it, and in the range that systemd's and Debian's
+# tables both leave unused.
 UNPRIVILEGED = HostAccount(65533, 65533)
 
 
@@ -82,6 +84,49 @@ class HostPrograms:
     sh: str
     bash: str
     python: str
+
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_MEMORY_FIELD = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineMemory:
+    """The memory of this machine, or of the container that this process is in."""
+
+    total_bytes: int
+    available_bytes: int
+    """What programs can use before others must give up theirs."""
+
+
+def read_machine_memory() -> MachineMemory:
+    """Return the memory as it is now; blocks for 0.1 ms."""
+    fields = {
+        name: 1024 * int(size) for name, size in _MEMORY_FIELD.findall(Path("/proc/meminfo").read_text())
+    }
+    total, available = fields["MemTotal"], fields["MemAvailable"]
+    for limit, used in _container_memory():
+        total, available = min(total, limit), min(available, limit - used)
+    return MachineMemory(total, max(available, 0))
+
+
+def _container_memory() -> Iterator[tuple[int, int]]:
+    """Yield limit and use of memory, in bytes, of the control groups that this process belongs to."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            folder, limit, used, cache = _CGROUPS, "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            folder, limit = _CGROUPS / "memory", "memory.limit_in_bytes"
+            used, cache = "memory.usage_in_bytes", "total_inactive_file"
+        else:
+            continue
+        # In a container the path is that of the host, and the group is mounted at the root.
+        for place in (folder / path.strip("/"), folder):
+            with suppress(OSError, ValueError, KeyError):
+                stat = dict(each.split(" ", 1) for each in (place / "memory.stat").read_text().splitlines())
+                in_use = int((place / used).read_text()) - int(stat[cache])
+                yield int((place / limit).read_text()), in_use
 
 
 def find_python_prefixes(python: Path) -> Iterator[Path]:

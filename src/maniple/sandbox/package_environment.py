@@ -250,8 +250,8 @@ def _read_lines(process: subprocess.Popen[str], on_line: Callable[[str], object]
 
 ReportProgress = Callable[[str], None]
 
-NEEDED_BYTES = 600_000_000
-"""The environment (350 MB) and what pip unpacks meanwhile."""
+NEEDED_BYTES = 900_000_000
+"""The environment (600 MB) and what pip unpacks meanwhile."""
 _PIP = (sys.executable, "-m", "pip")
 _OPTIONS = ("--only-binary", ":all:", "--no-compile", "--no-input", "--no-warn-script-location")
 _QUIET = ("--disable-pip-version-check", "--progress-bar", "off")
@@ -310,7 +310,7 @@ async def _fill(part: PackageEnvironment, say: ReportProgress, pip: Command) -> 
     install_them = ("install", *_OPTIONS, *_QUIET, "-c", str(constraints), "--", *part.requirements)
     await _run((*pip, "--python", str(part.python), *install_them), say, part)
     say("compiling them")
-    compile_them = ("-S", "-m", "compileall", "-q", "-x", _LEFT_UNCOMPILED, str(part.path / "lib"))
+    compile_them = ("-S", "-m", "compileall", "-q", "-j", "0", "-x", _LEFT_UNCOMPILED, str(part.path / "lib"))
     # Some packages contain templates that are not valid Python; their errors are ignored.
     await run_logged((*base, *compile_them), lambda line: None)
 

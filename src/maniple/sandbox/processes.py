@@ -233,8 +233,15 @@ _ERROR_SECONDS = 1.0
 class PipedProgram:
     """A program with pipes for its standard streams; `open_pipes` creates it."""
 
-    def __init__(self, tree: ProcessTree, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        tree: ProcessTree,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        output: asyncio.ReadTransport,
+    ) -> None:
         self._tree = tree
+        self._output = output
         self.reader = reader
         """Its standard output."""
         self.writer = writer
@@ -262,6 +269,8 @@ class PipedProgram:
     def stop_for_limit(self, reason: str) -> None:
         """End its output because of a limit; its reader sees the end and stops the program."""
         self.reason = reason
+        if not self._output.is_closing():
+            self._output.pause_reading()  # nothing may follow the end
         self.reader.feed_eof()
 
     def take_errors(self) -> str:
@@ -330,7 +339,7 @@ async def open_pipes(
             await tree.kill()
             raise
         ours.pop_all()
-    program = PipedProgram(tree, reader, asyncio.StreamWriter(transport, protocol, None, loop))
+    program = PipedProgram(tree, reader, asyncio.StreamWriter(transport, protocol, None, loop), output)
     program.read_errors(error_pipe)
     program.on_end(output.close)
     return program

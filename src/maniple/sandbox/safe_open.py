@@ -10,13 +10,15 @@ to lock out the next session. No mode of a folder in a workspace is binding; the
 rights back.
 """
 
+import ctypes
 import errno
 import heapq
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -125,6 +127,47 @@ def _mode(name: str, directory: int) -> int:
     return 0o644
 
 
+_RENAME_NOREPLACE = 1
+# The system or the file system has no such rename.
+_UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
+
+
+def rename_to_free_name(old: str, new: str, old_directory: int, new_directory: int) -> None:
+    """Rename an entry; raises `FileExistsError` if something has the new name, even if it came just now."""
+    if (renameat2 := _load_renameat2()) is not None:
+        names = os.fsencode(old), os.fsencode(new)
+        if renameat2(old_directory, names[0], new_directory, names[1], _RENAME_NOREPLACE) == 0:
+            return
+        number = ctypes.get_errno()
+        if number not in _UNSUPPORTED:
+            raise OSError(number, os.strerror(number), new)
+    _rename_by_claiming(old, new, old_directory, new_directory)
+
+
+@cache
+def _load_renameat2() -> Callable[[int, bytes, int, bytes, int], int] | None:
+    """Return renameat2(2); None where the C library lacks it."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is not None:
+        renameat2.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    return renameat2
+
+
+def _rename_by_claiming(old: str, new: str, old_directory: int, new_directory: int) -> None:
+    """Rename with calls that fail for an existing name: a second link to a file, a new empty folder."""
+    if not stat.S_ISDIR(os.stat(old, dir_fd=old_directory, follow_symlinks=False).st_mode):
+        os.link(old, new, src_dir_fd=old_directory, dst_dir_fd=new_directory, follow_symlinks=False)
+        os.unlink(old, dir_fd=old_directory)
+        return
+    os.mkdir(new, dir_fd=new_directory)
+    try:
+        os.rename(old, new, src_dir_fd=old_directory, dst_dir_fd=new_directory)
+    except OSError:
+        with suppress(OSError):  # code may have put something into it
+            os.rmdir(new, dir_fd=new_directory)
+        raise
+
+
 TO_READ = stat.S_IRUSR | stat.S_IXUSR
 TO_CHANGE = stat.S_IRWXU
 TRIES = 20
@@ -231,9 +274,8 @@ _NAMED = 3
 class DiskUse:
     """`size_bytes` counts allocated blocks, so holes cost nothing.
 
-    `entries` counts files and folders of any kind.
-    `largest` are the largest files seen, as (path, bytes), largest first. `too_deep` names a folder below
-    `MAX_LEVELS` others, which was not measured.
+    `entries` counts files and folders of any kind. `largest` are the largest files seen, as (path, bytes),
+    largest first. `too_deep` names a folder below `MAX_LEVELS` others, which was not measured.
     """
 
     size_bytes: int

@@ -1,15 +1,26 @@
-"""The sandbox as tools use it: one session per thread, started on demand, and a limited number of them."""
+"""The sandbox as tools use it: one session per thread, started on demand.
+
+Two things are limited: the sessions that exist, most of which rest while a model writes (`SessionPool`), and
+the calls that work at the same time (`CallLimit`).
+"""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxBackend, SandboxSession
+from maniple.sandbox.backend import (
+    BackgroundProcesses,
+    ExecutionResult,
+    OnOutput,
+    SandboxBackend,
+    SandboxSession,
+)
+from maniple.sandbox.host import read_machine_memory
 from maniple.sandbox.workspaces import BESIDE, Workspace
 
 _LOG = logging.getLogger(__name__)
@@ -68,7 +79,7 @@ class SessionPool:
         self, number: int, evict: Callable[[str], None], policy: EvictionPolicy | None = None
     ) -> None:
         """`evict` starts to end the session of a key, which then calls `release`."""
-        self._free = number
+        self._number = self._free = number
         self._evict = evict
         self._policy = policy or EvictionPolicy()
         self._waiting: dict[asyncio.Future[None], float] = {}
@@ -84,6 +95,16 @@ class SessionPool:
         """Whether a thread has waited for `patience_seconds` and no session is being evicted for it."""
         since = self._first_unserved()
         return since is not None and _now() >= since + self._policy.patience_seconds
+
+    @property
+    def resident(self) -> int:
+        """How many slots are held."""
+        return self._number - self._free
+
+    def evict_one(self) -> None:
+        """Evict the session that is marked as done or has been idle for longest, if there is one."""
+        if (key := self._next_idle()) is not None:
+            self._start_eviction(key)
 
     async def acquire(self) -> None:
         """Wait for a slot."""
@@ -149,21 +170,118 @@ class SessionPool:
     def _make_room(self) -> None:
         """Evict one session per waiting thread as far as the policy permits, and set a timer for the next."""
         self._cancel_timer()
-        while self._idle and (waits_since := self._first_unserved()) is not None:
-            key = next(iter(self._done), None) or next(iter(self._idle))
+        while (key := self._next_idle()) and (waits_since := self._first_unserved()) is not None:
             policy = self._policy
             due = min(self._idle[key] + policy.rest_seconds, waits_since + policy.patience_seconds)
             if key not in self._done and due > _now():
                 self._timer = asyncio.get_running_loop().call_at(due, self._make_room)
                 return
-            self.mark_busy(key)
-            self._evicting.add(key)
-            self._evict(key)
+            self._start_eviction(key)
+
+    def _next_idle(self) -> str | None:
+        """Return the key of the session to evict next."""
+        return next(iter(self._done), None) or next(iter(self._idle), None)
+
+    def _start_eviction(self, key: str) -> None:
+        self.mark_busy(key)
+        self._evicting.add(key)
+        self._evict(key)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+_THAW_SECONDS = 1.0
+
+
+class CallLimit:
+    """Limits how many sandboxes work at the same time.
+
+    Calls wait for a place, first come first served. A sandbox without a call works, too, while its background
+    processes run. Where a call makes them too many, the background processes of the session that has rested
+    for longest are frozen, until its next call or until fewer sandboxes work. So nothing is frozen while
+    there are no more sandboxes than places.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._places = asyncio.Semaphore(number)
+        self._calls = 0
+        self._resting: dict[str, BackgroundProcesses] = {}
+        """By key, without those that are frozen; longest rest first."""
+        self._frozen: dict[str, BackgroundProcesses] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    @asynccontextmanager
+    async def working(self, key: str) -> AsyncGenerator[None]:
+        """Wait for a place and hold it for a call."""
+        async with self._places:
+            self._calls += 1
+            try:
+                self._wake(key)
+                self._freeze_excess()
+                yield
+            finally:
+                self._calls -= 1
+
+    def rest(self, key: str, background: BackgroundProcesses | None) -> None:
+        """Note that a session with these processes has no call."""
+        if background is not None and key not in self._frozen:
+            self._resting.pop(key, None)
+            self._resting[key] = background
+
+    def forget(self, key: str) -> None:
+        """Note that a session has ended."""
+        self._resting.pop(key, None)
+        self._frozen.pop(key, None)
+
+    def close(self) -> None:
+        """Freeze and continue nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wake(self, key: str) -> None:
+        self._resting.pop(key, None)
+        if (background := self._frozen.pop(key, None)) is not None:
+            background.thaw()
+
+    def _busy(self) -> list[str]:
+        return [key for key, background in self._resting.items() if background.is_busy()]
+
+    def _freeze_excess(self) -> None:
+        busy = self._busy()
+        for key in busy[: max(self._calls + len(busy) - self._number, 0)]:
+            self._frozen[key] = self._resting.pop(key)
+            self._frozen[key].freeze()
+        if self._frozen and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_THAW_SECONDS, self._thaw_some)
+
+    def _thaw_some(self) -> None:
+        """Continue what free places permit, longest frozen first; each then counts as resting anew."""
+        self._timer = None
+        free = max(self._number - self._calls - len(self._busy()), 0)
+        for key in list(self._frozen)[:free]:
+            self._resting[key] = self._frozen.pop(key)
+            self._resting[key].thaw()
+        self._freeze_excess()
+
+
+# What an ordinary session takes: Python with pandas and matplotlib. Half of the memory is for resting ones.
+_RESTING_BYTES, _RESTING_SHARE = 128 * 1024**2, 2
+_MOST_RESIDENT = 256
+
+
+def count_residents(settings: SandboxSettings, memory_bytes: int) -> int:
+    """Return how many sessions may exist on a machine with this memory.
+
+    Elsewhere than in bubblewrap each costs more, or money, and its background processes cannot be frozen.
+    """
+    if settings.resident is not None:
+        return settings.resident
+    fitting = memory_bytes // _RESTING_SHARE // _RESTING_BYTES if settings.backend == "bubblewrap" else 0
+    return max(settings.concurrent, min(fitting, _MOST_RESIDENT))
 
 
 Call = Callable[[SandboxSession], Awaitable[ExecutionResult]]
@@ -179,6 +297,8 @@ class SessionSlot:
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
+    is_resident: bool = False
+    """Whether it holds a place of the pool; outside of its turn, whether it has a session."""
     session: SandboxSession | None = None
     folder: tuple[int, int] = (0, 0)
     """The device and inode of the directory that the session works in."""
@@ -190,8 +310,9 @@ class SessionSlot:
 class Sandbox:
     """Runs the calls of each thread in a session of its own, one after the other.
 
-    At most `settings.concurrent` sessions exist at a time. Further threads wait, first come first served, and
-    `SessionPool` chooses the session to evict. A session ends after `settings.idle_seconds` without a call.
+    At most `settings.concurrent` calls run at a time; further ones wait, first come first served. At most
+    `settings.resident` sessions exist; further threads wait, too, and `SessionPool` chooses the session to
+    evict. A session ends after `settings.idle_seconds` without a call.
     """
 
     def __init__(
@@ -199,7 +320,9 @@ class Sandbox:
     ) -> None:
         self._backend = backend
         self._settings = settings
-        self._pool = SessionPool(settings.concurrent, self._make_room, policy)
+        residents = count_residents(settings, read_machine_memory().total_bytes)
+        self._pool = SessionPool(residents, self._make_room, policy)
+        self._work = CallLimit(settings.concurrent)
         self._slots: dict[str, SessionSlot] = {}
         self._ends: set[asyncio.Task[None]] = set()
         self._lost: dict[str, str] = {}
@@ -256,6 +379,7 @@ class Sandbox:
         """End every session and refuse all further calls."""
         self._closed = True
         self._pool.close()
+        self._work.close()
         slots = list(self._slots.values())
         await asyncio.gather(*(slot.session.stop() for slot in slots if slot.session), return_exceptions=True)
         for slot in slots:
@@ -274,9 +398,12 @@ class Sandbox:
                 session: SandboxSession | None = None
                 try:
                     async with during or nullcontext():
-                        # Nothing is awaited between the check that it is alive and the call.
-                        session = await self._session(key, slot, workspace)
-                        completed = await call(session)
+                        # In this order: who holds a place for a call waits for nobody.
+                        await self._become_resident(key, slot)
+                        async with self._work.working(key):
+                            # Nothing is awaited between the check that it is alive and the call.
+                            session = await self._session(key, slot, workspace)
+                            completed = await call(session)
                 except asyncio.CancelledError:
                     if session is not None and not session.is_alive:
                         self._note_loss(key, _CANCELLED)
@@ -291,39 +418,53 @@ class Sandbox:
             slot.waiting -= 1
             self._update_idle(key, slot)
 
+    async def _become_resident(self, key: str, slot: SessionSlot) -> None:
+        """Hold a place of the pool for the thread's session, after others if these have waited too long."""
+        if slot.is_resident and self._pool.is_overdue:
+            if slot.session is not None:
+                self._note_loss(key, _NEEDED if slot.session.is_alive else _ended(slot.session))
+                await slot.session.stop()
+            self._release(key, slot)
+        if not slot.is_resident:
+            self._refuse_when_closed()
+            await self._pool.acquire()
+            slot.is_resident = True
+        await self._spare_memory()
+
+    async def _spare_memory(self) -> None:
+        """Evict a resting session if a call could use up the memory of the machine.
+
+        Those that fit into the limit of calls stay, as they would without any memory to spare.
+        """
+        if self._pool.resident > self._settings.concurrent:
+            memory = await asyncio.to_thread(read_machine_memory)
+            if memory.available_bytes < self._settings.memory_mb * 1024**2:
+                self._pool.evict_one()
+
     async def _session(self, key: str, slot: SessionSlot, workspace: Workspace) -> SandboxSession:
-        """Return the thread's session, or start a new one in a slot of its own."""
+        """Return the thread's session, or start a new one in its place."""
         session = slot.session
-        if session is None:
-            return await self._start_session(key, slot, workspace)
-        is_same_folder = slot.folder == await asyncio.to_thread(_folder, workspace)
-        if not session.is_alive:
-            self._note_loss(key, _ended(session))
-        elif is_same_folder and not self._pool.is_overdue:
-            return session
-        elif is_same_folder:
-            self._note_loss(key, _NEEDED)
-        # Otherwise the workspace was removed and created again; the session still mounts the old one.
-        await session.stop()
-        self._release(key, slot)
+        if session is not None:
+            is_same_folder = slot.folder == await asyncio.to_thread(_folder, workspace)
+            if session.is_alive and is_same_folder:
+                return session
+            if not session.is_alive:
+                self._note_loss(key, _ended(session))
+            # Otherwise the workspace was removed and created again; the session still mounts the old one.
+            await session.stop()
+            slot.session = None
         return await self._start_session(key, slot, workspace)
 
     async def _start_session(self, key: str, slot: SessionSlot, workspace: Workspace) -> SandboxSession:
         self._refuse_when_closed()
-        await self._pool.acquire()
-        try:
-            self._refuse_when_closed()
-            slot.folder = await asyncio.to_thread(_folder, workspace)
-            slot.mark = await asyncio.to_thread(SessionMarker, workspace)
-            if slot.mark.is_set and not self._lost.get(key):
-                self._note_loss(key, _ENDED)  # in an earlier server process
-            session = await self._backend.start(workspace)
-            if self._closed:
-                await session.stop()
-            self._refuse_when_closed()
-        except BaseException:  # the slot is not used after all
-            self._pool.release(key)
-            raise
+        slot.folder = await asyncio.to_thread(_folder, workspace)
+        slot.mark = await asyncio.to_thread(SessionMarker, workspace)
+        if slot.mark.is_set and not self._lost.get(key):
+            self._note_loss(key, _ENDED)  # in an earlier server process
+        session = await self._backend.start(workspace)
+        if self._closed:
+            await session.stop()
+        self._refuse_when_closed()
         slot.session = session
         return session
 
@@ -340,8 +481,8 @@ class Sandbox:
             self._dismiss(key, slot, _NEEDED)
 
     def _release_if_ended(self, key: str, slot: SessionSlot) -> None:
-        """Release the slot of a session that ended with its call."""
-        if slot.session is not None and not slot.session.is_alive:
+        """Release the place of a session that ended with its call or did not start."""
+        if slot.is_resident and (slot.session is None or not slot.session.is_alive):
             self._release(key, slot)
 
     def _update_idle(self, key: str, slot: SessionSlot) -> None:
@@ -353,10 +494,13 @@ class Sandbox:
             return
         loop = asyncio.get_running_loop()
         slot.alarm = loop.call_later(self._settings.idle_seconds, self._dismiss, key, slot, _IDLE)
+        self._work.rest(key, slot.session.background)
         self._pool.mark_idle(key)
 
     def _release(self, key: str, slot: SessionSlot) -> None:
         slot.session = None
+        slot.is_resident = False
+        self._work.forget(key)
         self._pool.release(key)
 
     def _dismiss(self, key: str, slot: SessionSlot, reason: str) -> None:

@@ -52,14 +52,24 @@ class SandboxInspector:
         """Take ownership of open directories: the sandbox's /proc and its file systems in memory."""
         self._table = ProcessTable(processes)
         self._in_memory = in_memory
+        self._activity = ThreadActivity(self._table)
         self._shared_bytes = 0
         self.is_in_flight = False
         """Whether files waited in a socket at the last search for unlinked files."""
 
     def close(self) -> None:
+        self._activity.forget()
         self._table.close()
         for descriptor in self._in_memory:
             os.close(descriptor)
+
+    def mark_activity(self) -> None:
+        """Let `has_run` report what runs from now on."""
+        self._activity.mark()
+
+    def has_run(self) -> bool:
+        """Return whether any thread may have run since `mark_activity`; costs a microsecond per process."""
+        return self._activity.has_run()
 
     def usage(self, memory_limit_bytes: int) -> ResourceUsage:
         """Estimate the memory; measure exactly (1 ms per 100 MB) only where the estimate exceeds the limit.
@@ -255,6 +265,65 @@ class ProcessTable:
         with suppress(*GONE), os.scandir(folder) as entries:
             return [entry.name for entry in entries if entry.name.isdecimal()]
         return []
+
+
+# A sandbox with more threads costs more descriptors than its measurements save.
+_MAX_MARKED_THREADS = 16
+# The counters of a kernel that does not count.
+_NO_COUNTS = b"0 0 0"
+
+
+class ThreadActivity:
+    """Notes how often each thread of a sandbox has run, and whether that has changed since.
+
+    The kernel counts it (`schedstat` in proc_pid_schedstat(5)). Only a thread that runs can use more memory,
+    write a file or start another thread. So a sandbox whose counters are unchanged is unchanged as a whole.
+    """
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._counters: list[int] = []
+        """An open file for each thread; empty while nothing is noted."""
+        self._noted: list[bytes] = []
+
+    def mark(self) -> None:
+        """Note the present counters; nothing is noted of a sandbox that starts threads meanwhile."""
+        self.forget()
+        threads = self._list_threads()
+        if not 0 < len(threads) <= _MAX_MARKED_THREADS:
+            return
+        try:
+            for place in threads:
+                name = f"{place}/schedstat"
+                self._counters.append(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._table.directory))
+            self._noted = self._read()
+        except OSError:
+            self.forget()
+            return
+        # A thread that was started before its starter's counters were read would go unnoticed.
+        if self._list_threads() != threads or any(one.startswith(_NO_COUNTS) for one in self._noted):
+            self.forget()
+
+    def has_run(self) -> bool:
+        """Return whether any thread has run since `mark`, or nothing is noted."""
+        if not self._counters:
+            return True
+        try:
+            return self._read() != self._noted
+        except ProcessLookupError:  # it has ended
+            return True
+
+    def forget(self) -> None:
+        """Close the files; `has_run` returns True until the next `mark`."""
+        for descriptor in self._counters:
+            os.close(descriptor)
+        self._counters.clear()
+
+    def _read(self) -> list[bytes]:
+        return [os.pread(descriptor, _PAGE, 0) for descriptor in self._counters]
+
+    def _list_threads(self) -> list[str]:
+        return [place for pid in self._table.pids() for place in self._table.threads(pid)]
 
 
 # The kernel's name for anonymous memory shared with child processes.

@@ -23,12 +23,13 @@ from typing import Any, Literal, cast
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox.backend import ExecutionResult, OnOutput
+from maniple.sandbox.backend import BackgroundProcesses, ExecutionResult, OnOutput
 from maniple.sandbox.host import standalone_program
 from maniple.sandbox.processes import OutputPipe, ProcessTree
 from maniple.sandbox.workspaces import FileHead, Workspace
 
-_FIGURE = re.compile(r"figures/figure-[0-9]{1,9}\.png")
+# One that was drawn, or a picture of the workspace that the code has written itself.
+_FIGURE = re.compile(r"(?!/|(?:.*/)?\.\.?/)[^\x00-\x1f\x7f]{1,200}\.(?:png|jpe?g|webp)", re.IGNORECASE)
 _MAX_FIGURES = 10
 _KEYS = {
     frozenset({"ready"}),
@@ -202,6 +203,8 @@ class WorkerSession:
         self._ready = asyncio.Event()
         self._stopping: asyncio.Task[None] | None = None
         self._end_callbacks: list[Callable[[], object]] = []
+        self.background: BackgroundProcesses | None = None
+        """Set by `own_namespace`."""
         self.ending = ""
         """Why the session has ended, for the model; empty while it is alive."""
         tree.ended.add_done_callback(lambda _: self._end(f"The sandbox ended: {_LOST}"))
@@ -218,6 +221,11 @@ class WorkerSession:
     def on_end(self, callback: Callable[[], object]) -> None:
         """Call `callback` once, when the session has ended."""
         self._end_callbacks.append(callback)
+
+    def own_namespace(self) -> None:
+        """Let `background` stop and continue the processes: the worker is process 1 of their namespace."""
+        send = self._send_control
+        self.background = BackgroundProcesses(lambda: send("freeze"), lambda: send("thaw"))
 
     def stop_for_limit(self, reason: str) -> None:
         """Stop everything because of a limit; the running call, or the next one, reports the reason."""
@@ -317,6 +325,10 @@ class WorkerSession:
             self._call = None
         return self._completed(call, lines, time.monotonic() - began, timed_out)
 
+    def _send_control(self, verb: str) -> None:
+        if self._lines is not None:
+            self._lines.control.send("", verb, "")
+
     def _completed(
         self, call: _Call, lines: WorkerConnection, seconds: float, timed_out: bool
     ) -> ExecutionResult:
@@ -403,6 +415,8 @@ class WorkerLaunch:
     command: Command
     inherited: Iterable[int] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    owns_namespace: bool = False
+    """Whether the worker is process 1 of a process namespace."""
     explain: Callable[[str], str] = str
     """Returns the error message for the output of a program that did not become a worker."""
 
@@ -493,4 +507,6 @@ def _launched(
     limit_bytes = 6 * settings.output_bytes + _FRAME_OVERHEAD_BYTES
     channels = [WorkerChannel(limit_bytes, session.handle_message, session.handle_invalid) for _ in sockets]
     session.attach(WorkerConnection(channels[0], channels[1], outputs[0], outputs[1]))
+    if launch.owns_namespace:
+        session.own_namespace()
     return session, list(zip(channels, sockets, strict=True))

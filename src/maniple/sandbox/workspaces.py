@@ -1,20 +1,20 @@
-"""The workspace of each thread, and the records beside it: edits and uploads, out of reach of its code."""
+"""The workspace of each thread, and the records of its uploads beside it, out of reach of its code."""
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
 import stat
+import tarfile
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox.host import give_away
@@ -27,6 +27,7 @@ from maniple.sandbox.safe_open import (
     open_folder,
     open_regular,
     remove_tree,
+    rename_to_free_name,
     replace_file,
     split_path,
 )
@@ -42,15 +43,25 @@ _COUNTED_ENTRIES = 50_000
 MOST_UPLOADS = 1_000
 NAME_BYTES = 200
 _PIECE_BYTES = 1024 * 1024
+_MAX_TREE_ENTRIES = 20_000
+"""The most files and folders of a folder that is copied or stored."""
 _ENDS = re.compile(r"\A[\s.]+|[\s.]+\Z")
 # Control characters, lone surrogates, and marks that reverse the text direction (`gpj.exe` as `exe.jpg`).
 _UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-STEPS_OF_A_FILE = 20
-STEPS = 500
-STORED_BYTES = 20_000_000
-EDITED_BYTES = 2_000_000
-_GONE = "-"
-_LOCK = "lock"
+
+
+EntryKind = Literal["file", "folder", "link", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """A file, folder, link or special file; `path` is relative to the folder that was listed."""
+
+    path: str
+    kind: EntryKind
+    size: int
+    is_read_only: bool
+    """Whether it is a file without write permission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +125,16 @@ class Workspace:
         """Write a file from pieces of `size` bytes together, which need not fit in memory."""
         self._replace(path, pieces, size, None)
 
+    def write_checked(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Write a file from pieces for which the caller has checked the room."""
+        self._store(path, pieces, None)
+
     def _replace(self, path: str, pieces: Iterable[bytes], size: int, mode: int | None) -> None:
-        parents, name = _split(path)
         self.check_room(size - (self.size(path) or 0))
+        self._store(path, pieces, mode)
+
+    def _store(self, path: str, pieces: Iterable[bytes], mode: int | None) -> None:
+        parents, name = _split(path)
         with _translate_errors(path, "written"), open_directory(self.path, parents, make=True) as directory:
             allow_owner(directory, TO_CHANGE)
             replace_file(name, directory, pieces, mode)
@@ -157,6 +175,179 @@ class Workspace:
             return True
         return False
 
+    def kind(self, path: str) -> EntryKind | None:
+        """Return what has this name, without following a link; None for nothing, and behind a link."""
+        if not split_path(path):
+            return "folder"
+        found = self.entry(path)
+        return found.kind if found is not None else None
+
+    def entry(self, path: str) -> TreeEntry | None:
+        """Return the file, folder, link or special file of this name; None as `kind`."""
+        parents, name = _split(path)
+        try:
+            with open_directory(self.path, parents) as directory:
+                return _describe(path, os.stat(name, dir_fd=directory, follow_symlinks=False))
+        except OSError:
+            return None
+
+    def tree(self, path: str) -> list[TreeEntry]:
+        """Return what is in a folder and in those below it, folders before their content, sorted.
+
+        Files that are not complete are omitted. Raises `FileError` if there is too much to be listed in full.
+        """
+        found: list[TreeEntry] = []
+        pending = [split_path(path)]
+        first = len(pending[0])
+        while pending:
+            above = pending.pop()
+            for name, status in self._entries(above, _MAX_TREE_ENTRIES + 1):
+                if name.startswith(DRAFT):
+                    continue
+                inside = (*above, name)
+                found.append(_describe("/".join(inside[first:]), status))
+                if found[-1].kind == "folder":
+                    pending.append(inside)
+            if len(found) > _MAX_TREE_ENTRIES or any(len(one) > MAX_DEPTH for one in pending):
+                limits = f"{_MAX_TREE_ENTRIES} files and folders, or {MAX_DEPTH} levels"
+                raise FileError(f"{path or 'The workspace'!r} has more than {limits}.")
+        return sorted(found, key=lambda entry: entry.path.split("/"))
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder; those above it must exist, and it must not."""
+        parents, name = _split(path)
+        with _translate_errors(path, "created"), open_directory(self.path, parents) as directory:
+            allow_owner(directory, TO_CHANGE)
+            os.mkdir(name, 0o755, dir_fd=directory)
+            made = open_folder(name, directory)
+            try:
+                give_away(made)
+            finally:
+                os.close(made)
+
+    def remove_folder(self, path: str) -> bool:
+        """Remove a folder if it is empty; return whether it was."""
+        parents, name = _split(path)
+        try:
+            with open_directory(self.path, parents) as directory:
+                allow_owner(directory, TO_CHANGE)
+                os.rmdir(name, dir_fd=directory)
+        except OSError:
+            return False
+        return True
+
+    def move(self, source: str, destination: str, *, make_parents: bool = False) -> None:
+        """Rename a file, a folder, or the link itself; raises `FileError` if something has the new name.
+
+        The folders above it must exist, or are made with `make_parents`.
+        """
+        old_parents, old_name = _split(source)
+        new_parents, new_name = _split(destination)
+        with (
+            _translate_errors(source, "moved"),
+            open_directory(self.path, old_parents) as old,
+            open_directory(self.path, new_parents, make=make_parents) as new,
+        ):
+            allow_owner(old, TO_CHANGE)
+            allow_owner(new, TO_CHANGE)
+            if _kind(os.stat(old_name, dir_fd=old, follow_symlinks=False)) == "folder":
+                os.close(open_folder(old_name, old, TO_CHANGE))  # a closed folder cannot be moved
+            try:
+                rename_to_free_name(old_name, new_name, old, new)
+            except FileExistsError:
+                raise FileError(
+                    f"{destination!r} exists, and is not replaced. Choose another name."
+                ) from None
+
+    def copy(self, source: str, destination: str) -> None:
+        """Copy a file, or a folder with all in it, where links stay links. The caller checks the room.
+
+        On failure a part of the copy may be left.
+        """
+        entries = self.tree(source) if self.kind(source) == "folder" else None
+        if entries is None:
+            self._copy_file(source, destination)
+            return
+        self.make_folder(destination)
+        for entry in entries:
+            below = f"{source}/{entry.path}", f"{destination}/{entry.path}"
+            match entry.kind:
+                case "folder":
+                    self.make_folder(below[1])
+                case "file":
+                    self._copy_file(*below)
+                case "link":
+                    self._make_link(below[1], self._read_link(below[0]))
+                case "other":
+                    raise FileError(f"{below[0]!r} is not an ordinary file, so it is not copied.")
+
+    def _copy_file(self, source: str, destination: str) -> None:
+        with self.open(source) as file:
+            mode = 0o644 | os.fstat(file.fileno()).st_mode & 0o111
+            self._store(destination, iter(lambda: file.read(_PIECE_BYTES), b""), mode)
+
+    def _read_link(self, path: str) -> str:
+        parents, name = _split(path)
+        with _translate_errors(path, "read"), open_directory(self.path, parents) as directory:
+            return os.readlink(name, dir_fd=directory)
+
+    def _make_link(self, path: str, target: str) -> None:
+        parents, name = _split(path)
+        with _translate_errors(path, "written"), open_directory(self.path, parents) as directory:
+            allow_owner(directory, TO_CHANGE)
+            os.symlink(target, name, dir_fd=directory)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, a link, or a folder in the top folder with all in it; nobody may write there."""
+        if self.kind(path) != "folder":
+            self.delete(path)
+            return
+        try:
+            remove_tree(self.path / path)
+        except OSError as error:
+            raise FileError(f"{path!r} could not be deleted: {error.strerror}.") from error
+
+    def pack(self, path: str, archive: tarfile.TarFile, *, most_bytes: int) -> None:
+        """Add a file, a link, or a folder with all in it to an archive, beneath the name `.`.
+
+        Raises `FileError` if it has more bytes, or something that cannot be read.
+        """
+        entries = self.tree(path) if self.kind(path) == "folder" else []
+        if sum(entry.size for entry in entries if entry.kind == "file") > most_bytes:
+            raise FileError(f"{path!r} has more than {most_bytes} bytes.")
+        for name in (path, *(f"{path}/{entry.path}" for entry in entries)):
+            self._pack_one(name, "." + name[len(path) :], archive, most_bytes)
+
+    def _pack_one(self, path: str, name: str, archive: tarfile.TarFile, most_bytes: int) -> None:
+        info = tarfile.TarInfo(name)
+        match self.kind(path):
+            case "folder":
+                info.type, info.mode = tarfile.DIRTYPE, 0o755
+                archive.addfile(info)
+            case "link":
+                info.type, info.linkname = tarfile.SYMTYPE, self._read_link(path)
+                archive.addfile(info)
+            case "file":
+                with self.open(path) as file:
+                    found = os.fstat(file.fileno())
+                    if found.st_size > most_bytes:
+                        raise FileError(f"{path!r} has more than {most_bytes} bytes.")
+                    info.size, info.mode = found.st_size, 0o644 | found.st_mode & 0o111
+                    archive.addfile(info, file)
+            case _:
+                raise FileError(f"{path!r} is not an ordinary file.")
+
+    def unpack(self, archive: tarfile.TarFile, path: str) -> None:
+        """Write what `pack` stored under a name that nothing has. The caller checks the room."""
+        for info in archive:
+            name = path + info.name.removeprefix(".")
+            if info.isdir():
+                self.make_folder(name)
+            elif info.issym():
+                self._make_link(name, info.linkname)
+            elif (file := archive.extractfile(info)) is not None:
+                self._store(name, iter(lambda file=file: file.read(_PIECE_BYTES), b""), info.mode)
+
     def files(self, limit: int, beneath: str = "") -> list[tuple[str, int]]:
         """Return (path, bytes) of up to `limit` regular files, sorted.
 
@@ -178,7 +369,11 @@ class Workspace:
 
     def _regular(self, limit: int, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, os.stat_result]]:
         walked = self._walk(parts, _ENTRIES_PER_FILE * limit)
-        whole = ((path, found) for path, found in walked if not path.rpartition("/")[2].startswith(DRAFT))
+        whole = (
+            (path, found)
+            for path, found in walked
+            if not (path.startswith(DRAFT) or path.rpartition("/")[2].startswith(DRAFT))
+        )
         return islice(whole, limit)
 
     def _walk(self, parts: tuple[str, ...], entries_left: int) -> Iterator[tuple[str, os.stat_result]]:
@@ -246,18 +441,36 @@ class UploadStore:
     def add(self, files: Iterable[tuple[str, BinaryIO]]) -> list[StoredUpload]:
         """Copy open files, from their beginnings, to the `file_name` of each.
 
-        A file of that name is replaced.
-        Raises `FileError`, and `WorkspaceFull` before the first is copied if there is no room for all.
+        A file of that name is replaced. Raises `FileError`, and `WorkspaceFull` before the first is copied if
+        there is no room for all.
         """
         named = [(clean_file_name(name), source, source.seek(0, os.SEEK_END)) for name, source in files]
         self.workspace.check_room(sum(size - (self.workspace.size(path) or 0) for path, _, size in named))
         return [self._add(path, source, size) for path, source, size in named]
 
+    def add_folder(self, files: Sequence[tuple[str, Path]]) -> list[StoredUpload]:
+        """Copy files to paths in the workspace, of which each part is a `clean_file_name`.
+
+        The files are opened one at a time. Raises as `add` does, and `OSError` before the first is copied if
+        one cannot be read.
+        """
+        sizes: list[int] = []
+        for _, path in files:
+            with path.open("rb") as source:
+                sizes.append(os.fstat(source.fileno()).st_size)
+        present = sum(self.workspace.size(name) or 0 for name, _ in files)
+        self.workspace.check_room(sum(sizes) - present)
+        stored: list[StoredUpload] = []
+        for (name, path), size in zip(files, sizes, strict=True):
+            with path.open("rb") as source:
+                stored.append(self._add(name, source, size))
+        return stored
+
     def _add(self, path: str, source: BinaryIO, size: int) -> StoredUpload:
         source.seek(0)
         replaced = self.workspace.size(path) is not None
         digest = hashlib.sha256()
-        self.workspace.write_pieces(path, _pieces(source, size, digest), size)
+        self.workspace.write_checked(path, _pieces(source, size, digest))
         upload = Upload(path, self.workspace.size(path) or 0, digest.hexdigest())
         self._record(upload)
         return StoredUpload(upload, replaced)
@@ -270,6 +483,23 @@ class UploadStore:
         """Remove the record of an upload; the file itself stays."""
         self._file(path).unlink(missing_ok=True)
 
+    def follow(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Change the records of uploads that were moved, or whose folders were: (old path, new path)."""
+        names = {one.path: one for one in self._recorded()} if moves else {}
+        for old, new in moves:
+            for path in [one for one in names if one == old or one.startswith(f"{old}/")]:
+                names[new + path[len(old) :]] = names.pop(path)
+        moved = {path: record for path, record in names.items() if path != record.path}
+        with suppress(OSError):
+            times = {path: self._file(record.path).stat() for path, record in moved.items()}
+            for path, record in moved.items():
+                self._write_record(Upload(path, record.size, record.sha256))
+                os.utime(self._file(path), ns=(times[path].st_atime_ns, times[path].st_mtime_ns))
+            # Only now: a kill in between must leave a record of each file.
+            for record in moved.values():
+                if record.path not in names:
+                    self._file(record.path).unlink(missing_ok=True)
+
     def _recorded(self) -> list[Upload]:
         found: list[tuple[int, Upload]] = []
         # An unreadable record is ignored: its file counts as one that the team made.
@@ -281,151 +511,24 @@ class UploadStore:
         return [record for _, record in sorted(found, key=lambda one: (one[0], one[1].path))]
 
     def _record(self, upload: Upload) -> None:
-        draft = self.records / f"{DRAFT}{os.urandom(8).hex()}"
         try:
             self.records.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if sum(1 for _ in self.records.iterdir()) < MOST_UPLOADS:
-                draft.write_text(json.dumps(asdict(upload)), encoding="utf-8")
-                draft.rename(self._file(upload.path))
+            if len(os.listdir(self.records)) < MOST_UPLOADS or self._file(upload.path).exists():  # noqa: PTH208
+                self._write_record(upload)
         except OSError as error:
-            draft.unlink(missing_ok=True)
             raise FileError(f"{upload.path!r} could not be recorded: {error.strerror}.") from error
+
+    def _write_record(self, upload: Upload) -> None:
+        draft = self.records / f"{DRAFT}{os.urandom(8).hex()}"
+        try:
+            draft.write_text(json.dumps(asdict(upload)), encoding="utf-8")
+            draft.rename(self._file(upload.path))
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
 
     def _file(self, path: str) -> Path:
         return self.records / hashlib.sha256(path.encode(errors="surrogatepass")).hexdigest()[:32]
-
-
-Edit = Callable[[bytes | None], bytes]
-"""Returns the new content for the old one, which is None for a missing file."""
-
-
-@dataclass(frozen=True, slots=True)
-class EditStep:
-    """One edit: the content before (None for a missing file) and the SHA-256 of the content after it."""
-
-    file: Path
-    before: bytes | None
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class EditHistory:
-    """The edits of one thread, one file each; the oldest are dropped first. Every method blocks on disk.
-
-    An edit is recorded before it is made. A crash in between leaves a step that changed nothing, and `undo`
-    skips it. The records survive a restart.
-    """
-
-    folder: Path
-
-    def change(self, workspace: Workspace, path: str, edit: Edit) -> bytes | None:
-        """Edit a file and return its previous content; raises `FileError` without changing the file.
-
-        Edits of one thread are serialized across processes.
-        """
-        with self._locked():
-            _refuse_read_only(workspace, path)
-            before = _read_content(workspace, path)
-            self._make(workspace, path, before, edit(before))
-            return before
-
-    def write(self, workspace: Workspace, path: str, content: bytes) -> None:
-        """Replace the file of this name; the replacement of a file that is too large cannot be undone."""
-        with self._locked():
-            _refuse_read_only(workspace, path)
-            if workspace.is_missing(path):
-                self._make(workspace, path, None, content)
-            elif workspace.size(path) in range(EDITED_BYTES + 1):
-                self._make(workspace, path, _read_content(workspace, path), content)
-            else:
-                workspace.write(path, content)
-                for file in self._files(_mark(path)):
-                    file.unlink(missing_ok=True)
-
-    def undo(self, workspace: Workspace, path: str) -> tuple[bytes, bytes | None]:
-        """Undo the newest edit of a file; return the content before and after the undo.
-
-        Raises `FileError` when there is no edit, or when the file was changed by other means since.
-        """
-        with self._locked():
-            held = _read_content(workspace, path)
-            for step in self._steps(path):
-                if _digest(held) == step.after and held is not None:
-                    if step.before is None:
-                        workspace.delete(path)
-                    else:
-                        workspace.write(path, step.before)
-                    step.file.unlink(missing_ok=True)
-                    return held, step.before
-                if held != step.before:
-                    raise FileError(
-                        f"{path!r} was changed by other means since its newest edit, so that is not undone. "
-                        "View it and change it as it is now."
-                    )
-                step.file.unlink(missing_ok=True)
-        raise FileError(f"There is no edit of {path!r} to undo.")
-
-    def _make(self, workspace: Workspace, path: str, before: bytes | None, after: bytes) -> None:
-        record = self._record_step(path, before, after)
-        try:
-            workspace.write(path, after)
-        except FileError:
-            record.unlink(missing_ok=True)
-            raise
-
-    def _steps(self, path: str) -> Iterator[EditStep]:
-        """Yield the steps of a file, newest first."""
-        for file in reversed(self._files(_mark(path))):
-            after, _, rest = file.read_bytes().partition(b"\n")
-            existed, _, before = rest.partition(b"\n")
-            yield EditStep(file, None if existed == _GONE.encode() else before, after.decode())
-
-    def _record_step(self, path: str, before: bytes | None, after: bytes) -> Path:
-        files = self._files()
-        number = int(files[-1].name.partition("-")[0]) + 1 if files else 1
-        file = self.folder / f"{number:012}-{_mark(path)}"
-        draft = self.folder / f"{DRAFT}{os.urandom(8).hex()}"
-        head = f"{_digest(after)}\n{_GONE if before is None else '+'}\n".encode()
-        try:
-            with draft.open("wb") as target:
-                target.write(head + (before or b""))
-                target.flush()
-                os.fsync(target.fileno())
-            draft.rename(file)
-        except OSError as error:
-            draft.unlink(missing_ok=True)
-            raise FileError(
-                f"{path!r} is unchanged because its undo cannot be stored: {error.strerror}."
-            ) from error
-        self._drop_oldest(path)
-        return file
-
-    def _drop_oldest(self, path: str) -> None:
-        for file in self._files(_mark(path))[:-STEPS_OF_A_FILE]:
-            file.unlink(missing_ok=True)
-        left, count = STORED_BYTES, 0
-        for file in reversed(self._files()):
-            left, count = left - file.stat().st_size, count + 1
-            if count > 1 and (left < 0 or count > STEPS):
-                file.unlink(missing_ok=True)
-
-    def _files(self, mark: str = "") -> list[Path]:
-        return sorted(
-            file for file in self.folder.iterdir() if file.name[0].isdigit() and file.name.endswith(mark)
-        )
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise FileError(f"Nothing can be edited: {self.folder}: {error.strerror}.") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
 
 
 class Workspaces:
@@ -469,24 +572,20 @@ class Workspaces:
         workspace = self.locate(key)
         return WorkspaceListing(workspace.path, tuple(workspace.files(limit)))
 
-    def history(self, key: str) -> EditHistory:
-        """Return the edits of the text editor in a workspace."""
-        return EditHistory(self._beside(key) / "edits")
-
     def uploads(self, key: str) -> UploadStore:
         """Return the uploads of a workspace without creating it."""
-        return UploadStore(self.locate(key), self._beside(key) / "uploads")
+        return UploadStore(self.locate(key), self.records(key) / "uploads")
 
     def discard_if_empty(self, key: str) -> None:
         """Remove an empty workspace; any other stays. Blocks on disk."""
         with suppress(OSError):
             self.locate(key).path.rmdir()
-            shutil.rmtree(self._beside(key))
-            self._beside(key).parent.rmdir()
+            shutil.rmtree(self.records(key))
+            self.records(key).parent.rmdir()
 
     def remove(self, key: str) -> None:
         """Remove a workspace and its content; links are removed and not followed. Blocks on disk."""
-        for folder in (self._beside(key), self.locate(key).path):
+        for folder in (self.records(key), self.locate(key).path):
             try:
                 remove_tree(folder)
             except FileNotFoundError:
@@ -508,7 +607,8 @@ class Workspaces:
         """Return the workspace of a thread, which may not exist."""
         return Workspace(self._root_of(key) / _directory_name(key), self._max_file_bytes, self._max_bytes)
 
-    def _beside(self, key: str) -> Path:
+    def records(self, key: str) -> Path:
+        """Return the folder of the records of a workspace, which may not exist."""
         # No directory of a key begins with a dot.
         return self._root_of(key) / BESIDE / _directory_name(key)
 
@@ -524,6 +624,19 @@ def _directory_name(key: str) -> str:
     if _READABLE_KEY.fullmatch(key):
         return key
     return "~" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
+
+
+def _kind(status: os.stat_result) -> EntryKind:
+    if stat.S_ISREG(status.st_mode):
+        return "file"
+    if stat.S_ISDIR(status.st_mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(status.st_mode) else "other"
+
+
+def _describe(path: str, status: os.stat_result) -> TreeEntry:
+    kind, is_read_only = _kind(status), not status.st_mode & 0o222
+    return TreeEntry(path, kind, status.st_size, is_read_only and kind == "file")
 
 
 def _split(path: str) -> tuple[tuple[str, ...], str]:
@@ -549,6 +662,14 @@ def _translate_errors(path: str, done: str) -> Iterator[None]:
         raise kind(f"{path!r} could not be {done}: {error.strerror}.") from error
 
 
+_CACHES = frozenset({"__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+
+
+def is_cache(path: str) -> bool:
+    """Return whether a file is in a cache that a program has made, and so is no work of the team."""
+    return not _CACHES.isdisjoint(path.split("/"))
+
+
 def clean_file_name(name: str) -> str:
     """Return the name of an upload in the workspace: the last part of `name`, visible and without tricks.
 
@@ -571,26 +692,3 @@ def _pieces(source: BinaryIO, size: int, digest: "hashlib._Hash") -> Iterator[by
         digest.update(piece)
         size -= len(piece)
         yield piece
-
-
-def _refuse_read_only(workspace: Workspace, path: str) -> None:
-    if workspace.is_read_only(path):
-        raise FileError(f"{path!r} is read-only, as the files of skills are; write to another name.")
-
-
-def _read_content(workspace: Workspace, path: str) -> bytes | None:
-    """Return a file's content, None for a missing file; raises `FileError` for any other."""
-    if workspace.is_missing(path):
-        return None
-    head = workspace.read(path, EDITED_BYTES)
-    if head.size > EDITED_BYTES:
-        raise FileError(f"{path!r} has {head.size} bytes, too many to be edited; work on it with code.")
-    return head.content
-
-
-def _mark(path: str) -> str:
-    return hashlib.sha256("/".join(split_path(path)).encode()).hexdigest()[:16]
-
-
-def _digest(content: bytes | None) -> str:
-    return hashlib.sha256(content or b"").hexdigest()

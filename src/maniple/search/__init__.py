@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 
 from maniple.config.web_settings import SearchSettings
-from maniple.search.chain import RunSearchCache, SearchAnswer, SearchChain
+from maniple.search.chain import RunSearchCache, SearchAnswer, SearchChain, find_outage
 from maniple.search.provider import ProviderSpec, SearchContext, SearchHit, SearchProvider
 from maniple.search.providers import missing_settings, parse_options, select_providers
 from maniple.search.providers.folder import FolderSearch
@@ -19,6 +19,7 @@ __all__ = [
     "SearchContext",
     "SearchHit",
     "SearchProvider",
+    "find_outage",
     "missing_settings",
     "open_chain",
     "open_search",
@@ -64,4 +65,5 @@ async def open_chain(
             merges=settings.mode == "merged",
             timeout_seconds=settings.timeout_seconds,
             total_seconds=settings.total_seconds,
+            servers={spec.name: spec.servers(settings) for spec in specs},
         )

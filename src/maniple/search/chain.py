@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 from maniple.errors import SearchError
 from maniple.evidence.addresses import comparable_url
@@ -14,6 +15,7 @@ from maniple.search.provider import (
     RateLimited,
     SearchHit,
     SearchProvider,
+    check_reachable,
     deduplicate,
     with_source,
 )
@@ -26,6 +28,11 @@ MAX_CACHED_QUERIES = 512
 """Of all runs together; the least recently used is evicted. With 5 hits each, some 6 MB."""
 MAX_CACHE_AGE_SECONDS = 3_600.0
 """In an embedding graph a run is known by its thread only, which may go on for days."""
+CHECK_SECONDS = 1.0
+"""For connections to the providers before a plan is made. A slow one says nothing."""
+REACHED_SECONDS = 60.0
+"""How long a provider that was reached is not checked again."""
+NO_ANSWER = "The web search does not answer. Check the network, or set another provider in search.providers."
 _REASON_CHARACTERS = 200
 
 _CacheKey = tuple[str, str, int]
@@ -37,6 +44,20 @@ class SearchAnswer:
 
     hits: list[SearchHit]
     failures: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class OutageReporter(Protocol):
+    """A search that knows when it cannot answer."""
+
+    async def describe_outage(self) -> str:
+        """Return why no search is possible now, with the remedy; "" if one may be answered."""
+        ...
+
+
+async def find_outage(search: SearchProvider) -> str:
+    """Return why no search is possible now, with the remedy; "" if one may be answered."""
+    return await search.describe_outage() if isinstance(search, OutageReporter) else ""
 
 
 class SearchChain:
@@ -53,8 +74,12 @@ class SearchChain:
         timeout_seconds: float = 10,
         total_seconds: float = 30,
         clock: Callable[[], float] = time.monotonic,
+        servers: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._providers = providers
+        self._servers = servers or {}
+        self._reached_until: dict[str, float] = {}
+        self._clock = clock
         self._merges = merges
         self._timeout_seconds = timeout_seconds
         self._total_seconds = total_seconds
@@ -68,6 +93,29 @@ class SearchChain:
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
         """See `SearchProvider.search`; each hit names its `source`."""
         return (await self.ask(query, limit=limit)).hits
+
+    async def describe_outage(self) -> str:
+        """See `OutageReporter`. Connects to providers that were not reached within the last minute."""
+        paused = self._breaker.reasons()
+        names = [name for name in self._providers if name not in paused]
+        reachable = await asyncio.gather(*(self._is_reachable(name) for name in names))
+        return "" if any(reachable) else NO_ANSWER
+
+    async def _is_reachable(self, name: str) -> bool:
+        """Return whether a provider may answer; start the cooldown of one that cannot be reached."""
+        servers = self._servers.get(name, ())
+        if not servers or self._clock() < self._reached_until.get(name, 0):
+            return True
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                await check_reachable(name, servers)
+        except ProviderFailure as failure:
+            self._breaker.trip(name, failure)
+            return False
+        except TimeoutError:
+            return True
+        self._reached_until[name] = self._clock() + REACHED_SECONDS
+        return True
 
     async def ask(self, query: str, *, limit: int) -> SearchAnswer:
         """Search, and also return which providers failed.
@@ -142,6 +190,7 @@ class SearchChain:
             self._breaker.trip(name, failure)
             raise
         self._breaker.reset(name)
+        self._reached_until[name] = self._clock() + REACHED_SECONDS
         return with_source(deduplicate(hits)[:limit], name)
 
 
@@ -239,6 +288,10 @@ class RunSearchCache:
         self._run_key = run_key
         self._clock = clock
         self._entries: OrderedDict[_CacheKey, _CacheEntry] = OrderedDict()
+
+    async def describe_outage(self) -> str:
+        """See `OutageReporter`."""
+        return await find_outage(self._provider)
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
         """See `SearchProvider.search`."""

@@ -8,13 +8,14 @@ that it needs and the class that searches.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import unescape
 from importlib.metadata import version
 from itertools import islice
 from typing import Any, Protocol
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import httpx
 
@@ -39,6 +40,7 @@ _PARSED_CHARACTERS = 10 * CONTENT_CHARACTERS
 _HIGHLIGHT = re.compile("</?(?:b|strong|em|i|mark)>", re.IGNORECASE)
 """The tags with which engines highlight the words of the query."""
 _SCHEMES = ("http", "https")
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,9 @@ class ProviderSpec:
     """The schema of `search.options.<name>`, where a provider has settings of its own."""
     rank: int | None = None
     """The position among the providers that are asked without `search.providers`; None: only when named."""
+    servers: Callable[[SearchSettings], Sequence[str]] = lambda settings: ()
+    """Returns the addresses of the servers that it asks, to plan without it when no connection to any of them
+    is possible. A provider without addresses is assumed to answer."""
 
 
 class HttpEndpoint:
@@ -202,6 +207,29 @@ class HttpEndpoint:
             if len(body) > MAX_RESPONSE_BYTES:
                 raise ProviderFailure(f"{self.name} sent more than {MAX_RESPONSE_BYTES // 1_000_000} MB.")
         return bytes(body)
+
+
+async def check_reachable(name: str, servers: Iterable[str]) -> None:
+    """Raise `ProviderFailure` if no connection to any of the `servers` is possible; nothing is sent.
+
+    Behind a proxy nothing is known without a request, and nothing is checked.
+    """
+    if await asyncio.to_thread(getproxies):
+        return
+    failures = await asyncio.gather(*map(_find_connection_error, servers))
+    if failures and all(failures):
+        raise ProviderFailure(f"{name} could not be reached: {failures[0]}")
+
+
+async def _find_connection_error(server: str) -> str:
+    """Return why no connection to a server is possible; "" if one is."""
+    parts = urlsplit(server)
+    try:
+        _, writer = await asyncio.open_connection(parts.hostname, parts.port or _PORTS[parts.scheme])
+    except OSError as error:
+        return str(error) or type(error).__name__
+    writer.close()
+    return ""
 
 
 def new_http_client(**options: Any) -> httpx.AsyncClient:

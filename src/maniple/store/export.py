@@ -55,7 +55,7 @@ async def _export_run(store: Store, run: RunRecord) -> AsyncIterator[str]:
     async for page in read_event_pages(store.events, run.run_id):
         for event in page:
             fields = {"run_id": run.run_id, "number": event.number, "type": event.type, "at": event.at}
-            yield _line("event", {**fields, "data": _parse(event.data)})
+            yield _line("event", {**fields, "data": _parse(event.marked_data)})
     for call in await store.ledger.list_by_run(run.run_id):
         parsed = {"arguments": _parse(call.arguments), "result": _parse(call.result)}
         yield _line("tool_call", {**asdict(call), **parsed})

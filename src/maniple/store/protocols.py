@@ -47,8 +47,27 @@ class ThreadTable(Protocol):
         """Return the owner's threads whose title contains `titled` (ASCII letters in either case)."""
         ...
 
-    async def touch(self, thread_id: str, title: str | None = None) -> None:
-        """Set `updated_at` to now, and the title if one is given."""
+    async def touch(
+        self,
+        thread_id: str,
+        title: str | None = None,
+        *,
+        history: str | None = None,
+        cut_history: str | None = None,
+    ) -> None:
+        """Set `updated_at` to now, and the title and the digests of returned conversations that are given.
+
+        `history` is of the conversation at a run's end, `cut_history` of the one with which a stream was
+        closed before it: the run's end does not replace it.
+        """
+        ...
+
+    async def take_history(self, owner: str, history: str) -> Thread | None:
+        """Return the thread whose client was returned a conversation with this digest; forget its digests.
+
+        A digest of the form `A:B` is also found by `A`. Of several threads it is the one that was touched
+        last. So no two clients continue one thread by one digest.
+        """
         ...
 
     async def delete(self, thread_id: str) -> bool:

@@ -1,12 +1,18 @@
 """The records of a store. Times are Unix seconds; a field documented as "JSON" is text."""
 
 import hashlib
+import json
 import secrets
 from dataclasses import dataclass, field
 
 from maniple.types import RunState
 
 KEY_PREFIX = "mk_"
+_NAME_TURN, _NAME_STEP = (
+    ("start_of_agent", "end_of_agent"),
+    ("lead_decision", "step_interrupt", "step_resumed"),
+)
+"""Event types whose data have an `agent_id` or a `step_id` of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +92,31 @@ class RunRecord:
 class EventRecord:
     """An event as it is sent: its number in the run (from 1), its type, its data as JSON in one line.
 
-    `at` is the time of the event, to the millisecond; None for events that an earlier version stored.
+    `at` is the time of the event, to the millisecond. `agent_id` names the turn of an agent that it belongs
+    to, "" for an event of the run; `step_id` is the plan's step in that turn. `at` and `agent_id` are None
+    for events that an earlier version stored.
     """
 
     number: int
     type: str
     data: str
     at: float | None = None
+    agent_id: str | None = None
+    step_id: int | None = None
+
+    @property
+    def turn_id(self) -> str:
+        """The turn that it belongs to; "" for an event of the run, and where it is unknown."""
+        return self.agent_id or ""
+
+    @property
+    def marked_data(self) -> str:
+        """The data with `agent_id` and `step_id`, as far as there are any, as its last keys."""
+        # The data of an event is never empty.
+        marks = "" if self.step_id is None or self.type in _NAME_STEP else f', "step_id": {self.step_id}'
+        if self.agent_id and self.type not in _NAME_TURN:
+            marks = f', "agent_id": {json.dumps(self.agent_id, ensure_ascii=False)}{marks}'
+        return f"{self.data[:-1]}{marks}}}" if marks else self.data
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""The log:
-
-All `logging` records and structlog events go through one pipeline that masks secrets at its end.
-"""
+"""The log. All `logging` records and structlog events pass one pipeline, which masks secrets at its end."""
 
 import logging
 import os
@@ -9,6 +6,7 @@ import queue
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import AbstractContextManager, suppress
 from io import TextIOWrapper
@@ -31,6 +29,11 @@ LogFormat = Literal["console", "json"]
 _CHATTY = ("httpcore", "httpx", "httpx2", "hpack", "openai", "urllib3", "asyncio", "aiosqlite", "watchfiles")
 """Libraries that log each request at INFO or below. They are logged from WARNING on, or at level DEBUG."""
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
+_REPEATING = ("asyncio", "uvicorn.error", "maniple.cli.connection_limits")
+"""Loggers whose records clients can cause as often as they like."""
+REPEATS = 10
+REPEAT_SECONDS = 60.0
+_KINDS = 1_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -38,8 +41,7 @@ class LogQueue(QueueHandler):
     """Formats records in the calling thread, and writes them to a stream in a separate thread.
 
     Lines that do not fit into the queue are dropped. Their number is logged when the stream accepts lines
-    again.
-    `formatter` must mask secrets: its result is written unchanged.
+    again. `formatter` must mask secrets: its result is written unchanged.
     """
 
     def __init__(self, stream: TextIO, formatter: logging.Formatter, *, records: int = QUEUE_RECORDS) -> None:
@@ -88,6 +90,36 @@ class LogQueue(QueueHandler):
             _write(self._stream, self.format(record))
 
 
+class RepeatFilter(logging.Filter):
+    """Lets `REPEATS` records of a kind pass in `REPEAT_SECONDS`.
+
+    The next one that passes has the number of those that were left out. A kind is the beginning of a message
+    without its arguments.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
+        self._counting = threading.Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record passes, and add the number of those before it that did not."""
+        kind = record.name, str(record.msg)[:80]
+        with self._counting:
+            began, seen = self._kinds.get(kind, (float("-inf"), 0))
+            if self._now() - began < REPEAT_SECONDS:
+                self._kinds[kind] = began, seen + 1
+                return seen < REPEATS
+            if len(self._kinds) >= _KINDS:
+                self._kinds.clear()
+            self._kinds[kind] = self._now(), 1
+        if seen > REPEATS:
+            text, left_out = record.getMessage(), seen - REPEATS
+            record.msg, record.args = "%s (%d more of these were left out)", (text, left_out)
+        return True
+
+
 class LogFile(RotatingFileHandler):
     """Appends to a file, which is created at the first line and rotated when it is full."""
 
@@ -116,12 +148,10 @@ def configure_logs(
     """Send every log record of this process to `stream` (default: stderr), or to a file.
 
     `level` is a name such as `INFO`. The format `json` writes one object per line. Call it when the program
-    starts;
-    a later call replaces it. Uvicorn needs `log_config=None`, otherwise it replaces the log with its own.
-    Exceptions
-    that end the program or a thread are logged, too, because their texts may contain secrets. A stream that
-    is
-    not a terminal is written by a thread, so that a pipe without a reader blocks nothing (see `LogQueue`).
+    starts; a later call replaces it. Uvicorn needs `log_config=None`, otherwise it replaces the log with its
+    own. Exceptions that end the program or a thread are logged, too, because their texts may contain secrets.
+    A stream that is not a terminal is written by a thread, so that a pipe without a reader blocks nothing
+    (see `LogQueue`).
     """
     handler = _make_handler(stream or sys.stderr, format, redactor)
     root = logging.getLogger()
@@ -137,6 +167,10 @@ def configure_logs(
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
+    for name in _REPEATING:
+        logger = logging.getLogger(name)
+        logger.filters[:] = [one for one in logger.filters if not isinstance(one, RepeatFilter)]
+        logger.addFilter(RepeatFilter())
     logging.captureWarnings(True)
     structlog.configure(
         processors=[

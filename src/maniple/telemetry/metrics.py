@@ -1,4 +1,4 @@
-"""Prometheus metrics, counted from the events of runs and from when they wait and work."""
+"""Prometheus metrics, derived from the events of runs and from the times when they wait and work."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -37,26 +37,31 @@ class Metrics:
         self._begun: dict[str, float] = {}
         self._statuses: dict[str, str] = {}
         self._models, self._tools = _Names(), _Names()
-        self._started = Counter("maniple_runs_started", "Runs that began to work.", registry=registry)
-        self._ended = Counter("maniple_runs_ended", "Runs that ended or wait.", ["status"], registry=registry)
-        self._running = Gauge("maniple_runs_running", "Runs that work.", registry=registry)
+        self._started = Counter("maniple_runs_started", "Runs that have started.", registry=registry)
+        self._ended = Counter(
+            "maniple_runs_ended", "Runs that ended or wait for an answer.", ["status"], registry=registry
+        )
+        self._running = Gauge("maniple_runs_running", "Runs in progress.", registry=registry)
         self._running.set_function(lambda: len(self._begun))
         self._queued = Gauge(
-            "maniple_runs_queued", "Runs that wait for their thread's turn or for a place.", registry=registry
+            "maniple_runs_queued", "Runs that wait for their thread or for a slot.", registry=registry
         )
         self._queued.set_function(lambda: len(self._waiting))
         self._run_seconds = Histogram(
-            "maniple_run_seconds", "How long runs work.", ["status"], buckets=_RUN_SECONDS, registry=registry
+            "maniple_run_seconds", "Duration of runs.", ["status"], buckets=_RUN_SECONDS, registry=registry
         )
         self._calls = Counter(
             "maniple_model_calls", "Answered model calls.", ["model", "agent"], registry=registry
         )
         self._tokens = Counter(
-            "maniple_model_tokens", "Tokens, as told.", ["model", "agent", "direction"], registry=registry
+            "maniple_model_tokens",
+            "Tokens, as reported by the endpoint.",
+            ["model", "agent", "direction"],
+            registry=registry,
         )
         self._call_seconds = Histogram(
             "maniple_model_call_seconds",
-            "A model call.",
+            "Duration of model calls.",
             ["model"],
             buckets=_MODEL_SECONDS,
             registry=registry,
@@ -64,14 +69,17 @@ class Metrics:
         self._tool_calls = Counter(
             "maniple_tool_calls", "Ended tool calls.", ["tool", "outcome"], registry=registry
         )
-        self._errors = Counter("maniple_run_errors", "Errors told to clients.", ["code"], registry=registry)
+        self._errors = Counter("maniple_run_errors", "Errors sent to clients.", ["code"], registry=registry)
         self._append = Histogram(
-            "maniple_store_append_seconds", "Storing events.", buckets=_APPEND_SECONDS, registry=registry
+            "maniple_store_append_seconds",
+            "Time to store events.",
+            buckets=_APPEND_SECONDS,
+            registry=registry,
         )
         self._clients = Gauge("maniple_stream_clients", "Open event streams.", registry=registry)
 
     def observe(self, event: ObservedEvent, run_id: str) -> None:
-        """Count one event of a run; the last event ends the run, even if it never began to work."""
+        """Count one event of a run; the last event ends the run, even if it never started."""
         if observer := _OBSERVERS.get(event.type):
             observer(self, event, run_id)
 

@@ -79,8 +79,8 @@ class RunSpanHandler(BaseCallbackHandler):
             "gen_ai.agent.name": str(metadata.get(AGENT_MARK) or ""),
         }
         self._begin(run_id, f"chat {model}", self._parent(more), attributes, SpanKind.CLIENT)
-        asked = "\n\n".join(f"{one.type}: {one.text}" for batch in messages for one in batch)
-        self._content(run_id, "gen_ai.input.messages", asked)
+        prompt = "\n\n".join(f"{one.type}: {one.text}" for batch in messages for one in batch)
+        self._content(run_id, "gen_ai.input.messages", prompt)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **more: Any) -> None:
         """End the span of a model call with its answer and usage."""
@@ -88,9 +88,11 @@ class RunSpanHandler(BaseCallbackHandler):
             if usage := answer.usage_metadata:
                 span.set_attribute("gen_ai.usage.input_tokens", usage["input_tokens"])
                 span.set_attribute("gen_ai.usage.output_tokens", usage["output_tokens"])
-            told = answer.response_metadata
-            self._set(span, "gen_ai.response.model", str(told.get("model_name") or ""))
-            self._set(span, "gen_ai.response.finish_reasons", str(told.get("finish_reason") or ""))
+                cached = (usage.get("input_token_details") or {}).get("cache_read", 0)
+                span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
+            metadata = answer.response_metadata
+            self._set(span, "gen_ai.response.model", str(metadata.get("model_name") or ""))
+            self._set(span, "gen_ai.response.finish_reasons", str(metadata.get("finish_reason") or ""))
             self._content(run_id, "gen_ai.output.messages", answer.text)
         self._end(run_id)
 
@@ -171,10 +173,7 @@ class RunSpanHandler(BaseCallbackHandler):
 
 
 def _agent_of_node(more: Mapping[str, Any]) -> str:
-    """Return the agent whose node began, else "":
-
-    The graph inside an agent's node has the agent's name, too.
-    """
+    """Return the agent whose node starts, else "". The graph inside of an agent's node has the same name."""
     agent = (more.get("metadata") or {}).get(AGENT_MARK)
     tags: Sequence[str] = more.get("tags") or ()
     is_node = more.get("name") == agent and any(tag.startswith("graph:step:") for tag in tags)

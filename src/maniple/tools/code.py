@@ -9,7 +9,7 @@ from langchain_core.callbacks import adispatch_custom_event
 
 from maniple.errors import FileError
 from maniple.reading.pictures import identify_picture
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
+from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces, is_cache
 from maniple.sandbox.backend import SILENCE
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
@@ -34,7 +34,7 @@ class CodeEnvironment:
 
 def _describe_python(environment: CodeEnvironment, /) -> str:
     return _join(
-        "Run Python code. Variables stay for the next call; matplotlib figures are kept.",
+        "Run Python code. Variables stay; matplotlib figures are kept.",
         "Print what you want to see.",
         environment.packages,
         environment.network,
@@ -42,7 +42,7 @@ def _describe_python(environment: CodeEnvironment, /) -> str:
 
 
 def _describe_bash(environment: CodeEnvironment, /) -> str:
-    return _join("Run a bash command where Python's files are.", environment.network)
+    return _join("Run a bash command in Python's folder.", environment.network)
 
 
 def _join(*sentences: str) -> str:
@@ -191,15 +191,14 @@ class WorkspaceWrites:
     """Records the files that are written in a workspace while the context is open.
 
     If there are more files than are watched, the scanned subset is arbitrary. Then only files that are in
-    both
-    scans count.
+    both scans count.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._before: Stamps = set()
         self.paths: list[str] = []
-        """The sorted paths, without `__pycache__`."""
+        """The sorted paths, without caches."""
 
     async def __aenter__(self) -> None:
         self._before = await self._stamps()
@@ -214,7 +213,7 @@ class WorkspaceWrites:
 
 def changed_paths(before: Stamps, after: Stamps, most: int) -> list[str]:
     """Return the paths of files written between two scans of at most `most` files."""
-    paths = {path for path, *_ in after - before if "__pycache__" not in path.split("/")}
+    paths = {path for path, *_ in after - before if not is_cache(path)}
     if max(len(before), len(after)) >= most:
         paths &= {path for path, *_ in before}
     return sorted(paths)

@@ -1,13 +1,25 @@
-"""`write_file`, `read_file`, `list_files` and `search_files` in the workspace of the thread."""
+"""The tools that read, write, list, search, move, copy and delete files in the workspace of the thread."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Literal
+
+from pydantic import BaseModel, Field
 
 from maniple.errors import FileError
-from maniple.sandbox import Workspace, Workspaces
+from maniple.sandbox import (
+    EditHistory,
+    FileOperation,
+    OperationReport,
+    TreeEntry,
+    Upload,
+    Workspace,
+    Workspaces,
+)
+from maniple.tools.items import is_mirror
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import (
@@ -44,7 +56,7 @@ async def _workspace(workspaces: Workspaces) -> Workspace:
 
 @define_tool(
     "write_file",
-    "Write a text file in the workspace, replacing an older one.",
+    "Write a text file, replacing an older one.",
     roles=_READERS,
     is_core=True,
     idempotent=True,
@@ -54,7 +66,7 @@ async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
     """Raise `FileError` with what the model can do instead; so do the other tools of this module."""
     data = content.encode(errors="replace")
     place = await _workspace(workspaces)
-    await asyncio.to_thread(workspaces.history(thread_key()).write, place, path, data)
+    await asyncio.to_thread(EditHistory.of(workspaces, thread_key()).write, place, path, data)
     return f"Wrote {len(data)} bytes to {path}."
 
 
@@ -92,8 +104,7 @@ def listing(workspace: Workspace, path: str) -> str:
     """Return the files of a directory, one per line, with unprintable characters of names escaped.
 
     Escaping prevents a name from imitating several lines. Blocks on disk. Raises `FileError` if `path` is not
-    a
-    directory.
+    a directory.
     """
     if not workspace.is_directory(path):
         raise FileError(f"{path!r} is no directory in the workspace.")
@@ -139,18 +150,25 @@ class _Search:
 
     place: Place
     deadline: float
-    left: int = _FOUND
+    matches: int = 0
     ended: str = ""
     files: int = 0
     binary: int = 0
     in_parts: bool = False
     found: list[str] = field(default_factory=list)
+    """Matching lines."""
+    names: list[str] = field(default_factory=list)
+    """Files of which only the name matches; the other lines repeat it."""
 
     def search_file(self, workspace: Workspace, path: str) -> None:
         """Search the name and the lines of a file."""
         self.files += 1
-        if self.place(path) is not None:
-            self._add_match(escape_unprintable(path))
+        before = self.matches
+        self._search_lines(workspace, path)
+        if self.matches == before and self.place(path) is not None:
+            self.names.append(escape_unprintable(path))
+
+    def _search_lines(self, workspace: Workspace, path: str) -> None:
         try:
             with workspace.open(path) as source:
                 pieces = open_pieces(source)
@@ -179,7 +197,16 @@ class _Search:
     def format_result(self) -> str:
         """Return the matches, one per line, and a note about what was not searched."""
         binary = f", {self.binary} of them binary" if self.binary else ""
-        lines = self.found or [f"[nothing found in {self.files} files{binary}]"]
+        names = self.names[:_FOUND]
+        if len(self.names) > _FOUND:
+            names.append(f"[and {len(self.names) - _FOUND} more names]")
+        lines = [*names, *self.found] or [f"[nothing found in {self.files} files{binary}]"]
+        if self.names and not self.found:
+            lines.append("[names of files; no line matches]")
+        if self.matches > _FOUND:
+            known = "at least " if self.ended else ""
+            shown = f"only the first {_FOUND} of {known}{self.matches} lines are shown"
+            lines.append(f"[{shown}; narrow the pattern]")
         if self.in_parts:
             parts = f"[lines over {PIECE_CHARACTERS} characters were searched in parts of that length]"
             lines = [*lines, parts]
@@ -191,10 +218,9 @@ class _Search:
             self.ended = f"{late}; narrow it by path or glob"
 
     def _add_match(self, line: str) -> None:
-        self.found.append(line)
-        self.left -= 1
-        if self.left == 0:
-            self.ended = f"only the first {_FOUND} are shown; narrow the pattern"
+        self.matches += 1
+        if self.matches <= _FOUND:
+            self.found.append(line)
 
 
 def _search_files(workspace: Workspace, pattern: str, path: str, glob: str) -> str:
@@ -234,8 +260,7 @@ def _compile(pattern: str) -> Place:
     """Return a function that finds the pattern in a line.
 
     RE2 takes time linear in the line for every pattern. With Python's `re`, a pattern can take exponential
-    time
-    and block the whole process.
+    time and block the whole process.
     """
     import re2
 
@@ -266,17 +291,197 @@ NamedFiles = Callable[[], Awaitable[list[str]]]
 
 
 def uploaded_files(workspaces: Workspaces) -> NamedFiles:
-    """Return a function that lists the newest uploads of the current thread, and a line with the number of
-    others.
+    """Return a function that lists the uploads of the current thread.
+
+    Of many, those in a folder are one line, and only the newest of the others are named.
     """
 
     def read(key: str) -> list[str]:
         known = workspaces.uploads(key).list_uploads()
-        named = [f"{escape_unprintable(one.path)} ({one.size} bytes)" for one in known[-NAMED_FILES:]]
-        others = len(known) - len(named)
-        return [*named, f"and {others} more"] if others else named
+        if len(known) > NAMED_FILES:
+            return _name_folders(known)
+        return [f"{escape_unprintable(one.path)} ({one.size} bytes)" for one in known]
 
     async def named() -> list[str]:
         return await asyncio.to_thread(read, thread_key())
 
     return named
+
+
+def _name_folders(uploads: Sequence[Upload]) -> list[str]:
+    folders: dict[str, list[Upload]] = {}
+    single: list[Upload] = []
+    for one in uploads:
+        top, _, below = one.path.partition("/")
+        (folders.setdefault(top, []) if below else single).append(one)
+    lines = [
+        f"{escape_unprintable(top)}/ ({len(inside)} files, {sum(one.size for one in inside)} bytes)"
+        for top, inside in folders.items()
+    ]
+    left = max(NAMED_FILES - len(lines), 0)
+    lines += [f"{escape_unprintable(one.path)} ({one.size} bytes)" for one in single[len(single) - left :]]
+    others = max(len(single) - left, 0)
+    return [*lines, f"and {others} more"] if others else lines
+
+
+_MANAGERS = ("file_manager",)
+_MAX_OPERATIONS = 500
+_NAMED_OPERATIONS = 40
+_TREE_LINES = 300
+
+
+@define_tool(
+    "move_file",
+    "Move or rename a file or a folder. An existing folder as destination, or one ending with /, means a "
+    "place in it; missing folders are made.",
+    roles=_MANAGERS,
+    is_core=True,
+    mode="ordered",
+)
+async def move_file(workspaces: Workspaces, /, source: str, destination: str, overwrite: bool = False) -> str:
+    """Return what was done; raise `FileError` for why not, and then nothing is changed."""
+    return await _carry_out(workspaces, [FileOperation("move", source, destination, overwrite)])
+
+
+@define_tool(
+    "copy_file",
+    "Copy a file or a folder; destination as for move_file.",
+    roles=_MANAGERS,
+    is_core=True,
+    mode="ordered",
+)
+async def copy_file(workspaces: Workspaces, /, source: str, destination: str, overwrite: bool = False) -> str:
+    """Do what `move_file` does, but the source stays."""
+    return await _carry_out(workspaces, [FileOperation("copy", source, destination, overwrite)])
+
+
+@define_tool(
+    "delete_file",
+    "Delete a file, or a folder with all in it.",
+    roles=_MANAGERS,
+    is_core=True,
+    mode="ordered",
+)
+async def delete_file(workspaces: Workspaces, /, path: str) -> str:
+    """Return what was deleted, and whether that cannot be undone."""
+    return await _carry_out(workspaces, [FileOperation("delete", path)])
+
+
+@define_tool(
+    "create_directory",
+    "Make a folder, with those above it.",
+    roles=_MANAGERS,
+    is_core=True,
+    mode="ordered",
+    idempotent=True,
+)
+async def create_directory(workspaces: Workspaces, /, path: str) -> str:
+    """Return what was made; a folder that exists is no error."""
+    return await _carry_out(workspaces, [FileOperation("create_directory", path)])
+
+
+class RequestedOperation(BaseModel):
+    """One operation; only move and copy have a destination."""
+
+    action: Literal["move", "copy", "delete", "create_directory"]
+    path: str
+    destination: str = ""
+    overwrite: bool = False
+
+
+class OperationList(BaseModel):
+    """The arguments of `file_operations`."""
+
+    operations: list[RequestedOperation] = Field(min_length=1, max_length=_MAX_OPERATIONS)
+
+
+@define_tool(
+    "file_operations",
+    "Move, rename, copy, delete files and make folders, many at a time, in their order; destination as for "
+    "move_file. All are checked first: if one cannot be done, nothing is changed, and each reason is given. "
+    "Undone as one.",
+    roles=_MANAGERS,
+    is_core=True,
+    args_schema=OperationList,
+    mode="ordered",
+)
+async def run_file_operations(workspaces: Workspaces, /, operations: list[RequestedOperation]) -> str:
+    """Return what was done, one line each; raise `FileError` that names each operation that cannot be."""
+    requested = [FileOperation(one.action, one.path, one.destination, one.overwrite) for one in operations]
+    return await _carry_out(workspaces, requested)
+
+
+@define_tool(
+    "undo_file_operations",
+    "Undo the newest changes that the file tools made here, newest first: file operations (those of one "
+    "call as one) and edits.",
+    roles=_MANAGERS,
+    is_core=True,
+    mode="ordered",
+)
+async def undo_file_operations(workspaces: Workspaces, /, steps: int = 1) -> str:
+    """Return what was undone; raise `FileError` if nothing was."""
+    key = thread_key()
+
+    def work() -> OperationReport:
+        report = EditHistory.of(workspaces, key).undo_newest(workspaces.open(key), max(1, steps))
+        workspaces.uploads(key).follow(report.moves)
+        return report
+
+    return _format_report(await asyncio.to_thread(work))
+
+
+async def _carry_out(workspaces: Workspaces, operations: list[FileOperation]) -> str:
+    key = thread_key()
+
+    def work() -> OperationReport:
+        report = EditHistory.of(workspaces, key).carry_out(workspaces.open(key), operations, is_mirror)
+        # An upload stays the user's file under its new name.
+        workspaces.uploads(key).follow(report.moves)
+        return report
+
+    return _format_report(await asyncio.to_thread(work))
+
+
+def _format_report(report: OperationReport) -> str:
+    lines = [f"{escape_unprintable(one)}." for one in report.done[:_NAMED_OPERATIONS]]
+    more = len(report.done) - len(lines)
+    lines += [f"And {more} more."] if more else []
+    lines += (
+        [f"This cannot be undone: {escape_unprintable(report.not_undoable)}"] if report.not_undoable else []
+    )
+    return "\n".join(lines)
+
+
+@define_tool(
+    "directory_tree",
+    "Show the folders and files of the workspace, or of a folder in it, as a tree.",
+    roles=_MANAGERS,
+    is_core=True,
+    idempotent=True,
+    mode="ordered",
+)
+async def show_directory_tree(workspaces: Workspaces, /, path: str = "") -> str:
+    """Return one line for each folder and file, indented."""
+    return await asyncio.to_thread(_format_tree, await _workspace(workspaces), path)
+
+
+def _format_tree(workspace: Workspace, path: str) -> str:
+    if not workspace.is_directory(path):
+        raise FileError(f"{path!r} is no directory in the workspace.")
+    entries = workspace.tree(path)
+    lines = [_format_entry(entry, entries) for entry in entries[:_TREE_LINES]]
+    if len(entries) > len(lines):
+        lines.append(f"[{len(entries) - len(lines)} more are not shown; name a folder to see it]")
+    return "\n".join(lines) or "[empty]"
+
+
+def _format_entry(entry: TreeEntry, entries: list[TreeEntry]) -> str:
+    depth = entry.path.count("/")
+    name = escape_unprintable(entry.path.rpartition("/")[2])
+    if entry.kind == "folder":
+        inside = sum(one.kind != "folder" and one.path.startswith(f"{entry.path}/") for one in entries)
+        described = f"{name}/ ({inside} files)"
+    else:
+        described = f"{name} ({entry.size} bytes)" if entry.kind == "file" else f"{name} [{entry.kind}]"
+    return "  " * depth + described

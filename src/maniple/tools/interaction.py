@@ -1,13 +1,13 @@
-"""The tools `ask_human`, for which the run pauses, and `terminate`, which ends a step."""
+"""The tools `ask_human`, which waits for the user, and `terminate`, which ends a step."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.runtime import get_runtime
-from langgraph.types import interrupt
 from pydantic import AliasChoices, BaseModel, Field
 
+from maniple.tools.questions import ask_user
 from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import SCOPE_KEY, configurable
 
@@ -25,7 +25,7 @@ _NO_ANSWER = "(The user gave no answer; decide for yourself.)"
 class _Question(BaseModel):
     question: str = Field(description="One short question, in the user's language.")
     options: list[str] | None = Field(
-        default=None, description="Answers to choose from, if there are few; another one may still be given."
+        default=None, description="A few answers to choose from; another one may be given."
     )
 
 
@@ -37,15 +37,13 @@ class _Inquiry(BaseModel):
 def ask_tools(max_questions: int) -> list[BaseTool]:
     """Return the tool `ask_human` in a list; [] if `max_questions`, the limit of a run, is 0.
 
-    A call interrupts the graph with `{kind: "question", question, options}`; its result is the text of the
-    answer.
+    A call asks with `{kind: "question", question, options}`; its result is the text of the answer.
     `call_once` counts the calls. Beyond the limit, and if the run's options have `may_ask=False`, the result
-    tells
-    the model to decide for itself.
+    tells the model to decide for itself.
     """
 
     async def ask_human(question: str, options: list[str] | None = None) -> str:
-        return _ask(question, options or [])
+        return await _ask(question, options or [])
 
     return _tools(ask_human, _Question, max_questions)
 
@@ -55,16 +53,16 @@ def inquiry_tools(max_questions: int) -> list[BaseTool]:
     """Return `ask_human` for the agent in the browser, with the parameter `inquire`."""
 
     async def ask_human(inquire: str) -> str:
-        return _ask(inquire, [])
+        return await _ask(inquire, [])
 
     return _tools(ask_human, _Inquiry, max_questions)
 
 
-def _ask(question: str, options: list[str]) -> str:
+async def _ask(question: str, options: list[str]) -> str:
     if not _may_ask():
         return _NOBODY
-    answer = interrupt({"kind": "question", "question": question, "options": options})
-    return answer_text(answer) or _NO_ANSWER
+    answer = await ask_user({"kind": "question", "question": question, "options": options})
+    return answer_text(answer.value) or _NO_ANSWER
 
 
 def _tools(
@@ -75,12 +73,13 @@ def _tools(
     tool = StructuredTool.from_function(
         coroutine=function,
         name="ask_human",
-        description="Ask the user, and wait for the answer. Only for what you cannot find out and cannot "
-        f"sensibly assume: at most {max_questions} questions are answered in a run.",
+        description="Ask the user and wait for the answer. Only for what you can neither find out nor "
+        f"sensibly assume: at most {max_questions} questions a run.",
         args_schema=schema,
         metadata={
             "said_by": "user",
             "idempotent": True,
+            "timeout_seconds": None,
             "max_calls_per_run": max_questions,
             "beyond": _ENOUGH,
         },
@@ -122,8 +121,7 @@ def terminate_tool() -> BaseTool:
     """Return the tool `terminate(status, result)`; its result ends the step (`is_terminal`).
 
     Models may name the result `answer`. Without a result, the model's last text is the result, as in
-    OpenManus,
-    whose tool has only a status.
+    OpenManus, whose tool has only a status.
     """
 
     async def terminate(status: str, result: str) -> str:

@@ -22,8 +22,10 @@ from maniple.errors import FileError
 from maniple.evidence import Evidence, Source, find_newest_text
 from maniple.media_types import media_type_of
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspace, Workspaces
+from maniple.sandbox import Workspace, Workspaces, is_cache
 from maniple.sandbox.safe_open import split_path
+from maniple.text import shorten
+from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import LineRange, escape_unprintable, read_page
 
@@ -43,12 +45,14 @@ MIN_RESULT_CHARACTERS = 1_000
 MIN_TABLE_ROWS = 3
 MAX_TABLES = 20
 """Of one source."""
+_NAMED_TABLES = 5
 MAX_MIRRORED_SOURCES = 200
 MAX_SCANNED_FILES = 2_000
 MAX_ITEMS = 40
 _MAX_THREADS = 1_000
 _TITLE_CHARACTERS = 80
 _HEAD_BYTES = 400
+_MAX_NAMED_BYTES = 1_000_000
 _MAX_COMPARED_BYTES = 5_000_000
 _DRAWN_FIGURE = re.compile(r"figures/figure-\d+\.png")
 """The names of the figures that the interpreter stores."""
@@ -138,6 +142,12 @@ class ThreadItems:
         except FileError:
             return ItemIndex()
 
+    async def read_named(self, text: str) -> list[MirroredText]:
+        """Return the mirrors on the current thread that a text names by their paths; none that is missing."""
+        paths = dict.fromkeys(found[0] for found in _MIRRORED.finditer(text))
+        workspace = self.workspaces.locate(thread_key())
+        return await asyncio.to_thread(_read_mirrors, workspace, list(paths))
+
     def _mirrors_of(self, key: str) -> dict[str, str]:
         written = self._written.setdefault(key, {})
         self._written.move_to_end(key)
@@ -146,9 +156,8 @@ class ThreadItems:
         return written
 
     def _write_source(self, key: str, source: Source, text: str) -> None:
-        self._write(
-            key, f"{SOURCES}/{source.number}.md", f"# {source.title}\n\nSource: {source.url}\n\n{text}"
-        )
+        head = f"# {source.title}\n\nSource [{source.number}]: {source.url}"
+        self._write(key, f"{SOURCES}/{source.number}.md", f"{head}\n\n{text}")
         for number, rows in enumerate(find_tables(text)[:MAX_TABLES], start=1):
             self._write(key, f"{SOURCES}/{source.number}-table-{number}.csv", format_csv(rows))
 
@@ -162,13 +171,22 @@ class ThreadItems:
         files = [
             (path, size)
             for path, size, _ in workspace.list_newest(MAX_SCANNED_FILES)
-            if not path.startswith(f"{FOLDER}/") and "__pycache__" not in path
+            if not path.startswith(f"{FOLDER}/") and not is_cache(path)
         ]
         copies = _find_copies(workspace, files)
         files = [(path, size) for path, size in files if path not in copies]
         items = [_describe(workspace, path, size, uploads, titles) for path, size in files[:MAX_ITEMS]]
         stored = frozenset(path for path, _ in files if is_mirror(path))
         return ItemIndex(tuple(reversed(items)), len(files) - len(items), stored)
+
+
+def _read_mirrors(workspace: Workspace, paths: Sequence[str]) -> list[MirroredText]:
+    mirrors: list[MirroredText] = []
+    for path in paths:
+        with suppress(FileError):
+            content = workspace.read(path, _MAX_NAMED_BYTES).content
+            mirrors.append(MirroredText(path, content.decode(errors="replace")))
+    return mirrors
 
 
 def _is_picture(path: str) -> bool:
@@ -206,7 +224,7 @@ def _describe(
     if mirror["table"]:
         return Item("table", path, _first_line(workspace, path), size)
     if mirror["number"]:
-        return Item("source", path, titles.get(int(mirror["number"]), "")[:_TITLE_CHARACTERS], size)
+        return Item("source", path, shorten(titles.get(int(mirror["number"]), ""), _TITLE_CHARACTERS), size)
     kind: ItemKind = "report" if path.startswith(REPORTS) else "result"
     return Item(kind, path, _first_line(workspace, path), size)
 
@@ -217,7 +235,26 @@ def _first_line(workspace: Workspace, path: str) -> str:
     except FileError:
         return ""
     line = next((line.strip("# \t\r") for line in head.splitlines() if line.strip("# \t\r")), "")
-    return escape_unprintable(line[:_TITLE_CHARACTERS])
+    return escape_unprintable(shorten(line, _TITLE_CHARACTERS))
+
+
+async def describe_source_files(evidence: Evidence, number: int) -> str:
+    """Return the files that keep a page that was read, for the agent that read it; "" for no such page."""
+    pages = [one for one in await evidence.sources() if one.kind == "page"][-MAX_MIRRORED_SOURCES:]
+    source = next((one for one in pages if one.number == number), None)
+    if source is None:
+        return ""
+    tables = await asyncio.to_thread(find_tables, await _text_of(evidence, source))
+    files = [
+        f"{SOURCES}/{number}-table-{place}.csv ({len(rows) - 1:,} rows)"
+        for place, rows in enumerate(tables[:MAX_TABLES], start=1)
+    ]
+    more = f" and {len(files) - _NAMED_TABLES} more" if len(files) > _NAMED_TABLES else ""
+    kept = f", its tables as {', '.join(files[:_NAMED_TABLES])}{more}" if files else ""
+    return (
+        f"The whole page is kept as {SOURCES}/{number}.md{kept}. Members with file tools open these by path: "
+        "copy no rows."
+    )
 
 
 async def _text_of(evidence: Evidence, source: Source) -> str:
@@ -265,6 +302,8 @@ READ_ITEM = "read_item"
 WHOLE = "whole"
 """The key in the artifact of a result that its tool has cut, with `where` (the text of
 `StoredResults.describe_location`) and `characters`, the length of the whole result."""
+STORED_RESULT = "the whole is the file "
+"""What a result that was cut says before the path of the file that holds all of it."""
 _STORED_RESULT = re.compile(rf"{FOLDER}/[^/]+")
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -291,7 +330,7 @@ class StoredResults:
     async def describe_location(self, tool_name: str, text: str) -> str:
         """Store a text; return a phrase that names its file, or the reason why it could not be stored."""
         try:
-            return f"the whole is the file {await self.save(tool_name, text)}"
+            return f"{STORED_RESULT}{await self.save(tool_name, text)}"
         except FileError as error:
             return f"they are not kept: {error}"
 
@@ -304,6 +343,7 @@ class StoredResults:
         folders = (FOLDER, SOURCES, RESULTS, REPORTS)
         return await asyncio.to_thread(lambda: any(workspace.files(1, folder) for folder in folders))
 
+    @tool_factory(READ_ITEM)
     def reader(self) -> BaseTool:
         """Return the tool `read_item` for agents without file tools; it reads what the team has stored."""
 

@@ -20,16 +20,14 @@ _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/
 
 Result = tuple[str, dict[str, Any]]
 """The text for the model, and the message's artifact: `server`; `pictures`, the workspace paths of pictures
-that
-a model can see; and `WHOLE` if the text was cut."""
+that a model can see; and `WHOLE` if the text was cut."""
 
 
 class McpToolSource:
     """The source of the tools of some servers, which change while the program runs.
 
     Pictures and the full text of long results are stored in the thread's workspace; without a workspace they
-    are
-    left out.
+    are left out.
     """
 
     def __init__(self, servers: McpServers, names: Sequence[str], stored: StoredResults | None) -> None:

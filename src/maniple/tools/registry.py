@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import NoneType
-from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_hints
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints
 
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
@@ -86,7 +86,7 @@ class ToolSpec:
             coroutine=_bind(self.function, given),
             name=self.name,
             description=text,
-            args_schema=self.args_schema,
+            args_schema=self.args_schema or _infer_schema(self.name, self.function),
             response_format=self.response_format,
             metadata={**self.metadata} or None,
         )
@@ -218,14 +218,16 @@ def tool_factory(name: str) -> Callable[[_Factory], _Factory]:
     return register
 
 
-def check_approval(settings: Settings) -> None:
+def check_approval(settings: Settings, offered: Iterable[str] | None = None) -> None:
     """Raise `ConfigError` where `runs.approval` names no tool: it would run without being approved.
 
-    Tools of MCP servers and of the user are checked by their names in the settings. Blocks on disk.
+    Tools of MCP servers and of the user are checked by their names in the settings. `offered` are the names
+    of the tools of the packages in `settings.capabilities`; with such a package, nothing is refused until
+    they are known. Blocks on disk.
     """
-    if not settings.runs.approval:
+    if not settings.runs.approval or (settings.capabilities and offered is None):
         return
-    known = (*load_tools().names, *settings.own_tool_names)
+    known = (*load_tools().names, *settings.own_tool_names, *(offered or ()))
     unknown = [
         (("runs", "approval", place), _unknown_tool_text(name, known))
         for place, name in enumerate(settings.runs.approval)
@@ -279,6 +281,13 @@ def _describe(description: Description, services: Services) -> str | None:
         return description
     given = _find_services(description, services)
     return None if given is None else description(*given)
+
+
+@cache
+def _infer_schema(name: str, function: ToolFunction) -> type[BaseModel]:
+    """Return the model of the tool's parameters. It takes some milliseconds, and all teams can share it."""
+    inferred = StructuredTool.from_function(coroutine=_bind(function, ()), name=name, description=name)
+    return cast("type[BaseModel]", inferred.args_schema)
 
 
 def _bind(function: ToolFunction, given: Sequence[Any]) -> ToolFunction:

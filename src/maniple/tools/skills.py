@@ -1,10 +1,8 @@
 """Skills: folders with a `SKILL.md`, which a worker reads if its task needs them.
 
 The format is that of agentskills.io: a YAML head with `name` and `description`, then instructions in
-Markdown.
-Scripts and other files beside it are copied to the thread's workspace when the skill is read, so that
-sandboxed
-code can use them.
+Markdown. Scripts and other files beside it are copied to the thread's workspace when the skill is read, so
+that sandboxed code can use them.
 """
 
 import asyncio
@@ -109,8 +107,7 @@ def skill_tool(skills: Sequence[Skill], workspaces: Workspaces | None) -> BaseTo
     """Return the tool `read_skill`, which returns the instructions or a text file of a skill.
 
     With the instructions, the skill's other files are copied to `skills/NAME` in the thread's workspace.
-    Files
-    beyond the limits are named as left out. The tool raises `FileError` for an unknown skill or file.
+    Files beyond the limits are named as left out. The tool raises `FileError` for an unknown skill or file.
     """
     by_name = {skill.name: skill for skill in skills}
 

@@ -46,7 +46,7 @@ async def str_replace_editor(  # noqa: PLR0913 - a tool's arguments are those th
     key = thread_key()
 
     def work() -> str:
-        editor = _Editor(workspaces.open(key), workspaces.history(key), path)
+        editor = _Editor(workspaces.open(key), EditHistory.of(workspaces, key), path)
         match command:
             case "view":
                 return editor.view(view_range)

@@ -29,8 +29,7 @@ _LEAST_ASCII = 0.7
 _CHINESE = "gb18030"
 _PAIR = re.compile(rb"[\x81-\xfe][\x40-\x7e\x80-\xfe]")
 # GB 2312 has punctuation in rows A1 to A3 and common characters in B0 to D7, ordered by sound. Korean
-# (EUC-KR)
-# has its syllables in B0 to C8, so that Korean text has nothing in the later rows.
+# (EUC-KR) has its syllables in B0 to C8, so that Korean text has nothing in the later rows.
 _COMMON = re.compile(rb"[\xa1-\xa3\xb0-\xd7][\xa1-\xfe]")
 _LATER = re.compile(rb"[\xc9-\xd7][\xa1-\xfe]")
 _SAMPLED_PAIRS = 1_000
@@ -76,7 +75,7 @@ class TextFile:
             missing = error.object[error.start]
             raise FileError(
                 f"The file is written in {self.encoding}, which has no {missing!r}. Use other characters, or "
-                "write the whole file anew as UTF-8."
+                "write the whole file again as UTF-8."
             ) from None
 
 

@@ -21,9 +21,8 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """Return an async version of a blocking function; each call runs in its own thread.
 
     asyncio's thread pool is not used: a few calls that never end would fill it and keep the program from
-    exiting.
-    A call raises `ToolFailure` if `MOST_THREADS` calls are running, or if the function tries to exit the
-    process.
+    exiting. A call raises `ToolFailure` if `MOST_THREADS` calls are running, or if the function tries to exit
+    the process.
     """
 
     @functools.wraps(function)
@@ -57,7 +56,7 @@ def _run_in_thread(outcome: "asyncio.Future[Any]", call: Callable[[], Any]) -> N
         result = call()
     except _EXIT_ERRORS as error:
         failure = _exit_attempt(error)
-    except BaseException as error:  # noqa: BLE001 - told to who awaits, whatever it is
+    except BaseException as error:  # noqa: BLE001 - passed to the caller, also exits
         failure = error
     with suppress(RuntimeError):  # the loop is closed, because the program ends
         outcome.get_loop().call_soon_threadsafe(_set_outcome, outcome, result, failure)

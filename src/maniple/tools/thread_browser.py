@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from maniple.browser import (
+    ACTIONS,
     Action,
     ActionName,
     ActionResult,
@@ -64,8 +65,10 @@ class ThreadBrowser:
 
     @property
     def actions(self) -> tuple[ActionName, ...]:
-        """The actions that the browser performs."""
-        return self._browser.actions
+        """The actions that the browser performs; without a web search it has none that searches."""
+        if self._services.search is not None:
+            return self._browser.actions
+        return tuple(name for name in self._browser.actions if name not in ACTIONS.of_kinds("search"))
 
     async def observe(self, *, screenshot: bool) -> BrowserState:
         """Observe the current tab; raises `BrowserError`."""

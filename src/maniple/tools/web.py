@@ -40,8 +40,7 @@ async def search_web(search: TeamSearch, /, query: str) -> str:
     """Return a JSON array of hits, best first.
 
     Each hit is `{title, url, content, score?, source?, cite?}`: `source` is the provider, `cite` the hit's
-    number
-    among the sources of the run. The tool raises `SearchError` if no provider is available.
+    number among the sources of the run. The tool raises `SearchError` if no provider is available.
     """
     hits = await search.provider.search(query, limit=search.max_results)
     return json.dumps(await cited([hit_to_dict(hit) for hit in hits]), ensure_ascii=False)

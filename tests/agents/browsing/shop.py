@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +19,7 @@ from maniple.browser import (
     ActionResult,
     BrowserState,
     Element,
+    FoundPage,
     PageServices,
     ScrollInfo,
     Tab,
@@ -163,6 +164,10 @@ def told(*browser: dict[str, Any], task: str = "Find the price.", **roles: Any) 
     }
 
 
+async def _find_nothing(query: str) -> Sequence[FoundPage]:
+    return ()
+
+
 @asynccontextmanager
 async def shopping(
     script: dict[str, Any],
@@ -170,12 +175,13 @@ async def shopping(
     shop: Shop | None = None,
     browsing: Mapping[str, Any] | None = None,
     checkpointer: Any = None,
+    find_outage: Callable[[], Awaitable[str]] | None = None,
     **options: Any,
 ) -> AsyncIterator[tuple[Scripted, Shop]]:
     """A team whose browser is the shop."""
     shop = shop or Shop()
-    window = ThreadBrowser(shop)  # type: ignore[arg-type]
-    how = BrowsingResources(window, BrowsingSettings.model_validate(browsing or {}))
+    window = ThreadBrowser(shop, PageServices(search=_find_nothing))  # type: ignore[arg-type]
+    how = BrowsingResources(window, BrowsingSettings.model_validate(browsing or {}), (), find_outage)
     general = Offer({"manus": [browser_use_tool(window), look_around, terminate_tool()]})
     toolbox = merge_offers([browsing_offer(how, browser_tool(shop)), general])  # type: ignore[arg-type]
     saver = checkpointer or InMemorySaver()
@@ -193,7 +199,10 @@ async def alone(script: dict[str, Any], **browsing: Any) -> AsyncIterator[tuple[
 
 def views(server: OpenAIServer, role: str = "browser") -> list[Any]:
     """What of the browser each call for a role was shown: the contents of its last messages."""
-    asked = [one["messages"] for one in server.requests if f"You are the {role}" in str(one["messages"][0])]
+    named = (f"You are the {role}", f"You are {role},")
+    asked = [
+        one["messages"] for one in server.requests if any(name in str(one["messages"][0]) for name in named)
+    ]
     return [messages[-1]["content"] for messages in asked]
 
 

@@ -108,7 +108,7 @@ async def test_a_shape_that_is_missed_with_two_repairs_is_one_failed_step():
 async def test_three_such_steps_end_the_call():
     async with shopping(told(reply("no"), **HANDOFF), models=MODELS) as (team, _):
         frames = await team.run()
-    assert content(frames).startswith("STEP FAILED: Too many consecutive failures")
+    assert content(frames).startswith("STEP FAILED: Too many")
 
 
 async def test_an_endpoint_that_refuses_tools_is_asked_for_json_at_once():
@@ -123,4 +123,4 @@ async def test_a_failed_action_is_told_and_the_next_one_tried():
     async with shopping(told(gone, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (team, _):
         frames = await team.run()
     assert content(frames) == "ok"
-    assert "Element with index 99 not found" in str(team.server.requests[-2]["messages"])
+    assert "index 99 not found" in str(team.server.requests[-2]["messages"])

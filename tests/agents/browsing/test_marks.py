@@ -1,4 +1,4 @@
-"""Where in the window an action is done, as it is told to whoever watches."""
+"""The position of an action in the window, as clients receive it."""
 
 from typing import Any
 

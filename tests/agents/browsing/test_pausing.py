@@ -14,7 +14,6 @@ from langgraph.types import Command
 from PIL import Image
 
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
-from maniple.errors import ModelError
 from maniple.graph import RECURSION_LIMIT, RunOptions
 from maniple.types import BROWSER_STEP
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
@@ -114,7 +113,7 @@ async def test_the_answer_reaches_the_run_in_another_process(tmp_path):
     later = Shop()
     async with life(tmp_path, script, later, book) as (team, go):
         assert await go(Command(resume={question.id: "4711"})) == []
-    assert "started anew" in str(team.server.requests[0]["messages"][-1])
+    assert "restarted" in str(team.server.requests[0]["messages"][-1])
     assert [one["action"] for one in later.only.done] == ["click_element"]
 
 
@@ -135,7 +134,7 @@ async def test_after_a_crash_the_loop_goes_on_with_what_it_had_done(tmp_path):
     assert [one["action"] for one in later.only.done] == ["click_element"]
     assert team.server.stats["by_role"]["browser"] == 1
     (asked, *_) = team.server.requests
-    assert "Element with index 0 not found" in str(asked["messages"])
+    assert "index 0 not found" in str(asked["messages"])
 
 
 async def test_the_step_that_waited_is_observed_in_another_process_with_its_number_and_its_thought(tmp_path):
@@ -200,7 +199,6 @@ async def test_a_call_that_its_model_fails_keeps_its_recording(tmp_path):
     kept, told_to, shop = Kept(), Told(), Shop(picture=picture())
     script = told(use("go_to_url", url=HOME), use("click_element", index=0), {"status": 400})
     async with life(tmp_path, script, shop, Book(), told_to, store_file=kept, browsing=FILMED) as (_, go):
-        with pytest.raises(ModelError):
-            await go(BEGIN)
+        await go(BEGIN)
     assert kept.frames == [1]
     assert told_to.steps[-1]["state"] == "failed"

@@ -56,6 +56,32 @@ async def test_modes_offer_their_actions(mode, offered, not_offered):
         assert "is not offered here" in heard[0]
 
 
+async def test_a_search_that_does_not_answer_is_not_offered_in_that_step():
+    outages = ["no network", ""]
+
+    async def find_outage() -> str:
+        return outages.pop(0)
+
+    script = told(use("go_to_url", url=HOME), done()) | {"browser": [use("go_to_url", url=HOME), done()] * 2}
+    async with shopping(script, find_outage=find_outage) as (team, _):
+        await team.run()
+        out = offered_actions(team)
+        team.server.reset(script)
+        await team.run()
+        answered = offered_actions(team)
+    assert [("web_search" in actions, "go_to_url" in actions) for actions in out] == [(False, True)] * len(
+        out
+    )
+    assert len(out) > 1 and all("web_search" in actions for actions in answered)
+
+
+def offered_actions(team):
+    """Return the actions that each request to the browser's model offered."""
+    tools = [tool for one in team.server.requests for tool in one.get("tools") or ()]
+    schemas = [one["function"]["parameters"] for one in tools if one["function"]["name"] == "browser_use"]
+    return [schema["properties"]["action"]["enum"] for schema in schemas]
+
+
 SCORES = reply(json.dumps({"scores": [0.1, 0.9]}))
 BRANCHES = [
     {**use("wait", seconds=1), "text": "Wait."},

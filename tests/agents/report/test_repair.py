@@ -1,4 +1,4 @@
-"""The one call that mends a report: it is under the run's budget, its time, and whoever cancels it."""
+"""The call that repairs a report: it obeys the run's budget, its time limit and cancellation."""
 
 import asyncio
 import re
@@ -119,3 +119,14 @@ async def test_a_quotation_may_be_given_to_the_source_where_it_stands_or_be_left
     mended = "| Year | What |\n|---|---|\n| 1932 | opened [1] |\n| now | not painted |"
     async with research_team(f"# B\n\n{table}\n", f'<passage number="1">{mended}</passage>') as it:
         assert mended in said(await it.run())
+
+
+async def test_a_claim_is_not_given_the_source_of_its_neighbour_in_the_cell():
+    cell = "| What |\n|---|\n| 36 metres high [7]; opened in 1932 [1] |"
+    mended = cell.replace("[7]", "[1]")
+    async with research_team(f"# B\n\n{cell}\n", f'<passage number="1">{mended}</passage>') as it:
+        frames = await it.run()
+    assert "36 metres high [7] [unverified]" in said(frames)
+    right = cell.replace(" [7]", "")
+    async with research_team(f"# B\n\n{cell}\n", f'<passage number="1">{right}</passage>') as it:
+        assert right in said(await it.run())

@@ -6,7 +6,7 @@ import pytest
 
 from maniple.agents.report import UncitedDraft
 from maniple.evidence.blocks import Blocks
-from maniple.evidence.check import SourceCheck, marked
+from maniple.evidence.check import SourceCheck, mark_findings
 from tests.evidence.read_pages import Read
 from tests.openai_server import SIMPLE, reply
 from tests.team import data, plan, said, scripted_team, step
@@ -31,8 +31,7 @@ async def test_it_is_left_as_it_is_and_costs_nothing():
         frames = await team.run()
         assert team.server.stats["calls"] == 5
     assert data(frames, "end_of_workflow")[0]["messages"][-1]["content"] == report
-    shown = [one["delta"]["content"] for one in data(frames, "message")]
-    assert shown[-4:] == chunks, "and streams as it is written"
+    assert said(frames).endswith(report)
 
 
 async def test_an_invented_address_in_it_is_marked_without_asking():
@@ -44,8 +43,8 @@ async def test_an_invented_address_in_it_is_marked_without_asking():
     )
 
 
-async def _report_after(agent: str, chunks: list[str]) -> list[str]:
-    """Return what is shown of a report, in pieces, behind a step of `agent` that read nothing."""
+async def _report_after(agent: str, chunks: list[str]) -> str:
+    """Return what is shown of a report behind a step of `agent` that read nothing."""
     script = {
         **SIMPLE,
         "planner": [reply(json.dumps(plan(step(agent), step("reporter"))))],
@@ -55,26 +54,27 @@ async def _report_after(agent: str, chunks: list[str]) -> list[str]:
     async with scripted_team(script) as team:
         frames = await team.run()
     begin = next(at for at, (_, one) in enumerate(frames) if one.get("agent_name") == "reporter")
-    return [one["delta"]["content"] for name, one in frames[begin:] if name == "message"]
+    return said(frames[begin:])
 
 
 QUOTED = ["Old. ", "It says “the bri", "dge was opened in 1932” [", "1].\n\n> the king ", "came by himself\n"]
 
 
 async def test_where_every_search_failed_what_is_cited_and_quoted_all_the_same_is_marked():
-    shown = await _report_after("researcher", QUOTED)
-    assert shown[0] == "Old. ", "what cites nothing is shown at once"
-    assert "".join(shown) == (
+    assert await _report_after("researcher", QUOTED) == (
         "Old. It says “the bridge was opened in 1932” [unverified] [1] [unverified].\n\n"
         "> the king came by himself [unverified]\n"
     )
 
 
 async def test_where_nobody_searched_a_list_of_numbers_is_no_citation():
-    assert await _report_after("coder", ["[1, 2", "] and “a saying of four words”"]) == [
-        "[1, 2",
-        "] and “a saying of four words”",
-    ]
+    chunks = ["[1, 2", "] and “a saying of four words”"]
+    assert await _report_after("coder", chunks) == "".join(chunks)
+
+
+async def test_what_cites_nothing_is_shown_at_once():
+    draft = UncitedDraft(await SourceCheck.of(Read(), researched=True))
+    assert [await draft.feed(chunk) for chunk in QUOTED[:2]] == ["Old. ", ""]
 
 
 @pytest.mark.parametrize("researched", [False, True])
@@ -96,6 +96,6 @@ async def test_what_is_shown_letter_by_letter_is_what_is_marked(cited, researche
     check = await SourceCheck.of(Read(), researched=researched)
     report = f"# B\nIt is old.\n\nSo: {cited}, and more.\n- b\n\nThe end.\n"
     blocks, draft = Blocks(), UncitedDraft(check)
-    whole = [marked(one, await check.findings(one)) for one in (*blocks.feed(report), *blocks.end())]
+    whole = [mark_findings(one, await check.findings(one)) for one in (*blocks.feed(report), *blocks.end())]
     assert "".join([*[await draft.feed(letter) for letter in report], await draft.end()]) == "".join(whole)
     assert ("[unverified]" in "".join(whole)) == (researched or " two" not in cited)

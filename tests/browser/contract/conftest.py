@@ -20,7 +20,9 @@ from tests.crawler.allowed import ALLOWED
 from tests.crawler.web import Site, open_site
 
 # browser-use has an environment of its own, in which the others need no second run.
-BACKENDS = ("browser-use",) if find_spec("browser_use") else ("local", "cdp", "sandbox")
+# `cdp` drives as `local` does; how it connects is in `test_remote.py`.
+_OWN = ("local", "sandbox", pytest.param("cdp", marks=pytest.mark.slow))
+BACKENDS = ("browser-use",) if find_spec("browser_use") else _OWN
 
 
 @pytest.fixture(scope="module")

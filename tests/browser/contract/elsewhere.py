@@ -1,4 +1,4 @@
-"""A Chromium that somebody else started, with its DevTools on loopback."""
+"""A Chromium that another program started, with its DevTools on loopback."""
 
 import asyncio
 import os

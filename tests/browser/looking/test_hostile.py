@@ -92,7 +92,7 @@ async def test_a_hundred_thousand_elements_are_looked_at_in_bounded_work(site: S
     look = await site.show(f"{BUTTON}<div>{'<b>x</b>' * 100_000}</div>")
     assert time.monotonic() - begin < SECONDS
     assert shown(look) == ["button: Pay"]
-    assert "too large to be shown as a whole" in look.text
+    assert "too large to be shown" in look.text
     assert estimate_tokens(look.text) <= 4_000
 
 

@@ -80,8 +80,8 @@ async def test_what_has_not_changed_is_clicked_whatever_happens_beside_it(site: 
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        ("x.remove()", "gone from the page"),
-        ("x.outerHTML = x.outerHTML", "drawn anew"),
+        ("x.remove()", "removed from the page"),
+        ("x.outerHTML = x.outerHTML", "or replaced"),
         ("x.innerText = 'Other'", "become something else"),
         ("document.body.prepend(x)", "moved to another place"),
     ],
@@ -89,18 +89,14 @@ async def test_what_has_not_changed_is_clicked_whatever_happens_beside_it(site: 
 async def test_the_reason_says_what_to_do(site: Site, script: str, reason: str) -> None:
     look = await site.show("<p><button id=x>Pay</button></p>")
     await site.tab.evaluate(script)
-    with pytest.raises(
-        BrowserError, match=f"^Element with index 0 not found: .*{reason}.*look at the current state"
-    ):
+    with pytest.raises(BrowserError, match=f"index 0 not found: .*{reason}.*current state"):
         await find_element(look, 0)
 
 
 async def test_an_index_of_a_page_that_was_left_is_refused(site: Site) -> None:
     look = await site.show("<button>Pay</button>")
     await site.tab.reload()
-    with pytest.raises(
-        BrowserError, match="Element with index 0 not found: the page has been loaded anew or left"
-    ):
+    with pytest.raises(BrowserError, match=r"index 0 not found: .*reloaded or left"):
         await find_element(look, 0)
 
 
@@ -108,9 +104,9 @@ async def test_an_index_of_an_earlier_look_is_refused_in_a_later_one(site: Site)
     await site.show("<button id=x>Pay</button>")
     await site.tab.evaluate("x.outerHTML = '<a href=#>Back</a>'")
     look = await site.look()
-    with pytest.raises(BrowserError, match="Element with index 0 not found: it was shown by an earlier look"):
+    with pytest.raises(BrowserError, match=r"index 0 not found: .*an earlier look"):
         await find_element(look, 0)
-    with pytest.raises(BrowserError, match="Element with index 7 not found: no such index was shown"):
+    with pytest.raises(BrowserError, match="index 7 not found: no such index"):
         await find_element(look, 7)
 
 

@@ -36,7 +36,7 @@ _END_SECONDS = 3.0
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("every", sizes(8, 1))
+@pytest.mark.parametrize("every", sizes(16, 1))
 async def test_the_tasks_that_were_solved_before_are_solved(
     tasks: Tasks, browser: Browser, every: int
 ) -> None:

@@ -39,3 +39,11 @@ async def tab(chromium: Browser) -> AsyncIterator[Page]:
     context = await chromium.new_context(viewport={"width": 1280, "height": 800})
     yield await context.new_page()
     await context.close()
+
+
+@pytest.fixture(scope="package")
+async def reused_tab(chromium: Browser) -> AsyncIterator[Page]:
+    """One tab for pages that store nothing: each is opened in the place of the one before."""
+    context = await chromium.new_context(viewport={"width": 1280, "height": 800})
+    yield await context.new_page()
+    await context.close()

@@ -12,15 +12,15 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("name", CLEAN)
-async def test_a_page_without_an_overlay_is_never_clicked(name: str, tab: Page, web: Site) -> None:
+async def test_a_page_without_an_overlay_is_never_clicked(name: str, reused_tab: Page, web: Site) -> None:
     asked = []
 
     async def choose(text: str, ways: Sequence[str], picture: bytes | None) -> int | None:
         asked.append(text)
         return 0
 
-    await tab.goto(f"{web.url}/clean/{name}")
-    before = await tab.evaluate("document.body.innerHTML")
-    assert await OverlayClearer(PlaywrightSurface(tab)).clear(choose) == ()
-    assert (await tab.evaluate("clicks"), asked) == (0, [])
-    assert await tab.evaluate("document.body.innerHTML") == before
+    await reused_tab.goto(f"{web.url}/clean/{name}")
+    before = await reused_tab.evaluate("document.body.innerHTML")
+    assert await OverlayClearer(PlaywrightSurface(reused_tab)).clear(choose) == ()
+    assert (await reused_tab.evaluate("clicks"), asked) == (0, [])
+    assert await reused_tab.evaluate("document.body.innerHTML") == before

@@ -22,7 +22,7 @@ const over = () => { document.querySelector(".over").remove(); second.remove(); 
 async def test_a_known_tool_is_told_no_where_its_banner_offers_only_yes(tab: Page) -> None:
     await tab.set_content(BANNER)
     (notice,) = await OverlayClearer(PlaywrightSurface(tab)).clear()
-    assert "its tool was told no" in notice
+    assert "was refused" in notice
     assert await tab.evaluate("said") is False
 
 

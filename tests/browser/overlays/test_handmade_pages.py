@@ -13,9 +13,9 @@ _IS_COVERED = "[...document.querySelectorAll('.o')].some(one => one.checkVisibil
 
 @pytest.mark.parametrize("name", HANDMADE)
 async def test_an_overlay_of_no_known_make_is_cleared_without_a_model(
-    name: str, tab: Page, web: Site
+    name: str, reused_tab: Page, web: Site
 ) -> None:
-    await tab.goto(f"{web.url}/handmade/{name}")
-    assert await tab.evaluate(_IS_COVERED)
-    assert len(await OverlayClearer(PlaywrightSurface(tab)).clear()) == 1
-    assert not await tab.evaluate(_IS_COVERED)
+    await reused_tab.goto(f"{web.url}/handmade/{name}")
+    assert await reused_tab.evaluate(_IS_COVERED)
+    assert len(await OverlayClearer(PlaywrightSurface(reused_tab)).clear()) == 1
+    assert not await reused_tab.evaluate(_IS_COVERED)

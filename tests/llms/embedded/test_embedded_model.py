@@ -15,7 +15,7 @@ from maniple.llms.embedded import LocalEndpoint, SilentProgress, open_embedded
 from tests.llms.embedded.processes import ends, model_processes
 
 ROOT = Path(__file__).parents[3]
-pytestmark = [pytest.mark.anyio, pytest.mark.embedded, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.anyio, pytest.mark.embedded, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 KIND = {
     "type": "object",
@@ -56,7 +56,6 @@ async def test_it_answers_whoever_has_its_key_and_leaves_no_process() -> None:
     assert model_processes(os.getpid()) == []
 
 
-@pytest.mark.slow
 async def test_it_obeys_grammars_and_reuses_prompts() -> None:
     async with open_embedded(EmbeddedSettings(), Settings().cache_dir, SilentProgress()) as endpoint:
         async with client(endpoint) as http:

@@ -110,7 +110,7 @@ async def test_a_cancelled_fetch_keeps_what_has_arrived(place: Place) -> None:
 async def test_a_full_disk_is_seen_before_anything_is_fetched(place: Place) -> None:
     hub = Hub()
     async with serving(hub) as port:
-        with pytest.raises(EmbeddedModelError, match=r"needs 0\.1 GB in .*models.* cache_dir"):
+        with pytest.raises(EmbeddedModelError, match=r"0\.1 GB in .*models.* cache_dir"):
             await place.fetch("hub", port, host=FetchTools(free_bytes=lambda folder: 1000))
     assert hub.starts == []
 

@@ -31,7 +31,7 @@ async def test_a_file_that_is_no_model_is_named_with_what_the_engine_said(tmp_pa
     file = tmp_path / "notes.gguf"
     file.write_text("these are my notes")
     recorder = Recorder()
-    with pytest.raises(EmbeddedModelError, match=r"notes\.gguf could not be started.*magic.*BASIC_API_KEY"):
+    with pytest.raises(EmbeddedModelError, match=r"notes\.gguf could not.*magic.*BASIC_API_KEY"):
         async with open_embedded(EmbeddedSettings(model_file=file), tmp_path, recorder):
             pass
     assert recorder.said("loading the model (0 s)")

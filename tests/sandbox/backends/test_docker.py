@@ -90,7 +90,7 @@ async def test_a_container_that_ends_under_way_is_told_and_the_session_is_over(e
     await begun.wait()
     await engine[0].remove(engine[0].containers["container1"])
     async with asyncio.timeout(60):
-        assert "variables and background processes are gone" in (await call).lost
+        assert "background processes are gone" in (await call).lost
     assert not session.is_alive
 
 
@@ -167,15 +167,15 @@ async def test_an_engine_whose_containers_hold_is_taken(engine):
 
 async def test_an_engine_whose_containers_do_not_hold_is_refused_and_says_what_they_let_through(engine):
     async with open_backend(engine[1]) as refusal:
-        assert "Code in a container of this engine could" in str(refusal)
-        assert "connect to a TCP port of the host" in str(refusal)
+        assert "container of this engine could" in str(refusal)
+        assert "TCP port of the host" in str(refusal)
         assert "docs/sandbox.md" in str(refusal)
 
 
 async def test_an_engine_that_cannot_limit_memory_is_refused(engine):
     engine[0].info["MemoryLimit"] = False
     async with open_backend(engine[1]) as refusal:
-        assert "take more memory than its limit" in str(refusal)
+        assert "more memory than its limit" in str(refusal)
 
 
 async def test_an_engine_on_another_machine_gets_the_files_and_gives_them_back(backend, workspace):

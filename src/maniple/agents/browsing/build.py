@@ -1,6 +1,6 @@
 """Assembly of the agents that work in the browser."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +15,15 @@ from maniple.agents.browsing.middleware import (
     JsonStepAnswers,
     ReaderMiddleware,
     StaleActionGuard,
+    StartPage,
     TreeOfThoughts,
 )
 from maniple.agents.browsing.trace import TraceMiddleware
 from maniple.agents.browsing.view import POLICIES, PageViewMiddleware, policy_of
 from maniple.agents.middleware.limits import StepLimits
+from maniple.agents.middleware.tool_availability import SearchlessTools
 from maniple.agents.react import ExtraMiddleware, build_react_graph
+from maniple.browser import ACTIONS, ActionName
 from maniple.config import BrowsingSettings
 from maniple.tools.browser import browser_use_tool
 from maniple.tools.interaction import inquiry_tools, terminate_tool
@@ -35,6 +38,8 @@ class BrowsingResources:
     settings: BrowsingSettings = field(default_factory=BrowsingSettings)
     searches: Sequence[BaseTool] = ()
     """The search tools that some modes offer beside the browser."""
+    find_outage: Callable[[], Awaitable[str]] | None = None
+    """Returns why no web search is possible now, "" if one is; None without a web search."""
 
 
 def build_loop(
@@ -61,10 +66,13 @@ def build_loop(
         around_answers=[
             BrowsingLimits(settings.max_iterations, settings.max_failures),
             TraceMiddleware(),
+            # Inside the trace, which records the step; around the view, which would show an empty page.
+            StartPage(),
             PageViewMiddleware(browser, policy, settings.vision),
             # Inside the view, so that it asks again about the same page.
             ConclusionCheck(),
             *([TreeOfThoughts()] if settings.strategy == "tot" else []),
+            *_search_middleware(browsing, policy.actions),
         ],
         text_tools=JsonStepAnswers(),
         around_calls=[*middleware, ReaderMiddleware(model), StaleActionGuard()],
@@ -80,4 +88,16 @@ def browser_middleware(browsing: BrowsingResources, model: BaseChatModel) -> lis
     """Return the middleware of an agent that uses the browser beside other tools."""
     settings = browsing.settings
     view = PageViewMiddleware(browsing.browser, POLICIES["auto"], settings.vision, turns=settings.shown_turns)
-    return [view, ReaderMiddleware(model), StaleActionGuard()]
+    return [*_search_middleware(browsing), view, ReaderMiddleware(model), StaleActionGuard()]
+
+
+def _search_middleware(
+    browsing: BrowsingResources, actions: Sequence[ActionName] | None = None
+) -> list[AgentMiddleware[Any, Any]]:
+    """Return the middleware that offers no search of the browser's agent while none is answered."""
+    if browsing.find_outage is None:
+        return []
+    offered, searching = actions or browsing.browser.actions, ACTIONS.of_kinds("search")
+    without = browser_use_tool(browsing.browser, [name for name in offered if name not in searching])
+    hidden = [tool.name for tool in browsing.searches]
+    return [SearchlessTools({without.name: without}, hidden, browsing.find_outage)]

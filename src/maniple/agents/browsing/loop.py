@@ -417,5 +417,5 @@ class BrowserWorker:
 def _instruction(task: Task) -> str:
     if task.conversation:
         return task.conversation[-1].text
-    note = f"\nNote: {task.note}" if task.note else ""
-    return f"{task.description}{note}"
+    note = f"Note: {task.note}" if task.note else ""
+    return "\n".join(filter(None, (task.description, note, task.meanwhile())))

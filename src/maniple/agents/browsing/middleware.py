@@ -12,7 +12,14 @@ from uuid import uuid4
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+)
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -25,7 +32,7 @@ from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.middleware.limits import count_answers
 from maniple.agents.middleware.text_tools import TextToolCalls
 from maniple.agents.middleware.tool_errors import make_storable
-from maniple.agents.task import StepFailed, set_in_context
+from maniple.agents.task import StepFailed, current_task, set_in_context
 from maniple.evidence import extract
 from maniple.llms import Shape, ShapeError, ask, ask_for, capabilities_of
 from maniple.llms.context_windows import characters_within, room_of
@@ -72,6 +79,20 @@ def _find_answer_id(request: ModelRequest, result: ToolMessage) -> str:
     return result.tool_call_id
 
 
+class StartPage(AgentMiddleware[Any, Any]):
+    """Opens the page at which the task begins, as the first step, without asking the model."""
+
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        trace = CURRENT_TRACE.get()
+        address = current_task().start_page
+        has_begun = (trace is not None and trace.offset > 0) or count_answers(request.state) > 0
+        if not address or has_begun:
+            return await handler(request)
+        opening = {"action": "go_to_url", "url": address}
+        call = ToolCall(name=BROWSER_USE, args=opening, id=f"call_{uuid4().hex}")
+        return ModelResponse(result=[AIMessage("", tool_calls=[call])])
+
+
 _ASKED = (
     "[From maniple] You called no tool, so nothing was done. Call one to go on; if the work is over, or "
     "cannot be done, call `terminate` with status and result."
@@ -113,8 +134,7 @@ class StaleActionGuard(AgentMiddleware[Any, Any]):
     """Refuses the actions of an answer that follow one which changed the page; must be inside `CallOrder`.
 
     An answer that contains an action cannot also end the task or ask the user, because the model has not seen
-    the result
-    of the action.
+    the result of the action.
     """
 
     def __init__(self) -> None:
@@ -193,8 +213,7 @@ class TreeOfThoughts(AgentMiddleware[Any, Any]):
     """Samples several next steps, has the model score them, and takes the best one with its first call.
 
     Follows Yao et al. 2023, "Tree of Thoughts", with one level per step, because the browser cannot go back
-    to try
-    another branch.
+    to try another branch.
     """
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:

@@ -126,8 +126,7 @@ async def render_gif(frames: Sequence[RecordingFrame]) -> bytes | None:
 
     Pictures that cannot be decoded are left out. The result is None if no picture is left, or if no size in
     `SIZES` fits into `MAX_GIF_BYTES`. The GIF is made in a thread; after a cancellation the thread stops at
-    the
-    next frame.
+    the next frame.
     """
     is_cancelled = Event()
     try:

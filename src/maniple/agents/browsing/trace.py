@@ -96,8 +96,7 @@ class BrowserTrace:
         """Begin or continue a phase.
 
         `answers`, `steps` and `extracted` are the numbers of answers and steps of the earlier phases, and
-        their
-        extracted contents.
+        their extracted contents.
         """
         self.phase, self.offset, self.steps_before = phase, answers, steps
         self.extracted_before, self.extracted, self.answers = [*extracted], [*extracted], 0

@@ -41,7 +41,7 @@ _INTRODUCED = (
     "only a number in brackets is an index."
 )
 _UNAVAILABLE = "[From maniple, not from the user] The browser cannot be looked at now: {why}"
-_NEW = "The browser was started anew: what had been open is closed."
+_NEW = "The browser was restarted: pages that were open are closed."
 _FEW_ELEMENTS = 3
 """A page with fewer elements is probably a drawing, so its screenshot is shown."""
 

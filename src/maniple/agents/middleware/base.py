@@ -44,8 +44,7 @@ class MiddlewareChain(AgentMiddleware[Any, Any]):
     """Several middlewares that wrap calls, as one middleware; the first is the outermost.
 
     `create_agent` (LangChain 1.4) traces every wrapper separately, with two thread switches and a task per
-    call,
-    even if tracing is off. With ten middlewares that took a quarter of a run's time.
+    call, even if tracing is off. With ten middlewares that took a quarter of a run's time.
     """
 
     def __init__(self, middleware: Sequence[AgentMiddleware[Any, Any]]) -> None:

@@ -17,6 +17,7 @@ from langgraph.types import Command, Send, interrupt
 from maniple.agents.middleware.base import ToolAnswer
 from maniple.agents.run_scope import task_key
 from maniple.store.protocols import ToolCallLedger
+from maniple.tools.questions import ask_user
 from maniple.types import is_dict, is_list, is_mapping
 
 Answer = ToolAnswer | list[ToolAnswer]
@@ -35,8 +36,7 @@ def encode_answer(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any
     """Return `answer` as JSON data for the ledger.
 
     Commands that JSON cannot represent, for example with the tool's own objects, are stored as their message
-    to
-    the model alone. The tool is not run again, and its update of the state is lost if the process ends.
+    to the model alone. The tool is not run again, and its update of the state is lost if the process ends.
     """
     message = _find_message(answer, name, tool_call_id)
     record: dict[str, Any] = {"status": message.status, "content": message.content}
@@ -119,6 +119,7 @@ def _decode(tree: Any) -> Any:
 
 _PAUSED = "paused"
 _PREMATURE = "premature"
+_LIVE = "is_live"
 _QUESTION = "question about "
 _LOST = "!lost"
 
@@ -191,13 +192,11 @@ class CallRecords:
         await self.ledger.end(self.run_id, self._try_key(number), _to_json({"status": _PAUSED}))
 
     async def ask(self, payload: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Interrupt the run with `payload`; return the answer and the payload that the user saw.
+        """Ask the user with `payload`; return the answer and the payload that the user saw.
 
         LangGraph executes a task again from its start and assigns answers to interrupts by order alone. The
-        row
-        therefore stores the payload that was shown, so that an answer never applies to other arguments. An
-        answer
-        that arrives before its question was shown belongs to another question and is ignored.
+        row therefore stores the payload that was shown, so that an answer never applies to other arguments.
+        An answer that arrives before its question was shown belongs to another question and is ignored.
         """
         await self.consume_recorded_answers()
         reason = payload["reason"]
@@ -209,7 +208,10 @@ class CallRecords:
             if row.result is not None:
                 known = json.loads(row.result)
             else:
-                known = {_PREMATURE if row.attempts == 1 else "answer": interrupt(shown)}
+                answer = await ask_user(shown, key)
+                is_premature = row.attempts == 1 and not answer.is_live
+                known: dict[str, Any] = {_PREMATURE if is_premature else "answer": answer.value}
+                known |= {_LIVE: True} if answer.is_live else {}
                 await self.ledger.end(self.run_id, key, _to_json(known))
             if "answer" in known:
                 return known["answer"], shown
@@ -217,9 +219,9 @@ class CallRecords:
     async def consume_recorded_answers(self) -> None:
         """Take every recorded answer from LangGraph, so that its next answer belongs to the next question.
 
-        A crash loses LangGraph's answers of the last execution. Such questions are marked as lost, because
-        their
-        position in the order then belongs to another question.
+        Answers that were given while the run worked are not among those of LangGraph. A crash loses
+        LangGraph's answers of the last execution. Such questions are marked as lost, because their position
+        in the order then belongs to another question.
         """
         if self._is_aligned:
             return
@@ -230,7 +232,7 @@ class CallRecords:
         lost = {row.tool_call_id for row in rows if row.tool_call_id.endswith(_LOST)}
         for row in rows:
             mark = f"{row.tool_call_id}{_LOST}"
-            if row.result is not None and mark not in lost:
+            if row.result is not None and mark not in lost and not json.loads(row.result).get(_LIVE):
                 try:
                     interrupt(json.loads(row.arguments))
                 except GraphInterrupt:

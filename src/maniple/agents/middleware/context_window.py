@@ -2,11 +2,11 @@
 
 LangChain's `SummarizationMiddleware` (1.4.7) does not fit. It would summarise the system prompt and the task,
 which are messages here. In a loop with one human message it summarises nothing. It cannot handle a tool
-result
-that is longer than the window, and a failing summary ends the run.
+result that is longer than the window, and a failing summary ends the run.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
@@ -69,10 +69,8 @@ async def send_within_window(
     again.
 
     `room` is the number of tokens that a prompt may have; by default it follows from the model's
-    capabilities.
-    `pinned` is the number of first messages that are never left out; by default those before the first
-    answer.
-    Raises `ModelError` after a second overflow.
+    capabilities. `pinned` is the number of first messages that are never left out; by default those before
+    the first answer. Raises `ModelError` after a second overflow.
     """
     pinned = count_task_messages(messages) if pinned is None else pinned
     allowed = room or room_of(model)
@@ -291,8 +289,7 @@ def fit_messages(
     """Return the messages shortened to about `tokens`, by `count`.
 
     First the longest texts are cut in their middles to one common length, except system prompts. If that is
-    not
-    enough, the oldest groups after the first `pinned` messages are replaced by a note.
+    not enough, the oldest groups after the first `pinned` messages are replaced by a note.
     """
     if count(messages) <= tokens:
         return list(messages)
@@ -364,7 +361,6 @@ class ToolTokenCounter:
 
     def __init__(self, own: Sequence[BaseTool]) -> None:
         self._own = {id(tool): tool for tool in own}
-        self._tokens = count_tokens((), own)
         self._offered: Sequence[BaseTool | dict[str, Any]] = ()
         self._offered_tokens = 0
 
@@ -373,4 +369,9 @@ class ToolTokenCounter:
         offered = [tool for tool in tools if id(tool) not in self._own]
         if [*map(id, offered)] != [*map(id, self._offered)]:
             self._offered, self._offered_tokens = offered, count_tokens((), offered)
-        return self._tokens + self._offered_tokens
+        return self._own_tokens + self._offered_tokens
+
+    @cached_property
+    def _own_tokens(self) -> int:
+        """The tokens of the agent's own tools. They are counted when it first works: many never do."""
+        return count_tokens((), [*self._own.values()])

@@ -1,9 +1,8 @@
 """Middleware that shows tool results to a model between marks with a secret.
 
 Text from a page or a program cannot pretend to end and continue as the user, because it cannot know the
-closing
-mark (Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With Spotlighting"). Messages,
-events and records contain the results without marks.
+closing mark (Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With Spotlighting").
+Messages, events and records contain the results without marks.
 """
 
 import hashlib

@@ -86,8 +86,7 @@ class ToolCallLimit(AgentMiddleware[Any, Any]):
     """Refuses calls after the first `most` with a message to the model.
 
     LangChain's own middleware counts in one more node after each answer. Here the count comes from the
-    results
-    in the agent's state.
+    results in the agent's state.
     """
 
     state_schema = StepState
@@ -114,8 +113,7 @@ class ToolTimeouts(AgentMiddleware[Any, Any]):
     """Cancels a call after the seconds in its tool's `metadata`, else after `default_seconds`.
 
     The call then raises `ToolFailure`. A tool that blocks in a thread keeps running there, because Python
-    cannot
-    end a thread.
+    cannot end a thread.
     """
 
     def __init__(self, default_seconds: float) -> None:

@@ -1,9 +1,8 @@
 """Middleware for tool calls in text, and for answers that are cut at the output limit.
 
 A model with native tool calling may still answer with a bare or fenced `{"name": …, "arguments": …}`. Such
-text
-becomes a tool call. For an endpoint that rejects `tools`, the prompt describes the tools, earlier calls and
-results are sent as text, and JSON in the answer is parsed as the call.
+text becomes a tool call. For an endpoint that rejects `tools`, the prompt describes the tools, earlier calls
+and results are sent as text, and JSON in the answer is parsed as the call.
 """
 
 import asyncio

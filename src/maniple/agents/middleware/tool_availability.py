@@ -1,11 +1,13 @@
 """Middleware for tools that are not always available, and for tools that end a step.
 
 An agent is built once with its static tools. Dynamic tools, such as those of MCP servers, are requested from
-a
-`ToolSource` at each model call.
+a `ToolSource`. Endpoints cache the beginning of a prompt, and tools come first in it: which tools there are
+is decided at the first model call of a step; later ones may only follow at the end.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -17,7 +19,17 @@ from langchain_core.tools import BaseTool
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.task import set_in_context
 from maniple.text import without_thoughts
+from maniple.tools.items import STORED_RESULT
+
+_DECIDED: ContextVar[dict[int, Any] | None] = ContextVar("maniple_step_tools", default=None)
+"""What the middleware decided in this step, by its identity; None outside of a step."""
+
+
+def keep_tools() -> AbstractContextManager[None]:
+    """Return a context in which all model calls are one step, whose tools stay the same."""
+    return set_in_context(_DECIDED, {})
 
 
 class ToolSource(Protocol):
@@ -33,15 +45,25 @@ class ToolSource(Protocol):
 
 
 class DynamicTools(AgentMiddleware[Any, Any]):
-    """Adds the tools of `source` to each request; outermost, so that all other middleware sees them."""
+    """Adds the tools of `source` to each request; outermost, so that all other middleware sees them.
+
+    Within a step they do not change, but those that a server adds meanwhile follow at the end. A tool that is
+    gone stays in the list until the step has ended; its calls fail with the reason.
+    """
 
     def __init__(self, source: ToolSource) -> None:
         super().__init__()
         self._source = source
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        """Send the request with the tools that are available now."""
-        return await handler(request.override(tools=[*request.tools, *self._source.list_tools()]))
+        """Send the request with the step's tools."""
+        decided = _DECIDED.get()
+        earlier: list[BaseTool] = decided.get(id(self), []) if decided is not None else []
+        known = {tool.name for tool in earlier}
+        tools = [*earlier, *(tool for tool in self._source.list_tools() if tool.name not in known)]
+        if decided is not None:
+            decided[id(self)] = tools
+        return await handler(request.override(tools=[*request.tools, *tools]))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         """Run the call of a tool that the agent was not built with."""
@@ -51,7 +73,10 @@ class DynamicTools(AgentMiddleware[Any, Any]):
 
 
 class HiddenTools(AgentMiddleware[Any, Any]):
-    """Hides the tools in `names` while `has_files()` returns False."""
+    """Hides the tools in `names` in a step at whose first request `has_files()` returns False.
+
+    A result that is stored in a file, because it was too long for the model, makes them available.
+    """
 
     def __init__(self, names: Collection[str], has_files: Callable[[], Awaitable[bool]]) -> None:
         super().__init__()
@@ -60,10 +85,83 @@ class HiddenTools(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         """Send the request without the hidden tools."""
-        if await self._has_files():
+        if await self._is_available(request):
             return await handler(request)
         tools = [tool for tool in request.tools if isinstance(tool, dict) or tool.name not in self._names]
         return await handler(request.override(tools=tools))
+
+    async def _is_available(self, request: ModelRequest) -> bool:
+        decided = _DECIDED.get()
+        if decided is None:
+            return await self._has_files()
+        if id(self) not in decided:
+            decided[id(self)] = await self._has_files()
+        decided[id(self)] = decided[id(self)] or _has_stored_result(request.messages)
+        return decided[id(self)]
+
+
+class SearchlessTools(AgentMiddleware[Any, Any]):
+    """Replaces and hides tools in a step at whose first request the web search does not answer.
+
+    `replacements` have the names of the tools whose place they take, and `hidden` are left out.
+    """
+
+    def __init__(
+        self,
+        replacements: Mapping[str, BaseTool],
+        hidden: Collection[str],
+        find_outage: Callable[[], Awaitable[str]],
+    ) -> None:
+        super().__init__()
+        self._replacements = replacements
+        self._hidden = frozenset(hidden)
+        self._find_outage = find_outage
+
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        """Send the request with the tools that work now."""
+        decided = _DECIDED.get()
+        is_out: bool | None = decided.get(id(self)) if decided is not None else None
+        if is_out is None:
+            is_out = bool(await self._find_outage())
+        if decided is not None:
+            decided[id(self)] = is_out
+        if not is_out:
+            return await handler(request)
+        named = [(tool, None if isinstance(tool, dict) else tool.name) for tool in request.tools]
+        tools = [self._replacements.get(name or "", tool) for tool, name in named if name not in self._hidden]
+        return await handler(request.override(tools=tools))
+
+
+def _has_stored_result(messages: Sequence[AnyMessage]) -> bool:
+    return any(isinstance(one, ToolMessage) and STORED_RESULT in one.text for one in messages)
+
+
+_OFFERED = 0
+"""The key of the names of the offered tools in `_DECIDED`; identities are never 0."""
+
+
+class OfferedTools(AgentMiddleware[Any, Any]):
+    """Remembers the tools of each request of a step, for `UnknownTools`; inside of all that changes them."""
+
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        if (decided := _DECIDED.get()) is not None:
+            decided[_OFFERED] = [tool.name for tool in request.tools if not isinstance(tool, dict)]
+        return await handler(request)
+
+
+class UnknownTools(AgentMiddleware[Any, Any]):
+    """Answers the call of a tool that does not exist with the tools that are offered now.
+
+    LangGraph's answer names the hidden ones, too.
+    """
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
+        offered = (_DECIDED.get() or {}).get(_OFFERED)
+        if request.tool is not None or offered is None:
+            return await handler(request)
+        name, call_id = request.tool_call["name"], request.tool_call["id"]
+        text = f"Error: {name} is not a valid tool, try one of [{', '.join(offered)}]."
+        return ToolMessage(text, name=name, tool_call_id=call_id, status="error")
 
 
 _WITHOUT_TEXT = ("", "STEP FAILED:")
@@ -74,8 +172,7 @@ class TerminalTools(AgentMiddleware[Any, Any]):
     """Returns the result of a terminal tool as the agent's answer, unless the call failed.
 
     LangChain's `return_direct` does not end a step if the answer has another call, and does end it after
-    invalid
-    arguments.
+    invalid arguments.
     """
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:

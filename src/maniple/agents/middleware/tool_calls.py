@@ -1,5 +1,6 @@
 """Runs each tool call once: records it before and after, and asks the user for approval where required."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,6 @@ from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
-from langgraph.types import interrupt
 
 from maniple.agents.middleware.base import ToolHandler
 from maniple.agents.middleware.call_order import wait_for_turn
@@ -18,6 +18,7 @@ from maniple.agents.middleware.call_records import AUTHOR_KEY, Answer, CallRecor
 from maniple.agents.middleware.tool_errors import check_arguments, describe_argument_errors, describe_failure
 from maniple.agents.run_scope import run_scope
 from maniple.errors import ToolFailure
+from maniple.tools.questions import ask_user
 from maniple.tools.registry import redact_arguments
 from maniple.types import is_mapping
 
@@ -45,13 +46,11 @@ async def call_once(
     """Call `tool` with `run`, unless the run's ledger has the result.
 
     Keys of the tool's `metadata`: with `idempotent`, a call with unknown result runs again; otherwise the
-    user is
-    asked. With `approval`, each call waits for the user's approval. After `max_calls_per_run` calls, further
-    calls return the text in `beyond`.
-    `turn(is_approved)` returns when the call may begin. A waiting call is not recorded as begun.
-    Interrupts the graph where the user has to decide. A `ToolFailure` becomes a message with
-    `status="error"`.
-    All other exceptions of `run` pass, and the result of the call stays unknown.
+    user is asked. With `approval`, each call waits for the user's approval. After `max_calls_per_run` calls,
+    further calls return the text in `beyond`. `turn(is_approved)` returns when the call may begin. A waiting
+    call is not recorded as begun. Interrupts the graph where the user has to decide. A `ToolFailure` becomes
+    a message with `status="error"`. All other exceptions of `run` pass, and the result of the call stays
+    unknown.
     """
     scope = run_scope()
     call = _Call(tool, tool_call_id, run)
@@ -133,7 +132,10 @@ class _Call:
             return self.message(f"{self.tool.name} was not run.\n{text}", error=True, is_trusted=False)
         question = self._question("approval", arguments)
         while True:
-            answer, shown = await records.ask(question) if records else (interrupt(question), question)
+            if records is not None:
+                answer, shown = await records.ask(question)
+            else:
+                answer, shown = (await ask_user(question)).value, question
             match parse_verdict(answer):
                 case CallRejection(words):
                     reason = f"{REJECTED}: {words}" if words else f"{REJECTED}."
@@ -265,6 +267,61 @@ class CallRejection:
 def is_acceptance(answer: object) -> bool:
     """Return whether `answer` is a word of acceptance, or `{"type": "approve"}` or `{"type": "accept"}`."""
     return _normalize_answer(answer) in ACCEPTANCE
+
+
+_PLAN_ACCEPTANCE = sorted(
+    (
+        *(re.escape(one) for one in ACCEPTANCE),
+        *(
+            "looks? (?:good|great|fine)",
+            "all good",
+            "(?:that |this )?works(?: for me)?",
+            "lgtm",
+            "sounds good",
+        ),
+        *("(?:very )?good", "great", "perfect", "fine", "sure", "yep", "yeah", "agreed", "go for it"),
+        *("(?:please )?(?:go ahead|proceed|start|begin|continue|do it|go on)", "i (?:accept|approve|agree)"),
+        *("(?:(?:das |es )?passt|sieht gut aus|ja|gut)(?: so)?", "in ordnung", "einverstanden", "genehmigt"),
+        *("leg los", "los", "mach(?: das| es)?(?: so)?", "so machen", "weiter", "gerne", "klar", "perfekt"),
+        *("oui", "d['’]accord", "(?:c['’]est )?(?:bon|parfait|bien)", "ça marche", "ça me va", "vas-y"),
+        *("allez-y", "continue[rz]?", "j['’](?:accepte|approuve)", "entendu"),
+        *("sí", "si", "vale", "de acuerdo", "está bien", "me parece bien", "(?:se ve )?bien", "perfecto"),
+        *("adelante", "aprobado", "acepto", "apruebo", "procede", "continúa"),
+        *(
+            "没问题",
+            "没有问题",
+            "行",
+            "开始吧?",
+            "继续吧?",
+            "就这样吧?",
+            "批准",
+            "通过",
+            "看起来不错",
+            "不错",
+            "很好",
+        ),
+    ),
+    key=len,
+    reverse=True,
+)
+_POLITE = "please|thanks?(?: you)?|bitte|danke|merci|s['’]il (?:te|vous) pla[iî]t|gracias|por favor|谢谢|请"
+_PLAN_ACCEPTED = re.compile(
+    rf"(?:(?:{_POLITE})[\s,;]+)?(?:{'|'.join(_PLAN_ACCEPTANCE)})"
+    rf"(?:[\s,;.!…–—，。！、；-]+(?:{'|'.join((*_PLAN_ACCEPTANCE, _POLITE))}))*[\s.!…。！]*"
+)
+_ACCEPTANCE_CHARACTERS = 60
+
+
+def is_plan_acceptance(answer: object) -> bool:
+    """Return whether `answer` accepts a plan: as `is_acceptance`, or in a few words and nothing else.
+
+    A longer text, a question and a text with any further word may ask for something else: they do not.
+    """
+    text = _normalize_answer(answer)
+    if is_acceptance(answer):
+        return True
+    is_short = isinstance(answer, str) and len(text) <= _ACCEPTANCE_CHARACTERS
+    return is_short and _PLAN_ACCEPTED.fullmatch(text) is not None
 
 
 def parse_verdict(answer: object) -> CallApproval | CallEdit | CallRejection:

@@ -139,8 +139,7 @@ def check_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
     """Return a description of what is wrong with `arguments` for `tool`; "" if nothing is.
 
     Unknown names are errors: they would be dropped, so that the tool would not run with the arguments that
-    the
-    user saw. For tools with a JSON Schema, only names are checked; their server checks the values.
+    the user saw. For tools with a JSON Schema, only names are checked; their server checks the values.
     """
     schema = tool.tool_call_schema
     if isinstance(schema, dict):
@@ -156,8 +155,7 @@ def find_argument_errors(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
     """Return a description of why a call's arguments made it fail; "" if they did not.
 
     Unknown names are no error, because they were dropped. For tools with a JSON Schema, unknown names and
-    nested
-    values are included, because the server may have rejected them.
+    nested values are included, because the server may have rejected them.
     """
     schema = tool.tool_call_schema
     if isinstance(schema, dict):

@@ -15,10 +15,11 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from maniple.agents.middleware.base import ModelHandler, ResultMiddleware, artifact_fields
 from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.run_scope import run_scope
 from maniple.agents.task import current_task
 from maniple.errors import FileError, ModelError
 from maniple.evidence import Extract, extract
@@ -26,7 +27,7 @@ from maniple.llms import capabilities_of
 from maniple.llms.context_windows import characters_within, room_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
-from maniple.tools.items import WHOLE, StoredResults
+from maniple.tools.items import WHOLE, StoredResults, describe_source_files
 from maniple.types import is_dict, is_list
 
 
@@ -102,12 +103,16 @@ SECTION_CHARACTERS = 12_000
 """The limit of a section that was requested by its name."""
 HIT_CHARACTERS = 700
 PAGE_WINDOW_SHARE = 0.125
-"""The largest share of the model's prompt that a page may take."""
+"""The largest share of the model's prompt that a page may take; a section that was requested may take that
+of a result."""
 _HEADINGS, _HEADING_CHARACTERS = 20, 80
 _CITED = re.compile(r'"cite": (\d+)')
 _SEARCH = "tavily_search"
-_CHOSEN = "An extract of {:,} characters, chosen for your step"
-_BEGINNING = "The beginning of {:,} characters"
+_NOTHING_NEW = "\n\nNothing new:"
+_SHOWN_ABOVE = "[shown above]"
+_SOURCE = re.compile(r"^Source \[(\d+)\]: ", re.MULTILINE)
+_NEAREST = ", the passages nearest to your step"
+_FIRST = "the first "
 
 
 class WebExtracts(ResultMiddleware):
@@ -115,7 +120,7 @@ class WebExtracts(ResultMiddleware):
 
     def __init__(self, model: BaseChatModel) -> None:
         super().__init__()
-        self._tokens = int(PAGE_WINDOW_SHARE * room_of(model))
+        self._room = room_of(model)
 
     async def transform(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
         if result.status == "error" or not isinstance(result.content, str):
@@ -128,10 +133,11 @@ class WebExtracts(ResultMiddleware):
         if shorten is None:
             return result
         # Ranking a long page takes long enough to block the event loop.
-        content = await asyncio.to_thread(shorten, result.content, request)
+        kept = await _describe_kept(result.content) if shorten != self._shorten_hits else ""
+        content = await asyncio.to_thread(shorten, result.content, request, kept)
         return result.model_copy(update={"content": content})
 
-    def _shorten_hits(self, content: str, request: ToolCallRequest) -> str:
+    def _shorten_hits(self, content: str, request: ToolCallRequest, kept: str = "") -> str:
         """Shorten the content of each hit; add a note if the agent has seen all hits before."""
         hits = _parse_json(content, list)
         if not hits or not all(isinstance(hit, dict) for hit in hits):
@@ -141,28 +147,72 @@ class WebExtracts(ResultMiddleware):
             hit["content"] = self._extract(str(hit.get("content") or ""), query, HIT_CHARACTERS).text
         found = {hit.get("cite") for hit in hits}
         seen = _seen_citations(request.state["messages"])
-        repeats = f"\n\nNothing new: {len(found)} of {len(found)} known already." if found <= seen else ""
+        repeats = f"{_NOTHING_NEW} {len(found)} of {len(found)} known already." if found <= seen else ""
         return json.dumps(hits, ensure_ascii=False) + repeats
 
-    def _shorten_page(self, content: str, request: ToolCallRequest) -> str:
+    def _shorten_page(self, content: str, request: ToolCallRequest, kept: str = "") -> str:
         if request.tool_call["args"].get("section"):
             # The agent has chosen what to read, so passages are not ranked.
-            chosen, what = self._extract(content, "", SECTION_CHARACTERS), _BEGINNING
+            chosen = self._extract(content, "", SECTION_CHARACTERS, RESULT_WINDOW_SHARE)
         else:
-            chosen, what = self._extract(content, _query_text(request), PAGE_CHARACTERS), _CHOSEN
+            chosen = self._extract(content, _query_text(request), PAGE_CHARACTERS)
         if chosen.is_whole:
             return content
-        return f"{chosen.text}\n\n{_reading_hint(content, what, chosen.left_out, request)}"
+        return f"{chosen.text}\n\n{_reading_hint(content, chosen, kept, request)}"
 
-    def _shorten_opened_page(self, content: str, request: ToolCallRequest) -> str:
+    def _shorten_opened_page(self, content: str, request: ToolCallRequest, kept: str = "") -> str:
         shown = _parse_json(content, dict)
         if not shown or not isinstance(shown.get("result_content"), str):
             return content
-        shown["result_content"] = self._shorten_page(shown["result_content"], request)
+        shown["result_content"] = self._shorten_page(shown["result_content"], request, kept)
         return json.dumps(shown, ensure_ascii=False)
 
-    def _extract(self, text: str, query: str, characters: int) -> Extract:
-        return extract(text, query, min(characters, characters_within(self._tokens, text)))
+    def _extract(self, text: str, query: str, characters: int, share: float = PAGE_WINDOW_SHARE) -> Extract:
+        return extract(text, query, min(characters, characters_within(int(share * self._room), text)))
+
+
+async def _describe_kept(content: str) -> str:
+    """Return which files keep the page of a result; "" if it is kept in none."""
+    found = _SOURCE.search(content)
+    if found is None or not current_task().keeps_sources or len(content) <= HIT_CHARACTERS:
+        return ""
+    return await describe_source_files(run_scope().evidence, int(found[1]))
+
+
+class RepeatedHits(AgentMiddleware[Any, Any]):
+    """Shows what several searches of one answer have found of a page once.
+
+    A later hit of the page has only its number and address, and its extract if that is another one.
+
+    Only requests to the model are shortened. The results themselves, and so events and records, stay whole.
+    """
+
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        messages = list(request.messages)
+        seen: dict[str, list[str]] = {}
+        for at, message in enumerate(messages):
+            if isinstance(message, AIMessage):
+                seen = dict[str, list[str]]()
+            elif isinstance(message, ToolMessage) and message.name == _SEARCH:
+                messages[at] = _shorten_repeats(message, seen)
+        return await handler(request.override(messages=messages))
+
+
+def _shorten_repeats(result: ToolMessage, seen: dict[str, list[str]]) -> ToolMessage:
+    """Return a search result without what is in `seen`, the extracts by address, and add its hits to it."""
+    listed, note, known = result.text.partition(_NOTHING_NEW)
+    hits = _parse_json(listed, list)
+    if not hits or not all(is_dict(hit) for hit in hits):
+        return result
+    shown: list[dict[str, Any]] = []
+    for hit in hits:
+        extracts, content = seen.setdefault(str(hit.get("url")), []), str(hit.get("content") or "")
+        named = {key: hit[key] for key in ("url", "cite") if key in hit}
+        is_known = any(content in one for one in extracts)
+        shown.append({**named, "content": _SHOWN_ABOVE if is_known else content} if extracts else hit)
+        extracts.append(content)
+    text = json.dumps(shown, ensure_ascii=False)
+    return result if shown == hits else result.model_copy(update={"content": f"{text}{note}{known}"})
 
 
 def _query_text(request: ToolCallRequest) -> str:
@@ -172,14 +222,30 @@ def _query_text(request: ToolCallRequest) -> str:
     return " ".join([*wanted, task.title, task.description])
 
 
-def _reading_hint(content: str, what: str, left_out: Iterable[str], request: ToolCallRequest) -> str:
-    """Return the note at the end of an extract: how long the page is, and how to read on."""
-    names = [name[:_HEADING_CHARACTERS] for name in left_out if name]
+def _reading_hint(content: str, chosen: Extract, kept: str, request: ToolCallRequest) -> str:
+    """Return the note at the end of an extract: how much of the page it is, and where the rest is."""
+    names = [name[:_HEADING_CHARACTERS] for name in chosen.left_out if name]
     more = f"; and {len(names) - _HEADINGS} more" if len(names) > _HEADINGS else ""
     sections = f" Sections left out: {'; '.join(names[:_HEADINGS])}{more}." if names else ""
     readable = request.tool is not None and "section" in request.tool.args
-    how = f" Read on: {request.tool_call['name']}(url, section)." if readable else ""
-    return f"[{what.format(len(content))}.{sections}{how}]"
+    start = "" if names or chosen.left_out else ", from section 1"
+    how = f" Read on: {request.tool_call['name']}(url, section){start}." if readable else ""
+    shown = f"{chosen.characters:,} of {len(content):,} characters{_describe_rows(chosen)}"
+    return f"[Shown: {shown}.{sections}{how}{kept and ' '}{kept}]"
+
+
+_MAX_RANGES = 4
+
+
+def _describe_rows(chosen: Extract) -> str:
+    """Return which rows of tables an extract shows; "" if no table was cut."""
+    shown = sum(map(len, chosen.rows))
+    if shown == chosen.all_rows:
+        return ""
+    if chosen.tables > 1 or not 0 < len(chosen.rows) <= _MAX_RANGES:
+        return f"; {shown:,} of {chosen.all_rows:,} table rows"
+    ranges = " and ".join(f"{one.start:,}–{one.stop - 1:,}" for one in chosen.rows)
+    return f"; rows {ranges} of {chosen.all_rows:,}"
 
 
 def _seen_citations(messages: Iterable[BaseMessage]) -> set[int]:

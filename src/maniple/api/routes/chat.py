@@ -1,5 +1,7 @@
-"""What the LangManus client calls."""
+"""The routes that the LangManus client calls."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import Response
@@ -10,9 +12,10 @@ from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import ChatRequest, check_budget, check_sole_agent, check_team_members
 from maniple.api.responses import FileMissing, TeamMember, TeamMembers, resolve_thread_id
-from maniple.api.sse import STREAM_RESPONSES, event_stream
-from maniple.api.state import ServiceOf
+from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream
+from maniple.api.state import Service, ServiceOf
 from maniple.errors import FileError
+from maniple.events import as_chat_message, history_digest
 
 router = keyed_router("chat")
 
@@ -28,22 +31,47 @@ _GIF: dict[int | str, dict[str, Any]] = {
     response_class=EventSourceResponse,
     responses={**STREAM_RESPONSES, **error_responses(404, 409, 429)},
 )
-async def chat_stream(chat: ChatRequest, service: ServiceOf, caller: CallerOf) -> EventSourceResponse:
+async def chat_stream(
+    chat: ChatRequest, service: ServiceOf, caller: CallerOf, view: ViewQuery = "langmanus"
+) -> EventSourceResponse:
     """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`."""
     check_team_members(chat.team_members, service.runtime.roles)
     check_sole_agent(chat.agent, service.runtime.alone)
     engine = service.engine
-    thread_id = (
-        await resolve_thread_id(service.store, chat.thread_id, caller.owner) if chat.thread_id else None
-    )
     budget = check_budget(chat.asked_budget(), service.settings.models)
-    accepted = await engine.submit(chat.as_run(thread_id, caller.owner, budget))
+    async with _thread_of(chat, service, caller.owner) as thread_id:
+        accepted = await engine.submit(chat.as_run(thread_id, caller.owner, budget))
 
     async def leave() -> None:
-        if chat.on_disconnect != "continue":
+        # A client that only wrote to a run does not end it by disconnecting.
+        if chat.on_disconnect != "continue" and not accepted.message_id:
             await engine.cancel(accepted.run.run_id, accepted.run.owner)
 
-    return event_stream(service, accepted.run, after=accepted.after, on_leaving=leave)
+    start = StreamStart(view, after_event=accepted.after)
+    return event_stream(service, accepted.run, start, on_leaving=leave)
+
+
+@asynccontextmanager
+async def _thread_of(chat: ChatRequest, service: Service, owner: str) -> AsyncGenerator[str | None]:
+    """Find the thread that a request continues: the one that it names, or whose conversation it sends back.
+
+    None if there is none. A thread that was found by its conversation can be found again if this context
+    fails.
+    """
+    threads, thread = service.store.threads, None
+    if chat.thread_id:
+        yield await resolve_thread_id(service.store, chat.thread_id, owner)
+        return
+    history = [as_chat_message(one.as_langchain()) for one in chat.messages[:-1]]
+    digest = history_digest(history)
+    if history:
+        thread = await threads.take_history(owner, digest)
+    try:
+        yield thread.thread_id if thread else None
+    except Exception:
+        if thread is not None:
+            await threads.touch(thread.thread_id, history=digest)
+        raise
 
 
 @router.get("/api/team_members", summary="List the team", responses=error_responses())

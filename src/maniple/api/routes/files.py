@@ -1,4 +1,4 @@
-"""The files of a conversation: put there by the user, or made by the team."""
+"""The files of a conversation: uploads of the user, and files that the team wrote."""
 
 import asyncio
 import re
@@ -74,7 +74,7 @@ async def upload_files(
     "/api/threads/{thread_id}/files", summary="List a conversation's files", responses=error_responses(404)
 )
 async def list_files(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> ThreadFiles:
-    """What is in the workspace now; files whose names are no text are left out."""
+    """The files in the workspace now; those whose names are not valid Unicode are left out."""
     key = (await get_thread(service.store, thread_id, caller.owner)).thread_id
 
     def read() -> ThreadFiles:
@@ -127,7 +127,7 @@ async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceO
 
 @asynccontextmanager
 async def _files(request: Request) -> AsyncGenerator[list[tuple[str, BinaryIO]]]:
-    """Yield the names and the contents of the files in the body; large ones wait on disk, not in memory."""
+    """Yield the names and the contents of the files in the body; large ones are buffered on disk."""
     try:
         async with request.form(max_files=MOST_FILES, max_fields=MOST_FILES) as form:
             sent = [one for _, one in form.multi_items() if isinstance(one, UploadFile)]

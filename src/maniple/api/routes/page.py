@@ -1,4 +1,4 @@
-"""The page: what a browser shows of the service. Its source is in `web/`, its build beside this package."""
+"""The web page of the service. Its source is in `web/`, its build beside this package."""
 
 import asyncio
 import gzip
@@ -21,7 +21,7 @@ _MEDIA_TYPES = {
     ".svg": "image/svg+xml",
 }
 _GUARD = {
-    # Nothing from anywhere else, and nothing inline; pictures of runs need the key, and come as blobs.
+    # Nothing from other origins, and nothing inline; pictures of runs need the key, so they are blobs.
     "content-security-policy": "default-src 'self'; img-src 'self' blob:; object-src 'none'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -29,8 +29,8 @@ _GUARD = {
     "vary": "accept-encoding",
 }
 _DRAWING_GUARD = {
-    # Mermaid writes styles into what it draws, of a stranger's text: in a frame of the page, which has no
-    # origin and no network, it may. What comes back is shown as a picture.
+    # Mermaid writes inline styles and draws untrusted text: it runs in a frame without origin or network;
+    # its result is shown as a picture.
     **_GUARD,
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts",
@@ -49,7 +49,7 @@ class _File:
 
 @cache
 def _paths() -> dict[str, Path]:
-    """Return where the files of the build are, by name; it is part of the package and never changes."""
+    """Return the paths of the files of the build by name; they are part of the package and never change."""
     found = (path for path in BUILD.rglob("*") if path.suffix in _MEDIA_TYPES)
     return {path.relative_to(BUILD).as_posix(): path for path in found}
 
@@ -62,7 +62,7 @@ def _read(path: Path) -> _File:
 
 
 def _file(name: str) -> _File | None:
-    # Each is packed when it is first asked for: what draws diagrams is large, and seldom wanted.
+    # Each file is compressed at its first request: the code that draws diagrams is large and rarely used.
     path = _paths().get(name)
     return _read(path) if path else None
 
@@ -75,7 +75,7 @@ async def page(request: Request) -> Response:
 
 @router.get("/icon.svg")
 async def icon(request: Request) -> Response:
-    """What stands in the browser's tab."""
+    """The icon in the browser's tab."""
     return await _answer("icon.svg", request, _ASK_AGAIN)
 
 
@@ -87,13 +87,13 @@ async def drawing(request: Request) -> Response:
 
 @router.get("/diagram.js")
 async def drawing_script(request: Request) -> Response:
-    """What draws in that frame."""
+    """The script that draws in that frame."""
     return await _answer("diagram.js", request, _ASK_AGAIN)
 
 
 @router.get("/assets/{name}")
 async def asset(name: str, request: Request) -> Response:
-    """A file that the page loads; its name holds a digest of what is in it."""
+    """A file that the page loads; its name contains a digest of its content."""
     return await _answer(f"assets/{name}", request, _FOR_EVER)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Header, Path, Query, Request, Response
+from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 from sse_starlette import EventSourceResponse
 
@@ -19,9 +19,10 @@ from maniple.api.downloads import (
     render_report,
 )
 from maniple.api.error_responses import error_responses
-from maniple.api.requests import PlanEditRequest, ResumeRequest, check_agent_name
+from maniple.api.requests import MessageCreate, PlanEditRequest, ResumeRequest, check_agent_name
 from maniple.api.responses import (
     AgentUsageView,
+    MessageAccepted,
     PageBefore,
     PageLimit,
     PlanStatus,
@@ -35,11 +36,12 @@ from maniple.api.responses import (
     next_before,
     read_gaps,
     read_interrupts,
+    read_step_questions,
 )
-from maniple.api.sse import STREAM_RESPONSES, event_stream
+from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream, frames_until
 from maniple.api.state import Service, ServiceOf
-from maniple.replay import replay_of
-from maniple.run_page import page_of, policy
+from maniple.replay import build_replay
+from maniple.run_page import policy, render_run_page
 from maniple.run_page.pictures import FigureFinder
 from maniple.runs import AcceptedRun
 from maniple.store import RunRecord
@@ -48,15 +50,24 @@ router = keyed_router("runs")
 _MOST_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _FigurePath = Annotated[str, Path(max_length=500, description="The figure's path in the workspace")]
-_Number = Annotated[int, Query(ge=0, le=_MOST_EVENTS, description="The newest event that is known")]
+_Number = Annotated[
+    int, Query(ge=0, le=_MOST_EVENTS, description="Number of the newest event that the client has")
+]
 _Form = Annotated[ReportForm | None, Query(description="The format; takes precedence over `Accept`")]
-_Download = Annotated[bool, Query(description="As a file to be saved, named by the conversation")]
+_Download = Annotated[bool, Query(description="As an attachment, named after the conversation")]
 _LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
-_Timed = Annotated[bool, Query(description="Say when each event happened: `at` (Unix seconds), its last key")]
+_Timed = Annotated[bool, Query(description="Add the time of each event: `at` (Unix seconds), its last key")]
+
+
+async def _stream_start(
+    view: ViewQuery = "langmanus", after: _Number = 0, last_event_id: _LastEventId = 0
+) -> StreamStart:
+    return StreamStart(view, max(after, last_event_id))
+
 
 _PAGE: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The page, whole in itself",
+        "description": "The page, in one self-contained file",
         "content": {"text/html": {"schema": {"type": "string"}}},
     }
 }
@@ -71,9 +82,9 @@ async def list_runs(
     return RunPage(runs=[RunSummary.of(run) for run in runs], next_before=next_before(runs, limit))
 
 
-@router.get("/api/runs/{run_id}", summary="Read how a run stands", responses=error_responses(404))
+@router.get("/api/runs/{run_id}", summary="Read the status of a run", responses=error_responses(404))
 async def read_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunDetail:
-    """Status, usage, also that of each member so far, and what the run waits for."""
+    """Status, usage, also that of each member so far, and what the run, or a step at work, waits for."""
     return await _view(service, await service.engine.status(run_id, caller.owner))
 
 
@@ -87,41 +98,68 @@ async def follow_run(
     run_id: _RunPath,
     service: ServiceOf,
     caller: CallerOf,
-    after: _Number = 0,
-    last_event_id: _LastEventId = 0,
+    start: Annotated[StreamStart, Depends(_stream_start)],
     timed: _Timed = False,
 ) -> EventSourceResponse:
-    """The run's events from the beginning, or after a number; ends when the run has ended or waits."""
+    """The run's events from the beginning, or after a number; ends when the run has ended or waits.
+
+    The numbers count the events of a view; those of one view mean nothing in another one.
+    """
     run = await service.engine.status(run_id, caller.owner)
-    return event_stream(service, run, after=max(after, last_event_id), timed=timed)
+    return event_stream(service, run, start, timed=timed)
 
 
 @router.post("/api/runs/{run_id}/cancel", summary="Cancel a run", responses=error_responses(404))
 async def cancel_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunDetail:
-    """End the run, keeping what was done; one that has ended stays as it is."""
+    """End the run; its results so far are stored. A run that has ended stays as it is."""
     return await _view(service, await service.engine.cancel(run_id, caller.owner))
 
 
-def _continued(response: Response, accepted: AcceptedRun) -> RunAccepted:
-    """Return the answer for a run that goes on, with the address of the events that follow."""
-    response.headers["location"] = f"/api/runs/{accepted.run.run_id}/events?after={accepted.after}"
+async def _continued(service: Service, response: Response, accepted: AcceptedRun) -> RunAccepted:
+    """Return the response for a run that continues, with the address of the events that follow."""
+    run_id = accepted.run.run_id
+    after = await frames_until(service.store.events, run_id, "langmanus", accepted.after)
+    response.headers["location"] = f"/api/runs/{run_id}/events?after={after}"
     return RunAccepted.of(accepted.run)
 
 
 @router.post(
     "/api/runs/{run_id}/resume",
     status_code=202,
-    summary="Answer what a run waits for",
+    summary="Answer what a run, or one of its steps, waits for",
     responses=error_responses(404, 409, 429),
 )
 async def resume_run(
     run_id: _RunPath, reply: ResumeRequest, response: Response, service: ServiceOf, caller: CallerOf
 ) -> RunAccepted:
-    """Answer a plan, a tool call or a question. The run goes on, and so do the numbers of its events."""
+    """Answer a plan, a tool call or a question. The run continues, and so do the numbers of its events.
+
+    Also while the run works: a step that asks (`step_interrupt`) goes on with the answer, which is stored
+    when this returns. Without `interrupt_id` it is the answer to the oldest question. 409 if nothing, or
+    nothing with this id, waits for an answer.
+    """
     accepted = await service.engine.resume(
         run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner
     )
-    return _continued(response, accepted)
+    return await _continued(service, response, accepted)
+
+
+@router.post(
+    "/api/runs/{run_id}/messages",
+    status_code=202,
+    summary="Write to a run that works",
+    responses=error_responses(404, 409, 429),
+)
+async def send_message(
+    run_id: _RunPath, message: MessageCreate, response: Response, service: ServiceOf, caller: CallerOf
+) -> MessageAccepted:
+    """Write to the team while it works: its lead answers, changes the plan, or passes the message on.
+
+    409 if the run has ended, or waits for an answer; 429 if 20 messages to it wait already.
+    """
+    accepted = await service.engine.send_message(run_id, message.content, caller.owner)
+    run = await _continued(service, response, accepted)
+    return MessageAccepted(**run.model_dump(), message_id=accepted.message_id)
 
 
 @router.post(
@@ -133,12 +171,12 @@ async def resume_run(
 async def retry_run(
     run_id: _RunPath, response: Response, service: ServiceOf, caller: CallerOf
 ) -> RunAccepted:
-    """Do what a run that failed, or whose answer has gaps, has not done. What is done is not done again.
+    """Do the steps that a run has not done, because it failed or its answer has gaps.
 
-    The run goes on, and so do the numbers of its events.
+    The run continues, and so do the numbers of its events.
     """
     accepted = await service.engine.retry(run_id, caller.owner)
-    return _continued(response, accepted)
+    return await _continued(service, response, accepted)
 
 
 @router.post(
@@ -150,11 +188,12 @@ async def retry_run(
 async def change_plan(
     run_id: _RunPath, change: PlanEditRequest, service: ServiceOf, caller: CallerOf
 ) -> PlanStatus:
-    """Skip a step, do it again, make it another one, add one or move one that is not begun; only what was
-    built on it is done again.
+    """Skip a step, do it again, edit it, add one, or move one that has not begun.
 
-    Answered with the plan as it will be. A step under way is not interrupted: its result is dropped when it
-    comes. A plan that waits for its review is accepted with the change.
+    Only the steps that need its result are done again.
+
+    The response is the changed plan. A step in progress is not interrupted: its result is discarded. A plan
+    that waits for its review is accepted with the change.
     """
     check_agent_name(change.agent_name, service.runtime.roles)
     plan = await service.engine.change_plan(run_id, change.as_change(), caller.owner)
@@ -181,9 +220,7 @@ async def read_report(
     report = await read_report_view(service.store, run)
     wanted = form or negotiate_form(request.headers.get("accept", ""))
     finder = FigureFinder(service.store, service.workspaces, run)
-    return await render_report(
-        service.store, service.report_renderer, report, wanted, finder, as_file=download
-    )
+    return await render_report(service.report_renderer, report, wanted, finder, as_file=download)
 
 
 @router.get(
@@ -193,7 +230,7 @@ async def read_report(
     responses={200: ATTACHMENT, **error_responses(404)},
 )
 async def show_figure(run_id: _RunPath, path: _FigurePath, service: ServiceOf, caller: CallerOf) -> Response:
-    """The picture of the conversation that a report shows by this path, also while the run is under way."""
+    """The picture of the conversation that a report shows by this path, also while the run is active."""
     run = await service.engine.status(run_id, caller.owner)
     return await read_figure(FigureFinder(service.store, service.workspaces, run), path)
 
@@ -205,9 +242,9 @@ async def show_figure(run_id: _RunPath, path: _FigurePath, service: ServiceOf, c
     responses={**_PAGE, **error_responses(404)},
 )
 async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HTMLResponse:
-    """One HTML page for people: what was asked, what came of it, and every step with its pictures.
+    """One HTML page for people: the question, the result, and every step with its pictures.
 
-    At any time: of a run that is under way or was cut off, it shows what there is.
+    For an active run, or one that was cut off, it shows the steps so far.
     """
     run = await service.engine.status(run_id, caller.owner)
     headers = {
@@ -217,7 +254,7 @@ async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HT
         "cache-control": "private, no-store",
     }
     finder = FigureFinder(service.store, service.workspaces, run)
-    return HTMLResponse(await page_of(service.store, run, finder), headers=headers)
+    return HTMLResponse(await render_run_page(service.store, run, finder), headers=headers)
 
 
 @router.get(
@@ -235,12 +272,12 @@ async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> S
     run = await service.engine.status(run_id, caller.owner)
     used = (await _view(service, run)).model_dump(include={"by_agent"})
     finder = FigureFinder(service.store, service.workspaces, run)
-    replay = await replay_of(service.store, run, used, finder)
+    replay = await build_replay(service.store, run, used, finder)
     headers = {**FILE_HEADERS, "content-disposition": content_disposition(f"{replay.title}.html")}
     return StreamingResponse(replay.pieces, media_type="text/html", headers=headers)
 
 
-@router.get("/api/runs/{run_id}/sources", summary="Read what a run has read", responses=error_responses(404))
+@router.get("/api/runs/{run_id}/sources", summary="List the sources of a run", responses=error_responses(404))
 async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> Sources:
     """The addresses that the run's searches found and its members opened, as its report numbers them."""
     run = await service.engine.status(run_id, caller.owner)
@@ -253,6 +290,9 @@ async def _view(service: Service, run: RunRecord) -> RunDetail:
     return RunDetail.of(
         run,
         gaps=await read_gaps(service.store, run),
-        interrupts=await read_interrupts(service.store, run),
+        interrupts=[
+            *await read_interrupts(service.store, run),
+            *await read_step_questions(service.store, run),
+        ],
         by_agent=[AgentUsageView.of(one) for one in usage],
     )

@@ -1,4 +1,4 @@
-"""How the service is."""
+"""Health, readiness and metrics of the service."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ _keyed = keyed_router("service")
 _FIGURES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {}}, "description": "Prometheus text, or OpenMetrics by `Accept`"}
 }
-_UNREADY = {503: {"model": Readiness, "description": "No run could be answered now"}}
+_UNREADY = {503: {"model": Readiness, "description": "No run can be answered now"}}
 
 
 @router.get("/healthz", summary="Ask whether the process is alive", responses=error_responses())
 async def healthz(request: Request, service: ServiceOf) -> Health:
-    """Whether the process is alive and, for those who may ask the team, what it can do."""
+    """Whether the process is alive and, for callers with access, its model and notices."""
     if request.state.caller is None:
         return Health()
     runtime = service.runtime
@@ -47,7 +47,7 @@ async def readyz(service: ServiceOf) -> Response:
     responses={**error_responses(), **_FIGURES},
 )
 async def metrics(request: Request, service: ServiceOf) -> Response:
-    """The figures of this process for Prometheus."""
+    """The metrics of this process for Prometheus."""
     text, media_type = service.metrics.text(request.headers.get("accept", ""))
     return Response(text, headers={"content-type": media_type})
 

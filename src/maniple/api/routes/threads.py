@@ -1,4 +1,4 @@
-"""Conversations, and the runs that are started on them."""
+"""Conversations, and starting runs on them."""
 
 import asyncio
 import logging
@@ -47,7 +47,7 @@ _ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 async def make_thread(
     service: ServiceOf, caller: CallerOf, new: Annotated[ThreadCreate | None, Body()] = None
 ) -> ThreadView:
-    """Make a conversation, on which runs can be started."""
+    """Create a conversation, in which runs can be started."""
     now = time.time()
     title = service.redactor.text(fix_surrogates(new.title)) if new else ""
     thread = await service.store.threads.create(Thread(str(uuid4()), caller.owner, title, now, now))
@@ -95,14 +95,14 @@ async def rename_thread(
     responses=error_responses(404, 409),
 )
 async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
-    """Cancel what runs on it, then remove it with its runs, events, checkpoints, artifacts, files, tabs."""
+    """Cancel its runs, then remove it with all runs, events, checkpoints, artifacts, files and tabs."""
     thread = await get_thread(service.store, thread_id, caller.owner)
     await service.engine.delete_thread(thread.thread_id, caller.owner)
     await forget_in_browser(service.runtime.browser, service.settings, thread.thread_id)
     try:
         await asyncio.to_thread(service.workspaces.remove, thread.thread_id)
     except FileError as error:
-        _LOG.warning("The workspace of a deleted thread stays behind: %s", error)
+        _LOG.warning("The workspace of a deleted thread could not be removed: %s", error)
 
 
 @router.post(

@@ -14,7 +14,14 @@ from maniple.browser.arguments import require_endpoint
 from maniple.browser.drivers.failures import first_line, has_ended
 from maniple.browser.drivers.observation import register_indexer
 from maniple.config import BrowserSettings
-from maniple.egress import ConnectionLimits, EgressDialer, EgressResolver, Streams, open_socks_proxy
+from maniple.egress import (
+    ConnectionLimits,
+    EgressDialer,
+    EgressResolver,
+    Streams,
+    open_socks_proxy,
+    send_data,
+)
 from maniple.errors import BrowserError, ConfigError
 
 if TYPE_CHECKING:
@@ -245,7 +252,7 @@ def dialer_for(settings: BrowserSettings) -> EgressDialer:
     async def through_proxy(address: str, target_port: int, /) -> Streams:
         reader, writer = await asyncio.open_connection(host, port)
         try:
-            writer.write(_connect_request(settings, address, target_port))
+            await send_data(writer, _connect_request(settings, address, target_port))
             answer = await reader.readuntil(b"\r\n\r\n")
         except (OSError, EOFError, asyncio.LimitOverrunError) as error:
             writer.close()

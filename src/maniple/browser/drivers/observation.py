@@ -63,8 +63,8 @@ _LINE = re.compile(
 _MARK = re.compile(r"\[(\w+)(?:=(\w+))?\]")
 
 _CHANGE_REASONS = {
-    "page": "the page has been loaded anew or left since it was shown; look at the current state.",
-    "gone": "it has gone from the page, or was drawn anew, since it was shown; look at the current state.",
+    "page": "the page has been reloaded or left since it was shown; look at the current state.",
+    "gone": "it was removed from the page, or replaced, since it was shown; look at the current state.",
     "moved": "it has moved to another place of the page since it was shown; look at the current state.",
     "changed": "it has become something else since it was shown; look at the current state.",
 }

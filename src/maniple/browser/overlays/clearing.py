@@ -131,7 +131,7 @@ class OverlayClearer:
 
     async def _by_rules(self, overlay: Overlay) -> str | None:
         if overlay.kind == "consent" and await opt_out(overlay.document) and await is_gone(overlay):
-            return _notice(overlay, "its tool was told no")
+            return _notice(overlay, "its tool was refused")
         for control in _preferred_controls(overlay):
             for press in (press_control, click_control):
                 await press(overlay, control)

@@ -1,7 +1,7 @@
 """`maniple chat`: ask the team once, or in a conversation at a prompt."""
 
-import asyncio
 import shlex
+import shutil
 import sys
 from collections.abc import (
     AsyncIterator,
@@ -11,7 +11,7 @@ from collections.abc import (
     Iterable,
     Mapping,
 )
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,8 @@ from rich.text import Text
 
 from maniple.cli.process import WrongUsage, pause_garbage_collection
 from maniple.cli.render import Consoles
-from maniple.cli.text import clean
+from maniple.cli.store_admin import TERMINAL_OWNER, find_thread, require_thread
+from maniple.cli.text import clean, one_line
 from maniple.config import Settings
 from maniple.errors import BrowserError, ConfigError, FileError, ManipleError
 from maniple.types import Worker
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _PLACEHOLDER = "Ask the team, or /help"
 _LOG_FILE = "chat.log"
+_SHOWN_ID = 8
 _ONLY_READS = (
     "This model is too small to operate web pages. It only reads the page that the task names, and --mode "
     "and --strategy have no effect. For a larger model, set BASIC_MODEL in .env."
@@ -46,7 +48,8 @@ class ChatOptions:
     """What the command line sets for every run.
 
     `thread` is the id of the conversation to continue, or its beginning. With `resume` a run that was cut
-    off is continued first; `resume_only`: the user asked for nothing else. `agent` answers alone.
+    off is continued first; `resume_only`: the user asked for nothing else. `agent` answers alone; a browser
+    begins at `start_page`.
     """
 
     members: tuple[Worker, ...] = ()
@@ -59,6 +62,18 @@ class ChatOptions:
     resume_only: bool = False
     files: tuple[Path, ...] = ()
     agent: Worker = ""
+    start_page: str = ""
+    save: tuple[Path, ...] = ()
+    """Where the report is saved at the end: one file for each path."""
+    retry: bool = False
+    """Whether what the conversation's last run has not done is done, instead of asking a question."""
+    config: Path | None = None
+    """The settings file of the command line, which the commands that are printed name again."""
+
+    def command(self, *arguments: str) -> str:
+        """Return the shell command that calls `chat` with the same settings file and these arguments."""
+        config = ["--config", str(self.config)] if self.config is not None else []
+        return " ".join([_program(), "chat", *map(shlex.quote, config), *arguments])
 
     def run_options(self) -> "RunOptions":
         """Return the options of a run."""
@@ -70,6 +85,7 @@ class ChatOptions:
             search_before_planning=self.search_first,
             auto_accepted_plan=not self.review,
             agent=self.agent,
+            start_page=self.start_page,
         )
 
 
@@ -90,22 +106,173 @@ async def ask_once(
     from maniple.cli.chat.session import note_cut_off_run, start_session
     from maniple.cli.render.run_text import exit_code
 
+    _require_form(options)
     async with open_session(settings, options, consoles) as session:
         run = await start_session(session, options, consoles)
         await _attach_files(session, options, consoles)
-        if question is not None:
+        if options.retry:
+            run = await session.retry()
+        elif options.resume_only and run is None:
+            await _note_undone_run(session, options, consoles)
+        elif question is not None:
             if run is None and not options.thread:
-                await note_cut_off_run(session, consoles)
+                await note_cut_off_run(session, consoles, options.command("--continue"))
             run = await _ask_or_answer(question, session, consoles, interrupted=run)
         if at_terminal and not options.json and session.pending is not None:
             run = await _answer_at_prompt(_open_prompt(session, settings, consoles), session, consoles) or run
-        if session.pending is not None:
-            consoles.note(_answer_command(session), "yellow")
+        _note_next_command(session, run, options, consoles, asked=question is not None)
         if afterwards is not None:
             await afterwards(session)
+        await _save_answer(session, options, consoles)
         if run is None:
             return 3 if session.pending is not None else 0
         return exit_code(run)
+
+
+def _note_next_command(
+    session: "ChatSession", run: "RunView | None", options: ChatOptions, consoles: Consoles, *, asked: bool
+) -> None:
+    """Print the command that answers the team, retries the run, or continues the conversation."""
+    from maniple.cli.render.run_text import is_undone
+
+    if session.pending is not None:
+        consoles.note(_answer_command(session, options), "yellow")
+    elif options.json:
+        return
+    elif run is not None and is_undone(run):
+        consoles.note(_retry_command(session.thread_id, options), "dim")
+    elif asked and options.agent != "browser":
+        consoles.note(_continue_command(session, options), "dim")
+
+
+async def _note_undone_run(session: "ChatSession", options: ChatOptions, consoles: Consoles) -> None:
+    """Say that no run was cut off; name the command that does what the newest run has not done."""
+    consoles.note("No run was cut off.", "dim")
+    newest = await session.conversations.newest()
+    if newest is not None and await session.conversations.is_undone(newest):
+        title = one_line(newest.thread.title)
+        consoles.note(f'"{title}" ended without everything done.', "dim")
+        consoles.note(_retry_command(newest.thread_id, options), "dim")
+
+
+async def enter_lines(text: str, settings: Settings, options: ChatOptions, consoles: Consoles) -> int:
+    """Enter the commands of a text and what stands between them; return the exit status of the last run.
+
+    A text without a command is asked as it is.
+    """
+    from maniple.cli.chat.prompt import is_command, split_commands
+    from maniple.cli.chat.session import start_session
+    from maniple.cli.render.run_text import exit_code
+
+    entries = split_commands(text)
+    if not any(map(is_command, entries)):
+        return await ask_once(text, settings, options, consoles, at_terminal=False)
+    _require_form(options)
+    run: RunView | None = None
+    async with open_session(settings, options, consoles) as session:
+        await start_session(session, options, consoles)
+        await _attach_files(session, options, consoles)
+        for entry in entries:
+            if not is_command(entry):
+                run = await _ask_or_answer(entry, session, consoles, interrupted=None)
+            elif not await _enter_command(entry, session, options, consoles):
+                break
+        _note_next_command(session, run, options, consoles, asked=run is not None)
+        await _save_answer(session, options, consoles)
+    if run is None:
+        return 3 if session.pending is not None else 0
+    return exit_code(run)
+
+
+async def _enter_command(
+    entry: str, session: "ChatSession", options: ChatOptions, consoles: Consoles
+) -> bool:
+    """Run a command, and print its output; return False if it quits."""
+    from maniple.cli.chat.prompt import ExitRequested, run_slash_command
+
+    try:
+        output = clean(await run_slash_command(session, entry))
+    except ExitRequested:
+        return False
+    if output and options.json:  # only events are on the output
+        consoles.note(output)
+    elif output:
+        consoles.output.print(Text(output), soft_wrap=True)
+    return True
+
+
+def _require_form(options: ChatOptions) -> None:
+    """Raise `WrongUsage` if the report cannot be saved in the form that the name of a file asks for."""
+    from maniple.cli.chat.session import choose_format
+
+    try:
+        for path in options.save:
+            choose_format(path.name)
+    except FileError as error:
+        raise WrongUsage(f"--save: {error}") from error
+
+
+async def _require_report(settings: Settings, options: ChatOptions) -> None:
+    """Raise `FileError` if the conversation has no report, without waiting for the team to open."""
+    from maniple.report_files import find_newest_report
+    from maniple.store.configured import open_configured_store
+
+    async with open_configured_store(settings, server=False) as store:
+        thread = await find_thread(store, options.thread, TERMINAL_OWNER)
+        if await find_newest_report(store, thread.thread_id) is None:
+            command = options.command("--thread", options.thread, '"…"', "--save PATH")
+            raise FileError(
+                f"The conversation {options.thread} has no report yet. To ask for one and save it: {command}"
+            )
+
+
+async def export_report(settings: Settings, options: ChatOptions, consoles: Consoles) -> int:
+    """Save the newest report of a stored conversation without a run, and return the exit status."""
+    _require_form(options)
+    await _require_report(settings, options)
+    async with open_session(settings, options, consoles) as session:
+        found = await session.conversations.find(options.thread)
+        await session.open_thread(found.thread_id)
+        session.attachments.track(found.thread_id)
+        await _save_reports(session, options, consoles)
+    return 0
+
+
+async def _save_answer(session: "ChatSession", options: ChatOptions, consoles: Consoles) -> None:
+    """Save the report of the run that was shown, if a path is given and the run waits for no answer."""
+    if not options.save or session.pending is not None:
+        return
+    if session.report and session.report_run_id == session.run_id:
+        await _save_reports(session, options, consoles)
+    else:  # an earlier report of the conversation does not answer this question
+        paths = ", ".join(map(str, options.save))
+        consoles.note(f"Nothing was saved to {paths}: the run has no report.", "yellow")
+
+
+async def _save_reports(session: "ChatSession", options: ChatOptions, consoles: Consoles) -> None:
+    """Save the newest report to every path; raises the first `FileError` at the end."""
+    failure: FileError | None = None
+    for path in options.save:
+        try:
+            await _save_report(session, path, options, consoles)
+        except FileError as error:
+            failure = failure or error
+    if failure:
+        raise failure
+
+
+async def _save_report(session: "ChatSession", path: Path, options: ChatOptions, consoles: Consoles) -> None:
+    """Save the newest report, also over an existing file; raises `FileError`."""
+    from maniple.cli.chat.prompt import save_report
+
+    try:
+        consoles.note(await save_report(session, str(path), replace=True), "dim")
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        command = options.command("--thread", session.thread_id[:_SHOWN_ID], "--save PATH")
+        raise FileError(
+            f"{path} cannot be written: {reason}. To save the report elsewhere: {command}"
+        ) from error
 
 
 async def converse(settings: Settings, options: ChatOptions, consoles: Consoles) -> int:
@@ -177,7 +344,7 @@ async def _ask_or_answer(
 
 async def _answer_at_prompt(prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> "RunView | None":
     """Read answers until the team waits for none; return None if none was given."""
-    from maniple.cli.chat.answers import read_answer
+    from maniple.cli.chat.prompt import read_answer
 
     run = None
     while session.pending is not None:
@@ -194,8 +361,7 @@ async def _answer_at_prompt(prompt: "Prompt", session: "ChatSession", consoles: 
 
 
 async def _take_turn(prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> None:
-    from maniple.cli.chat.answers import read_answer
-    from maniple.cli.chat.prompt import run_slash_command
+    from maniple.cli.chat.prompt import read_answer, run_slash_command
 
     line = await _read_line(prompt, session, consoles)
     try:
@@ -205,13 +371,20 @@ async def _take_turn(prompt: "Prompt", session: "ChatSession", consoles: Console
         elif session.pending is not None:
             answer = await read_answer(session.pending, line, session, prompt, consoles)
             if answer is not None:
-                await session.answer(answer)
-                consoles.output.print()
+                _note_retry(await session.answer(answer), consoles)
         elif line.strip():
-            await session.ask(line.strip())
-            consoles.output.print()
+            _note_retry(await session.ask(line.strip()), consoles)
     except ManipleError as error:
         consoles.note(f"✘ {error}", "bold red")
+
+
+def _note_retry(run: "RunView", consoles: Consoles) -> None:
+    """Print how the rest of a run is done, if it has not done everything, and the line between two turns."""
+    from maniple.cli.render.run_text import is_undone
+
+    if is_undone(run):
+        consoles.note("/retry does what was not done.", "dim")
+    consoles.output.print()
 
 
 async def _read_line(prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> str:
@@ -219,19 +392,38 @@ async def _read_line(prompt: "Prompt", session: "ChatSession", consoles: Console
     from maniple.cli.render.run_text import answer_hint, answer_instructions
 
     if session.pending is None:
-        return await prompt.ask(_PLACEHOLDER)
+        return await prompt.ask(_PLACEHOLDER, session.take_draft())
     question = session.pending.question
     consoles.output.print(Text(answer_instructions(question), style="yellow"), soft_wrap=True)
-    return await prompt.ask(answer_hint(question))
+    return await prompt.ask(answer_hint(question), session.take_draft())
 
 
-def _answer_command(session: "ChatSession") -> str:
-    from maniple.cli.render.run_text import answer_instructions, example_answer
+def _answer_command(session: "ChatSession", options: ChatOptions) -> str:
+    from maniple.cli.render.run_text import command_instructions, example_answer
 
     assert session.pending is not None
     question = session.pending.question
-    command = f"maniple chat --thread {session.thread_id} {shlex.quote(example_answer(question))}"
-    return f"{answer_instructions(question)} Answer with: {command}"
+    command = options.command("--thread", session.thread_id, shlex.quote(example_answer(question)))
+    return f"{command_instructions(question)} Answer with: {command}"
+
+
+def _continue_command(session: "ChatSession", options: ChatOptions) -> str:
+    command = options.command("--thread", session.thread_id[:_SHOWN_ID], '"…"')
+    return f"To continue this conversation: {command}"
+
+
+def _retry_command(thread_id: str, options: ChatOptions) -> str:
+    return f"To try again: {options.command('--thread', thread_id[:_SHOWN_ID], '--retry')}"
+
+
+def _program() -> str:
+    """Return `maniple`, or the path that it was started by if the shell would not find it by its name."""
+    started = Path(sys.argv[0])
+    found = shutil.which("maniple")
+    if started.name != "maniple" or not started.is_file() or (found and started.samefile(found)):
+        return "maniple"
+    path = started.absolute()
+    return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
 
 
 def _open_prompt(session: "ChatSession", settings: Settings, consoles: Consoles) -> "Prompt":
@@ -247,25 +439,23 @@ async def open_session(
     settings: Settings, options: ChatOptions, consoles: Consoles
 ) -> AsyncIterator["ChatSession"]:
     """Open the team and a conversation with it; raises `ManipleError` if that fails."""
+    if options.thread:  # without waiting for the team to open
+        await require_thread(settings, options.thread)
     progress = consoles.progress()
     try:
         progress.step("starting the team")
         # Imports take two seconds; the line above is shown meanwhile.
         with pause_garbage_collection():
             from maniple.app import open_app
-            from maniple.capabilities.workspace import workspaces_of
             from maniple.cli.chat.attachments import open_attachments
             from maniple.cli.chat.session import ChatSession, Conversations
             from maniple.graph import members_of
             from maniple.runs import recover_run
 
         configure_chat_log(settings)
-        workspaces = await asyncio.to_thread(workspaces_of, settings)
-        # Attachments that no run used are discarded last, when every run has ended.
-        async with (
-            open_attachments(workspaces) as attachments,
-            open_app(settings, kind="chat", progress=progress) as app,
-        ):
+        async with AsyncExitStack() as ending, open_app(settings, kind="chat", progress=progress) as app:
+            # Attachments that no run used are discarded last, when every run has ended.
+            attachments = await ending.enter_async_context(open_attachments(app.workspaces))
             runtime, engine, store = app.runtime, app.engine, app.store
             progress.close()
             consoles.announce_model(runtime.answering, runtime.notices)
@@ -297,20 +487,20 @@ def _require_agent(agent: Worker, available: Container[str], missing: Mapping[Wo
 
 
 def configure_chat_log(settings: Settings) -> None:
-    """Log to stderr; if stderr is a terminal or closed, log to `chat.log` in the data directory.
+    """Log to `chat.log` in the data directory; to a stderr that is no terminal if a format is set.
 
-    On stderr the level INFO is raised to WARNING, because the progress lines already report the same.
+    Log lines would stand between the lines of the plan.
     """
     from maniple.config.secrets import redactor_of
     from maniple.telemetry.logs import configure_logs
 
-    level, redactor = settings.logging.level, redactor_of(settings)
-    format = "json" if settings.logging.format == "json" else "console"
-    if sys.stderr is not None and not sys.stderr.isatty():
-        configure_logs("WARNING" if level == "INFO" else level, format, redactor)
+    level, redactor, chosen = settings.logging.level, redactor_of(settings), settings.logging.format
+    if chosen != "auto" and sys.stderr is not None and not sys.stderr.isatty():
+        # The progress lines already report what is logged at INFO.
+        configure_logs("WARNING" if level == "INFO" else level, chosen, redactor)
         return
     file = settings.data_dir / _LOG_FILE
-    configure_logs(level, format, redactor, stream=file)
+    configure_logs(level, "json" if chosen == "json" else "console", redactor, stream=file)
     log_exception = sys.excepthook
 
     def report(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:

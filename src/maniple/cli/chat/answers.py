@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from maniple.agents.middleware.tool_calls import is_acceptance, is_rerun_request
 from maniple.cli.options import UnknownMember, parse_members
@@ -22,11 +22,6 @@ from maniple.cli.render.run_text import question_kind, question_options
 from maniple.cli.text import escape_invisible
 from maniple.events import RunInterrupted
 from maniple.types import WORKERS
-
-if TYPE_CHECKING:
-    from maniple.cli.chat.prompt import Prompt
-    from maniple.cli.chat.session import ChatSession, PendingQuestion
-    from maniple.cli.render import Consoles
 
 _NO = re.compile(r"(?:no|n)\b[\s,.:;-]*", re.IGNORECASE)
 _EDIT = re.compile(r"(?:edit|e)(?:\s+(?P<text>.+))?\Z", re.IGNORECASE | re.DOTALL)
@@ -38,6 +33,14 @@ class UnclearAnswer(ValueError):
 
 class UnchangedAnswer(ValueError):
     """The edited text is the same as before."""
+
+
+class TextEditor(Protocol):
+    """Lets the user edit a text at the prompt."""
+
+    async def edit(self, text: str) -> str:
+        """Return the edited text; raises EOFError for Ctrl-D, and KeyboardInterrupt for Ctrl-C."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +172,9 @@ def parse_plan_text(
         raise ValueError("The plan has no steps. Add one, or enter /cancel to drop the plan.")
     if max_steps and len(steps) > max_steps:
         raise ValueError(f"The plan has {len(steps)} steps; at most {max_steps} are allowed. Remove some.")
-    notes = {(one.get("agent_name"), one.get("title")): one.get("note") for one in before.get("steps") or ()}
-    return {**before, "title": title, "steps": [_complete_step(step, notes, members) for step in steps]}
+    whole = [_complete_step(step, members) for step in steps]
+    _keep_hidden_fields(whole, before.get("steps") or ())
+    return {**before, "title": title, "steps": whole}
 
 
 @dataclass(slots=True)
@@ -203,14 +207,58 @@ def _member_named(name: str, members: Sequence[str]) -> str:
     return parse_members([name.replace(" ", "_")], members or WORKERS)[0]
 
 
-def _complete_step(
-    step: _EditedStep, notes: Mapping[tuple[Any, Any], Any], members: Sequence[str]
-) -> dict[str, Any]:
+def _complete_step(step: _EditedStep, members: Sequence[str]) -> dict[str, Any]:
     agent_name = _member_named(step.agent_name, members)
     description = "\n".join(step.lines).strip() or step.title
-    note = notes.get((agent_name, step.title))
-    whole = {"agent_name": agent_name, "title": step.title, "description": description}
-    return {**whole, "note": note} if note else whole
+    return {"agent_name": agent_name, "title": step.title, "description": description}
+
+
+_HIDDEN = ("note", "needs", "repeats")
+"""The fields of a step that the text to edit does not show."""
+
+
+def _keep_hidden_fields(steps: Sequence[dict[str, Any]], before: Sequence[Mapping[str, Any]]) -> None:
+    """Give the steps that were in the plan before the fields that the text does not show.
+
+    `needs` get the new numbers of the steps that they named; those that were deleted, or now come later, are
+    left out.
+    """
+    origins = _find_origins(steps, before)
+    places = {old: new for new, old in enumerate(origins, start=1) if old is not None}
+    for own, (step, old) in enumerate(zip(steps, origins, strict=True), start=1):
+        if old is None:
+            continue
+        hidden = {name: before[old][name] for name in _HIDDEN if before[old].get(name) is not None}
+        if "needs" in hidden:
+            moved = (places.get(need - 1, own) for need in hidden["needs"])
+            hidden["needs"] = sorted(place for place in moved if place < own)
+        step |= hidden
+
+
+def _find_origins(
+    steps: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
+) -> list[int | None]:
+    """Return which step of the plan before each step was, as an index; None for a new one.
+
+    It is known by its member and title or description, then by one of these alone; in a plan of the same
+    length, by its place.
+    """
+    origins: list[int | None] = [None] * len(steps)
+    for names in (("agent_name", "title"), ("agent_name", "description"), ("title",), ("description",)):
+        for at, step in enumerate(steps):
+            if origins[at] is None:
+                free = (old for old in range(len(before)) if old not in origins)
+                same = [old for old in free if all(_is_same(step, before[old], name) for name in names)]
+                origins[at] = min(same, key=lambda old: abs(old - at), default=None)
+    if len(steps) == len(before):  # what else changed was edited in its place
+        for at, origin in enumerate(origins):
+            if origin is None and at not in origins:
+                origins[at] = at
+    return origins
+
+
+def _is_same(step: Mapping[str, Any], old: Mapping[str, Any], name: str) -> bool:
+    return " ".join(str(step.get(name, "")).split()) == " ".join(str(old.get(name, "")).split())
 
 
 def _single_line(text: object) -> str:
@@ -221,14 +269,14 @@ class EditorFailure(Exception):
     """The editor cannot be started, or failed."""
 
 
-async def edit_text(what: EditRequest, prompt: "Prompt") -> str:
+async def edit_text(what: EditRequest, editor: TextEditor) -> str:
     """Return the text after the user has edited it, in $VISUAL or $EDITOR or else at the prompt.
 
-    Raises `EditorFailure`, and what `Prompt.edit` raises.
+    Raises `EditorFailure`, and what `editor` raises.
     """
     command = _editor_command()
     if not command:
-        return await prompt.edit(what.text.strip())
+        return await editor.edit(what.text.strip())
     descriptor, name = await asyncio.to_thread(tempfile.mkstemp, what.suffix, "maniple-")
     file = Path(name)
     try:
@@ -272,32 +320,3 @@ def _editor_command() -> str:
 def _remove_file(file: Path) -> None:
     with suppress(OSError):
         file.unlink()
-
-
-async def read_answer(
-    pending: "PendingQuestion", line: str, session: "ChatSession", prompt: "Prompt", consoles: "Consoles"
-) -> Any | None:
-    """Return the answer in `line`, which the user may edit first; None after printing what is wrong."""
-    try:
-        decision = parse_answer(pending.question, line)
-        if not isinstance(decision, EditRequest):
-            return decision
-        text = await _edited_text(decision, pending, prompt)
-        members = session.options.enabled(session.available)
-        answer = parse_edited_answer(pending.question, text, members, session.max_plan_steps)
-    except (UnclearAnswer, EditorFailure) as error:
-        consoles.note(str(error), "yellow")
-    except UnchangedAnswer:
-        consoles.note("Nothing was changed; the question is still open.", "dim")
-    else:
-        return answer
-    return None
-
-
-async def _edited_text(what: EditRequest, pending: "PendingQuestion", prompt: "Prompt") -> str:
-    """Let the user edit the text, or the draft that was not accepted before."""
-    try:
-        pending.draft = await edit_text(EditRequest(pending.draft or what.text, what.suffix), prompt)
-    except (EOFError, KeyboardInterrupt):
-        return ""
-    return pending.draft

@@ -3,11 +3,14 @@
 import asyncio
 import dataclasses
 import difflib
+import errno
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -17,9 +20,26 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 
-from maniple.cli.chat.session import ChatSession, Conversation, open_conversation, render_report, write_page
+from maniple.cli.chat.answers import (
+    EditorFailure,
+    EditRequest,
+    UnchangedAnswer,
+    UnclearAnswer,
+    edit_text,
+    parse_answer,
+    parse_edited_answer,
+)
+from maniple.cli.chat.session import (
+    ChatSession,
+    Conversation,
+    PendingQuestion,
+    open_conversation,
+    render_report,
+    write_page,
+)
 from maniple.cli.options import UnknownMember, parse_members
-from maniple.cli.text import clean, one_line, source_lines, time_ago
+from maniple.cli.render import Consoles
+from maniple.cli.text import clean, counted, one_line, source_lines, time_ago
 from maniple.errors import FileError, ManipleError
 
 _PROMPT_MARK = FormattedText([("bold", "› ")])
@@ -27,8 +47,12 @@ _TITLE_CHARACTERS = 60
 _KEY_HELP = (
     ("Enter", "sends the message"),
     ("Alt-Enter", "starts a new line; pasted text may have several"),
+    ("Enter during a run", "sends what was typed to the step that asks, else to the team at work"),
     ("Ctrl-C", "clears the line; during a run, cancels the run"),
     ("Ctrl-D", "quits"),
+)
+_EDIT_HINT = (
+    "Enter sends, Alt-Enter starts a new line. Above the last line, Enter first goes there. Ctrl-C clears."
 )
 
 
@@ -47,21 +71,24 @@ class Prompt:
             color_depth=self._color_depth,
         )
 
-    async def ask(self, hint: str) -> str:
-        """Return the next message; `hint` is shown while the line is empty.
+    async def ask(self, hint: str, draft: str = "") -> str:
+        """Return the next message; `hint` is shown while the line is empty, which begins with `draft`.
 
         Raises EOFError for Ctrl-D, and KeyboardInterrupt for Ctrl-C on an empty line.
         """
         placeholder = FormattedText([("ansibrightblack", hint)])
-        return await self._session.prompt_async(_PROMPT_MARK, placeholder=placeholder)
+        return await self._session.prompt_async(_PROMPT_MARK, placeholder=placeholder, default=draft)
 
     async def edit(self, text: str) -> str:
-        """Return `text` as the user edited it: Enter ends, Alt-Enter starts a new line.
+        """Return `text` as the user edited it: Enter on its last line ends, Alt-Enter starts a new line.
 
         Raises as `ask` does; Ctrl-C first clears the text.
         """
         session: PromptSession[str] = PromptSession(
-            history=InMemoryHistory(), key_bindings=_key_bindings(), color_depth=self._color_depth
+            history=InMemoryHistory(),
+            key_bindings=_editing_keys(),
+            color_depth=self._color_depth,
+            bottom_toolbar=_EDIT_HINT,
         )
         return await session.prompt_async(_PROMPT_MARK, default=text)
 
@@ -97,6 +124,21 @@ def _key_bindings() -> KeyBindings:
         if not event.current_buffer.text:
             event.app.exit(exception=KeyboardInterrupt)
         event.current_buffer.reset()
+
+    return keys
+
+
+def _editing_keys() -> KeyBindings:
+    keys = _key_bindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if "\n" in buffer.document.text_after_cursor:
+            # Perhaps meant as a new line: a text that is half edited is not sent.
+            buffer.cursor_position = len(buffer.text)
+        else:
+            buffer.validate_and_handle()
 
     return keys
 
@@ -145,6 +187,25 @@ async def run_slash_command(session: ChatSession, line: str) -> str:
     return (
         f"Unknown command {name}. /help lists the commands. To send it as a message, put a space before it."
     )
+
+
+def is_command(line: str) -> bool:
+    """Return whether a line is exactly a command: its name, and arguments only where it takes some."""
+    name, _, rest = line.strip().partition(" ")
+    command = COMMANDS.get(name.casefold().removesuffix("!"))
+    return command is not None and (not rest.strip() or " " in command.usage)
+
+
+def split_commands(text: str) -> list[str]:
+    """Return a text as what is entered one after another: each command alone, and the text between them."""
+    entries, lines = list[str](), list[str]()
+    for line in text.splitlines():
+        if is_command(line):
+            entries += ["\n".join(lines), line]
+            lines = []
+        else:
+            lines.append(line)
+    return [entry.strip() for entry in (*entries, "\n".join(lines)) if entry.strip()]
 
 
 async def _help(session: ChatSession, rest: str) -> str:
@@ -234,7 +295,7 @@ async def _files(session: ChatSession, rest: str) -> str:
 
 async def _sources(session: ChatSession, rest: str) -> str:
     found = await session.conversations.sources(session.thread_id)
-    return "\n".join(source_lines(found)) or "The last run of this conversation has no sources."
+    return "\n".join(source_lines(found)) or "This conversation has no sources yet."
 
 
 async def _page(session: ChatSession, rest: str) -> str:
@@ -251,17 +312,28 @@ async def _save(session: ChatSession, rest: str) -> str:
         return "There is no report yet."
     if not name:
         return "Usage: /save FILE, for example /save report.md"
+    if _names_several(name, rest):
+        return '/save takes one file at a time. Quote a name with spaces: /save "my report.pdf"'
     try:
-        path = await asyncio.to_thread(_write, name, await render_report(session, name), replace)
+        return await save_report(session, name, replace=replace)
     except ManipleError as error:
         return str(error)
-    except FileExistsError:
-        return f"{name} exists. To replace it, enter /save! {name}"
+    except FileExistsError as error:
+        return f"{error.filename} exists. To replace it, enter /save! {name}"
     except (OSError, RuntimeError, ValueError) as error:
         # RuntimeError: `~name` without such a user; ValueError: a NUL in the name.
         reason = getattr(error, "strerror", None) or error
         return f"{name} cannot be written: {reason}. The report is not lost; enter /save with another name."
-    return f"Saved to {path}"
+
+
+async def save_report(session: ChatSession, name: str, *, replace: bool) -> str:
+    """Save the newest report and return a line about it; raises as `render_report` does, and `OSError`."""
+    content, figures = await render_report(session, name)
+    path = await asyncio.to_thread(_write, name, content, figures, replace)
+    if not figures:
+        return f"Saved to {path}"
+    folder = path.parent / next(iter(figures)).partition("/")[0]
+    return f"Saved to {path}, with {counted(len(figures), 'picture')} in {folder}"
 
 
 async def _quit(session: ChatSession, rest: str) -> str:
@@ -276,7 +348,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/cancel": SlashCommand("/cancel [ID]", "cancels a run that waits for you or was cut off", _cancel),
     "/retry": SlashCommand("/retry", "does what the last run has not done; what is done stays", _retry),
     "/team": SlashCommand("/team [NAME …]", "shows or chooses the agents; /team all", _team),
-    "/file": SlashCommand("/file PATH", "gives the team a copy of a file", _file),
+    "/file": SlashCommand("/file PATH", "gives the team a copy of a file or folder", _file),
     "/files": SlashCommand("/files", "lists the files of this conversation", _files),
     "/sources": SlashCommand("/sources", "lists the sources of the last answer, as it cites them", _sources),
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
@@ -302,14 +374,64 @@ def _file_name(rest: str) -> tuple[str, bool]:
     return name.strip("\"'"), name != text
 
 
-def _write(name: str, content: bytes, replace: bool) -> Path:
+def _names_several(name: str, rest: str) -> bool:
+    """Whether more than one word of a name without quotes ends in the suffix of a report."""
+    from maniple.report_files import SUFFIXES
+
+    endings = [word for word in name.split() if word.casefold().endswith(tuple(SUFFIXES))]
+    return len(endings) > 1 and f'"{name}"' not in rest and f"'{name}'" not in rest
+
+
+def _write(name: str, content: bytes, figures: Mapping[str, bytes], replace: bool) -> Path:
+    """Write a report and the pictures that it shows, by their paths relative to it; return the report's path.
+
+    Without `replace`, raises `FileExistsError` before anything is written.
+    """
     path = Path(name).expanduser().absolute()
+    pictures = {path.parent / relative: picture for relative, picture in figures.items()}
+    if not replace and (taken := next(filter(os.path.lexists, [path, *pictures]), None)):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(taken))
+    for folder in {one.parent for one in pictures}:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no folder for its pictures")
     with path.open("wb" if replace else "xb") as file:
         try:
             file.write(content)
             file.flush()
+            for picture, data in pictures.items():
+                picture.parent.mkdir(exist_ok=True)
+                picture.write_bytes(data)
         except OSError:
-            if not replace:
-                path.unlink()  # a partial report would block the next attempt
+            for one in [path, *pictures] if not replace else []:
+                one.unlink(missing_ok=True)  # a partial report would block the next attempt
             raise
     return path
+
+
+async def read_answer(
+    pending: PendingQuestion, line: str, session: ChatSession, prompt: Prompt, consoles: Consoles
+) -> Any | None:
+    """Return the answer in `line`, which the user may edit first; None after printing what is wrong."""
+    try:
+        decision = parse_answer(pending.question, line)
+        if not isinstance(decision, EditRequest):
+            return decision
+        text = await _edited_text(decision, pending, prompt)
+        members = session.options.enabled(session.available)
+        answer = parse_edited_answer(pending.question, text, members, session.max_plan_steps)
+    except (UnclearAnswer, EditorFailure) as error:
+        consoles.note(str(error), "yellow")
+    except UnchangedAnswer:
+        consoles.note("Nothing was changed; the question is still open.", "dim")
+    else:
+        return answer
+    return None
+
+
+async def _edited_text(what: EditRequest, pending: PendingQuestion, prompt: Prompt) -> str:
+    """Let the user edit the text, or the draft that was not accepted before."""
+    try:
+        pending.draft = await edit_text(EditRequest(pending.draft or what.text, what.suffix), prompt)
+    except (EOFError, KeyboardInterrupt):
+        return ""
+    return pending.draft

@@ -3,9 +3,11 @@
 import asyncio
 import errno
 import os
+import re
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,36 +15,40 @@ from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
 
-from maniple.cli.chat.attachments import Attachments
-from maniple.cli.process import WrongUsage, cancel_on_interrupt, hide_typing
+from maniple.cli.chat.answers import EditRequest, UnclearAnswer, parse_answer
+from maniple.cli.chat.attachments import Attachments, is_folder
+from maniple.cli.process import TypedLine, cancel_on_interrupt, hide_typing, is_typing_possible, read_typing
 from maniple.cli.render import Consoles, RunDisplay
-from maniple.cli.render.run_text import has_answer
-from maniple.cli.text import clean, file_size, one_line, time_ago
-from maniple.errors import FileError
-from maniple.events import RunInterrupted, RunView, load_run_view, read_event
+from maniple.cli.render.run_text import TO_TEAM, has_answer
+from maniple.cli.store_admin import TERMINAL_OWNER, find_thread
+from maniple.cli.text import clean, counted, file_size, one_line, time_ago
+from maniple.errors import FileError, ManipleError
+from maniple.events import (
+    RunInterrupted,
+    RunStatusChanged,
+    RunView,
+    StepInterrupted,
+    UsageReported,
+    event_of,
+    load_run_view,
+)
 from maniple.evidence import Source
 from maniple.graph import RunOptions
-from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy
-from maniple.store import RunRecord, Store, Thread
+from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy, can_be_retried
+from maniple.store import RunRecord, Store, Thread, read_event_pages
 from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.cli.chat import ChatOptions
-    from maniple.report_files import Report, ReportRenderer
+    from maniple.report_files import Report, ReportFormat, ReportRenderer
 
 LISTED_CONVERSATIONS = 20
-OWNER = ""
-"""The owner of the conversations of the terminal, which asks for no API key."""
-_SHORTEST_PREFIX = 4
-_PAGE = 500
 _TITLE_CHARACTERS = 60
+_CLOCK_SECONDS = 1.0
+"""The times of files are of a coarser clock than those of runs."""
 
 ConversationState = Literal["empty", "finished", "waiting", "cut off", "in progress"]
 """`waiting`: for an answer; `cut off`: its process has ended; `in progress`: in another process."""
-
-
-class UnknownConversation(WrongUsage):
-    """No conversation has this id or number, or several have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ class Conversations:
 
     async def list(self) -> Sequence[Conversation]:
         """Return the newest conversations, newest first; `find` then accepts their numbers, from 1."""
-        threads = await self.store.threads.list(OWNER, LISTED_CONVERSATIONS)
+        threads = await self.store.threads.list(TERMINAL_OWNER, LISTED_CONVERSATIONS)
         self._listed = [thread.thread_id for thread in threads]
         cut_off = await self._cut_off_runs()
         return [await self._conversation(thread, cut_off) for thread in threads]
@@ -81,19 +87,23 @@ class Conversations:
         """
         if name.isdecimal() and 1 <= int(name) <= len(self._listed):
             name = self._listed[int(name) - 1]
-        thread = await find_thread(self.store, name, OWNER)
+        thread = await find_thread(self.store, name, TERMINAL_OWNER)
         return await self._conversation(thread, await self._cut_off_runs())
 
     async def newest(self, *, without: str = "") -> Conversation | None:
         """Return the newest conversation other than `without`."""
-        for thread in await self.store.threads.list(OWNER, 2):
+        for thread in await self.store.threads.list(TERMINAL_OWNER, 2):
             if thread.thread_id != without:
                 return await self._conversation(thread, await self._cut_off_runs())
         return None
 
     async def cut_off(self) -> Sequence[RunRecord]:
         """Return the runs of terminals that have ended, newest first."""
-        return [run for run in reversed(await self.store.runs.list_orphaned("chat")) if run.owner == OWNER]
+        return [
+            run
+            for run in reversed(await self.store.runs.list_orphaned("chat"))
+            if run.owner == TERMINAL_OWNER
+        ]
 
     async def recover_runs(self, conversation: Conversation) -> RunRecord | None:
         """Continue the runs of a conversation that were cut off, and return the newest of them.
@@ -107,14 +117,28 @@ class Conversations:
                 return None
         return newest
 
+    async def is_undone(self, conversation: Conversation) -> bool:
+        """Return whether the newest run of a conversation has ended without everything done."""
+        newest = conversation.newest
+        if newest is None or conversation.state != "finished":
+            return False
+        return can_be_retried(
+            newest, await load_run_view(self.store.events, newest.run_id, [RunStatusChanged])
+        )
+
     async def sources(self, thread_id: str) -> Sequence[Source]:
-        """Return the sources of a thread's newest run, in the order of their numbers in its report."""
-        runs = await self.store.runs.list_by_thread(thread_id, limit=1)
-        return await self.store.evidence(runs[0].run_id).sources() if runs else []
+        """Return the sources of a thread's newest run that has any, in the order of their numbers."""
+        before: float | None = None
+        while runs := await self.store.runs.list_by_thread(thread_id, before=before):
+            for run in runs:
+                if found := await self.store.evidence(run.run_id).sources():
+                    return found
+            before = runs[-1].created_at
+        return []
 
     async def is_in_progress(self, thread_id: str) -> bool:
         """Return whether another process runs on the thread."""
-        thread = await self.store.threads.get(thread_id, OWNER)
+        thread = await self.store.threads.get(thread_id, TERMINAL_OWNER)
         if thread is None:
             return False
         return (await self._conversation(thread, await self._cut_off_runs())).state == "in progress"
@@ -127,31 +151,6 @@ class Conversations:
         runs = await self.store.runs.list_by_thread(thread.thread_id, limit=1)
         newest = runs[0] if runs else None
         return Conversation(thread, newest, _conversation_state(newest, cut_off))
-
-
-async def find_thread(store: Store, name: str, owner: str | None) -> Thread:
-    """Return the owner's thread with this id, or the only one whose id begins with `name`.
-
-    Raises `UnknownConversation`.
-    """
-    thread = await store.threads.get(name, owner)
-    if thread is not None:
-        return thread
-    found: list[Thread] = []
-    before: float | None = None
-    is_prefix = len(name) >= _SHORTEST_PREFIX
-    while is_prefix and (page := await store.threads.list(owner, _PAGE, before)):
-        found += [thread for thread in page if thread.thread_id.startswith(name)]
-        before = page[-1].created_at
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UnknownConversation(
-            f"{len(found)} conversations have an id that begins with {name!r}. Give more of the id."
-        )
-    raise UnknownConversation(
-        f"There is no conversation {name!r}. To list conversations, enter /threads in maniple chat."
-    )
 
 
 def _conversation_state(newest: RunRecord | None, cut_off: Sequence[RunRecord]) -> ConversationState:
@@ -181,8 +180,9 @@ def _new_thread() -> str:
 class ChatSession:
     """The conversation of this terminal: a thread, its runs, and what the user has chosen for them.
 
-    `run_id` is the run that was shown last, `report` the newest finished answer as Markdown, `pending` the
-    question that the team waits for. A method that starts a run raises `ManipleError` if that fails.
+    `run_id` is the run that was shown last, `report` the newest finished answer as Markdown and
+    `report_run_id` its run, `pending` the question that the team waits for. A method that starts a run raises
+    `ManipleError` if that fails.
     """
 
     engine: Engine
@@ -196,8 +196,13 @@ class ChatSession:
     renderer: "ReportRenderer | None" = None
     thread_id: str = field(default_factory=_new_thread)
     report: str = ""
+    report_run_id: str = ""
     pending: PendingQuestion | None = None
     run_id: str = ""
+    _seconds: dict[str, float] = field(default_factory=dict[str, float])
+    """How long each run was shown, by its id."""
+    draft: str = ""
+    """What was typed while a run was shown, and not sent: the next line begins with it."""
 
     async def ask(self, text: str) -> RunView:
         """Send a message, show the run, then list the files that it wrote."""
@@ -208,7 +213,7 @@ class ChatSession:
             )
         request = RunRequest([HumanMessage(text)], thread_id=self.thread_id, options=self.options)
         accepted = await self.engine.submit(request)
-        return await self._show_run(accepted.run.run_id, accepted.after)
+        return await self._show_run(accepted.run.run_id, accepted.after, accepted.run.created_at)
 
     async def answer(self, answer: Any) -> RunView:
         """Answer the pending question and show how the run continues."""
@@ -220,48 +225,68 @@ class ChatSession:
         except RunNotWaiting:
             self.pending = None  # another process has answered
             raise
-        return await self._show_run(run_id, accepted.after)
+        return await self._show_run(run_id, accepted.after, accepted.run.created_at)
 
     async def retry(self) -> RunView:
         """Do what the conversation's newest run has not done, and show it.
 
-        Raises `NothingToRetry` if it has neither failed nor gaps.
+        Raises `NothingToRetry` if it has done everything.
         """
         runs = await self.conversations.store.runs.list_by_thread(self.thread_id, limit=1)
         if not runs:
             raise NothingToRetry("There is no run in this conversation yet.")
         accepted = await self.engine.retry(runs[0].run_id)
-        return await self._show_run(accepted.run.run_id, accepted.after)
+        return await self._show_run(accepted.run.run_id, accepted.after, accepted.run.created_at)
 
     async def attach(self, path: Path) -> str:
-        """Copy a file of the user into the workspace and return a line about it; raises `FileError`."""
+        """Copy a file or a folder of the user into the workspace and return a line about it.
+
+        Raises `FileError`.
+        """
+        if await asyncio.to_thread(is_folder, path):
+            content, files = await self.attachments.add_folder(self.thread_id, path)
+            size = file_size(sum(one.upload.size for one in files))
+            known = sum(one.replaced for one in files)
+            replaced = f" {counted(known, 'file')} of the same name were replaced." if known else ""
+            what = f"{one_line(content.name)}/ ({counted(len(files), 'file')}, {size})"
+            return f"Attached a copy of {what}.{replaced}{content.describe_skipped()}"
         stored = await self.attachments.add(self.thread_id, path)
         name, size = one_line(stored.upload.path), file_size(stored.upload.size)
         replaced = " It replaced the file of the same name." if stored.replaced else ""
-        return f"Attached {name} ({size}).{replaced}"
+        return f"Attached a copy of {name} ({size}).{replaced}"
 
     async def switch_to(self, conversation: Conversation) -> RunView | None:
         """Switch to a conversation; return its newest run if that is finished or waits for an answer."""
-        self.thread_id, self.pending = conversation.thread_id, None
+        await self.open_thread(conversation.thread_id)
         self.attachments.track(self.thread_id)
         newest = conversation.newest
         if newest is None or conversation.state not in ("finished", "waiting"):
             return None
         await self.attachments.new_files(self.thread_id)  # they were listed when the run ended
         run = await load_run_view(self.conversations.store.events, newest.run_id)
+        self.run_id = newest.run_id
         self._take_over(newest.run_id, run)
         return run
+
+    async def open_thread(self, thread_id: str) -> None:
+        """Switch to a stored thread and its newest report, which may be of an earlier run than its newest."""
+        from maniple.report_files import find_newest_report
+
+        self.thread_id, self.pending = thread_id, None
+        self.report, self.report_run_id = "", ""
+        if found := await find_newest_report(self.conversations.store, thread_id):
+            self.report, self.report_run_id = found[1], found[0].run_id
 
     async def recover(self, conversation: Conversation) -> RunView:
         """Continue the cut-off run of a conversation and show it from its beginning.
 
         Raises `ThreadBusy` if another process has continued it.
         """
-        self.thread_id, self.pending = conversation.thread_id, None
+        await self.open_thread(conversation.thread_id)
         run = await self.conversations.recover_runs(conversation)
         if run is None:
             raise ThreadBusy("Another process has already continued this conversation.")
-        return await self._show_run(run.run_id)
+        return await self._show_run(run.run_id, since=run.created_at)
 
     async def cancel(self, conversation: Conversation) -> bool:
         """Cancel the waiting or cut-off run of a conversation; return whether there was one.
@@ -282,48 +307,171 @@ class ChatSession:
         self.thread_id = _new_thread()
         self.pending = None
 
-    async def _show_run(self, run_id: str, after: int = 0) -> RunView:
+    async def _show_run(self, run_id: str, after: int = 0, since: float = 0) -> RunView:
         view = self.new_view()
         self.pending, self.run_id = None, run_id
         self.attachments.track(self.thread_id)
-        run = await follow_run(self.engine, run_id, view, after=after)
-        for line in await self.attachments.new_files(self.thread_id):
+        writer = _MessageWriter(self.engine, run_id, view)
+        usage = await self._earlier_usage(run_id, after) if after else RunView()
+        seconds, started = self._seconds.get(run_id, 0.0), time.monotonic()
+        earlier = usage, seconds
+        run = await follow_run(self.engine, run_id, view, after=after, writer=writer, earlier=earlier)
+        self._seconds[run_id] = seconds + time.monotonic() - started
+        self.draft = " ".join(filter(None, (self.draft, writer.unsent)))
+        for line in await self.attachments.new_files(self.thread_id, since - _CLOCK_SECONDS):
             view.note(clean(line))
         self._take_over(run_id, run)
+        for next_run in run.next_runs:  # what nobody answered before the run ended
+            run = await self._show_run(next_run, since=since)
         return run
+
+    async def _earlier_usage(self, run_id: str, after: int) -> RunView:
+        """Return a view with the usage of a run until it waited or failed, so that its totals are shown."""
+        earlier = RunView()
+        async for page in read_event_pages(self.conversations.store.events, run_id):
+            for record in page:
+                if record.number <= after and record.type == UsageReported.type:
+                    earlier.usage.apply(event_of(record))
+        return earlier
+
+    def take_draft(self) -> str:
+        """Return what was typed and not sent, once."""
+        draft, self.draft = self.draft, ""
+        return draft
 
     def _take_over(self, run_id: str, run: RunView) -> None:
         if run.status == "interrupted" and run.pauses:
             self.pending = PendingQuestion(run_id, run.pauses[-1])
         if has_answer(run):
-            self.report = run.answer
+            self.report, self.report_run_id = run.answer, run_id
 
 
-async def follow_run(engine: Engine, run_id: str, view: RunDisplay, *, after: int = 0) -> RunView:
+async def follow_run(
+    engine: Engine,
+    run_id: str,
+    view: RunDisplay,
+    *,
+    after: int = 0,
+    writer: "_MessageWriter | None" = None,
+    earlier: tuple[RunView, float] | None = None,
+) -> RunView:
     """Show a run, from the event after number `after`, until it ends or waits for an answer.
+
+    What is typed meanwhile goes to the `writer`, where the view can show it. `earlier` is the state to go on
+    from, and for how many seconds the run was shown before.
 
     Ctrl-C cancels the run, and so does closing the reader of the output. The run is not cancelled when the
     program is ended or its terminal is closed: it can be continued later.
     """
-    run = RunView()
-    started = time.monotonic()
+    run, seconds = earlier or (RunView(), 0.0)
+    started = time.monotonic() - seconds
     canceller = _RunCanceller(engine, run_id)
     try:
-        with hide_typing():
+        with writer.reading() if writer is not None else hide_typing():
             async with view:
                 with cancel_on_interrupt(canceller.cancel, view.note):
                     async for page in engine.events(run_id, after):
                         for record in page:
-                            event = read_event(record.type, record.data)
-                            run.apply(event, at=record.at)
+                            event = event_of(record)
+                            run.apply(event)
                             view.show(record.number, event, run)
+                            if writer is not None:
+                                writer.follow(run)
     except OSError as error:
         if error.errno != errno.EIO:  # EIO: the terminal was closed
             await engine.cancel(run_id)
         raise
     await canceller.wait()
+    if writer is not None:
+        await writer.wait()
     view.finish(run, time.monotonic() - started)
     return run
+
+
+class _MessageWriter:
+    """Sends what the user types while a run is shown to the step that asks, else to the run's lead."""
+
+    def __init__(self, engine: Engine, run_id: str, view: RunDisplay) -> None:
+        self._engine = engine
+        self._run_id = run_id
+        self._view = view
+        self._line = TypedLine(self._take)
+        self._refused: list[str] = []
+        self._open: list[StepInterrupted] = []
+        self._answered: list[StepInterrupted] = []
+        self._question: StepInterrupted | None = None
+        """The question that the present line answers; None if the line is for the lead."""
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def unsent(self) -> str:
+        """What was typed and could not be sent, or was not finished."""
+        return " ".join(filter(None, (*self._refused, self._line.text)))
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Return a context in which keys are read; they are hidden where the view cannot show them."""
+        can_show = is_typing_possible() and self._view.show_typed(lambda: self._line.text)
+        return read_typing(self._line) if can_show else hide_typing()
+
+    def follow(self, run: RunView) -> None:
+        """Note which questions are open. A line that is begun stays for whom it was begun."""
+        self._open = list(run.step_questions.values())
+        if not self._line.text:
+            self._question = self._next_question()
+
+    def _next_question(self) -> StepInterrupted | None:
+        # By identity: a step may ask the same again.
+        return next((one for one in self._open if not any(one is done for done in self._answered)), None)
+
+    async def wait(self) -> None:
+        """Wait until everything is sent."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _take(self, line: str) -> None:
+        if line.startswith(TO_TEAM):
+            self._start(self._send(line.removeprefix(TO_TEAM).strip()))
+        elif line.startswith("/"):
+            self._refused.append(line)
+            self._view.note("Commands work when the run has ended; it stays in the line until then.")
+        elif self._question is not None:
+            self._start(self._answer(self._question, line))
+        else:
+            self._start(self._send(line))
+        self._question = self._next_question()
+
+    def _start(self, sending: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(sending))
+
+    async def _answer(self, question: StepInterrupted, line: str) -> None:
+        try:
+            answer = _parse_line(question, line)
+            await self._engine.resume(self._run_id, answer, interrupt_id=question.interrupt_id)
+        except UnclearAnswer as error:
+            self._view.note(str(error))
+        except ManipleError as error:
+            self._refused.append(line)
+            self._view.note(f"Not sent: {error}")
+        else:
+            self._view.note(f"› {one_line(clean(line))}")
+            self._answered.append(question)
+            if not self._line.text:
+                self._question = self._next_question()
+
+    async def _send(self, line: str) -> None:
+        try:
+            await self._engine.send_message(self._run_id, line)
+        except ManipleError as error:
+            self._refused.append(line)
+            self._view.note(f"Not sent: {error}")
+
+
+def _parse_line(question: StepInterrupted, line: str) -> Any:
+    """Return the answer in a line; raises `UnclearAnswer`. No editor can be opened while a run is shown."""
+    answer = parse_answer(question, line)
+    if isinstance(answer, EditRequest):
+        raise UnclearAnswer("Give the new arguments in the line: e {…}")
+    return answer
 
 
 class _RunCanceller:
@@ -357,8 +505,6 @@ async def start_session(session: ChatSession, options: "ChatOptions", consoles: 
         return None
     runs = await session.conversations.cut_off()
     if not runs:
-        if options.resume_only:
-            consoles.note("No run was cut off.", "dim")
         return None
     if others := len(runs) - 1:
         consoles.note(
@@ -368,11 +514,11 @@ async def start_session(session: ChatSession, options: "ChatOptions", consoles: 
     return await open_conversation(await session.conversations.find(runs[0].thread_id), session)
 
 
-async def note_cut_off_run(session: ChatSession, consoles: Consoles) -> None:
-    """Print how to continue the newest run that was cut off, if there is one."""
+async def note_cut_off_run(session: ChatSession, consoles: Consoles, command: str) -> None:
+    """Print the command that continues the newest run that was cut off, if there is one."""
     runs = await session.conversations.cut_off()
     if runs:
-        consoles.note(f"{_cut_off_text(runs[0])} To continue it: maniple chat --continue", "dim")
+        consoles.note(f"{_cut_off_text(runs[0])} To continue it: {command}", "dim")
 
 
 async def open_conversation(
@@ -390,8 +536,19 @@ async def open_conversation(
         raise ThreadBusy("Another process is running this conversation. Wait until it ends.")
     run = await session.switch_to(conversation)
     if run is not None and newest is not None and show_previous:
+        if run.status != "interrupted" and session.report_run_id != newest.run_id:
+            await _show_report(session)
         session.new_view().show_previous(question_of(newest), run)
     return None
+
+
+async def _show_report(session: ChatSession) -> None:
+    """Print the newest report of the conversation and what was asked, if there is one."""
+    store = session.conversations.store
+    run = await store.runs.get(session.report_run_id)
+    if run is not None:
+        view = await load_run_view(store.events, run.run_id)
+        session.new_view().show_previous(question_of(run), view)
 
 
 def question_of(run: RunRecord) -> str:
@@ -404,40 +561,69 @@ def _cut_off_text(run: RunRecord) -> str:
     return f'"{question}" was cut off {time_ago(time.time() - run.created_at)}.'
 
 
-async def render_report(session: ChatSession, name: str) -> bytes:
-    """Return the newest report as a file; the suffix of `name` selects the format, by default Markdown.
+_PLAIN_SUFFIXES = (".txt", "")
+"""Of names that hold Markdown, too."""
+_SUFFIX = re.compile(r"\.[a-z][a-z0-9]*")
+"""What can name a format: the end of `report v1.2` or of `Dr. Who` cannot."""
+
+
+def _suffix_of(name: str) -> str:
+    """Return the suffix of a file's name in small letters; "" for an end that names no format."""
+    suffix = PurePath(name).suffix.casefold()
+    return suffix if _SUFFIX.fullmatch(suffix) else ""
+
+
+def choose_format(name: str) -> "ReportFormat":
+    """Return the form in which a report is saved as `name`: by its suffix, or Markdown without one.
 
     Raises:
-        NoBrowser: a PDF needs a browser, and there is none.
-        NotPrinted: the browser did not print the PDF.
+        FileError: there is no form with this suffix.
+    """
+    from maniple.report_files import SUFFIXES
+
+    suffix = _suffix_of(name)
+    if suffix in _PLAIN_SUFFIXES:
+        return "markdown"
+    if suffix not in SUFFIXES:
+        endings = ", ".join(filter(None, (*SUFFIXES, *_PLAIN_SUFFIXES)))
+        raise FileError(f"A report cannot be saved as {suffix}. Use a name that ends in one of {endings}.")
+    return SUFFIXES[suffix]
+
+
+async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[str, bytes]]:
+    """Return the newest report as a file; the suffix of `name` selects the format, by default Markdown.
+
+    The second value are the pictures of a report in Markdown, by their paths relative to it: `NAME_files/…`.
+
+    Raises:
+        FileError: there is no form with this suffix.
+        PrintBrowserMissing: a PDF needs a browser, and there is none.
+        PrintFailed: the browser did not print the PDF.
         StoreError: the run cannot be read.
     """
-    from maniple.report_files import SUFFIXES, ReportRenderer
+    from maniple.report_files import ReportRenderer, write_with_figures
 
-    form = SUFFIXES.get(PurePath(name).suffix.casefold(), "markdown")
-    if form == "markdown":
-        return (clean(session.report).strip("\n") + "\n").encode()
-    renderer = session.renderer or ReportRenderer(None)
-    return await renderer.render(await _load_report(session), form)
+    form = choose_format(name)
+    report = await _load_report(session)
+    if form != "markdown":
+        renderer = session.renderer or ReportRenderer(None)
+        return await renderer.render(report, form), {}
+    markdown, figures = session.report, dict[str, bytes]()
+    if report.figures:
+        folder = f"{PurePath(name).name[: -len(_suffix_of(name)) or None]}_files"
+        markdown, figures = await asyncio.to_thread(write_with_figures, report, folder)
+    return (clean(markdown).strip("\n") + "\n").encode(), figures
 
 
 async def _load_report(session: ChatSession) -> "Report":
-    from maniple.report_files import Report
-    from maniple.run_page.markup import image_targets
+    from maniple.report_files import Report, load_report
     from maniple.run_page.pictures import FigureFinder
 
     store = session.conversations.store
-    run = await store.runs.get(session.run_id)
-    # A run without an answer is not the one that wrote the newest report.
-    if run is None or run.status not in ("completed", "budget_exhausted"):
+    run = await store.runs.get(session.report_run_id)
+    if run is None:  # deleted by another process
         return Report("", session.report)
-    thread = await store.threads.get(run.thread_id, run.owner)
-    sources = await store.evidence(run.run_id).sources()
-    is_partial = run.status == "budget_exhausted"
-    finder = FigureFinder(store, session.attachments.workspaces, run)
-    figures = await finder.find_all(await asyncio.to_thread(image_targets, session.report))
-    title = thread.title if thread else ""
-    return Report(title, session.report, sources, run.ended_at, is_partial, figures)
+    return await load_report(FigureFinder(store, session.attachments.workspaces, run), session.report)
 
 
 async def write_page(session: ChatSession) -> Path | None:
@@ -447,7 +633,7 @@ async def write_page(session: ChatSession) -> Path | None:
         FileError: the page cannot be written.
         StoreError: the run cannot be read.
     """
-    from maniple.run_page import page_of
+    from maniple.run_page import render_run_page
     from maniple.run_page.pictures import FigureFinder
 
     if not session.run_id:
@@ -456,7 +642,7 @@ async def write_page(session: ChatSession) -> Path | None:
     run = await store.runs.get(session.run_id)
     if run is None:
         return None
-    page = await page_of(store, run, FigureFinder(store, session.attachments.workspaces, run))
+    page = await render_run_page(store, run, FigureFinder(store, session.attachments.workspaces, run))
     path = session.pages_folder.absolute() / f"{run.run_id}.html"
     return await asyncio.to_thread(_write_privately, path, page)
 

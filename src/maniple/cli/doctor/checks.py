@@ -2,11 +2,13 @@
 
 import asyncio
 import importlib.util
+import logging
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,10 +19,12 @@ from rich.text import Text
 from maniple.agents import build_roles
 from maniple.browser import open_browser_if_any
 from maniple.browser.launch import find_executable
+from maniple.capabilities import Capability
 from maniple.capabilities.extensions import load_capabilities, own_tools, skills_offer
 from maniple.capabilities.mcp import open_one_by_one
 from maniple.cli.mcp import silence_server_logs
 from maniple.cli.options import settings_files
+from maniple.cli.process import has_uvloop
 from maniple.cli.text import clean, counted, json_line
 from maniple.config import Settings, load_settings
 from maniple.config.secrets import redactor_of
@@ -89,11 +93,12 @@ _LOW_SPACE_BYTES = 200_000_000
 
 
 def check_python() -> CheckResult:
-    """Check the version of Python."""
+    """Check the version of Python, and report the event loop that `maniple serve` uses."""
     version = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < _OLDEST_PYTHON:
         return CheckResult("Python", "problem", version, "Install Python 3.11 or newer.")
-    return CheckResult("Python", "ok", version)
+    loop = "uvloop" if has_uvloop() else "asyncio's event loop"
+    return CheckResult("Python", "ok", f"{version}; services run on {loop}")
 
 
 def check_settings(config: Path | None) -> tuple[CheckResult, Settings | None]:
@@ -170,7 +175,10 @@ async def check_sandbox(settings: Settings) -> CheckResult:
 
 
 async def check_search(settings: Settings) -> CheckResult:
-    """Return which search providers are configured. None is called, because that may cost money."""
+    """Return which search providers are configured, and whether one can be reached.
+
+    None is asked, because that may cost money: a connection is enough to know of an outage.
+    """
     missing = missing_settings(settings.search)
     async with open_chain(
         settings.search, SearchContext(folder=open_document_folder(settings.search))
@@ -178,6 +186,10 @@ async def check_search(settings: Settings) -> CheckResult:
         if isinstance(chain, Unavailable):
             return CheckResult("web search", "warning", chain.reason, chain.remedy)
         asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)
+        with _without_log("maniple.search"):  # what it would say is the finding
+            outage = await chain.describe_outage()
+    if outage:
+        return CheckResult("web search", "warning", f"{asked}; none of them can be reached", outage)
     if missing:
         remedies = "\n".join(f"Set {key}, or remove {name}." for name, key in missing.items())
         return CheckResult(
@@ -187,6 +199,18 @@ async def check_search(settings: Settings) -> CheckResult:
     if folder is not None and not folder.is_dir():
         return CheckResult("web search", "warning", f"{folder} does not exist", "Correct search.folder.")
     return CheckResult("web search", "ok", asked)
+
+
+@contextmanager
+def _without_log(name: str) -> Iterator[None]:
+    """Leave out the warnings of a logger and of those below it."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 async def check_browser(settings: Settings) -> CheckResult:
@@ -348,7 +372,12 @@ async def _unreachable_reason(guard: AddressGuard, named: str) -> str:
 
 def check_extensions(settings: Settings) -> list[CheckResult]:
     """Load the configured roles, tools and skills as the team does; no finding without any. Blocks."""
-    parts = {"roles": settings.team.roles, "tools": settings.tools, "skills": settings.skills}
+    parts = {
+        "roles": settings.team.roles,
+        "tools": settings.tools,
+        "skills": settings.skills,
+        "capabilities": settings.capabilities,
+    }
     added = ", ".join(f"{len(those)} {name}" for name, those in parts.items() if those)
     if not added:
         return []
@@ -356,17 +385,27 @@ def check_extensions(settings: Settings) -> list[CheckResult]:
         build_roles(settings.team)
         own_tools(settings, [])
         skills_offer(settings, None)
-        load_capabilities(settings)
+        capabilities = load_capabilities(settings)
     except ConfigError as error:
-        return [
-            CheckResult(
-                "your own",
-                "problem",
-                str(error),
-                "Correct it; see docs/roles.md.",
-            )
-        ]
-    return [CheckResult("your own", "ok", f"{added} can be used")]
+        return [CheckResult("your own", "problem", str(error), "Correct it; see docs/roles.md.")]
+    return [
+        CheckResult("your own", "ok", f"{added} can be used"),
+        *_check_approval_of(settings, capabilities),
+    ]
+
+
+def _check_approval_of(settings: Settings, capabilities: Sequence[Capability]) -> Iterator[CheckResult]:
+    """Check `runs.approval` with the tools of packages, which `check_settings` does not know."""
+    if not capabilities:
+        return
+    try:
+        check_approval(settings, [tool for one in capabilities for tool in one.tools])
+    except ConfigError as error:
+        remedy = "Correct runs.approval."
+        if silent := [one.name for one in capabilities if not one.tools]:
+            # Their tools are known when they are opened, which may take a while or cost something.
+            remedy += f" Tools of {', '.join(silent)} are not known here: its package does not declare them."
+        yield CheckResult("your own", "warning" if silent else "problem", str(error), remedy)
 
 
 _READING = "reading pages"

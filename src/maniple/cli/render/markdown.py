@@ -118,6 +118,8 @@ class LineSplitter:
 
 
 Kind = Literal["content", "reasoning"]
+ANSWER_SECTION = "answer"
+"""The header of an answer that repeats the result of a member, with its citations checked."""
 _INDENT = (0, 0, 0, 2)
 _LONGEST_LIVE_MARKDOWN = 6_000
 """A longer block is shown as plain text until it is complete; in characters."""
@@ -196,7 +198,7 @@ class Transcript:
         return self._indented(SafeMarkdown(text))
 
     def _indented(self, body: RenderableType) -> RenderableType:
-        return body if self._agent in ANSWERING_AGENTS else Padding(body, _INDENT)
+        return body if self._agent in (*ANSWERING_AGENTS, ANSWER_SECTION) else Padding(body, _INDENT)
 
     def _print_header(self) -> None:
         if self._header is None:

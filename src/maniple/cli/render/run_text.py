@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from maniple.cli.text import clean, counted, duration, escape_invisible, one_line
-from maniple.events import PlanStepView, RunInterrupted, RunView
+from maniple.events import LeadDecided, PlanStepView, RunInterrupted, RunView, StepInterrupted
 from maniple.types import RunStatus
 
 EXIT_CODES: Mapping[RunStatus, int] = {
@@ -34,6 +34,8 @@ RUN_MARKS: Mapping[RunStatus, str] = {
     "budget_exhausted": "!",
 }
 ANSWER_RESTARTED = "The model's answer broke off and starts again."
+TO_TEAM = "/team "
+"""What begins a line for the team while a step asks."""
 SHOWN_ANSWER_RESTARTED = "The model's answer broke off and starts again; ignore the text above."
 _STATUS_TEXTS: Mapping[RunStatus, str] = {
     "interrupted": "waiting for your answer",
@@ -56,22 +58,32 @@ _STEP_STYLES: Mapping[str, str] = {
     "skipped": "dim",
 }
 _FINISHED = ("completed", "failed", "skipped")
+REPORTER = "reporter"
+_REVIEW_CHARACTERS = 2_000
 
 
 def final_status(run: RunView) -> RunStatus:
-    """Return how the run ended; events that stop without a status are a failure."""
-    return run.status or "failed"
+    """Return how the run ended.
+
+    Events that stop without a status are a failure, and so is a completed run whose steps all failed.
+    """
+    is_failed = run.status == "completed" and run.has_failed_plan
+    return "failed" if is_failed else run.status or "failed"
 
 
 def exit_code(run: RunView) -> int:
-    """Return the program's exit status for a run; a completed run whose steps all failed counts as failed."""
-    status = final_status(run)
-    return EXIT_CODES["failed" if status == "completed" and run.has_failed_plan else status]
+    """Return the program's exit status for a run."""
+    return EXIT_CODES[final_status(run)]
 
 
 def has_answer(run: RunView) -> bool:
     """Return whether the run finished an answer."""
-    return bool(run.answer.strip()) and run.status in ("completed", "budget_exhausted")
+    return run.has_answer
+
+
+def is_undone(run: RunView) -> bool:
+    """Return whether a run that has ended can be retried: it failed, or left steps undone."""
+    return run.status == "failed" or bool(run.gaps)
 
 
 def summary_line(run: RunView, seconds: float) -> str:
@@ -83,18 +95,27 @@ def summary_line(run: RunView, seconds: float) -> str:
     if usage.model_calls:
         parts.append(counted(usage.model_calls, "model call"))
     if tokens := usage.input_tokens + usage.output_tokens:
-        parts.append(f"{counted(tokens, 'token')} ({usage.input_tokens:,} in, {usage.output_tokens:,} out)")
+        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        parts.append(
+            f"{counted(tokens, 'token')} ({usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out)"
+        )
     return " · ".join(parts)
 
 
 def gap_lines(run: RunView) -> list[str]:
-    """Return a line for each step whose result the answer lacks, safe to print."""
-    return [f"Not done: {one_line(clean(gap.step))} ({one_line(clean(gap.reason))})" for gap in run.gaps]
+    """Return a line for each step whose result the answer lacks without saying so, safe to print."""
+    gaps = run.unstated_gaps
+    return [f"Not done: {one_line(clean(gap.step))} ({one_line(clean(gap.reason))})" for gap in gaps]
+
+
+def failure_texts(step: PlanStepView, *, verbose: bool) -> list[str]:
+    """Return why a step failed, and with `verbose` the error itself."""
+    return list(filter(None, (step.reason, step.details if verbose else None)))
 
 
 def has_open_work(steps: Sequence[PlanStepView]) -> bool:
-    """Return whether a step other than the last one, the report, is not finished."""
-    return any(step.status not in _FINISHED for step in steps[:-1])
+    """Return whether a step other than the report is not finished."""
+    return any(step.status not in _FINISHED for step in steps if step.agent_name != REPORTER)
 
 
 def plan_lines(steps: Sequence[PlanStepView], most: int | None = None) -> list[Text]:
@@ -119,6 +140,24 @@ def plan_lines(steps: Sequence[PlanStepView], most: int | None = None) -> list[T
 def plan_line(steps: Sequence[PlanStepView], step: PlanStepView) -> Text:
     """Return the line of one of the steps."""
     return plan_lines(steps)[steps.index(step)]
+
+
+def decision_line(event: LeadDecided, longest: int = 400) -> str:
+    """Return what the lead decided after a failed step, in one line."""
+    step = f"step {event.step_id}"
+    match event.decision:
+        case "retry":
+            text = f"{step} is tried again"
+        case "reassign":
+            text = f"{step} goes to {event.agent_name}"
+        case "continue_without":
+            text = f"the team goes on without {step}"
+        case "replan":
+            text = "the planner writes the remaining steps again"
+        case "finish":
+            text = f"the team stops at {step} and reports what it has"
+    hint = f" ({event.hint})" if event.hint else ""
+    return f"→ {one_line(text + hint, longest)}"
 
 
 def _step_text(number: int, step: PlanStepView, width: int) -> Text:
@@ -160,6 +199,12 @@ def describe_question(question: RunInterrupted) -> str:
             return "\n".join([escape_invisible(_question_text(payload)), *_option_lines(question)])
 
 
+def step_question_lines(question: StepInterrupted) -> list[str]:
+    """Return what a step asks while others go on, safe to print."""
+    asking = f"? {clean(question.agent_name)} (step {question.step_id}) asks; the others go on."
+    return [asking, *(f"  {line}" for line in describe_question(question).split("\n"))]
+
+
 def answer_instructions(question: RunInterrupted) -> str:
     """Return how the user can answer."""
     match question_kind(question):
@@ -177,6 +222,33 @@ def answer_instructions(question: RunInterrupted) -> str:
             return "Answer with a number or in your own words."
         case _:
             return "The team waits for your answer."
+
+
+def command_instructions(question: RunInterrupted) -> str:
+    """Return how the user can answer by another command, where no key can be pressed."""
+    match question_kind(question):
+        case "plan_review":
+            return "The plan waits for your review: accept accepts it; any other text says what to change."
+        case "approval":
+            runs = "" if question.payload.get("error") else "y runs it, "
+            return (
+                f"{runs}e '{{…}}' gives other arguments; any other text rejects the call and is the reason."
+            )
+        case _:
+            return answer_instructions(question)
+
+
+def review_texts(step: PlanStepView, question: RunInterrupted) -> list[str]:
+    """Return what stands below a step's line in a plan review: description and note, safe to print."""
+    texts, description = list[str](), clean(step.description)
+    if description.strip(" .") != clean(step.title).strip(" ."):
+        texts.append(one_line(description, _REVIEW_CHARACTERS))
+    # The events of a plan have no notes.
+    for planned in (question.payload.get("plan") or {}).get("steps") or ():
+        names = (planned.get("agent_name"), planned.get("title"))
+        if names == (step.agent_name, step.title) and (note := planned.get("note")):
+            texts.append(f"Note: {one_line(clean(str(note)), _REVIEW_CHARACTERS)}")
+    return texts
 
 
 def answer_hint(question: RunInterrupted) -> str:

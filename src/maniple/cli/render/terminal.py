@@ -3,8 +3,10 @@
 import asyncio
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
 from rich.console import (
@@ -23,17 +25,24 @@ from rich.segment import ControlType, Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
-from maniple.cli.render.markdown import SafeMarkdown, Transcript
+from maniple.cli.render.markdown import ANSWER_SECTION, SafeMarkdown, Transcript
 from maniple.cli.render.run_text import (
+    REPORTER,
     RUN_MARKS,
     SHOWN_ANSWER_RESTARTED,
+    TO_TEAM,
+    answer_instructions,
+    decision_line,
     describe_question,
+    failure_texts,
     final_status,
     gap_lines,
     has_answer,
     has_open_work,
     plan_line,
     plan_lines,
+    review_texts,
+    step_question_lines,
     summary_line,
 )
 from maniple.cli.text import (
@@ -47,18 +56,26 @@ from maniple.cli.text import (
     step_line,
 )
 from maniple.events import (
+    AgentEnded,
     AgentStarted,
     BrowserStepChanged,
     ErrorOccurred,
     Event,
+    LeadDecided,
     MessageChunk,
+    ModelEnded,
     ModelStarted,
     PlanStepView,
+    PlanUpdate,
     RunInterrupted,
     RunView,
+    StepInterrupted,
     ToolCalled,
     ToolOutput,
     ToolReturned,
+    TurnView,
+    UserMessageAnswered,
+    UserMessageReceived,
 )
 
 _REFRESH_SECONDS = 1 / 8
@@ -77,25 +94,35 @@ _ERASE = Segments([Segment("\r\x1b[J", None, [(ControlType.CARRIAGE_RETURN,)])])
 class TerminalDisplay:
     """Prints what is finished, above a live region that is never higher than the screen."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, verbose: bool = False) -> None:
         self._console = console
+        self._verbose = verbose
         self._run = RunView()
         self._transcript = Transcript(console)
-        self._activity = ActivityLine()
-        self._agent = ""
+        self._activity = ActivityLines()
+        self._moment = _Moment()
+        self._section = ""
+        self._writing: str | None = None
+        """The turn whose text is not finished."""
+        self._deferred: dict[str, deque[_Moment]] = {}
+        self._typed: Callable[[], str] = str
+        self._message_id = self._text = ""
         self._call_times: dict[str, float] = {}
         self._live = LiveRegion(console, self._live_content)
         self._handlers: dict[str, Callable[[Any], None]] = {
             "start_of_agent": self._start_agent,
-            "end_of_agent": lambda _: self._end_text("choosing the next step"),
-            "start_of_llm": self._start_model,
-            "end_of_llm": lambda _: self._end_text(f"{self._agent} is working"),
+            "end_of_agent": self._end_agent,
+            "end_of_llm": lambda _: self._transcript.flush(),
             "message": self._write,
             "plan": self._change_plan,
+            "lead_decision": self._show_decision,
             "tool_call": self._call_tool,
             "browser_step": self._take_browser_step,
             "tool_call_result": self._return_tool,
+            "user_message": self._write_message,
+            "user_message_answer": self._write_reply,
             "interrupt": self._ask,
+            "step_interrupt": self._ask_for_step,
             "error": self._fail,
         }
 
@@ -114,9 +141,52 @@ class TerminalDisplay:
         self._run = run
         if isinstance(event, ToolOutput):  # the live region reads it from the run
             return
-        handler = self._handlers.get(event.type)
-        if handler is not None:
-            handler(clean_event(event))
+        event = clean_event(event)
+        if activity := _activity_of(event, run.turn):
+            activity = "checking the answer" if run.is_result_repeated else activity
+            self._activity.begin(activity, event.turn_id)
+        if isinstance(event, AgentEnded):
+            self._activity.end(event.turn_id)
+        if isinstance(event, UserMessageReceived | UserMessageAnswered | StepInterrupted):
+            self._handlers[event.type](event)  # at once, also while an agent writes
+        elif event.type in self._handlers:
+            moment = _Moment(
+                event,
+                run.turn,
+                run.plan_update,
+                run.is_message_replaced,
+                run.is_result_repeated,
+                is_draft=run.plan_draft is not None,
+            )
+            self._deferred.setdefault(event.turn_id, deque()).append(moment)
+            self._show_deferred()
+
+    def _show_deferred(self) -> None:
+        """Show what waits. While one agent writes a text, what others do waits until the text has ended."""
+        while self._deferred:
+            key = next(iter(self._deferred)) if self._writing is None else self._writing
+            moments = self._deferred.get(key)
+            if moments is None:
+                return
+            self._show(moments.popleft())
+            if not moments:
+                del self._deferred[key]
+
+    def _show(self, moment: "_Moment") -> None:
+        self._moment, event = moment, moment.event
+        if event.turn_id and event.turn_id != self._section and not moment.is_repeated:
+            self._open_section(event.turn_id)
+        self._handlers[event.type](event)
+        if isinstance(event, MessageChunk):
+            self._writing = event.turn_id
+        elif event.turn_id == self._writing:
+            self._writing = None
+
+    def show_typed(self, typed: Callable[[], str]) -> bool:
+        """Show from now on what the user types."""
+        self._typed = typed
+        self._activity.offer_typing()
+        return True
 
     def note(self, text: str) -> None:
         """Print a line above the live region, which then gives no more hints about keys."""
@@ -131,6 +201,7 @@ class TerminalDisplay:
         if has_answer(run):
             self._console.print()
             self._console.print(SafeMarkdown(clean(run.answer)))
+        self._print_gaps(run)
         if run.status == "interrupted" and run.pauses:
             self._print_plan_title()
             self._ask(run.pauses[-1])
@@ -138,15 +209,21 @@ class TerminalDisplay:
 
     def finish(self, run: RunView, seconds: float) -> None:
         """Print the answer if it was not streamed, then status, time and usage."""
-        if has_answer(run) and not run.is_answer_streamed:
+        answer = clean(run.answer)
+        # What an agent that gives up wrote is its answer without the mark at the beginning.
+        is_shown = run.is_answer_streamed or self._text.strip().endswith(answer.strip())
+        if has_answer(run) and not is_shown:
             self._console.print()
-            self._console.print(SafeMarkdown(clean(run.answer)))
+            self._console.print(SafeMarkdown(answer))
         self._console.print()
-        for line in gap_lines(run):
-            self._console.print(Text(f"! {line}", style="yellow"))
+        self._print_gaps(run)
         status = final_status(run)
         mark = (f"{RUN_MARKS[status]} ", _STATUS_STYLES.get(status, "red"))
         self._console.print(Text.assemble(mark, (summary_line(run, seconds), "dim")))
+
+    def _print_gaps(self, run: RunView) -> None:
+        for line in gap_lines(run):
+            self._console.print(Text(f"! {line}", style="yellow"))
 
     async def _keep_refreshing(self) -> None:
         while True:
@@ -155,17 +232,28 @@ class TerminalDisplay:
 
     @property
     def _steps(self) -> list[PlanStepView]:
-        return self._run.plan.steps if self._run.plan else []
+        return self._run.plan.worked_steps if self._run.plan else []
+
+    def _open_section(self, turn_id: str) -> None:
+        self._section, turn = turn_id, self._moment.turn
+        is_request = self._run.plan is not None and self._run.plan.is_request
+        step = None if is_request else self._run.active_step(turn.agent_name, turn.step_id)
+        self._transcript.open_section(turn.agent_name, clean(step.title) if step else "")
 
     def _live_content(self) -> RenderableType:
         height = self._console.height
-        plan = plan_lines(self._steps, most=max(3, height // 3)) if has_open_work(self._steps) else []
+        draft = self._run.plan_draft
+        steps = draft.steps if draft else self._steps
+        has_plan = draft is not None or has_open_work(steps)
+        plan = plan_lines(steps, most=max(3, height // 3)) if has_plan else []
         room = max(3, height - len(plan) - 4)
         tail = self._transcript.tail(room) or self._tool_output(room)
         parts: list[RenderableType] = [Text(""), tail] if tail else []
         if plan:
             parts += [Text(""), *plan]
-        return Group(*parts, Text(""), self._activity)
+        typed = clean(self._typed())
+        line = [Text(f"› {typed}", style="bold", no_wrap=True, overflow="ellipsis")] if typed else []
+        return Group(*parts, Text(""), self._activity, *line)
 
     def _tool_output(self, most_lines: int) -> RenderableType | None:
         """Return the last lines of the running call that printed last, each cut at the screen's edge."""
@@ -179,61 +267,70 @@ class TerminalDisplay:
         return Padding(Text(shown, style="dim", no_wrap=True, overflow="ellipsis"), _OUTPUT_INDENT)
 
     def _start_agent(self, event: AgentStarted) -> None:
-        self._agent = event.agent_name
-        step = self._run.active_step(event.agent_name)
-        self._transcript.open_section(event.agent_name, clean(step.title) if step else "")
-        self._activity.begin(f"{event.agent_name} is starting")
+        if self._moment.is_repeated:
+            return
+        self._text = ""
+        if not event.turn_id:
+            self._open_section(event.agent_id)
 
-    def _start_model(self, event: ModelStarted) -> None:
-        self._activity.begin(f"{event.agent_name} waits for the model")
-
-    def _end_text(self, activity: str) -> None:
+    def _end_agent(self, event: AgentEnded) -> None:
+        answer = clean(self._moment.turn.message_text)
+        if self._moment.is_repeated and answer.strip() != self._text.strip():
+            # The check of its citations has changed what the last member wrote.
+            self._transcript.open_section(ANSWER_SECTION, "")
+            self._transcript.write(answer, "content")
         self._transcript.flush()
-        self._activity.begin(activity)
 
     def _write(self, event: MessageChunk) -> None:
+        if self._moment.is_repeated:
+            return
         reasoning, content = event.delta.reasoning_content, event.delta.content
         if reasoning is not None:
-            self._activity.begin(f"{self._agent} is thinking")
             self._transcript.write(reasoning, "reasoning")
-        elif self._agent == "planner":  # its JSON becomes the `plan` event
-            self._activity.begin("planner is writing the plan")
-        else:
-            if self._run.is_message_replaced:
+        elif self._moment.turn.agent_name != "planner":  # its JSON becomes the `plan` event
+            if self._moment.is_message_replaced:
                 self._transcript.line(Text(SHOWN_ANSWER_RESTARTED, style="yellow"))
-            self._activity.begin(f"{self._agent} is writing")
+            self._remember(event.message_id, content or "")
             self._transcript.write(content or "", "content")
 
+    def _remember(self, message_id: str, content: str) -> None:
+        """Store the newest message of the present turn."""
+        if message_id != self._message_id:
+            self._message_id, self._text = message_id, ""
+        self._text += content
+
     def _change_plan(self, event: object) -> None:
-        update = self._run.plan_update
-        if update is None:
+        update = self._moment.plan_update
+        if update is None or self._moment.is_draft:
             return
         if update.is_new:
             self._print_plan_title()
+        steps = update.plan.worked_steps
         for step in update.changed_steps:
-            is_last = step is self._steps[-1]
             if step.status in ("failed", "blocked", "skipped") or (
-                step.status == "completed" and not is_last
+                step.status == "completed" and step.agent_name != REPORTER
             ):
-                self._transcript.line(plan_line(self._steps, step))
-            if step.reason and step.status != "blocked":  # it was printed when the step failed
-                self._transcript.line(Text(f"  {reason_line(clean(step.reason))}", style="red"))
+                self._transcript.line(plan_line(steps, step))
+            if step.status != "blocked":  # it was printed when the step failed
+                for text in failure_texts(step, verbose=self._verbose):
+                    self._transcript.line(Text(f"  {reason_line(clean(text))}", style="red"))
 
     def _print_plan_title(self) -> None:
-        if self._run.plan:
+        if self._run.plan and not self._run.plan.is_request:
             title = one_line(clean(self._run.plan.title))
             self._transcript.line(Text(f"Plan: {title}", style="bold"))
+
+    def _show_decision(self, event: LeadDecided) -> None:
+        self._transcript.line(Text(f"  {decision_line(event)}", style="yellow"))
 
     def _call_tool(self, event: ToolCalled) -> None:
         self._call_times[event.tool_call_id] = time.monotonic()
         arguments = f"  {arguments_line(event.tool_input)}"
         self._transcript.line(Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), arguments))
-        self._activity.begin(f"{event.tool_name} is running")
 
     def _take_browser_step(self, event: BrowserStepChanged) -> None:
         if line := step_line(event):
             self._transcript.line(Text(f"  {line}", style="dim"))
-        self._activity.begin(f"{self._agent} is {event.state}, step {event.number}")
 
     def _return_tool(self, event: ToolReturned) -> None:
         started = self._call_times.pop(event.tool_call_id, None)
@@ -241,7 +338,14 @@ class TerminalDisplay:
         name = f"{event.tool_name} " if self._call_times else ""
         line = Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), result_line(event.tool_result))
         self._transcript.line(line)
-        self._activity.begin(f"{self._agent} is working")
+
+    def _write_message(self, event: UserMessageReceived) -> None:
+        self._transcript.flush()
+        self._console.print(Text(f"› {event.content}", style="bold"))
+
+    def _write_reply(self, event: UserMessageAnswered) -> None:
+        self._transcript.flush()
+        self._console.print(Text.assemble(("lead: ", "bold"), event.content))
 
     def _ask(self, event: RunInterrupted) -> None:
         if text := describe_question(event):
@@ -249,9 +353,14 @@ class TerminalDisplay:
             return
         for step, line in zip(self._steps, plan_lines(self._steps), strict=True):
             self._transcript.line(line)
-            description = clean(step.description)
-            if description.strip(" .") != clean(step.title).strip(" ."):
-                self._transcript.text(f"      {one_line(description)}")
+            for text in review_texts(step, event):
+                self._transcript.text(f"      {text}")
+
+    def _ask_for_step(self, event: StepInterrupted) -> None:
+        self._transcript.flush()
+        how = f"  {answer_instructions(event)} {TO_TEAM}TEXT writes to the team."
+        for line in (*step_question_lines(event), how):
+            self._console.print(Text(line, style="yellow"), soft_wrap=True)
 
     def _fail(self, event: ErrorOccurred) -> None:
         self._transcript.flush()
@@ -259,20 +368,63 @@ class TerminalDisplay:
         self._console.print(Text(f"✘ {event.message}", style="bold red"))
 
 
-class ActivityLine:
-    """The last line of the live region: what the team does now, and for how long."""
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """An event, and the run's state after it as far as it is shown with it."""
+
+    event: Event = field(default_factory=lambda: ModelStarted(agent_name=""))
+    turn: TurnView = field(default_factory=TurnView)
+    plan_update: PlanUpdate | None = None
+    is_message_replaced: bool = False
+    is_repeated: bool = False
+    is_draft: bool = False
+
+
+def _activity_of(event: Event, turn: TurnView) -> str:
+    """Return what an agent does after an event; "" if the event says nothing about it."""
+    agent = turn.agent_name
+    match event:
+        case AgentStarted():
+            return f"{agent} is starting"
+        case ModelStarted():
+            return f"{agent} waits for the model"
+        case MessageChunk() if event.delta.reasoning_content is not None:
+            return f"{agent} is thinking"
+        case MessageChunk():
+            return "planner is writing the plan" if agent == "planner" else f"{agent} is writing"
+        case ToolCalled():
+            return f"{event.tool_name} is running"
+        case BrowserStepChanged():
+            return f"{agent} is {event.state}, step {event.number}"
+        case ModelEnded() | ToolReturned():
+            return f"{agent} is working"
+        case _:
+            return ""
+
+
+class ActivityLines:
+    """The last lines of the live region: what each member at work does now, and for how long."""
 
     def __init__(self) -> None:
-        self._text = "starting"
-        self._since = time.monotonic()
-        self._started = self._since
+        self._started = time.monotonic()
+        self._of_turns: dict[str, tuple[str, float]] = {}
+        self._idle = "starting", self._started
         self._hint = " · Ctrl-C cancels"
         self._spinner = Spinner("dots", style="cyan")
 
-    def begin(self, text: str) -> None:
-        """Set the activity; a repeated text does not restart its clock."""
-        if text != self._text:
-            self._text, self._since = text, time.monotonic()
+    def begin(self, text: str, turn_id: str = "") -> None:
+        """Set the activity of a turn; a repeated text does not restart its clock."""
+        if text != self._of_turns.get(turn_id, ("", 0.0))[0]:
+            self._of_turns[turn_id] = text, time.monotonic()
+
+    def end(self, turn_id: str) -> None:
+        """End the activity of a turn."""
+        self._of_turns.pop(turn_id, None)
+        self._idle = "choosing the next step", time.monotonic()
+
+    def offer_typing(self) -> None:
+        """Show that the user can write to the team."""
+        self._hint = f" · type to write to the team{self._hint}"
 
     def drop_hint(self) -> None:
         """Show no hint about keys any more."""
@@ -280,14 +432,16 @@ class ActivityLine:
 
     def __rich__(self) -> Text:
         now = time.monotonic()
-        frame = self._spinner.render(now)
-        return Text.assemble(
-            frame if isinstance(frame, Text) else "",
-            f" {self._text} · {duration(now - self._since)}",
-            (f"   run {duration(now - self._started)}{self._hint}", "dim"),
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+        spinner = self._spinner.render(now)
+        frame = spinner if isinstance(spinner, Text) else Text()
+        lines = [
+            Text.assemble(frame, f" {text} · {duration(now - since)}")
+            for text, since in self._of_turns.values() or [self._idle]
+        ]
+        lines[-1].append(f"   run {duration(now - self._started)}{self._hint}", "dim")
+        shown = Text("\n").join(lines)
+        shown.no_wrap, shown.overflow = True, "ellipsis"
+        return shown
 
 
 class LiveRegion(RenderHook):

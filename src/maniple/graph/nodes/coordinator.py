@@ -1,10 +1,12 @@
-"""Answer the user, or hand over to the planner."""
+"""The coordinator: answers the user, or hands the request over to the planner."""
 
 import re
-from collections.abc import Sequence
+import string
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
@@ -12,14 +14,22 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from maniple.agents.compact import PROMPT_ONLY, choose_language, detect_language, example_messages
+from maniple.agents.compact import (
+    ANSWER_TOKENS,
+    FILE_NAME,
+    PROMPT_ONLY,
+    choose_language,
+    detect_language,
+    example_messages,
+    write_memory_note,
+)
 from maniple.agents.middleware.context_window import find_newest_start, send_within_window, summarize
 from maniple.agents.middleware.text_tools import text_with_note
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
 from maniple.errors import BudgetExhausted, ModelError
-from maniple.graph.clarification import ASK_TOOL, as_question, clarified, question_in
+from maniple.graph.clarification import ASK_TOOL, as_question, find_question, merge_clarifications
 from maniple.graph.limits import current_meter
 from maniple.graph.state import (
     PrivateState,
@@ -32,13 +42,16 @@ from maniple.graph.state import (
     request_of,
     with_private,
 )
-from maniple.llms import Shape, ask, ask_for, capabilities_of
+from maniple.graph.written_plan import object_schema
+from maniple.llms import PartialAnswer, Shape, ask, ask_for, capabilities_of, observing
 from maniple.llms.context_windows import count_tokens, room_of
 from maniple.prompts import read_examples, render
+from maniple.search import SearchProvider, find_outage
 from maniple.text import without_thoughts
 from maniple.tools.files import NamedFiles
 from maniple.tools.interaction import answer_text
-from maniple.types import Worker
+from maniple.tools.web import find_address
+from maniple.types import ANSWER_DRAFT, Worker
 
 HANDOFF_TOOL: dict[str, Any] = {
     "type": "function",
@@ -57,36 +70,38 @@ HANDOFF_TOOL: dict[str, Any] = {
         },
     },
 }
-_HANDOFF_TEXT = re.compile(r"handoff_to_planner")
+_HANDOFF_TEXT = re.compile(r"handoff\\?_to\\?_planner", re.I)  # Markdown escapes the underscores
+_CALL_NAMES = ("handoff_to_planner", "ask_user")
+_BRACE = re.compile(r"[{}]")
+_CALL_OPENING = re.compile(r"```|[{<\[]")
+_WORD_CHARACTERS = f"{string.ascii_letters}{string.digits}_.:\"'`*(-"
+CALL_CHARACTERS = 64
+"""The longest text before the name of a call that is written as text, such as `<tool_call>{"name": "`."""
+ANNOUNCEMENT_WIDTH = 36
+"""A text of this width is not the announcement of a hand-off. East Asian characters count as three."""
 _LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}")
 REPLY_TOKENS = 80
+Kind = Literal["chat", "coder", "researcher", "answer", "browser"]
+"""The classes of requests for small models; an `answer` needs no tools."""
 
 
 class Sorted(BaseModel):
-    """What kind of request it is, and in which language, in the compact form for small models."""
+    """A small model's classification of a request: its kind and language."""
 
-    kind: Literal["chat", "coder", "researcher", "browser"]
+    kind: Kind
     language: str = ""
 
 
-SORTED = Shape(
-    "Sorted",
-    {
-        "type": "object",
-        "properties": {
-            "kind": {"enum": ["chat", "coder", "researcher", "browser"]},
-            "language": {"type": "string", "maxLength": 20},
-        },
-        "required": ["kind", "language"],
-        "additionalProperties": False,
-    },
-    Sorted,
-)
+def sorting_shape(*, can_search: bool) -> Shape[Sorted]:
+    """Return the shape of a small model's classification; without a search there is no `researcher`."""
+    kinds = [kind for kind in get_args(Kind) if can_search or kind != "researcher"]
+    language = {"type": "string", "maxLength": 20}
+    return Shape("Sorted", object_schema(kind={"enum": kinds}, language=language), Sorted)
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
-    """What the coordinator made of a conversation; without an `answer` the team is to work on it."""
+class _CoordinatorOutcome:
+    """The coordinator's decision about a conversation; without an `answer` the team works on it."""
 
     answer: AIMessage | None = None
     request: str = ""
@@ -98,13 +113,16 @@ class _Heard:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorNode:
-    """Reply to small talk and simple questions; everything else goes to the planner."""
+    """Replies to small talk and simple questions; everything else goes to the planner."""
 
     model: BaseChatModel
     available: Sequence[Worker] = field(default=())
     max_clarifications: int = 0
-    """How many questions the user is asked about one request."""
+    """The number of questions that the user may be asked about one request."""
     files: NamedFiles | None = None
+    search: SearchProvider | None = None
+    no_search: str = ""
+    """Why there is no search."""
 
     async def __call__(
         self, state: State, runtime: Runtime[Any]
@@ -114,38 +132,38 @@ class CoordinatorNode:
         state = with_private(state, files=files)
         try:
             async with current_meter().enforce_time_limit():
-                heard = await self._heard(state, options)
+                outcome = await self._decide(state, options)
         except BudgetExhausted:
-            heard = _Heard()  # the planner cannot be asked either, and has the report say so
+            outcome = _CoordinatorOutcome()  # the planner cannot be asked either; the report says so
         # A new request starts without the plan of the one before it.
         fresh: PrivateState = {
             "plan": None,
             "full_plan": "",
             "feedback": "",
-            "next": heard.sorted_for,
-            "request": heard.request,
+            "next": outcome.sorted_for,
+            "request": outcome.request,
             "files": files,
-            **heard.summary,
+            **outcome.summary,
         }
-        answer = heard.answer
-        if answer is not None and heard.question:
-            asking = as_question(heard.question, answer.id)
+        answer = outcome.answer
+        if answer is not None and outcome.question:
+            asking = as_question(outcome.question, answer.id)
             return Command(goto="clarify", update=make_update(asking, **fresh))
         if answer is None or is_handoff(answer):
-            locale = options.locale or _locale_of(answer) or heard.language
+            locale = options.locale or _locale_of(answer) or outcome.language
             return Command(goto="planner", update=make_update(**{**fresh, "locale": locale}))
         reply = AIMessage(text_with_note(answer), name="coordinator", id=answer.id)
         return Command(goto="__end__", update=make_update(reply, **fresh))
 
-    async def _heard(self, state: State, options: RunOptions) -> _Heard:
+    async def _decide(self, state: State, options: RunOptions) -> _CoordinatorOutcome:
         if profile_of(self.model).sorts_by_grammar:
             return await self._compact(state, options)
-        summary = await summarised(self.model, state)
-        request, asked = clarified(state["messages"], self.max_clarifications)
+        summary = await summarize_history(self.model, state)
+        request, asked = merge_clarifications(state["messages"], self.max_clarifications)
         may_ask = options.may_ask and run_scope().can_pause and asked < self.max_clarifications
         answer = await self._answer(with_private(state, **summary), options, may_ask)
-        question = question_in(answer) if may_ask else ""
-        return _Heard(answer, request=request, question=question, summary=summary)
+        question = find_question(answer) if may_ask else ""
+        return _CoordinatorOutcome(answer, request=request, question=question, summary=summary)
 
     async def _answer(self, state: State, options: RunOptions, may_ask: bool) -> AIMessage:
         capabilities = capabilities_of(self.model)
@@ -155,15 +173,22 @@ class CoordinatorNode:
                 messages = self._messages(state, options, tools=True, may_ask=may_ask)
                 return await self._asked(model, messages)
             except ModelError as error:
-                # Rejected and noted just now: ask for the words instead.
+                # The endpoint rejected tools, which was recorded: ask for a hand-off as text instead.
                 if error.code != "model_bad_request" or capabilities.has("tools"):
                     raise
         return await self._asked(self.model, self._messages(state, options, tools=False, may_ask=may_ask))
 
     async def _asked(
-        self, model: Runnable[Any, AIMessage], messages: list[BaseMessage], **limits: Any
+        self,
+        model: Runnable[Any, AIMessage],
+        messages: list[BaseMessage],
+        announcement: int = ANNOUNCEMENT_WIDTH,
+        **limits: Any,
     ) -> AIMessage:
-        return await send_within_window(self.model, messages, lambda shown: ask(model, shown, **limits))
+        config = observing(_ReplySender(announcement).receive)
+        return await send_within_window(
+            self.model, messages, lambda shown: ask(model, shown, config=config, **limits)
+        )
 
     def _messages(
         self, state: State, options: RunOptions, *, tools: bool, may_ask: bool
@@ -173,32 +198,120 @@ class CoordinatorNode:
         addition = format_caller(caller_of(state)) + format_files(private_of(state).get("files") or ())
         return [SystemMessage(prompt + addition), *conversation_of(state)]
 
-    async def _compact(self, state: State, options: RunOptions) -> _Heard:
-        """Sort the request, and reply when it is small talk."""
-        request = request_of(state)
-        pairs = [(question, Sorted(**sort).model_dump_json()) for question, sort in read_examples()["route"]]
-        asked = HumanMessage(append_files(request, private_of(state).get("files") or ()))
-        messages = [SystemMessage(render("compact/coordinator")), *example_messages(pairs), asked]
-        sort, _ = await send_within_window(
-            self.model, messages, lambda shown: ask_for(self.model, shown, SORTED), pinned=PROMPT_ONLY
-        )
+    async def _compact(self, state: State, options: RunOptions) -> _CoordinatorOutcome:
+        """Classify the request; answer small talk and questions that the model can answer without tools."""
+        request, files = request_of(state), private_of(state).get("files") or ()
+        no_search = self.no_search if self.search is None else await find_outage(self.search)
+        can_search = self.search is not None and not no_search
+        sort = await self._sort(append_files(request, files), can_search=can_search)
+        kind = choose_kind(sort.kind, request, files, can_search=can_search)
         language = detect_language(request, sort.language)
-        if sort.kind != "chat":
-            return _Heard(sorted_for=sort.kind, language=language)
-        prompt = render("compact/reply", language=choose_language(request, options.locale or language))
+        if kind not in ("chat", "answer"):
+            return _CoordinatorOutcome(sorted_for=kind, language=language)
+        name, tokens = ("reply", REPLY_TOKENS) if kind == "chat" else ("answer", ANSWER_TOKENS)
+        chosen = choose_language(request, options.locale or language)
+        prompt = render(f"compact/{name}", language=chosen)
         system = SystemMessage(prompt + format_caller(caller_of(state), COMPACT_CALLER_CHARACTERS))
-        reply = [system, *conversation_of(state)[-5:]]
-        answer = await self._asked(self.model, reply, max_tokens=REPLY_TOKENS)
-        return _Heard(answer, language=language)
+        messages = [system, *conversation_of(state)[-5:]]
+        answer = await self._asked(self.model, messages, announcement=0, max_tokens=tokens)
+        if kind == "answer":
+            text = f"{text_with_note(answer)}\n\n{write_memory_note(chosen, no_search)}"
+            answer = answer.model_copy(update={"content": text})
+        return _CoordinatorOutcome(answer, language=language)
+
+    async def _sort(self, asked: str, *, can_search: bool) -> Sorted:
+        pairs = [
+            (question, Sorted(**_without_search(sort, can_search)).model_dump_json())
+            for question, sort in read_examples()["route"]
+        ]
+        prompt = render("compact/coordinator", search=can_search)
+        messages = [SystemMessage(prompt), *example_messages(pairs), HumanMessage(asked)]
+        shape = sorting_shape(can_search=can_search)
+        sort, _ = await send_within_window(
+            self.model, messages, lambda shown: ask_for(self.model, shown, shape), pinned=PROMPT_ONLY
+        )
+        return sort
+
+
+def choose_kind(kind: Kind, request: str, files: Sequence[str], *, can_search: bool) -> Kind:
+    """Return the kind of a request that a model classified as `kind`, corrected by rules.
+
+    Requests that name a page go to a member that reads pages; without a search, only these do. Requests that
+    name a file of the user go to the coder.
+    """
+    names = (line.rpartition(" (")[0].casefold() for line in files)
+    if any(name and name in request.casefold() for name in names):
+        return "coder"
+    has_address = find_address(request) is not None
+    if kind in ("researcher", "browser"):
+        kind = kind if has_address or can_search else "answer"
+    elif has_address and kind == "answer":
+        kind = "researcher"
+    return "coder" if kind in ("chat", "answer") and FILE_NAME.search(request) else kind
+
+
+def _without_search(sort: Mapping[str, str], can_search: bool) -> Mapping[str, Any]:
+    is_possible = can_search or sort["kind"] != "researcher"
+    return sort if is_possible else {**sort, "kind": "answer"}
 
 
 def is_handoff(answer: AIMessage) -> bool:
-    """Return whether the coordinator handed over, by tool call or in words; an empty answer counts too."""
-    # Whatever it tried to call, it wanted the team.
+    """Return whether the coordinator handed over, by tool call or as text; an empty answer counts, too."""
+    # A call of any tool, even an unknown one, means that the team is needed.
     if answer.tool_calls or answer.invalid_tool_calls:
         return True
     text = without_thoughts(answer.text)
     return not text or _HANDOFF_TEXT.search(text) is not None
+
+
+@dataclass(slots=True)
+class _ReplySender:
+    """Sends a reply while it is written, unless it is a hand-off or a question by tool call."""
+
+    announcement: int
+    _sent: str = ""
+
+    async def receive(self, answer: PartialAnswer) -> None:
+        """Send the part of an incomplete answer that is certainly a reply."""
+        if answer.calls_tools:
+            return
+        text = certain_text(answer.text, self.announcement)
+        if text and text != self._sent:
+            self._sent = text
+            await adispatch_custom_event(ANSWER_DRAFT, {"message_id": answer.message_id, "text": text})
+
+
+def certain_text(text: str, announcement: int = ANNOUNCEMENT_WIDTH) -> str:
+    """Return the beginning of an incomplete answer that is certainly not part of a call written as text.
+
+    Models announce a hand-off in a few words, so a text narrower than `announcement` is not certain.
+    """
+    text = without_thoughts(text)
+    ends = [at + len(name) for name in _CALL_NAMES if (at := text.find(name)) >= 0]
+    text = text[: min(ends, default=len(text))]
+    recent = _CALL_OPENING.search(text, max(0, len(text) - CALL_CHARACTERS))
+    starts = [_unclosed(text), recent.start() if recent else len(text), len(text.rstrip(_WORD_CHARACTERS))]
+    certain = text[: min(starts)].rstrip()
+    # No character is narrower than one.
+    return certain if len(certain) >= announcement or _width(certain) >= announcement else ""
+
+
+def _unclosed(text: str) -> int:
+    """Return the start of the code block or JSON that is open at the end of `text`, else its length."""
+    start, depth, brace = len(text), 0, len(text)
+    if text.count("```") % 2:
+        start = text.rfind("```")
+    # The answer is scanned again for each piece; a loop over its characters would take seconds in total.
+    for found in _BRACE.finditer(text, 0, start):
+        if found[0] == "{":
+            depth, brace = depth + 1, found.start() if depth == 0 else brace
+        else:
+            depth = max(0, depth - 1)
+    return min(start, brace) if depth else start
+
+
+def _width(text: str) -> int:
+    return sum(3 if character > "\u2e7f" else 1 for character in text)
 
 
 def _locale_of(answer: AIMessage | None) -> str | None:
@@ -209,31 +322,31 @@ def _locale_of(answer: AIMessage | None) -> str | None:
 
 
 HISTORY_SHARE = 0.5
-"""Of the model's room: a conversation that is longer is put into a summary and its newest part."""
+"""The share of the model's room from which on a conversation is summarised, except its newest part."""
 NEWEST_SHARE = 0.25
 
 
-async def summarised(model: BaseChatModel, state: State) -> PrivateState:
-    """Return the update that gives `state` a summary of its older part, or none where all of it fits.
+async def summarize_history(model: BaseChatModel, state: State) -> PrivateState:
+    """Return the update that adds a summary of the older messages to `state`; empty if all messages fit.
 
-    No message is taken from the thread: only what models are shown of it changes.
+    The messages stay on the thread; only prompts contain the summary instead.
     """
-    said, room = conversation_of(state), room_of(model)
-    if count_tokens(said) <= HISTORY_SHARE * room:
+    messages, room = conversation_of(state), room_of(model)
+    if count_tokens(messages) <= HISTORY_SHARE * room:
         return {}
-    start = find_newest_start(said, int(NEWEST_SHARE * room))
-    upto = said[start - 1].id if start > 1 else None
-    if upto is None or not (text := await summarize(model, said[:start])):
+    start = find_newest_start(messages, int(NEWEST_SHARE * room))
+    upto = messages[start - 1].id if start > 1 else None
+    if upto is None or not (text := await summarize(model, messages[:start])):
         return {}
     return {"summary": {"upto": upto, "text": text}}
 
 
 @dataclass(frozen=True, slots=True)
 class ClarifyNode:
-    """Pause with the question; its answer joins the conversation, and the coordinator decides again.
+    """Pauses with the coordinator's question; the answer is added to the conversation.
 
-    A node of its own: LangGraph executes a node again after a pause, and the coordinator's model would be
-    asked again and might ask something else.
+    This is a separate node because LangGraph executes a node again after a pause: the coordinator's model
+    would be called again and might ask something else.
     """
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["coordinator"]]:

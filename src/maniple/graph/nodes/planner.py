@@ -1,25 +1,26 @@
-"""Write the plan."""
+"""The planner: writes the plan, and writes the rest again if it does not work."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from maniple.agents import ROLES, Roles, format_briefs, truncate_middle
+from maniple.agents import ROLES, Roles, find_current_roles, format_briefs, truncate_middle
 from maniple.agents.briefing import RESULTS_SHARE, format_items
 from maniple.agents.compact import choose_examples, choose_language, example_messages
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.profiles import profile_of
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
-from maniple.errors import BudgetExhausted, PlanError, SearchError
-from maniple.graph.adaptation import adapted, request_for_rest
-from maniple.graph.limits import current_meter, report_alone
+from maniple.errors import BudgetExhausted, ModelError, PlanError, SearchError
+from maniple.graph.adaptation import apply_rest, request_for_rest
+from maniple.graph.limits import current_meter, plan_report_only
 from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.state import (
     RunOptions,
@@ -32,28 +33,39 @@ from maniple.graph.state import (
     progress_of,
     request_of,
 )
-from maniple.graph.written_plan import compact_plan_shape, normalised, one_step_plan, plan_shape
-from maniple.llms import Shape, ShapeError, ask_for
+from maniple.graph.written_plan import (
+    PlanDraft,
+    add_worker_step,
+    compact_plan_shape,
+    normalize_plan,
+    one_step_plan,
+    plan_shape,
+    read_draft,
+)
+from maniple.llms import PartialAnswer, Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
+from maniple.text import without_thoughts
 from maniple.tools.evidence import cited, current_evidence
 from maniple.tools.items import ThreadItems
 from maniple.tools.web import find_address
-from maniple.types import Worker
+from maniple.types import ANSWER_DRAFT, Worker
 
 SEARCH_RESULT_CHARACTERS = 500
+DRAFT_CHARACTERS = 24
+"""The number of new characters after which an incomplete plan is parsed again, if no step was completed."""
 _LOG = logging.getLogger(__name__)
 _NO_PLAN = "The planner gave no usable plan twice, so one member works on the whole request."
 COMPACT_MEMBERS: tuple[Worker, ...] = ("researcher", "coder", "browser", "reporter")
 COMPACT_STEPS = 3
 INSTEAD: Mapping[str, Worker] = {"browser": "researcher", "researcher": "browser"}
-"""Who else reads web pages."""
+"""The other member that reads web pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerNode:
-    """Turn the request into steps for the enabled members, and their rest anew when it does not work."""
+    """Turns the request into steps for the enabled members, and replans steps that do not work."""
 
     model: BaseChatModel
     deep_model: BaseChatModel
@@ -61,8 +73,8 @@ class PlannerNode:
     available: Sequence[Worker]
     max_steps: int = 12
     search: SearchProvider | None = None
-    abilities: Mapping[Worker, str] = field(default_factory=dict)
-    """What members can do beside their roles."""
+    abilities: Mapping[Worker, str] = field(default_factory=dict[str, str])
+    """What members can do in addition to their roles."""
     items: ThreadItems | None = None
     roles: Roles = field(default_factory=lambda: ROLES)
 
@@ -76,7 +88,7 @@ class PlannerNode:
             async with current_meter().enforce_time_limit():
                 plan, message_id = await self._planned(state, options)
         except BudgetExhausted as error:
-            plan, message_id, is_reviewed = report_alone(request_of(state), error), None, False
+            plan, message_id, is_reviewed = plan_report_only(request_of(state), error), None, False
         except PlanError as error:
             _LOG.warning("%s", error)
             plan = one_step_plan(request_of(state), options.enabled(self.available))
@@ -93,22 +105,32 @@ class PlannerNode:
     async def _adapted(
         self, state: State, options: RunOptions, progress: PlanProgress
     ) -> Command[Literal["supervisor", "review"]]:
-        """Write the rest of the plan anew; where that fails, the plan goes on as it is."""
+        """Write the rest of the plan again; if that fails, the plan continues unchanged."""
         members = options.enabled(self.available)
         model = self._model(options)
         room = int(RESULTS_SHARE * room_of(model))
-        messages = [*self._conversation(state, options, members), *request_for_rest(progress, room)]
+        messages = [
+            *await self._conversation(state, options, members),
+            *request_for_rest(progress, room, private_of(state).get("feedback") or ""),
+        ]
         shape = plan_shape(members, self.max_steps)
         try:
             async with current_meter().enforce_time_limit():
-                rest, message_id = await _plan(model, messages, shape, members, self.max_steps)
-        except (BudgetExhausted, PlanError):
-            return Command(goto="supervisor", update=make_update(plan=progress.to_state()))
+                rest, message_id = await _plan(
+                    model,
+                    messages,
+                    shape,
+                    _DraftSender(members, self.max_steps, lambda p: apply_rest(progress, p)),
+                )
+        except (BudgetExhausted, PlanError, ModelError):
+            progress = progress.model_copy(update={"replan_hint": None})
+            return Command(goto="supervisor", update=make_update(plan=progress.to_state(), feedback=""))
         text = rest.as_text()
         update = make_update(
             HumanMessage(text, name="planner", id=message_id),
             full_plan=text,
-            plan=adapted(progress, rest).to_state(),
+            plan=apply_rest(progress, rest).to_state(),
+            feedback="",
         )
         return Command(goto="supervisor", update=update)
 
@@ -119,32 +141,34 @@ class PlannerNode:
             members = self._for_small_model(members, state)
             messages = _compact_messages(state, options, members)
             shape = compact_plan_shape(members, COMPACT_STEPS)
-            return await _plan(model, messages, shape, members, COMPACT_STEPS)
+            plan, message_id = await _plan(model, messages, shape, _DraftSender(members, COMPACT_STEPS))
+            is_sorted = private_of(state).get("next") in COMPACT_MEMBERS
+            return add_worker_step(plan, members, request_of(state)) if is_sorted else plan, message_id
         messages = await self._messages(state, options, members)
         shape = plan_shape(members, self.max_steps)
-        return await _plan(model, messages, shape, members, self.max_steps)
+        return await _plan(model, messages, shape, _DraftSender(members, self.max_steps))
 
     def _model(self, options: RunOptions) -> BaseChatModel:
         return self.deep_model if options.deep_thinking_mode else self.model
 
     def _for_small_model(self, members: Sequence[Worker], state: State) -> list[Worker]:
-        """Return who may be planned with: the one whom the request was sorted for, if it can serve."""
+        """Return the members for a small model's plan: the one chosen by the coordinator, if it is able."""
         able: list[Worker] = [name for name in members if name in COMPACT_MEMBERS]
         if find_address(request_of(state)) is None:
-            # A page is read by its address, and without a search that is all a researcher does.
+            # Pages are read by address; without a search, the researcher can only read pages, too.
             cannot: set[Worker] = {"browser"} if self.search else {"browser", "researcher"}
             able = [name for name in able if name not in cannot]
         sorted_for = private_of(state).get("next") or ""
         if sorted_for not in COMPACT_MEMBERS:
             return able
-        # The coordinator sorts better than the planner chooses: 14 of 16 against hardly any right.
+        # The coordinator's choice is better than the planner's: 14 of 16 right, against hardly any.
         chosen = next((name for name in (sorted_for, INSTEAD.get(sorted_for)) if name in able), None)
         return [name for name in able if name in (chosen, "reporter")]
 
     async def _messages(
         self, state: State, options: RunOptions, members: Sequence[Worker]
     ) -> list[BaseMessage]:
-        messages = self._conversation(state, options, members)
+        messages = await self._conversation(state, options, members)
         if listed := await self._listed_items(state):
             messages.insert(1, HumanMessage(listed))
         if options.search_before_planning and self.search is not None:
@@ -158,19 +182,20 @@ class PlannerNode:
         return messages
 
     async def _listed_items(self, state: State) -> str:
-        """Return the items of the thread without the uploads, which the system prompt names."""
+        """Return the items of the thread without uploads, which the system prompt lists."""
         if self.items is None:
             return ""
         index = await self.items.update(current_evidence(), mirrored_reports(state))
         return format_items([one for one in index.items if one.kind != "upload"], index.older)
 
-    def _conversation(
+    async def _conversation(
         self, state: State, options: RunOptions, members: Sequence[Worker]
     ) -> list[BaseMessage]:
         private = private_of(state)
         locale = options.locale or private.get("locale") or ""
-        told = format_briefs(members, self.roles, self.abilities)
-        prompt = render("planner", members=told, max_steps=self.max_steps, team=members, locale=locale)
+        roles = await find_current_roles(self.roles, self.search)
+        briefs = format_briefs(members, roles, self.abilities)
+        prompt = render("planner", members=briefs, max_steps=self.max_steps, team=(), locale=locale)
         system = SystemMessage(
             prompt + format_caller(caller_of(state)) + format_files(private.get("files") or ())
         )
@@ -187,13 +212,45 @@ def _compact_messages(state: State, options: RunOptions, members: Sequence[Worke
     return [system, *example_messages(pairs), HumanMessage(append_files(request, private.get("files") or ()))]
 
 
+@dataclass(slots=True)
+class _DraftSender:
+    """Sends a plan while it is written: its text, and each step when it is complete."""
+
+    members: Sequence[Worker]
+    max_steps: int
+    track: Callable[[Plan], PlanProgress] = PlanProgress.of
+    """Returns the whole plan for the steps that are written so far."""
+    _message_id: str = ""
+    _text: str = ""
+    _read: int = 0
+    _steps: int = 0
+
+    async def receive(self, answer: PartialAnswer) -> None:
+        """Send the new parts of an incomplete answer."""
+        if answer.message_id != self._message_id:
+            self._message_id, self._text, self._read, self._steps = answer.message_id, "", 0, 0
+        written = without_thoughts(answer.text) or answer.arguments
+        new = written[self._read :]
+        if self._text and len(new) < DRAFT_CHARACTERS and "}" not in new:
+            return
+        self._read = len(written)
+        if draft := read_draft(written, self.members, self.max_steps):
+            await self._send(draft)
+
+    async def _send(self, draft: PlanDraft) -> None:
+        event: dict[str, Any] = {"message_id": self._message_id, "text": draft.text}
+        steps, is_longer = len(draft.plan.steps), len(draft.text) > len(self._text)
+        if steps > self._steps:
+            event["plan"], self._steps = self.track(draft.plan).to_state(), steps
+        if is_longer or "plan" in event:
+            self._text = draft.text if is_longer else self._text
+            await adispatch_custom_event(ANSWER_DRAFT, event)
+
+
 async def _plan(
-    model: BaseChatModel,
-    messages: Sequence[BaseMessage],
-    shape: Shape[Plan],
-    members: Sequence[Worker],
-    max_steps: int,
+    model: BaseChatModel, messages: Sequence[BaseMessage], shape: Shape[Plan], sender: _DraftSender
 ) -> tuple[Plan, str | None]:
+    members, max_steps = sender.members, sender.max_steps
     is_small = profile_of(model).plans_by_examples
     try:
         plan, answer = await send_within_window(
@@ -203,7 +260,8 @@ async def _plan(
                 model,
                 shown,
                 shape,
-                check=lambda plan: normalised(plan, members, max_steps, always_reports=is_small),
+                check=lambda plan: normalize_plan(plan, members, max_steps, always_reports=is_small),
+                receive=sender.receive,
             ),
         )
     except ShapeError as error:
@@ -218,7 +276,8 @@ async def _found(search: SearchProvider, request: str) -> str:
     try:
         hits = await search.search(request, limit=5)
     except SearchError as error:
-        return f"A web search before planning failed: {error}"
+        _LOG.warning("The search before planning failed: %s", error)
+        return "A web search before planning failed: the search does not answer."
     await cited([asdict(hit) for hit in hits])
     lines = [
         f"- {hit.title} ({hit.url}): {truncate_middle(hit.content, SEARCH_RESULT_CHARACTERS)}" for hit in hits

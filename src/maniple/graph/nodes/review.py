@@ -1,7 +1,7 @@
-"""Let the user accept, edit or send back the plan before anything is done."""
+"""The review: the user accepts, edits or rejects the plan before it is executed."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,22 +10,22 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from maniple.agents.middleware.tool_calls import is_acceptance
+from maniple.agents.middleware.tool_calls import is_acceptance, is_plan_acceptance
 from maniple.graph.plan import Plan, PlanProgress
-from maniple.graph.state import RunOptions, State, make_update, private_of, request_of
-from maniple.graph.written_plan import normalised
+from maniple.graph.state import STEERING_MARK, RunOptions, State, make_update, private_of, request_of
+from maniple.graph.written_plan import normalize_plan
 from maniple.tools.interaction import answer_text
-from maniple.types import Worker
+from maniple.types import Worker, is_mapping
 
-_SAY = 'say "accept", send the edited plan as JSON, or say in words what is to be different'
+_EXPECTED = 'answer "accept", send the edited plan as JSON, or say what should be different'
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewNode:
-    """Pause with the plan; go on with the user's answer.
+    """Pauses with the plan and continues with the user's answer.
 
-    The answer is a word of acceptance, an edited plan as JSON text or object, or a wish in words, which goes
-    back to the planner. A plan that cannot be followed is asked about again, with what is wrong (`error`).
+    The answer accepts the plan, is an edited plan as JSON text or object, or says what to change; then the
+    planner writes the plan again. For an invalid plan the review is repeated with an `error`.
     """
 
     available: Sequence[Worker]
@@ -39,23 +39,23 @@ class ReviewNode:
         question: dict[str, Any] = {"kind": "plan_review", "plan": plan.model_dump(exclude_none=True)}
         while True:
             answer = _read(interrupt(question))
-            if is_acceptance(answer):
+            if is_plan_acceptance(answer):
                 return Command(goto="supervisor")
             if isinstance(answer, str) and answer:
-                return Command(goto="planner", update=_wished(state, answer))
+                return Command(goto="planner", update=_send_back(state, answer))
             try:
-                edited = normalised(Plan.model_validate(answer), members, self.max_steps)
+                edited = normalize_plan(Plan.model_validate(answer), members, self.max_steps)
             except ValueError as error:
-                question = {**question, "error": _wrong(error)}
+                question = {**question, "error": _explain_error(error)}
             else:
-                return Command(goto="supervisor", update=_instead(edited))
+                return Command(goto="supervisor", update=_replace_plan(edited))
 
 
 def _read(answer: Any) -> Any:
-    """Return the plan in an answer, or the words in it."""
+    """Return the plan in an answer, or its text."""
     if isinstance(answer, str):
         answer = _plan_text(answer.strip())
-    if not isinstance(answer, Mapping) or is_acceptance(answer) or "steps" in answer:
+    if not is_mapping(answer) or is_acceptance(answer) or "steps" in answer:
         return answer
     return answer.get("plan") or answer_text(answer) or answer
 
@@ -67,20 +67,21 @@ def _plan_text(text: str) -> Any:
         return text
 
 
-def _wished(state: State, wish: str) -> dict[str, Any]:
-    """Keep the wish for everyone who works on the request, and as what the user said in the conversation."""
-    request = f"{request_of(state)}\n\nShown a plan for this, the user said: {wish}"
-    return make_update(HumanMessage(wish), feedback=wish, request=request)
+def _send_back(state: State, feedback: str) -> dict[str, Any]:
+    """Return the update that adds the feedback to the request and to the conversation."""
+    request = f"{request_of(state)}\n\nShown a plan for this, the user said: {feedback}"
+    message = HumanMessage(feedback, additional_kwargs={STEERING_MARK: True})
+    return make_update(message, feedback=feedback, request=request)
 
 
-def _instead(plan: Plan) -> dict[str, Any]:
+def _replace_plan(plan: Plan) -> dict[str, Any]:
     text = plan.as_text()
     message = HumanMessage(text, name="planner")
     return make_update(message, full_plan=text, plan=PlanProgress.of(plan).to_state())
 
 
-def _wrong(error: ValueError) -> str:
+def _explain_error(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return f"{error}."
     places = (f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in error.errors()[:3])
-    return f"This is no plan ({'; '.join(places)}); {_SAY}."
+    return f"This is not a valid plan ({'; '.join(places)}); {_EXPECTED}."

@@ -1,4 +1,4 @@
-"""The beginning of a run in which one agent answers, without a plan of others and without a report."""
+"""The first node of a run in which one agent answers alone, without planner and report."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,20 +8,21 @@ from langgraph.types import Command
 
 from maniple.graph.plan import Plan, PlannedStep, PlanProgress
 from maniple.graph.state import RunOptions, State, make_update, request_of
+from maniple.text import shorten
 from maniple.tools.files import NamedFiles
 
 
 @dataclass(frozen=True, slots=True)
 class SoloNode:
-    """Make the request the only step; the supervisor sends its agent, and ends the run after it."""
+    """Makes the request the only step; the supervisor starts its agent and then ends the run."""
 
     files: NamedFiles | None = None
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
         options = RunOptions.of(runtime, state)
-        # What the request before this one left behind is not to count.
+        # Only the messages, so that private state of the previous request is ignored.
         request = request_of({"messages": state["messages"]})
-        title = " ".join(request.split())[:80] or "The request"
+        title = shorten(request, 80) or "The request"
         step = PlannedStep(agent_name=options.agent, title=title, description=request)
         update = make_update(
             plan=PlanProgress.of(Plan(title=title, steps=[step])).to_state(),

@@ -1,39 +1,32 @@
-"""Decide who acts next: by the plan while it works, by the lead when a step has failed."""
+"""The supervisor: chooses the next step by the plan, or by the lead if a step has failed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from langgraph.graph import END
+from langgraph.graph import END  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, format_briefs
-from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history
+from maniple.agents.briefing import RESULTS_SHARE
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
-from maniple.errors import BudgetExhausted, ManipleError
-from maniple.graph.adaptation import answers_of, begun
-from maniple.graph.lead import Failure, LeadDecision, apply_decision, ask_lead
-from maniple.graph.limits import current_meter, wrapped_up
+from maniple.agents.steering import RunMessages, UserMessage
+from maniple.errors import BudgetExhausted, ManipleError, ModelError, ModelErrorCode
+from maniple.graph.adaptation import answers_of, prepare_replanning
+from maniple.graph.lead import Lead, report_decision
+from maniple.graph.limits import current_meter, wrap_up
 from maniple.graph.plan import PlannedStep, PlanProgress
-from maniple.graph.plan_edits import apply_changes
-from maniple.graph.state import (
-    RunOptions,
-    State,
-    history_of,
-    make_update,
-    private_of,
-    progress_of,
-    request_of,
-)
+from maniple.graph.state import RunOptions, State, make_update, private_of, records_of, request_of
+from maniple.graph.steering import exchange_of, find_replanning
+from maniple.graph.step_records import apply_decision, apply_records
 from maniple.graph.waves import can_run_parallel, send_wave
-from maniple.graph.written_plan import object_schema
+from maniple.graph.written_plan import REPORTER, object_schema, repeated_step
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
@@ -41,6 +34,10 @@ from maniple.types import Worker
 
 FINISH = "FINISH"
 PLANNER = "planner"
+_LASTING: frozenset[ModelErrorCode] = frozenset(
+    {"model_auth", "model_not_found", "model_bad_request", "model_not_configured"}
+)
+"""Codes of errors that recur until a setting is changed."""
 
 
 class Router(BaseModel):
@@ -51,52 +48,73 @@ class Router(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SupervisorNode:
-    """Send the worker of the next step, or end the run."""
+    """Starts the worker of the next step, or ends the run."""
 
-    model: BaseChatModel
+    lead: Lead
     available: Sequence[Worker]
     mode: Literal["plan", "always"] = "plan"
-    step_retries: int = 1
     roles: Roles = field(default_factory=lambda: ROLES)
-    max_adaptations: int = 0
-    """How often in a run the planner may write the rest of the plan anew."""
     parallel_steps: int = 4
-    """How many steps may run concurrently."""
+    """The number of steps that may run concurrently."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[str]:
-        progress = progress_of(state)
-        if progress is None:
+        command = await self._next(state, runtime)
+        if not (exchange := exchange_of(state)):
+            return command
+        update = cast("Mapping[str, Any]", command.update)
+        return replace(command, update={**update, "messages": exchange})
+
+    async def _next(self, state: State, runtime: Runtime[Any]) -> Command[str]:
+        plan = private_of(state).get("plan")
+        if not plan:
             raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
         options = RunOptions.of(runtime, state)
         members = options.at_work(self.available)
-        plan_edits = run_scope().plan_edits or PendingPlanEdits()
+        plan_edits, messages = (
+            run_scope().plan_edits or PendingPlanEdits(),
+            run_scope().messages or RunMessages(),
+        )
+        progress, records = PlanProgress.from_state(plan), records_of(state)
         while True:
             plan_edits.open()
-            progress = apply_changes(progress, plan_edits.take(), members)
+            messages.open()
+            # The lead's decision may change the next step, and a run does not end before it.
+            await messages.settled()
+            progress, records = apply_records(progress, records, plan_edits.take(), members), []
+            if message := find_replanning(progress):
+                return _replanning(progress, message)
             progress, is_replanned = await self._within_budget(state, progress, members)
             if is_replanned:
                 return Command(
                     goto=PLANNER,
-                    update=make_update(plan=begun(progress).to_state(), ended=None, next=PLANNER),
+                    update=make_update(
+                        plan=prepare_replanning(progress).to_state(), ended=None, next=PLANNER
+                    ),
                 )
             step = progress.current()
-            # What was wished meanwhile counts, even when the report is written.
-            if step is not None or plan_edits.close():
+            # Changes that were requested in the meantime are applied even after the report.
+            if step is not None or (messages.close() and plan_edits.close()):
                 break
         if step is None:
+            _check_delivered(progress)
             return Command(goto=END, update=make_update(plan=progress.to_state(), ended=None, next=FINISH))
         if self.mode == "plan" and self.parallel_steps > 1 and can_run_parallel(progress, self.roles):
-            return send_wave(state, progress, self.roles)
-        progress = progress.with_step(step.id, status="in_progress", attempts=step.attempts + 1)
+            return send_wave(state, progress)
+        progress = progress.with_step(
+            step.id,
+            status="in_progress",
+            attempts=step.attempts + 1,
+            repeats=repeated_step(progress, step) is not None or None,
+        )
         update = make_update(plan=progress.to_state(), ended=None, next=step.agent_name)
         return Command(goto=step.agent_name, update=update)
 
     async def _within_budget(
         self, state: State, progress: PlanProgress, members: Sequence[Worker]
     ) -> tuple[PlanProgress, bool]:
-        """Return the plan with what to do next, and whether the planner is to write its rest again.
+        """Return the plan after decisions about failed steps, and whether its rest has to be written again.
 
-        Near the end of the budget only the report is left to do.
+        If the budget is nearly exhausted, all open steps except the report are skipped.
         """
         meter = current_meter()
         reason = meter.describe_near_limit()
@@ -106,68 +124,61 @@ class SupervisorNode:
                     return await self._decided(state, progress, members)
             except BudgetExhausted as error:
                 reason = str(error)
-        gives_up = self._failure(progress, members) is not None
-        return wrapped_up(progress, reason, gives_up=gives_up), False
+        gives_up = self.lead.find_failure(progress, members) is not None
+        progress = progress.model_copy(update={"replan_hint": None})
+        return wrap_up(progress, reason, gives_up=gives_up), False
 
     async def _decided(
         self, state: State, progress: PlanProgress, members: Sequence[Worker]
     ) -> tuple[PlanProgress, bool]:
-        if "reporter" not in members:
+        if progress.replan_hint is not None:
+            return progress, True
+        if REPORTER not in members:
             return progress, False
         is_after_failure = False
-        while (failure := self._failure(progress, members)) is not None:
+        while (failure := self.lead.find_failure(progress, members)) is not None:
             is_after_failure = True
-            decision = await self._lead(state, failure, members)
-            left = {"decisions_left": max(progress.decisions_left - 1, 0)}
-            failure = replace(failure, progress=progress.model_copy(update=left))
-            if decision.decision == "replan":
-                return failure.progress, True
-            progress = apply_decision(failure, decision)
+            decision = await self.lead.decide(state, failure, members)
+            await report_decision(failure.step, decision)
+            progress = apply_decision(progress, failure.step, decision)
+            if progress.replan_hint is not None:
+                return progress, True
         if is_after_failure:
             return progress, False
         if self.mode == "plan" or progress.current() is None or progress.decisions_left == 0:
             return progress, False
-        if not profile_of(self.model).judges_failures:
+        if not profile_of(self.lead.model).judges_failures:
             return progress, False
         choice = await self._ask(state, progress, members)
         progress = progress.model_copy(update={"decisions_left": progress.decisions_left - 1})
         return _chosen(progress, choice), False
 
-    def _failure(self, progress: PlanProgress, members: Sequence[Worker]) -> Failure | None:
-        """Return the failed step that nothing was decided about yet."""
-        for step in progress.steps:
-            if step.status == "failed" and not progress.given_up(step):
-                can_replan = "reporter" in members and progress.adaptations < self.max_adaptations
-                return Failure(progress, step, step.attempts <= self.step_retries, can_replan)
-        return None
-
-    async def _lead(self, state: State, failure: Failure, members: Sequence[Worker]) -> LeadDecision:
-        if failure.progress.decisions_left == 0:
-            return LeadDecision(decision="continue_without")
-        if failure.needs_no_model() or not profile_of(self.model).judges_failures:
-            return failure.by_rule()
-        briefs = format_briefs(members, self.roles)
-        before = format_history(history_of(state), int(REPORT_SHARE * room_of(self.model)))
-        return await ask_lead(self.model, request_of(state), failure, members, briefs, before)
-
     async def _ask(self, state: State, progress: PlanProgress, members: Sequence[Worker]) -> str | None:
-        """Return the model's choice; `None` when it named nobody, so that the plan decides."""
-        team = [*members, FINISH]
+        """Return the model's choice; `None` without a usable answer, so that the plan decides."""
+        team, model = [*members, FINISH], self.lead.model
         schema = object_schema(next={"type": "string", "enum": team})
         try:
             answer, _ = await send_within_window(
-                self.model,
-                _messages(state, progress, format_briefs(members, self.roles), room_of(self.model)),
+                model,
+                _messages(state, progress, format_briefs(members, self.roles), room_of(model)),
                 lambda messages: ask_for(
-                    self.model,
+                    model,
                     messages,
                     Shape("Router", schema, Router),
-                    check=lambda router: _known(router, team),
+                    check=lambda router: _check_router(router, team),
                 ),
             )
-        except ShapeError:
+        except (ShapeError, ModelError):
             return None
         return answer.next
+
+
+def _replanning(progress: PlanProgress, message: UserMessage) -> Command[str]:
+    """Return the command that sends the plan to the planner because of a message of the user."""
+    changes, adaptations = (*progress.changes, message.message_id), progress.adaptations
+    plan = prepare_replanning(progress).model_copy(update={"changes": changes, "adaptations": adaptations})
+    update = make_update(plan=plan.to_state(), ended=None, next=PLANNER, feedback=message.text)
+    return Command(goto=PLANNER, update=update)
 
 
 def _messages(
@@ -183,14 +194,32 @@ def _messages(
     ]
 
 
-def _known(router: Router, team: Sequence[str]) -> Router:
+def _check_delivered(progress: PlanProgress) -> None:
+    """Raise the error that ended the last step, unless a model has written an answer.
+
+    After a report by code the run fails, too, so that it can be retried.
+    """
+    last = progress.steps[-1]
+    if last.status != "failed" or not last.error_code:
+        return
+    if last.error_code in get_args(ModelErrorCode):
+        code = cast("ModelErrorCode", last.error_code)
+        text = last.reason if last.by_code else last.result
+        error: ManipleError = ModelError(text, code=code, retryable=code not in _LASTING)
+    else:
+        error = ManipleError(f"Something went wrong inside maniple ({last.result}).")
+    error.agent_name, error.has_answer = last.agent_name, last.by_code
+    raise error
+
+
+def _check_router(router: Router, team: Sequence[str]) -> Router:
     if router.next not in team:
         raise ValueError(f"{router.next!r} is not on the team; answer with one of {', '.join(team)}")
     return router
 
 
 def _chosen(progress: PlanProgress, choice: str | None) -> PlanProgress:
-    """Apply the model's answer while the plan works (`supervisor: always`)."""
+    """Apply the model's choice of the next member (`supervisor: always`)."""
     step = progress.current()
     if choice is None or step is None or choice == step.agent_name:
         return progress

@@ -1,12 +1,14 @@
-"""One node for every worker."""
+"""The node of a worker."""
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
@@ -14,11 +16,20 @@ from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mar
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
-from maniple.agents.task import PlanStepSummary, explain_failure
-from maniple.errors import BudgetExhausted, ModelError
-from maniple.graph.lead import NEEDS
-from maniple.graph.limits import bare_report, current_meter
+from maniple.agents.step_board import run_unless_stopped
+from maniple.agents.task import (
+    MISSING,
+    PlanStepSummary,
+    ThreadHistory,
+    explain_failure,
+    find_partial_work,
+    format_failure,
+)
+from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError, describe_error
+from maniple.graph.lead import Lead
+from maniple.graph.limits import current_meter, write_bare_report
 from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
+from maniple.graph.plan_edits import apply_changes
 from maniple.graph.state import (
     FAILED_MARK,
     RunOptions,
@@ -26,16 +37,19 @@ from maniple.graph.state import (
     caller_of,
     conversation_of,
     history_of,
-    is_users,
     make_update,
     mirrored_reports,
     private_of,
     progress_of,
     reports_of,
     request_of,
+    texts_of_user,
 )
-from maniple.graph.waves import StepTurn, Waves, not_begun
-from maniple.graph.written_plan import is_answer, repeated_step
+from maniple.graph.steering import exchange_of
+from maniple.graph.step_records import NEEDS, LeadDecision, asks_for_something
+from maniple.graph.waves import Waves
+from maniple.graph.written_plan import REPORTER, is_answer, repeated_step
+from maniple.text import shorten
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (
     MIN_RESULT_CHARACTERS,
@@ -53,100 +67,245 @@ _FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
 REASON_CHARACTERS = 300
 NO_REPORT = "The reporter gave none."
 NO_MODEL = "The model did not answer. Check its endpoint, then retry the run."
+MODEL_REASONS: Mapping[str, str] = {
+    "model_auth": "The model refused the API key. Set a valid key, then retry the run.",
+    "model_not_found": "The model does not exist at its endpoint. Set another model, then retry the run.",
+    "model_rate_limited": "The model accepted no more requests. Wait a while, then retry the run.",
+    "model_bad_request": "The model refused the request; it may be too long. The error is in the log.",
+    "model_not_configured": "No model is configured for this step. Set one, then retry the run.",
+}
+"""Why a step has no result, by the code of its model's error; `NO_MODEL` for other codes."""
 NO_REASON = "the member gave no reason"
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The outcome of an attempt of a step: its text, and why it is not done ("" if it is done)."""
+
+    text: str
+    reason: str = ""
+    is_final: bool = False
+    """Whether another attempt would not help."""
+    error_code: str = ""
+    by_code: bool = False
+    """For a report: it is compiled from the results by code, because its model failed."""
+
+    def as_fields(self, step: TrackedStep, attempts: int) -> dict[str, Any]:
+        """Return the changed fields of the step as plain data; log a failure."""
+        if self.reason:
+            _log.warning("Step %d (%s) failed: %s", step.id, step.agent_name, self.reason)
+        return {
+            "status": "failed" if self.reason else "completed",
+            "attempts": attempts,
+            "result": self.text,
+            "reason": self.reason,
+            "settled": self.is_final,
+            "error_code": self.error_code,
+            **({"by_code": True} if self.by_code else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerNode:
-    """Hand one step to one agent and bring back its answer."""
+    """Gives a step to its agent and stores the answer in the plan.
+
+    A failure of the agent or its model becomes a failed step with a reason. Only interrupts, cancellations
+    and store errors are raised.
+    """
 
     role: Role
     agent: Agent
+    lead: Lead
     available: Sequence[Worker] = ()
     items: ThreadItems | None = None
     waves: Waves = field(default_factory=lambda: Waves(ROLES, 1))
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
-        progress = progress_of(state) or PlanProgress(title="", steps=())
         if plan_edits := run_scope().plan_edits:
             plan_edits.open()  # after a restart, or the user would have to wait for the next step
-        async with self.waves.turn(state, progress, _unplanned(self.role.name, state)) as turn:
-            if turn is None:
-                return Command(goto="supervisor", update=make_update(**not_begun(state)))
-            return await self._work(state, RunOptions.of(runtime, state), turn)
+        if messages := run_scope().messages:
+            messages.open()
+        options = RunOptions.of(runtime, state)
+        if private_of(state).get("step"):
+            return await self._work_in_wave(state, options)
+        return await self._work_alone(state, options)
+
+    async def _work_in_wave(self, state: State, options: RunOptions) -> Command[Literal["supervisor"]]:
+        members = options.at_work(self.available)
+        async with self.waves.join(state, members) as invocation:
+            while (step := await invocation.next_step(self.role.name)) is not None:
+                tried = await invocation.attempt(step, partial(self._try_step, state, options, step.id))
+                if tried is None or tried.status != "failed" or tried.settled:
+                    continue
+                if not await invocation.decide(tried, partial(self._decide, state, members, tried)):
+                    break
+            records = invocation.records
+            messages = [_message(self.role.name, one["fields"]) for one in records if one["kind"] == "try"]
+            update = make_update(*exchange_of(state), *messages, ended={str(invocation.own): records})
+        return Command(goto="supervisor", update=update)
+
+    async def _try_step(
+        self, state: State, options: RunOptions, step_id: int, progress: PlanProgress
+    ) -> dict[str, Any]:
+        step = progress.step(step_id) or _unplanned(self.role.name, state)
+        outcome = await self._work(state, options, progress, step)
+        return outcome.as_fields(step, step.attempts + 1)
+
+    async def _decide(
+        self, state: State, members: Sequence[Worker], failed: TrackedStep, progress: PlanProgress
+    ) -> LeadDecision:
+        failure = self.lead.failure_of(progress, progress.step(failed.id) or failed, members)
+        return await self.lead.decide(state, failure, members)
+
+    async def _work_alone(self, state: State, options: RunOptions) -> Command[Literal["supervisor"]]:
+        """Do the plan's current step; no other step is running."""
+        progress = progress_of(state) or PlanProgress(title="", steps=())
+        step = progress.current() or _unplanned(self.role.name, state)
+        plan_edits, members = run_scope().plan_edits, options.at_work(self.available)
+
+        def is_stopped() -> bool:
+            waiting = plan_edits.waiting if plan_edits is not None else ()
+            now = apply_changes(progress, waiting, members).step(step.id)
+            return now is not None and now.edition != step.edition
+
+        work = self._work(state, options, progress, step)
+        outcome = await run_unless_stopped(work, plan_edits, is_stopped)
+        if outcome is None:
+            return Command(goto="supervisor", update=make_update())
+        fields = outcome.as_fields(step, step.attempts)
+        progress = progress.with_step(step.id, **fields)
+        is_alone = options.agent == self.role.name
+        is_undelivered = bool(outcome.error_code) and (is_alone or self.role.name == REPORTER)
+        is_undelivered = is_undelivered and not outcome.by_code
+        # Without an answer, the error that ends the run contains the failure.
+        messages = [] if is_undelivered else [_message(self.role.name, fields, is_alone=is_alone)]
+        update = make_update(*exchange_of(state), *messages, plan=progress.to_state())
+        return Command(goto="supervisor", update=update)
 
     async def _work(
-        self, state: State, options: RunOptions, turn: StepTurn
-    ) -> Command[Literal["supervisor"]]:
-        progress, step = turn.progress, turn.step
-        is_alone = options.agent == self.role.name
-        index = await self._index(state, progress)
-        task = _task(state, progress, step, self.role, options.enabled(self.available), index)
-        if is_alone:
-            task = replace(task, conversation=conversation_of(state), caller=caller_of(state))
-        text, reason, is_final = await self._try(progress, step, task)
-        done = not reason
-        said = AIMessage(fences_to_code(text)) if is_alone else HumanMessage(text)
-        if not done:
-            said.additional_kwargs[FAILED_MARK] = True
-        message = mark_author(self.role.name, said)
-        progress = progress.tried(step.id, done=done, result=text, reason=reason, settled=is_final)
-        return Command(goto="supervisor", update=make_update(message, **turn.end(progress)))
+        self, state: State, options: RunOptions, progress: PlanProgress, step: TrackedStep
+    ) -> _Outcome:
+        """Make one attempt of a step."""
+        history = history_of(state)
+        index = await self._index(state, progress, step, len(history.requests) + 1)
+        task = _task(state, progress, step, self.role, index, history)
+        task = replace(task, keeps_sources=self.items is not None)
+        task = replace(
+            task, team=options.enabled(self.available), named_items=await self._named_items(task, index)
+        )
+        if options.agent == self.role.name:
+            task = replace(
+                task,
+                team=(),  # nobody else works
+                conversation=conversation_of(state),
+                caller=caller_of(state),
+                start_page=options.start_page,
+            )
+        try:
+            return await self._try(progress, step, task)
+        except BudgetExhausted as error:
+            if self.role.name == REPORTER:
+                return _Outcome(await write_bare_report(task, str(error)))
+            text = error.with_what_was_done()
+            return _Outcome(text, reason_of(text))
+        except (GraphBubbleUp, StoreError):
+            raise
+        except Exception as error:  # noqa: BLE001 - no defect of one step may end the others
+            return await self._failed(task, error)
 
-    async def _try(self, progress: PlanProgress, step: TrackedStep, task: Task) -> tuple[str, str, bool]:
-        """Return the result of a step, why it is not done ("" if it is), and whether no other try helps."""
-        is_reporter = self.role.name == "reporter"
+    async def _try(self, progress: PlanProgress, step: TrackedStep, task: Task) -> _Outcome:
+        is_reporter = self.role.name == REPORTER
         try:
             async with current_meter().enforce_time_limit(reporting=is_reporter):
                 answer = await self._answer(progress, step, task)
-            text, done = _report_of(answer) if is_reporter else outcome_of(answer)
         except StepFailed as failure:
-            return str(failure), reason_of(str(failure)) or NO_REASON, failure.is_final
-        except BudgetExhausted as error:
-            if is_reporter:
-                return await bare_report(task, str(error)), "", False
-            text = error.with_what_was_done()
-            return text, reason_of(text), False
-        except ModelError as error:
-            if not is_reporter or not any(result.done for result in task.results):
-                raise
-            _log.warning("The reporter's model failed: %s", error)
-            return await bare_report(task, NO_MODEL), NO_MODEL, True
-        if step.by_code:  # there is an answer, but no report, which is a gap
-            return text, NO_REPORT, True
-        return text, "" if done else reason_of(text) or NO_REASON, False
+            return _Outcome(str(failure), reason_of(str(failure)) or NO_REASON, failure.is_final)
+        text, done = _report_of(answer) if is_reporter else outcome_of(answer)
+        if step.by_code:  # the answer is not a report by the reporter, which counts as a gap
+            return _Outcome(text, NO_REPORT, is_final=True)
+        return _Outcome(text, "" if done else reason_of(text) or NO_REASON)
+
+    async def _failed(self, task: Task, error: Exception) -> _Outcome:
+        """Return the outcome of a step that an error ended; a report is compiled by code if possible."""
+        is_model = isinstance(error, ModelError)
+        _log.warning("A step of the %s failed: %s", self.role.name, error, exc_info=not is_model)
+        is_reporter = self.role.name == REPORTER
+        has_findings = any(one.done or find_partial_work(one.text) for one in task.results)
+        text, code = describe_error(error), error.code if isinstance(error, ManipleError) else "internal"
+        reason = MODEL_REASONS.get(code, NO_MODEL) if is_model else explain_failure(text)
+        if is_reporter and has_findings:
+            report = await write_bare_report(task, reason)
+            return _Outcome(report, reason, True, code if is_model else "", by_code=is_model)
+        return _Outcome(text, reason, is_reporter, code)
 
     async def _answer(self, progress: PlanProgress, step: TrackedStep, task: Task) -> str:
         if step.by_code:
-            return await bare_report(task, NO_REPORT)
+            return await write_bare_report(task, NO_REPORT)
         if repeated := repeated_step(progress, step):
             return await check_report(task, repeated.result)
         return await self.agent.work(task)
 
-    async def _index(self, state: State, progress: PlanProgress) -> ItemIndex:
-        """Return what the thread has, once the results and reports so far are among it."""
+    async def _named_items(self, task: Task, index: ItemIndex) -> list[StepResult]:
+        """Return the items that a step names and that are not shown yet, if its member cannot open files."""
+        if self.items is None or self.role.has_files:
+            return []
+        shown = {task.history.report_path, *(one.path for one in task.results)}
+        named = await self.items.read_named(task.description)
+        return [
+            StepResult("the team", "an item that your step names", one.text, path=one.path)
+            for one in named
+            if one.path in index.stored and one.path not in shown
+        ]
+
+    async def _index(
+        self, state: State, progress: PlanProgress, current: TrackedStep, request: int
+    ) -> ItemIndex:
+        """Return the items of the thread, including the results and reports so far.
+
+        `request` is the number of the present request on the thread, from 1. A result that `current` repeats
+        as the report is not listed twice.
+        """
         if self.items is None:
             return ItemIndex()
-        request = len(history_of(state).requests) + 1
+        repeated = repeated_step(progress, current)
         results = [
             MirroredText(result_path(request, step.id, step.agent_name), f"# {step.title}\n\n{step.result}")
             for step in progress.steps
-            if step.status == "completed" and len(step.result) >= MIN_RESULT_CHARACTERS
+            if step.status == "completed"
+            and len(step.result) >= MIN_RESULT_CHARACTERS
+            and (repeated is None or step.id != repeated.id)
         ]
-        return await self.items.update(current_evidence(), [*mirrored_reports(state), *results])
+        try:
+            return await self.items.update(current_evidence(), [*mirrored_reports(state), *results])
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a step can be worked on without its list of items
+            _log.warning("The items of the thread could not be listed: %s", error, exc_info=True)
+            return ItemIndex()
+
+
+def _message(name: Worker, fields: Mapping[str, Any], *, is_alone: bool = False) -> BaseMessage:
+    """Return the message of a member after an attempt; for an error, its explanation."""
+    text: str = fields["reason" if fields["error_code"] and not fields.get("by_code") else "result"]
+    is_failed = fields["status"] == "failed"
+    if is_failed:
+        text = format_failure(text)
+    message = AIMessage(fences_to_code(text)) if is_alone else HumanMessage(text)
+    if is_failed:
+        message.additional_kwargs[FAILED_MARK] = True
+    return mark_author(name, message)
 
 
 def _report_of(text: str) -> tuple[str, bool]:
-    """Return a report, and whether it is one: it may say anything that does not begin with `STEP FAILED:`."""
+    """Return the text and whether it is a report: any text that does not begin with `STEP FAILED:`."""
     return outcome_of(text) if not text or _FAILED.match(text) else (text, True)
 
 
 def outcome_of(text: str) -> tuple[str, bool]:
     """Return a worker's answer and whether its step is done.
 
-    An empty answer, one that begins with `STEP FAILED:` and one whose last line asks for something with
-    `NEEDS:` are not.
+    A step is not done if the answer is empty, begins with `STEP FAILED:`, or has a last line with `NEEDS:`.
     """
     if not text:
         return "the member gave no answer", False
@@ -156,25 +315,29 @@ def outcome_of(text: str) -> tuple[str, bool]:
 
 
 def reason_of(failure: str) -> str:
-    """Return why a step failed in one line: the first line of what the worker said, and what it needs."""
+    """Return why a step failed in one line: the first line of the worker's answer, and what it needs."""
     lines = [line.strip() for line in failure.splitlines() if line.strip()]
     if not lines:
         return ""
     line = " ".join(dict.fromkeys((lines[0], lines[-1]))) if NEEDS.match(lines[-1]) else lines[0]
-    return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"
+    return shorten(line, REASON_CHARACTERS)
 
 
 def _unplanned(name: Worker, state: State) -> TrackedStep:
     request = request_of(state)
     return TrackedStep(
-        id=0, **PlannedStep(agent_name=name, title=request[:80], description=request).model_dump()
+        id=0, **PlannedStep(agent_name=name, title=shorten(request, 80), description=request).model_dump()
     )
 
 
 def _task(
-    state: State, progress: PlanProgress, step: TrackedStep, role: Role, team: Sequence[str], index: ItemIndex
+    state: State,
+    progress: PlanProgress,
+    step: TrackedStep,
+    role: Role,
+    index: ItemIndex,
+    history: ThreadHistory,
 ) -> Task:
-    history = history_of(state)
     request = len(history.requests) + 1
 
     def stored(path: str) -> str:
@@ -184,9 +347,9 @@ def _task(
         StepResult(
             one.agent_name,
             one.title,
-            _shown(one),
+            _shown(one, plainly=step.agent_name == "reporter"),
             one.status == "completed",
-            step=one.id,
+            step=progress.place_of(one),
             path=stored(result_path(request, one.id, one.agent_name)),
             reason="" if one.status == "completed" else explain_failure(one.reason or one.result),
         )
@@ -200,23 +363,29 @@ def _task(
         request=request_of(state),
         title=step.title,
         description=step.description,
-        note=_note(step),
+        note=_note(progress, step),
         results=results,
-        team=team,
+        step=step.id,
+        user_messages=_take_passed_on(step),
         locale=private_of(state).get("locale") or "",
         caller=caller_of(state) if is_report else "",
-        thread_texts=_said(state) if is_report else (),
+        thread_texts=_thread_texts(state) if is_report else (),
         files=(private_of(state).get("files") or ()) if role.has_files else (),
         is_answer=is_answer(progress, step),
         history=replace(history, report_path=report),
         plan=[
-            PlanStepSummary(one.id, one.agent_name, one.title, one.status, one.id == step.id)
+            PlanStepSummary(progress.place_of(one), one.agent_name, one.title, one.status, one.id == step.id)
             for one in progress.steps
             if not one.repeats
         ],
         items=[one for one in index.items if one.path not in shown and _can_use(role, one)],
         older_items=index.older if role.name != "reporter" else 0,
     )
+
+
+def _take_passed_on(step: TrackedStep) -> list[str]:
+    messages = run_scope().messages
+    return messages.begin_step(step.id) if messages is not None else []
 
 
 def _can_use(role: Role, item: Item) -> bool:
@@ -228,18 +397,35 @@ def _can_use(role: Role, item: Item) -> bool:
     return is_mirror(item.path)
 
 
-def _said(state: State) -> list[str]:
-    return [one.text for one in state["messages"] if is_users(one) or one.name == "reporter"]
+def _thread_texts(state: State) -> list[str]:
+    reports = [one.text for one in state["messages"] if one.name == "reporter"]
+    return [*texts_of_user(state), *(one.text for one in exchange_of(state)), *reports]
 
 
-def _note(step: TrackedStep) -> str | None:
+def _note(progress: PlanProgress, step: TrackedStep) -> str | None:
     if not step.result:
         return step.note
-    return "\n".join(filter(None, (step.note, f"An earlier try failed: {step.result}")))
+    lines = [step.note, f"An earlier try failed: {step.result}"]
+    if asks_for_something(step) and (provider := _provider_of(progress, step)):
+        number, name = progress.place_of(provider), provider.agent_name
+        lines.append(
+            f"Since then, step {number} ({name}: {provider.title}) has provided this; use its result."
+        )
+    return "\n".join(filter(None, lines))
 
 
-def _shown(step: TrackedStep) -> str:
+def _provider_of(progress: PlanProgress, step: TrackedStep) -> TrackedStep | None:
+    """Return the completed step that was inserted before a failed one to provide what it needs, or None."""
+    given = progress.given_to(step)
+    # Such a step is directly before it, and has a greater id than all steps of the first plan.
+    newest = given[-1] if given and given[-1].id > step.id else None
+    return newest if newest is not None and newest.status == "completed" else None
+
+
+def _shown(step: TrackedStep, *, plainly: bool) -> str:
+    """Return a step's result for another member; with `plainly`, without the text of an exception."""
     if step.status == "completed":
         return step.result
-    reason = step.result or step.reason or "it was given up"
-    return f"MISSING: the step {step.title!r} was not completed: {reason}"
+    reason = (not step.error_code and step.result) or step.reason or "it was given up"
+    reason = format_failure(reason) if plainly else reason
+    return f"{MISSING} the step {step.title!r} was not completed: {reason}"

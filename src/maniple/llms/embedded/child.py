@@ -1,10 +1,8 @@
 """The model's own process: `python child.py MODEL --threads N --parallel N --context-tokens N --alias NAME`.
 
 The first line of its input is the API key, which keeps out other users of this machine. When the model is
-loaded,
-it prints one line of JSON, `{"address": "http://127.0.0.1:PORT"}`. It ends when its input ends or its parent
-dies.
-It imports nothing of maniple, to save memory.
+loaded, it prints one line of JSON, `{"address": "http://127.0.0.1:PORT"}`. It ends when its input ends or its
+parent dies. It imports nothing of maniple, to save memory.
 """
 
 import argparse

@@ -39,8 +39,7 @@ async def find_local_server(
     is none.
 
     All ports are tried concurrently, within `timeout_seconds` in total. Other programs on these ports, and
-    servers
-    that require a key, are skipped. Only `GET` requests are sent.
+    servers that require a key, are skipped. Only `GET` requests are sent.
     """
     async with httpx.AsyncClient(trust_env=False, timeout=timeout_seconds) as client:
         attempts = [

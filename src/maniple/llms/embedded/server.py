@@ -96,7 +96,8 @@ async def _load(process: Process, api_key: str, timeout_seconds: float, progress
 async def _answer(process: Process, api_key: str) -> str | None:
     assert process.stdin
     assert process.stdout
-    process.stdin.write(f"{api_key}\n".encode())
+    if not process.stdin.is_closing():  # else it has ended, and its output too
+        process.stdin.write(f"{api_key}\n".encode())
     line = await process.stdout.readline()
     if not line:
         await process.wait()

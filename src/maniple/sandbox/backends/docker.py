@@ -538,6 +538,7 @@ class MirroredSession:
         self.pid = session.pid
         self.stop_for_limit = session.stop_for_limit
         self.on_end = session.on_end
+        self.background = session.background
 
     @property
     def is_alive(self) -> bool:

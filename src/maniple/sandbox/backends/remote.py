@@ -256,6 +256,7 @@ class RemoteSession:
         self._settings = settings
         self._mirror = WorkspaceMirror(workspace, machine, settings.disk_mb * 1_000_000)
         self._stopping: asyncio.Task[None] | None = None
+        self.background = None
 
     @property
     def is_alive(self) -> bool:

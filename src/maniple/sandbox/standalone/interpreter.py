@@ -8,7 +8,7 @@ maniple.
 """
 
 # pathlib takes longer to import than all that is needed here.
-# ruff: noqa: PTH103, PTH109, PTH118, PTH123
+# ruff: noqa: PTH103, PTH108, PTH109, PTH110, PTH118, PTH123
 
 from __future__ import annotations
 
@@ -79,7 +79,11 @@ class Interpreter:
         site.main()
         # Where pip puts what the code installs itself.
         sys.path += filter(None, [os.environ.get("PIP_TARGET")])  # noqa: TID251
-        actions = {"matplotlib.pyplot": self._figures.adopt, "linecache": self._show_sources}
+        actions = {
+            "matplotlib.figure": self._figures.watch,
+            "matplotlib.pyplot": self._figures.adopt,
+            "linecache": self._show_sources,
+        }
         sys.meta_path.insert(0, AfterImport(actions))
         builtins.input = _no_input
 
@@ -233,7 +237,7 @@ class AfterImport:
 
 
 class Figures:
-    """Stores the figures of matplotlib as PNG files."""
+    """Stores the figures of matplotlib as PNG files, except those that the code has stored itself."""
 
     def __init__(self, workspace: str) -> None:
         self._workspace = workspace
@@ -241,11 +245,58 @@ class Figures:
         self.saved: list[str] = []
         self._drawn = 0
         self._last: Any = None
+        self._writing = False
+        self._shown_by: dict[str, int] = {}
+        """The number of the save that wrote a file last."""
+        self._saves = 0
 
     def begin(self) -> None:
         """Forget the figures of the call before."""
         self.saved = []
         self._drawn = 0
+
+    def watch(self, module: Any) -> None:
+        """Record which file each figure was last saved to by the code.
+
+        A figure is the same until something is drawn on it, whatever the resolution of a file.
+        """
+        save = module.Figure.savefig
+
+        def savefig(figure: Any, fname: Any, *args: Any, **options: Any) -> Any:
+            own = "" if getattr(figure, "stale", True) else getattr(figure, "_maniple_own", "")
+            result = save(figure, fname, *args, **options)
+            if not self._writing and (name := self._picture_in_workspace(fname)):
+                if own and own != name:
+                    self._replace_own(own, name)
+                self._saves += 1
+                self._shown_by[name] = self._saves
+                figure._maniple_file, figure._maniple_save = name, self._saves
+                figure.stale = False  # what is drawn from now on sets it again
+            return result
+
+        module.Figure.savefig = savefig
+
+    def _picture_in_workspace(self, target: Any) -> str:
+        """Return the path of a picture below the workspace; "" for any other file."""
+        try:
+            name = os.path.relpath(os.path.realpath(os.fspath(target)), os.path.realpath(self._workspace))
+        except (TypeError, ValueError):
+            return ""
+        is_shown = isinstance(name, str) and name.lower().endswith((".png", ".jpg", ".jpeg", ".webp"))
+        return name if is_shown and not name.startswith("..") and os.path.exists(target) else ""
+
+    def _replace_own(self, own: str, name: str) -> None:
+        """Leave one picture of a figure that `show` has written and the code then saves.
+
+        The result of an earlier call names the own file, so that stays, as a copy of the other.
+        """
+        place, other = (os.path.join(self._workspace, one) for one in (own, name))
+        if own in self.saved:
+            os.unlink(place)
+            self.saved[self.saved.index(own)] = name
+        elif name.lower().endswith(".png") and os.path.exists(place):
+            with open(other, "rb") as source, open(place, "wb") as target:
+                target.write(source.read())
 
     def adopt(self, pyplot: Any) -> None:
         """Make `show` store and close figures instead of warning.
@@ -283,8 +334,23 @@ class Figures:
             print(f"[only the first {_MOST_FIGURES} figures were kept]", file=sys.stderr)
 
     def _write(self, figure: Any) -> None:
+        known = getattr(figure, "_maniple_file", "")
+        # Another figure may have been saved to the same file since.
+        is_last = known and self._shown_by.get(known) == figure._maniple_save
+        if (
+            is_last
+            and not getattr(figure, "stale", True)
+            and os.path.exists(os.path.join(self._workspace, known))
+        ):
+            if known not in self.saved:
+                self.saved.append(known)
+            return
         content = io.BytesIO()
-        figure.savefig(content, format="png")
+        self._writing = True
+        try:
+            figure.savefig(content, format="png")
+        finally:
+            self._writing = False
         if content.tell() > _MOST_FIGURE_BYTES:
             print(f"[a figure of {content.tell()} bytes was not kept; draw it smaller]", file=sys.stderr)
             return
@@ -299,4 +365,6 @@ class Figures:
             with file:
                 file.write(content.getvalue())
             self.saved.append(name)
+            figure._maniple_own, figure._maniple_file = name, ""
+            figure.stale = False
             return

@@ -144,7 +144,9 @@ def print_broken(packages: list[str]) -> None:
         for distribution in distributions:
             name = distribution.lower().replace("_", "-").replace(".", "-")
             modules.setdefault(name, []).append(module)
-    broken = {package: _why_not(modules.get(package, [])) for package in packages}
+    # setuptools replaces distutils, and fails where another package has imported that before.
+    ordered = sorted(packages, key=lambda package: package != "setuptools")
+    broken = {package: _why_not(modules.get(package, [])) for package in ordered}
     _store_font_list()
     print(json.dumps({package: why for package, why in broken.items() if why}))
 

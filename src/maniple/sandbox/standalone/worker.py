@@ -14,6 +14,8 @@ JSON object in UTF-8.
     host: ID bash COMMAND      {"id": ID, "exit_code": N} when bash itself has ended
     host: ID kill              ends that command with all that it started
     host: ID interrupt         {"id": ID, "interrupted": true} when the interpreter has been interrupted
+    host: "" freeze            stops every other process; nothing is answered
+    host: "" thaw              lets them continue; nothing is answered
     unasked                    {"ready": true} at the start, {"died": N} when the interpreter has ended
 """
 
@@ -31,6 +33,7 @@ import sys
 # One argument of a command may be as long as 128 KiB.
 _LONGEST_ARGUMENT = 100_000
 _ROUNDS, _PAUSE_SECONDS = 200, 0.005
+_SIGCONT, _SIGSTOP = signal.SIGCONT, signal.SIGSTOP
 _PYC_HEADER_BYTES = 16
 _CANNOT_RUN = 126
 
@@ -67,6 +70,8 @@ class Init:
         self._bash = bash
         self._call = ""
         self._command = 0
+        self._stopped: set[int] | None = None
+        """While all are frozen: the processes that the code had stopped before."""
 
     def serve(self, ends: int) -> None:
         """Until the host closes its end; `ends` becomes readable when a process has ended."""
@@ -90,10 +95,25 @@ class Init:
         elif verb == b"kill":
             if call.decode() == self._call:
                 kill_tree(self._command)
+        elif verb in (b"freeze", b"thaw"):
+            if os.getpid() == 1:  # elsewhere, -1 would mean processes that are not of this session
+                self._freeze() if verb == b"freeze" else self._thaw()
         else:
             # With its children, as a terminal does: `os.system` itself does not listen.
             os.killpg(self._interpreter, signal.SIGINT)
             self._say(f'{{"id": "{call.decode()}", "interrupted": true}}')
+
+    def _freeze(self) -> None:
+        """Stop all processes at one moment, in which none of them can start another."""
+        if self._stopped is None:
+            self._stopped = {process for process, state in _states() if state == b"T"}
+            _send(-1, _SIGSTOP)
+
+    def _thaw(self) -> None:
+        """Continue all processes but those that the code itself had stopped."""
+        for process in {process for process, _ in _states()} - {1} - (self._stopped or set()):
+            _send(process, _SIGCONT)
+        self._stopped = None
 
     def _begin(self, call: str, command: bytes) -> None:
         self._call = call
@@ -135,6 +155,23 @@ class Init:
         write_frame(self._control, message.encode())
 
 
+def _send(process: int, number: int) -> None:
+    """Send a signal; -1 is every process of the namespace but this one."""
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        return
+
+
+def _states() -> list[tuple[int, bytes]]:
+    """Return each process with the letter of its state."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (fields := _stat(name)):
+            found.append((int(name), fields[0]))
+    return found
+
+
 def kill_tree(leader: int) -> None:
     """Kill what descends from `leader` or is of its session; what outruns that ends with everything."""
     for _ in range(_ROUNDS):
@@ -142,10 +179,7 @@ def kill_tree(leader: int) -> None:
         if not alive:
             return
         for process in alive:
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+            _send(process, signal.SIGKILL)
         select.select([], [], [], _PAUSE_SECONDS)
     os._exit(1)
 
@@ -168,12 +202,17 @@ def _members(leader: int) -> list[int]:
 
 def _status(process: str) -> tuple[int, int] | None:
     """Parent and session of a living process."""
+    fields = _stat(process)
+    return None if not fields or fields[0] in (b"Z", b"X") else (int(fields[1]), int(fields[3]))
+
+
+def _stat(process: str) -> list[bytes]:
+    """State, parent, group, session and so on (proc_pid_stat(5)); nothing of one that has ended."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
-            state, parent, _, session = file.read().rpartition(b")")[2].split()[:4]
+            return file.read().rpartition(b")")[2].split()
     except OSError:
-        return None
-    return None if state in (b"Z", b"X") else (int(parent), int(session))
+        return []
 
 
 def _start_interpreter(calls: int, control: int, path: str) -> int:

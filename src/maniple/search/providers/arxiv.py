@@ -109,4 +109,8 @@ def _text(entry: "_Element", name: str) -> str:
     return " ".join((entry.findtext(f"a:{name}", "", _ATOM) or "").split())
 
 
-PROVIDER = ProviderSpec(name="arxiv", create=lambda settings, context: ArxivSearch(settings))
+PROVIDER = ProviderSpec(
+    name="arxiv",
+    create=lambda settings, context: ArxivSearch(settings),
+    servers=lambda settings: [BASE_URL],
+)

@@ -48,5 +48,6 @@ PROVIDER = ProviderSpec(
     name="brave",
     create=lambda settings, context: BraveSearch(settings),
     requires={"brave_api_key": "BRAVE_API_KEY"},
+    servers=lambda settings: [BASE_URL],
     rank=30,
 )

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from maniple.config.web_settings import SearchSettings
+from maniple.config.web_settings import SearchEngine, SearchSettings
 from maniple.search.provider import (
     DEFAULT_COOLDOWN_SECONDS,
     ProviderFailure,
@@ -27,6 +27,13 @@ from maniple.search.provider import (
 _QUERY_CHARACTERS = 400
 _MAX_THREADS = 4
 _NO_RESULTS = "No results found."
+_SERVERS: Mapping[SearchEngine, str] = {
+    "brave": "https://search.brave.com",
+    "duckduckgo": "https://html.duckduckgo.com",
+    "mojeek": "https://www.mojeek.com",
+    "startpage": "https://www.startpage.com",
+    "yahoo": "https://search.yahoo.com",
+}
 # DuckDuckGo returns 202 with a CAPTCHA.
 _RATE_LIMIT_STATUSES = (202, 429)
 _CHALLENGE = re.compile(r"captcha|anomaly-modal|unusual traffic", re.IGNORECASE)
@@ -192,5 +199,6 @@ PROVIDER = ProviderSpec(
     name="ddgs",
     create=lambda settings, context: DdgsSearch(settings, context.locale),
     requires={"engines": "search.engines"},
+    servers=lambda settings: [_SERVERS[engine] for engine in settings.engines],
     rank=50,
 )

@@ -50,4 +50,5 @@ PROVIDER = ProviderSpec(
     create=lambda settings, context: SearxngSearch(settings),
     requires={"searxng_url": "SEARXNG_URL"},
     rank=40,
+    servers=lambda settings: [settings.searxng_url or ""],
 )

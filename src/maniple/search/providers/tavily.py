@@ -110,5 +110,6 @@ PROVIDER = ProviderSpec(
     name="tavily",
     create=lambda settings, context: TavilySearch(settings),
     requires={"tavily_api_key": "TAVILY_API_KEY"},
+    servers=lambda settings: [settings.tavily_base_url],
     rank=20,
 )

@@ -124,5 +124,8 @@ def wikipedia_language(query: str, locale: str, fallback: str) -> str:
 
 
 PROVIDER = ProviderSpec(
-    name="wikipedia", create=lambda settings, context: WikipediaSearch(settings, context.locale), rank=60
+    name="wikipedia",
+    create=lambda settings, context: WikipediaSearch(settings, context.locale),
+    servers=lambda settings: [BASE_URL.format(language=settings.language)],
+    rank=60,
 )

@@ -3,13 +3,15 @@
 import sqlite3
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from maniple.errors import StoreError
-from maniple.evidence.reading import MOST_CHARACTERS, Reading
 from maniple.evidence.record import Source, SourceKind
+from maniple.evidence.source_text import MOST_CHARACTERS, SourceText
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
 from maniple.store.records import Artifact, EventRecord, RunRecord, ToolCallRecord
@@ -52,7 +54,7 @@ class SqliteEvents:
                 (run_id, after, limit),
             )
             for first, body in rows:
-                found += (record for record in split_batch(first, body) if record.number > after)
+                found += (record for record in split_batch(run_id, first, body) if record.number > after)
                 if len(found) >= limit:
                     break
             rows.close()  # an open cursor would keep the log from being merged into the file
@@ -63,11 +65,11 @@ class SqliteEvents:
     async def last(self, run_id: str) -> EventRecord | None:
         sql = "SELECT first, body FROM events WHERE run_id = ? ORDER BY last DESC LIMIT 1"
         rows = await self._database.fetch(sql, (run_id,))
-        return split_batch(*rows[0])[-1] if rows else None
+        return split_batch(run_id, *rows[0])[-1] if rows else None
 
 
 def _batch_row(run_id: str, records: Sequence[EventRecord]) -> tuple[str, int, int, str]:
-    return run_id, records[0].number, records[-1].number, join_batch(records)
+    return run_id, records[0].number, records[-1].number, join_batch(run_id, records)
 
 
 def _refuse_gap(connection: sqlite3.Connection, run_id: str, first: int) -> None:
@@ -84,42 +86,67 @@ def _refuse_gap(connection: sqlite3.Connection, run_id: str, first: int) -> None
         )
 
 
-def join_batch(records: Sequence[EventRecord]) -> str:
-    """Return the events as text: one line `at type json` each, without their numbers.
+def join_batch(run_id: str, records: Sequence[EventRecord]) -> str:
+    """Return the events as text: one line `at @turn type json` each, without their numbers.
 
-    Raises `ValueError` for gaps in the numbers and for data with line breaks.
+    The turn is `AGENT_ID#STEP_ID`, where a leading id of the run is left out; it is empty for an event of the
+    run, and `#STEP_ID` may be absent. Raises `ValueError` for gaps in the numbers and data with line breaks.
     """
     first = records[0].number
     for number, record in enumerate(records, first):
-        if record.number != number or "\n" in record.data or " " in record.type or _is_time(record.type):
+        if record.number != number or "\n" in record.data or not _is_type(record.type):
             raise ValueError(f"event {record.number} ({record.type}) cannot be stored as number {number}")
-    return fix_surrogates("\n".join(map(_format_line, records)))
+    return fix_surrogates("\n".join(_format_line(run_id, record) for record in records))
 
 
-def split_batch(first: int, text: str) -> list[EventRecord]:
+def split_batch(run_id: str, first: int, text: str) -> list[EventRecord]:
     """Return the events of a text; the first one has the number `first`.
 
-    A line without a time is `type json`, as earlier versions wrote it: no type begins with a digit.
+    Earlier versions wrote lines without a turn, and before that without a time: no type begins with a digit
+    or with `@`.
     """
     # Not `splitlines`: JSON may contain other line separators than LF.
-    return [_parse_line(number, line) for number, line in enumerate(text.split("\n"), first)]
+    return [_parse_line(run_id, number, line) for number, line in enumerate(text.split("\n"), first)]
 
 
-def _format_line(record: EventRecord) -> str:
+def _format_line(run_id: str, record: EventRecord) -> str:
     line = f"{record.type} {record.data}"
+    if record.agent_id is not None:
+        step = "" if record.step_id is None else f"#{record.step_id}"
+        line = f"@{_short_turn(run_id, record.agent_id)}{step} {line}"
     return line if record.at is None else f"{record.at:.3f} {line}"
 
 
-def _parse_line(number: int, line: str) -> EventRecord:
-    head, _, data = line.partition(" ")
-    if not _is_time(head):
-        return EventRecord(number, head, data)
-    kind, _, data = data.partition(" ")
-    return EventRecord(number, kind, data, float(head))
+def _parse_line(run_id: str, number: int, line: str) -> EventRecord:
+    head, _, rest = line.partition(" ")
+    at = None
+    if head[:1].isdecimal():
+        at = float(head)
+        head, _, rest = rest.partition(" ")
+    if not head.startswith("@"):
+        return EventRecord(number, head, rest, at)
+    short, _, step = head[1:].partition("#")
+    kind, _, data = rest.partition(" ")
+    return EventRecord(number, kind, data, at, _whole_turn(run_id, short), int(step) if step else None)
 
 
-def _is_time(word: str) -> bool:
-    return word[:1].isdecimal()
+@lru_cache(maxsize=1_000)
+def _short_turn(run_id: str, agent_id: str) -> str:
+    """Return an agent's id without the run's; one that does not begin with it is given a slash."""
+    short = agent_id.removeprefix(f"{run_id}_")
+    is_foreign = bool(agent_id) and short == agent_id
+    return f"/{quote(agent_id, safe='')}" if is_foreign else quote(short, safe="")
+
+
+@lru_cache(maxsize=1_000)
+def _whole_turn(run_id: str, short: str) -> str:
+    if short.startswith("/"):
+        return unquote(short[1:])
+    return f"{run_id}_{unquote(short)}" if short else ""
+
+
+def _is_type(word: str) -> bool:
+    return " " not in word and not word.startswith("@") and not word[:1].isdecimal()
 
 
 class SqliteLedger:
@@ -213,17 +240,19 @@ class SqliteEvidence:
     async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
         def add(connection: sqlite3.Connection) -> Source:
             # Analysed here, in the store's thread: a long text takes a while.
-            reading = Reading.of(url, title, kind, text, asked)
-            self._detach_redirect(connection, reading)
-            known = self._find_known(connection, reading)
-            source = self._store_source(connection, reading, known)
-            if source.number and reading.text and self._store_text(connection, reading):
+            source_text = SourceText.of(url, title, kind, text, asked)
+            self._detach_redirect(connection, source_text)
+            known = self._find_known(connection, source_text)
+            source = self._store_source(connection, source_text, known)
+            if source.number and source_text.text and self._store_text(connection, source_text):
                 sql = (
                     "INSERT INTO readings (run_id, number, text_run_id, sha256) VALUES (?1, ?2, ?1, ?3) "
                     "ON CONFLICT (run_id, number, sha256) DO UPDATE SET text_run_id = excluded.text_run_id"
                 )
                 numbers = {source.number, *known}
-                connection.executemany(sql, [(self._run_id, number, reading.sha256) for number in numbers])
+                connection.executemany(
+                    sql, [(self._run_id, number, source_text.sha256) for number in numbers]
+                )
             return source
 
         return await self._database.write(add)
@@ -251,25 +280,27 @@ class SqliteEvidence:
         )
         return [Source(*row[:-1], also=tuple(also.get(row[0], ())), inherited=bool(row[-1])) for row in rows]
 
-    def _detach_redirect(self, connection: sqlite3.Connection, reading: Reading) -> None:
+    def _detach_redirect(self, connection: sqlite3.Connection, source_text: SourceText) -> None:
         """Remove the alias of an address that redirected before and is a page of its own now."""
-        if reading.kind == "page":
+        if source_text.kind == "page":
             sql = "DELETE FROM source_aliases WHERE run_id = ? AND comparable = ? AND redirects"
-            connection.execute(sql, (self._run_id, reading.comparable))
+            connection.execute(sql, (self._run_id, source_text.comparable))
 
-    def _find_known(self, connection: sqlite3.Connection, reading: Reading) -> list[int]:
+    def _find_known(self, connection: sqlite3.Connection, source_text: SourceText) -> list[int]:
         """Return the numbers of the sources with one of the reading's addresses, its own address first."""
         sql = (
             "SELECT number FROM sources WHERE run_id = ?1 AND comparable = ?2 "
             "UNION SELECT number FROM source_aliases WHERE run_id = ?1 AND comparable = ?2"
         )
-        rows = (connection.execute(sql, (self._run_id, form)).fetchone() for form in reading.addresses)
+        rows = (connection.execute(sql, (self._run_id, form)).fetchone() for form in source_text.addresses)
         return [row[0] for row in rows if row]
 
-    def _store_source(self, connection: sqlite3.Connection, reading: Reading, known: Sequence[int]) -> Source:
-        """Return the source updated with the reading. A new one gets number 0 when the record is full."""
+    def _store_source(
+        self, connection: sqlite3.Connection, source_text: SourceText, known: Sequence[int]
+    ) -> Source:
+        """Return the source updated with the text. A new one gets number 0 when the record is full."""
         if known:
-            source = reading.joined(self._select_sources(connection, known[0])[0])
+            source = source_text.merge_into(self._select_sources(connection, known[0])[0])
             sql = (
                 "UPDATE sources SET title = ?, kind = ?, retrieved_at = ?, sha256 = ?, inherited = ? "
                 "WHERE run_id = ? AND number = ?"
@@ -278,21 +309,21 @@ class SqliteEvidence:
             connection.execute(sql, (*row, self._run_id, source.number))
         else:
             count = self._count(connection, "sources")
-            if not reading.finds_room(count):
-                return reading.first(0)
-            source = reading.first(count + 1)
+            if not source_text.fits(count):
+                return source_text.as_source(0)
+            source = source_text.as_source(count + 1)
             sql = (
                 f"INSERT INTO sources (run_id, comparable, {_SOURCE_COLUMNS}) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
             )
             row = (source.number, source.url, source.title, source.kind, source.retrieved_at, source.sha256)
-            connection.execute(sql, (self._run_id, reading.comparable, *row))
-        self._store_aliases(connection, reading, source.number)
+            connection.execute(sql, (self._run_id, source_text.comparable, *row))
+        self._store_aliases(connection, source_text, source.number)
         return self._select_sources(connection, source.number)[0]
 
-    def _store_aliases(self, connection: sqlite3.Connection, reading: Reading, number: int) -> None:
+    def _store_aliases(self, connection: sqlite3.Connection, source_text: SourceText, number: int) -> None:
         """Store those addresses of the reading that no source has as aliases of this source."""
-        if not reading.finds_room(self._count(connection, "source_aliases")):
+        if not source_text.fits(self._count(connection, "source_aliases")):
             return
         sql = (
             "INSERT INTO source_aliases (run_id, number, comparable, url, redirects) "
@@ -300,8 +331,8 @@ class SqliteEvidence:
             "(SELECT 1 FROM sources WHERE run_id = ?1 AND comparable = ?3) ON CONFLICT DO NOTHING"
         )
         rows = [
-            (self._run_id, number, form, url, form != reading.comparable)
-            for form, url in reading.addresses.items()
+            (self._run_id, number, form, url, form != source_text.comparable)
+            for form, url in source_text.addresses.items()
         ]
         connection.executemany(sql, rows)
 
@@ -310,9 +341,9 @@ class SqliteEvidence:
         (count,) = connection.execute(sql, (self._run_id,)).fetchone()
         return count
 
-    def _store_text(self, connection: sqlite3.Connection, reading: Reading) -> bool:
+    def _store_text(self, connection: sqlite3.Connection, source_text: SourceText) -> bool:
         """Store a text once; return False when the run's share of `MOST_CHARACTERS` is used up."""
-        run, digest, length = self._run_id, reading.sha256, len(reading.text)
+        run, digest, length = self._run_id, source_text.sha256, len(source_text.text)
         sql = "SELECT 1 FROM source_texts WHERE run_id = ? AND sha256 = ?"
         if connection.execute(sql, (run, digest)).fetchone():
             return True
@@ -321,5 +352,5 @@ class SqliteEvidence:
         if stored + length > MOST_CHARACTERS:
             return False
         sql = "INSERT INTO source_texts (run_id, sha256, characters, body) VALUES (?, ?, ?, ?)"
-        connection.execute(sql, (run, digest, length, reading.text))
+        connection.execute(sql, (run, digest, length, source_text.text))
         return True

@@ -79,9 +79,34 @@ class SqliteThreads:
         )
         return [Thread(*row) for row in rows]
 
-    async def touch(self, thread_id: str, title: str | None = None) -> None:
-        sql = "UPDATE threads SET updated_at = ?, title = coalesce(?, title) WHERE thread_id = ?"
-        await self._database.execute(sql, (time.time(), fix_surrogates(title), thread_id))
+    async def touch(
+        self,
+        thread_id: str,
+        title: str | None = None,
+        *,
+        history: str | None = None,
+        cut_history: str | None = None,
+    ) -> None:
+        new = {
+            "title": fix_surrogates(title),
+            "history": history,
+            "cut_history": cut_history,
+        }
+        changes = "".join(f", {name} = coalesce(?, {name})" for name in new)
+        sql = f"UPDATE threads SET updated_at = ?{changes} WHERE thread_id = ?"
+        await self._database.execute(sql, (time.time(), *new.values(), thread_id))
+
+    async def take_history(self, owner: str, history: str) -> Thread | None:
+        # A range, for the index. Each side names the owner, so that each side uses its own index.
+        newest = (
+            "SELECT thread_id FROM threads WHERE (owner = ?1 AND history = ?2 AND history <> '') "
+            "OR (owner = ?1 AND history > ?2 || ':' AND history < ?2 || ';' AND history <> '') "
+            "OR (owner = ?1 AND cut_history = ?2 AND cut_history <> '') "
+            "ORDER BY updated_at DESC, position DESC LIMIT 1"
+        )
+        changes = "history = '', cut_history = ''"
+        sql = f"UPDATE threads SET {changes} WHERE thread_id = ({newest}) RETURNING {_THREAD_COLUMNS}"
+        return make_first(Thread, await self._database.execute(sql, (owner, history)))
 
     async def delete(self, thread_id: str) -> bool:
         def delete(connection: sqlite3.Connection) -> tuple[bool, list[str]]:

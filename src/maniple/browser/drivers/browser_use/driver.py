@@ -34,7 +34,7 @@ from maniple.browser.drivers.window import BrowserWindow
 from maniple.browser.listing import ListingRow, render_rows, sanitize_text, select_rows
 from maniple.browser.page import Element, PageServices, ScrollInfo
 from maniple.config import BrowserSettings
-from maniple.egress import EgressResolver
+from maniple.egress import EgressResolver, send_data
 from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -151,8 +151,7 @@ async def _read_answer(process: asyncio.subprocess.Process, number: int, line: s
     assert process.stdin is not None
     assert process.stdout is not None
     if line:
-        process.stdin.write(line.encode() + b"\n")
-        await process.stdin.drain()
+        await send_data(process.stdin, line.encode() + b"\n")
     while text := await process.stdout.readline():
         answer = json.loads(text)
         # The answer to an abandoned request may come first.

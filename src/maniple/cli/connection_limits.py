@@ -1,0 +1,242 @@
+"""Deadlines and limits for the connections of the HTTP service, which uvicorn does not have.
+
+A client that sends half a request, or nothing, would otherwise keep its connection, and with it a descriptor,
+for as long as it likes (docs/decisions/0020-http-server.md).
+"""
+
+import asyncio
+import logging
+import resource
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any, Literal
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from maniple.config import ServerSettings
+
+BODY_BYTES_PER_SECOND = 10_000
+"""A body that arrives faster than this may take longer than `server.body_seconds`."""
+_WANTED_DESCRIPTORS = 65_536
+_IPV6_CUSTOMER_BITS = 64
+"""The part of an IPv6 address that one customer usually has alone."""
+_TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_REFUSED = (
+    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\ncontent-length: 0\r\n\r\n"
+)
+_LOG = logging.getLogger(__name__)
+
+Phase = Literal["head", "body", "idle", "answer"]
+"""What a connection waits for: the head or the body of a request, the next request, or its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """How long requests may take to arrive, and how many connections there may be."""
+
+    header_seconds: float
+    body_seconds: float
+    max_connections: int
+    max_per_address: int
+    proxies: tuple[str, ...] = ()
+    """Networks whose addresses may have any number of connections, besides loopback."""
+
+    @classmethod
+    def of(cls, settings: ServerSettings, descriptors: int) -> "ClientLimits":
+        """Return the limits of the settings; half of the process's `descriptors` are reserved for runs."""
+        return cls(
+            settings.header_seconds,
+            settings.body_seconds,
+            max(1, min(settings.max_connections, descriptors // 2)),
+            settings.max_connections_per_address,
+            settings.proxies,
+        )
+
+
+def raise_descriptor_limit() -> int:
+    """Let this process open as many descriptors as it may, up to 65,536; return their number."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _WANTED_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _WANTED_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return _WANTED_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+
+
+class ConnectionTable:
+    """The open connections of a server.
+
+    A new connection beyond `max_connections` takes the place of the one that has waited for a client longest:
+    of those without a request, else of those with an unfinished body. It is refused if all have a request.
+    """
+
+    def __init__(self, limits: ClientLimits) -> None:
+        self.limits = limits
+        self._unlimited = [ip_network(proxy, strict=False) for proxy in limits.proxies]
+        self._by_address: Counter[str] = Counter()
+        self._addresses: dict[LimitedConnection, str] = {}
+        self._waiting: dict[LimitedConnection, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._addresses)
+
+    def admit(self, connection: "LimitedConnection", host: str | None) -> bool:
+        """Add a new connection of a client, and return whether it may stay."""
+        address = self._limited_address(host)
+        if address and self._by_address[address] >= self.limits.max_per_address:
+            _LOG.warning("%s has too many connections (server.max_connections_per_address).", address)
+            return False
+        if len(self) >= self.limits.max_connections and not self._evict():
+            _LOG.warning("There are too many connections (server.max_connections).")
+            return False
+        self._addresses[connection] = address
+        if address:
+            self._by_address[address] += 1
+        return True
+
+    def update(self, connection: "LimitedConnection", *, is_waiting: bool) -> None:
+        """Note whether a connection waits for its client; if so, it begins to wait now."""
+        self._waiting.pop(connection, None)
+        if is_waiting and connection in self._addresses:
+            self._waiting[connection] = None
+
+    def remove(self, connection: "LimitedConnection") -> None:
+        """Forget a closed connection; one that was not admitted is ignored."""
+        self._waiting.pop(connection, None)
+        address = self._addresses.pop(connection, None)
+        if address:
+            self._by_address[address] -= 1
+            if not self._by_address[address]:
+                del self._by_address[address]
+
+    def _evict(self) -> bool:
+        without_request = (one for one in self._waiting if one.phase != "body")
+        victim = next(without_request, None) or next(iter(self._waiting), None)
+        if victim is None:
+            return False
+        _LOG.warning("Connections without a complete request were closed for new ones.")
+        self.remove(victim)
+        victim.transport.abort()
+        return True
+
+    def _limited_address(self, host: str | None) -> str:
+        """Return the address, or the IPv6 network, whose connections are counted; "" for none."""
+        if host is None:
+            return ""
+        address = ip_address(host.partition("%")[0])
+        if isinstance(address, IPv6Address):
+            address = address.ipv4_mapped or address
+        if address.is_loopback or any(address in network for network in self._unlimited):
+            return ""
+        if isinstance(address, IPv6Address):
+            return str(IPv6Network((address, _IPV6_CUSTOMER_BITS), strict=False))
+        return str(address)
+
+
+class LimitedConnection(H11Protocol):
+    """A connection whose requests must arrive within `header_seconds` and `body_seconds`."""
+
+    def __init__(self, table: ConnectionTable, **given: Any) -> None:
+        super().__init__(**given)
+        self.phase: Phase = "head"
+        self._table = table
+        self._is_refused = False
+        self._deadline: asyncio.TimerHandle | None = None
+        self._phase_of: object = None
+        self._body_began = 0.0
+        self._body_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as uvicorn's
+        """See `asyncio.Protocol`."""
+        super().connection_made(transport)
+        if not self._table.admit(self, self.client[0] if self.client else None):
+            self._is_refused = True
+            self._close(_REFUSED)
+            return
+        self._enter("head")
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        if self._is_refused:
+            return
+        super().data_received(data)
+        self._body_bytes += len(data)
+        self._follow()
+
+    def on_response_complete(self) -> None:
+        """See `H11Protocol`: called after an answer, which may begin the next request."""
+        super().on_response_complete()
+        self._follow()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self._cancel_deadline()
+        self._table.remove(self)
+        super().connection_lost(exc)
+
+    def _follow(self) -> None:
+        """Enter the phase that the connection has come to."""
+        phase = self._current_phase()
+        if phase != self.phase or (phase == "body" and self._phase_of is not self.cycle):
+            self._enter(phase)
+
+    def _current_phase(self) -> Phase:
+        state = self.conn.their_state
+        if state is h11.SEND_BODY:
+            return "body"
+        if state is not h11.IDLE:
+            return "answer"
+        has_begun = self.cycle is None or bool(self.conn.trailing_data[0])
+        return "head" if has_begun else "idle"
+
+    def _enter(self, phase: Phase) -> None:
+        self._cancel_deadline()
+        self.phase, self._phase_of = phase, self.cycle
+        self._table.update(self, is_waiting=phase != "answer")
+        limits = self._table.limits
+        if phase == "head":
+            self._deadline = self.loop.call_later(limits.header_seconds, self._expire)
+        elif phase == "body":
+            self._body_began, self._body_bytes = self.loop.time(), 0
+            self._deadline = self.loop.call_later(limits.body_seconds, self._check_body)
+
+    def _check_body(self) -> None:
+        """Close the connection unless its body came fast enough, or the service itself does not read it."""
+        if self.flow.read_paused:
+            self._deadline = self.loop.call_later(self._table.limits.body_seconds, self._check_body)
+            return
+        allowed = self._table.limits.body_seconds + self._body_bytes / BODY_BYTES_PER_SECOND
+        left = self._body_began + allowed - self.loop.time()
+        if left > 0:
+            self._deadline = self.loop.call_later(left, self._check_body)
+        else:
+            self._expire()
+
+    def _expire(self) -> None:
+        _LOG.warning("A request did not arrive in time (server.header_seconds, server.body_seconds).")
+        has_answer = self.phase == "body" and self.cycle.response_started
+        self._close(b"" if has_answer else _TIMED_OUT)
+
+    def _close(self, answer: bytes) -> None:
+        self._cancel_deadline()
+        if not self.transport.is_closing():
+            self.transport.write(answer)
+            self.transport.close()
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def limited_protocol(settings: ServerSettings, descriptors: int) -> Any:
+    """Return uvicorn's `http` option for a server with the limits of the settings."""
+    return partial(LimitedConnection, ConnectionTable(ClientLimits.of(settings, descriptors)))
+
+
+def trusted_proxies(settings: ServerSettings) -> list[str] | None:
+    """Return uvicorn's `forwarded_allow_ips`: whose `X-Forwarded-For` is believed; None for its default."""
+    return ["127.0.0.1", "::1", *settings.proxies] if settings.proxies else None

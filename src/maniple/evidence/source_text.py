@@ -1,0 +1,62 @@
+"""A text that was read at an address, cut to the limits of the record."""
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from maniple.evidence.addresses import URL_CHARACTERS, comparable_url, without_fragment
+from maniple.evidence.record import Source, SourceKind
+from maniple.text import fix_surrogates
+
+MOST_SOURCES = 2_000
+"""Sources of a run; further ones get the number 0. The same limit applies to redirecting addresses."""
+MOST_CHARACTERS = 20_000_000
+"""Characters of all texts of a run; further sources get a number, but their texts are not stored."""
+TEXT_CHARACTERS = 2_000_000
+TITLE_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A text within the limits of the record, with its addresses."""
+
+    url: str
+    addresses: Mapping[str, str]
+    """Its own address and the requested one, if they differ, by their `comparable_url`."""
+    title: str
+    kind: SourceKind
+    text: str
+    sha256: str
+    retrieved_at: float
+
+    @classmethod
+    def of(cls, url: str, title: str, kind: SourceKind, text: str, asked: str = "") -> "SourceText":
+        """Return the text cut to the limits; the retrieval time is now."""
+        url, asked = fix_surrogates(without_fragment(url)), fix_surrogates(without_fragment(asked))
+        addresses = {comparable_url(url): url}
+        if asked and len(asked) <= URL_CHARACTERS:
+            addresses.setdefault(comparable_url(asked), asked)
+        title = " ".join(fix_surrogates(title[:TITLE_CHARACTERS]).split())
+        text = fix_surrogates(text[:TEXT_CHARACTERS])
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return cls(url, addresses, title or url, kind, text, digest, time.time())
+
+    @property
+    def comparable(self) -> str:
+        """The `comparable_url` of its own address."""
+        return next(iter(self.addresses))
+
+    def fits(self, sources: int) -> bool:
+        """Whether it may be added to a record that has this number of sources."""
+        return sources < MOST_SOURCES and len(self.url) <= URL_CHARACTERS
+
+    def as_source(self, number: int) -> Source:
+        """Return a new source with this text as its first one."""
+        return Source(number, self.url, self.title, self.kind, self.retrieved_at, self.sha256)
+
+    def merge_into(self, known: Source) -> Source:
+        """Return `known` updated with this text. A search result does not replace a page."""
+        if self.kind == "result" and known.kind == "page":
+            return known
+        return replace(self.as_source(known.number), url=known.url)

@@ -1,0 +1,289 @@
+"""The lead's decisions about messages that the user sends while the plan is being executed."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel, Field
+
+from maniple.agents import ROLES, Roles, format_briefs, mark_author
+from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history
+from maniple.agents.middleware.context_window import send_within_window
+from maniple.agents.plan_edits import ChangeAction, PlanChange
+from maniple.agents.profiles import profile_of
+from maniple.agents.run_scope import run_scope
+from maniple.agents.steering import Disposition, MessageDecision, UserMessage
+from maniple.errors import BudgetExhausted, ModelError
+from maniple.graph.adaptation import answers_of
+from maniple.graph.limits import current_meter
+from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
+from maniple.graph.plan_edits import apply_change
+from maniple.graph.state import STEERING_MARK, State, history_of, request_of
+from maniple.graph.written_plan import REPORTER, object_schema
+from maniple.llms import Shape, ShapeError, ask_for
+from maniple.llms.context_windows import room_of
+from maniple.prompts import render
+from maniple.types import Worker
+
+AnswerKind = Literal["answer", "change_plan", "pass_on", "replan", "finish", "next_run"]
+_DISPOSITIONS: Mapping[AnswerKind, Disposition] = {
+    "answer": "answered",
+    "change_plan": "plan_changed",
+    "pass_on": "passed_on",
+    "replan": "replanned",
+    "finish": "finishing",
+    "next_run": "next_run",
+}
+_PASSED_ON = "Your message was passed on to the members who are working now."
+_NEXT_RUN = "The team will work on this after the present request."
+
+
+class StepChange(BaseModel):
+    """A change of one step, as the lead writes it; the fields are those of `PlanChange`."""
+
+    action: ChangeAction
+    step_id: int = 0
+    agent_name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    after: int | None = None
+    needs: list[int] | None = None
+
+
+class MessageAnswer(BaseModel):
+    """The lead's answer to a message."""
+
+    decision: AnswerKind
+    reply: str = Field(min_length=1)
+    changes: list[StepChange] = Field(default_factory=list[StepChange])
+    steps: list[int] = Field(default_factory=list[int])
+
+
+@dataclass(frozen=True, slots=True)
+class Steering:
+    """A decision with the changes of the plan that implement it."""
+
+    decision: MessageDecision
+    changes: Sequence[PlanChange] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCase:
+    """A message with the context for the lead's decision.
+
+    `earlier` are the messages that were decided before. `progress` is the plan with accepted changes. `begun`
+    are the ids of the steps that have begun; they may be over.
+    """
+
+    message: UserMessage
+    earlier: Sequence[UserMessage]
+    state: State
+    progress: PlanProgress
+    members: Sequence[Worker]
+    begun: Collection[int] = ()
+
+    @property
+    def open_steps(self) -> list[TrackedStep]:
+        """The open steps."""
+        return [step for step in self.progress.steps if step.status in OPEN]
+
+    def change_id(self, part: int) -> str:
+        """Return the id of a change that the message causes. It is the same each time it is applied."""
+        return f"{self.message.message_id}:{part}"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLead:
+    """Asks the lead to decide about a message; a rule decides if the model gives no usable answer."""
+
+    model: BaseChatModel
+    roles: Roles = field(default_factory=lambda: ROLES)
+    can_replan: bool = False
+
+    async def decide(self, case: MessageCase) -> Steering:
+        """Return the decision about a message.
+
+        Small models do not decide: the message becomes the next run.
+        """
+        if not profile_of(self.model).judges_failures:
+            return _next_run()
+        if REPORTER not in case.members:  # one member works alone, without a lead
+            return _decide_by_rule(case)
+        kinds = self._kinds(case)
+        briefs = format_briefs(case.members, self.roles)
+        shape = Shape("MessageAnswer", _schema(kinds, case.members), MessageAnswer)
+
+        def check(answer: MessageAnswer) -> MessageAnswer:
+            _check(answer, case, kinds)
+            return answer
+
+        try:
+            async with current_meter().enforce_time_limit():
+                answer, _ = await send_within_window(
+                    self.model,
+                    _messages(case, kinds, briefs, room_of(self.model)),
+                    lambda shown: ask_for(self.model, shown, shape, check=check),
+                )
+        except BudgetExhausted:
+            return _next_run()
+        except (ShapeError, ModelError):
+            return _decide_by_rule(case)
+        return _carry_out(answer, case)
+
+    def _kinds(self, case: MessageCase) -> list[AnswerKind]:
+        """Return the decisions that are possible now."""
+        left_out: set[AnswerKind] = set() if case.open_steps else {"pass_on", "finish"}
+        if not self.can_replan:
+            left_out.add("replan")
+        return [kind for kind in get_args(AnswerKind) if kind not in left_out]
+
+
+def exchange_of(state: State) -> list[BaseMessage]:
+    """Return the messages between user and lead of this run that are not yet in the conversation."""
+    messages = run_scope().messages
+    known = {one.id for one in state["messages"]}
+    new = [one for one in messages.decided if one.message_id not in known] if messages is not None else []
+    return [part for one in new for part in _exchange(one)]
+
+
+def find_replanning(progress: PlanProgress) -> UserMessage | None:
+    """Return the message that requires the rest of the plan to be written again, or None."""
+    messages = run_scope().messages
+    for one in messages.decided if messages is not None else ():
+        is_replanning = one.decision is not None and one.decision.disposition == "replanned"
+        if is_replanning and one.message_id not in progress.changes:
+            return one
+    return None
+
+
+def _exchange(message: UserMessage) -> list[BaseMessage]:
+    asked = HumanMessage(message.text, id=message.message_id, additional_kwargs={STEERING_MARK: True})
+    reply = message.decision.reply if message.decision is not None else ""
+    if not reply:
+        return [asked]
+    return [asked, mark_author("supervisor", AIMessage(reply, id=f"{message.message_id}-reply"))]
+
+
+def _next_run() -> Steering:
+    return Steering(MessageDecision("next_run", _NEXT_RUN))
+
+
+def _decide_by_rule(case: MessageCase) -> Steering:
+    """Return the decision without a model: pass the message on to all open steps."""
+    return _pass_on(case, [], _PASSED_ON) if case.open_steps else _next_run()
+
+
+def _pass_on(case: MessageCase, steps: Sequence[int], reply: str) -> Steering:
+    """Return the decision to pass a message on to these open steps, or to all if `steps` is empty.
+
+    A report that is being written is restarted.
+    """
+    chosen = [one for one in case.open_steps if not steps or one.id in steps]
+    reports = [one for one in chosen if one.agent_name == REPORTER and one.status == "in_progress"]
+    again = [PlanChange("redo", one.id, change_id=case.change_id(one.id)) for one in reports]
+    given = [one.id for one in chosen if one not in reports]
+    return Steering(MessageDecision("passed_on", reply, given), again)
+
+
+def _carry_out(answer: MessageAnswer, case: MessageCase) -> Steering:
+    match answer.decision:
+        case "pass_on":
+            return _pass_on(case, answer.steps, answer.reply)
+        case "change_plan":
+            changes = _plan_changes(answer, case)
+        case "finish":
+            changes = _skips(case)
+        case "replan":
+            at_work = [one.id for one in case.open_steps if one.id in case.begun]
+            return Steering(MessageDecision("replanned", answer.reply, at_work))
+        case _:
+            changes = []
+    return Steering(MessageDecision(_DISPOSITIONS[answer.decision], answer.reply), changes)
+
+
+def _plan_changes(answer: MessageAnswer, case: MessageCase) -> list[PlanChange]:
+    return [
+        PlanChange(**one.model_dump(), change_id=case.change_id(number))
+        for number, one in enumerate(answer.changes, start=1)
+    ]
+
+
+def _skips(case: MessageCase) -> list[PlanChange]:
+    """Return the changes that skip all open steps except the answer."""
+    last = case.progress.steps[-1]
+    work = [one for one in case.open_steps if one is not last and one.agent_name != REPORTER]
+    return [PlanChange("skip", one.id, change_id=case.change_id(one.id)) for one in work]
+
+
+def _check(answer: MessageAnswer, case: MessageCase, kinds: Collection[AnswerKind]) -> None:
+    """Raise `ValueError` with a message for the lead if its answer cannot be carried out."""
+    if answer.decision not in kinds:
+        raise ValueError(f"decision {answer.decision!r} is not possible now; use {', '.join(kinds)}")
+    if answer.decision == "change_plan":
+        if not answer.changes:
+            raise ValueError("change_plan needs changes")
+        progress = case.progress
+        for change in _plan_changes(answer, case):
+            progress = apply_change(progress, change, case.members)
+    if answer.decision == "pass_on":
+        is_open = [one.id for one in case.open_steps]
+        if unknown := [number for number in answer.steps if number not in is_open]:
+            raise ValueError(f"steps {unknown} are not open; open are {is_open}")
+
+
+def _messages(
+    case: MessageCase, kinds: Collection[AnswerKind], briefs: Sequence[Mapping[str, str]], room: int
+) -> list[BaseMessage]:
+    team = [brief["name"] for brief in briefs]
+    prompt = render("steering", members=briefs, team=team, decisions=kinds, locale="")
+    steps = case.progress.steps
+    lines = [_describe_step(one) for one in steps]
+    texts = [
+        f"Request: {request_of(case.state)}",
+        format_history(history_of(case.state), int(REPORT_SHARE * room)),
+        *(str(one.content) for one in answers_of(case.progress, int(RESULTS_SHARE * room))),
+        "\n".join(["The plan:", *lines]),
+        *(_as_text(one) for one in case.earlier),
+        f"The user's new message: {case.message.text}",
+    ]
+    return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
+
+
+def _describe_step(step: TrackedStep) -> str:
+    """Return a step with all fields that a change can set; `needs` are ids, as in the lead's answer."""
+    needs = "all earlier steps" if step.needs is None else ", ".join(map(str, step.needs)) or "nothing"
+    if step.agent_name == REPORTER:
+        needs = "all earlier steps"
+    lines = [
+        f"{step.id}. {step.agent_name}: {step.title} ({step.status.replace('_', ' ')})",
+        step.description,
+        f"Note: {step.note}" if step.note else "",
+        f"Needs: {needs}",
+    ]
+    return "\n   ".join(filter(None, lines))
+
+
+def _as_text(message: UserMessage) -> str:
+    reply = message.decision.reply if message.decision is not None else ""
+    return f"The user's earlier message: {message.text}\nYour reply: {reply}"
+
+
+def _schema(kinds: Sequence[AnswerKind], members: Sequence[Worker]) -> dict[str, Any]:
+    text, number = {"type": ["string", "null"]}, {"type": ["integer", "null"]}
+    change = object_schema(
+        action={"type": "string", "enum": list(get_args(ChangeAction))},
+        step_id={"type": "integer"},
+        agent_name={"anyOf": [{"type": "string", "enum": list(members)}, {"type": "null"}]},
+        title=text,
+        description=text,
+        after=number,
+        needs={"type": ["array", "null"], "items": {"type": "integer"}},
+    )
+    return object_schema(
+        decision={"type": "string", "enum": list(kinds)},
+        reply={"type": "string"},
+        changes={"type": "array", "items": change},
+        steps={"type": "array", "items": {"type": "integer"}},
+    )

@@ -1,0 +1,167 @@
+"""Stored records of the steps of a wave, and the plan that follows from them.
+
+The plan of a wave is a pure function of its initial plan, its records in order, and the user's changes. So
+every execution of the wave, live or after a restart, results in the same plan.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal, TypedDict
+
+from pydantic import BaseModel, model_validator
+
+from maniple.agents.plan_edits import PlanChange
+from maniple.graph.plan import PlannedStep, PlanProgress, TrackedStep
+from maniple.graph.plan_edits import apply_changes
+from maniple.graph.written_plan import REPORTER
+from maniple.types import DecisionKind, is_mapping
+
+NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
+
+
+class NewStep(BaseModel):
+    """A step that the lead assigns to a member."""
+
+    agent_name: str
+    title: str = ""
+    description: str
+
+
+class LeadDecision(BaseModel):
+    """The lead's answer."""
+
+    decision: DecisionKind
+    hint: str | None = None
+    step: NewStep | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accepts_a_name(cls, value: Any) -> Any:
+        """Accept `{"next": MEMBER}`, the answer of LangManus's supervisor, as a decision."""
+        if not is_mapping(value) or "decision" in value or "next" not in value:
+            return value
+        name = str(value["next"])
+        if name in ("FINISH", REPORTER):
+            return {"decision": "finish"}
+        return {"decision": "retry", "hint": value.get("hint")}
+
+
+class StepRecord(TypedDict):
+    """The outcome of one call in a wave: an attempt of a step, or a decision of the lead. Plain data."""
+
+    at: int
+    """Its position among all records of the wave."""
+    by: int
+    """The invocation that made the call, identified by its initial step."""
+    index: int
+    """Its position among the calls of that invocation."""
+    name: str
+    """The name of the call."""
+    step: int
+    edition: int
+    """The edition of the step at the start of the call. Records of earlier editions have no effect."""
+    changes: int
+    """The number of the user's changes in the plan at that time."""
+    kind: Literal["try", "stopped", "decision", "undecided"]
+    fields: dict[str, Any]
+    """For an attempt the changed fields of the step, for a decision a `LeadDecision`; empty otherwise."""
+    at_work: list[int]
+    """For a decision: the ids of the running steps, which finish even if no further step starts."""
+
+
+def asks_for_something(step: TrackedStep) -> bool:
+    """Return whether a failed step asks for something that another member could provide."""
+    return NEEDS.match(step.result.rstrip().rpartition("\n")[2]) is not None
+
+
+def apply_records(
+    progress: PlanProgress,
+    records: Iterable[StepRecord],
+    changes: Iterable[PlanChange] = (),
+    members: Sequence[str] = (),
+) -> PlanProgress:
+    """Return the plan after the records and the user's changes, in the order in which they happened."""
+    waiting = [change for change in changes if change.change_id not in progress.changes]
+    for record in sorted(records, key=lambda one: one["at"]):
+        while waiting and len(progress.changes) < record["changes"]:
+            progress = apply_changes(progress, [waiting.pop(0)], members)
+        progress = _apply_record(progress, record)
+    return apply_changes(progress, waiting, members)
+
+
+def is_effective(progress: PlanProgress, record: StepRecord) -> bool:
+    """Return whether a record belongs to the present edition of its step."""
+    step = progress.step(record["step"])
+    return step is not None and step.edition == record["edition"]
+
+
+def _apply_record(progress: PlanProgress, record: StepRecord) -> PlanProgress:
+    step = progress.step(record["step"])
+    if step is None or not is_effective(progress, record):
+        return progress
+    if record["kind"] == "try":
+        return progress.with_step(step.id, **record["fields"])
+    if record["kind"] == "decision":
+        decision = LeadDecision.model_validate(record["fields"])
+        return apply_decision(progress, step, decision, record["at_work"])
+    return progress
+
+
+def apply_decision(
+    progress: PlanProgress, failed: TrackedStep, decision: LeadDecision, at_work: Collection[int] = ()
+) -> PlanProgress:
+    """Return the plan after a decision of the lead. `replan` sets the plan's `replan_hint`.
+
+    `at_work` are the ids of other steps that are running.
+    """
+    progress = progress.model_copy(update={"decisions_left": max(progress.decisions_left - 1, 0)})
+    match decision.decision:
+        case "retry":
+            return _retry(progress, failed, decision.hint)
+        case "reassign" if decision.step is not None:
+            return _reassign(progress, failed, decision.step, decision.hint)
+        case "replan":
+            return progress.model_copy(update={"replan_hint": decision.hint or ""})
+        case "finish":
+            reason = f"{failed.title!r} could not be done"
+            return _give_up(progress.skipped_to_report(reason, at_work), failed)
+        case _:
+            return _give_up(progress, failed)
+
+
+def _retry(progress: PlanProgress, failed: TrackedStep, hint: str | None) -> PlanProgress:
+    return progress.with_step(
+        failed.id, status="blocked", reason=failed.reason, note=_join_notes(failed.note, hint), repeats=None
+    )
+
+
+def _reassign(progress: PlanProgress, failed: TrackedStep, new: NewStep, hint: str | None) -> PlanProgress:
+    """Return the plan with the failed step assigned to another member, or with a step that it needs first."""
+    title = new.title or failed.title
+    if not asks_for_something(failed):
+        return progress.with_step(
+            failed.id,
+            agent_name=new.agent_name,
+            title=title,
+            description=new.description,
+            note=_join_notes(failed.note, hint),
+            status="not_started",
+        )
+    same = any(
+        one.agent_name == new.agent_name and one.description == new.description for one in progress.steps
+    )
+    if same:
+        return _give_up(progress, failed)
+    step = PlannedStep(agent_name=new.agent_name, title=title, description=new.description, note=hint)
+    return _retry(progress, failed, None).inserted_before(failed.id, step)
+
+
+def _give_up(progress: PlanProgress, failed: TrackedStep) -> PlanProgress:
+    """Return the plan that continues without a step; a failed report is compiled by code."""
+    if failed.agent_name == REPORTER:
+        return progress.with_step(failed.id, status="not_started", by_code=True, repeats=None)
+    return progress.with_step(failed.id, settled=True, reason=failed.reason)
+
+
+def _join_notes(note: str | None, hint: str | None) -> str | None:
+    return "\n".join(filter(None, (note, hint))) or None

@@ -1,0 +1,170 @@
+"""The HTTP client of model endpoints: httpx2 over aiohttp.
+
+aiohttp parses HTTP in C and hands over all that has arrived since the last read. httpx2 parses it in Python
+and hands over each HTTP chunk, which is one token. Everything above the connection stays with httpx2:
+redirects, cookies, decompression, and the proxies of the environment with their exceptions.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any
+from urllib.request import getproxies
+
+import aiohttp
+import httpx2
+from yarl import URL
+
+MAX_CONNECTIONS = 200
+KEEP_ALIVE_SECONDS = 4.0
+"""How long idle connections are stored: less than uvicorn and Node.js do (5 s), so that they are open."""
+MAX_HEADER_BYTES = 64 * 1024
+"""The longest header of a response; aiohttp's default of 8,190 is less than what httpx2 accepts."""
+
+BUSY_STREAMS = 8
+"""More open streams than this are read with a pause between pieces."""
+MAX_HEADERS = 1_000
+
+_AUTOMATIC_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+
+# The first class that fits counts.
+_ERRORS: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
+    (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
+    (TimeoutError, httpx2.ReadTimeout),
+    (aiohttp.ClientConnectorError, httpx2.ConnectError),
+    (aiohttp.InvalidURL, httpx2.UnsupportedProtocol),
+    (aiohttp.ClientOSError, httpx2.ReadError),
+    (aiohttp.ClientConnectionResetError, httpx2.ReadError),
+    (aiohttp.ClientError, httpx2.RemoteProtocolError),
+    (OSError, httpx2.ReadError),
+    (UnicodeError, httpx2.ConnectError),  # a host name that cannot be encoded
+)
+
+
+def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncClient:
+    """Return the client of model endpoints; close it. Blocks: it reads certificates from disk.
+
+    While more than `BUSY_STREAMS` streams are open, each yields at most `stream_rate` pieces a second, which
+    are larger; 0 is no limit. `options` are those of `httpx2.AsyncClient`.
+    """
+    context = httpx2.create_ssl_context()
+    limits = httpx2.Limits(
+        max_connections=MAX_CONNECTIONS, max_keepalive_connections=50, keepalive_expiry=KEEP_ALIVE_SECONDS
+    )
+    # httpx2 prefers the proxies of the environment, whose patterns are narrower; `ALL_PROXY` is as wide.
+    mounts = {} if getproxies().get("all") else {"all://": AiohttpTransport(context, stream_rate)}
+    return httpx2.AsyncClient(verify=context, limits=limits, mounts=mounts, follow_redirects=True, **options)
+
+
+class AiohttpTransport(httpx2.AsyncBaseTransport):
+    """Sends requests with aiohttp, without a proxy. For one event loop."""
+
+    def __init__(self, context: ssl.SSLContext, stream_rate: float = 0) -> None:
+        self._context = context
+        self._pause_seconds = 1 / stream_rate if stream_rate else 0.0
+        self.streams: set[httpx2.AsyncByteStream] = set()
+        """The event streams that are open."""
+        self._session: aiohttp.ClientSession | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send `request`; raises `httpx2.TransportError`."""
+        body = await request.aread()
+        timeouts: dict[str, float | None] = request.extensions.get("timeout", {})
+        with _httpx_errors(request):
+            answer = await self._open_session().request(
+                request.method,
+                # httpx2 has made a header of a name and a password in the address; aiohttp refuses both.
+                URL(str(request.url.copy_with(userinfo=b"")), encoded=True),
+                headers=[
+                    (name.decode("latin-1"), value.decode("latin-1"))
+                    for name, value in request.headers.raw
+                    if name.lower() != b"content-length"
+                ],
+                # Not bytes: aiohttp warns of more than a megabyte of them.
+                data=BytesIO(body) if body else None,
+                timeout=aiohttp.ClientTimeout(
+                    total=None,
+                    connect=timeouts.get("pool"),
+                    sock_connect=timeouts.get("connect"),
+                    sock_read=timeouts.get("read"),
+                ),
+                allow_redirects=False,
+                skip_auto_headers=_AUTOMATIC_HEADERS,
+                server_hostname=request.extensions.get("sni_hostname"),
+            )
+        reason = (answer.reason or "").encode("latin-1", "replace")
+        return httpx2.Response(
+            answer.status,
+            headers=list(answer.raw_headers),
+            stream=_ResponseStream(answer, request, self),
+            extensions={"http_version": b"HTTP/1.1", "reason_phrase": reason},
+        )
+
+    async def pause(self) -> None:
+        """Wait between two pieces of a stream while many are open."""
+        if self._pause_seconds and len(self.streams) > BUSY_STREAMS:
+            await asyncio.sleep(self._pause_seconds)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        # At the first request, because a session belongs to the running event loop.
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=MAX_CONNECTIONS,
+                keepalive_timeout=KEEP_ALIVE_SECONDS,
+                ssl=self._context,
+                # The system's, as with httpx2; aiohttp would prefer aiodns where it is installed.
+                resolver=aiohttp.ThreadedResolver(),
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                max_line_size=MAX_HEADER_BYTES,
+                max_field_size=MAX_HEADER_BYTES,
+                max_headers=MAX_HEADERS,
+            )
+        return self._session
+
+
+class _ResponseStream(httpx2.AsyncByteStream):
+    """The body of a response; each piece is all that has arrived."""
+
+    def __init__(
+        self, answer: aiohttp.ClientResponse, request: httpx2.Request, transport: AiohttpTransport
+    ) -> None:
+        self._answer = answer
+        self._request = request
+        self._transport = transport
+        if answer.content_type == "text/event-stream":
+            transport.streams.add(self)
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        content = self._answer.content
+        with _httpx_errors(self._request):
+            while piece := await content.readany():
+                yield piece
+                if not content.is_eof():
+                    await self._transport.pause()
+
+    async def aclose(self) -> None:
+        self._transport.streams.discard(self)
+        if self._answer.content.at_eof():
+            self._answer.release()
+        else:
+            self._answer.close()  # nobody reads the rest, so the connection cannot be used again
+
+
+@contextmanager
+def _httpx_errors(request: httpx2.Request) -> Iterator[None]:
+    try:
+        yield
+    except (aiohttp.ClientError, OSError, UnicodeError) as error:
+        kind = next(ours for theirs, ours in _ERRORS if isinstance(error, theirs))
+        raise kind(str(error) or type(error).__name__, request=request) from error

@@ -1,0 +1,172 @@
+"""The text in a document besides the report itself, in the document's language."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_LATEST = 32_503_680_000
+"""The year 3000, in Unix seconds. Later values are not times."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTexts:
+    """The texts in one language. `day` is the format of a date; `months` are the names of the months."""
+
+    contents: str
+    reading: str
+    unverified: str
+    partial: str
+    missing: str
+    """The text for a missing figure, with its path."""
+    day: str
+    months: tuple[str, ...] = ()
+    first_day: str = "1"
+    """How the first day of a month is written."""
+
+    def date(self, time: float | None) -> str:
+        """Return the UTC date of a Unix time; "" for None."""
+        if time is None or not 0 <= time < _LATEST:
+            return ""
+        at = datetime.fromtimestamp(time, UTC)
+        month = self.months[at.month - 1] if self.months else str(at.month)
+        day = self.first_day if at.day == 1 else str(at.day)
+        return self.day.format(year=at.year, month=month, day=day)
+
+    def read_on(self, time: float) -> str:
+        """Return the text that says when a source was read; "" for an unknown time."""
+        date = self.date(time)
+        return self.reading.format(date) if date else ""
+
+
+_ENGLISH = DocumentTexts(
+    contents="Contents",
+    reading="read on {}",
+    unverified="What stands before this mark was not found in what the team read.",
+    partial="The budget ran out: this report is partial.",
+    missing="figure missing: {}",
+    day="{day} {month} {year}",
+    months=(
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    ),
+)
+_CHINESE = DocumentTexts(
+    contents="目录",
+    reading="阅读于 {}",
+    unverified="此标记之前的内容未能在团队阅读过的资料中找到。",
+    partial="预算已用尽：本报告并不完整。",
+    missing="图片缺失：{}",
+    day="{year}年{month}月{day}日",
+)
+_LATIN_DAY = "{day} {month} {year}"
+_WORDINGS = {
+    "en": _ENGLISH,
+    "zh": _CHINESE,
+    "ja": DocumentTexts(
+        contents="目次",
+        reading="{}に閲覧",
+        unverified="この印の前の記述は、チームが読んだ資料の中に見つかりませんでした。",
+        partial="予算を使い切ったため、この報告書は未完成です。",
+        missing="図がありません：{}",
+        day="{year}年{month}月{day}日",
+    ),
+    "ko": DocumentTexts(
+        contents="목차",
+        reading="{} 열람",
+        unverified="이 표시 앞의 내용은 팀이 읽은 자료에서 찾을 수 없었습니다.",
+        partial="예산이 소진되어 이 보고서는 완성되지 않았습니다.",
+        missing="그림 없음: {}",
+        day="{year}년 {month}월 {day}일",
+    ),
+    "ru": DocumentTexts(
+        contents="Содержание",
+        reading="прочитано {}",
+        unverified="То, что стоит перед этой пометкой, не найдено в прочитанных командой источниках.",
+        partial="Бюджет исчерпан: отчёт неполный.",
+        missing="нет рисунка: {}",
+        day="{day} {month} {year} г.",
+        months=(
+            *("января", "февраля", "марта", "апреля", "мая", "июня"),
+            *("июля", "августа", "сентября", "октября", "ноября", "декабря"),
+        ),
+    ),
+    "de": DocumentTexts(
+        contents="Inhalt",
+        reading="gelesen am {}",
+        unverified="Was vor diesem Zeichen steht, fand sich nicht in dem, was das Team gelesen hat.",
+        partial="Das Budget war erschöpft: Dieser Bericht ist unvollständig.",
+        missing="Abbildung fehlt: {}",
+        day="{day}. {month} {year}",
+        months=(
+            *("Januar", "Februar", "März", "April", "Mai", "Juni"),
+            *("Juli", "August", "September", "Oktober", "November", "Dezember"),
+        ),
+    ),
+    "fr": DocumentTexts(
+        contents="Sommaire",
+        reading="consulté le {}",
+        unverified="Ce qui précède cette marque n’a pas été trouvé dans ce que l’équipe a lu.",
+        partial="Le budget est épuisé : ce rapport est incomplet.",
+        missing="figure manquante : {}",
+        day=_LATIN_DAY,
+        months=(
+            *("janvier", "février", "mars", "avril", "mai", "juin"),
+            *("juillet", "août", "septembre", "octobre", "novembre", "décembre"),
+        ),
+        first_day="1er",
+    ),
+    "es": DocumentTexts(
+        contents="Índice",
+        reading="leído el {}",
+        unverified="Lo que precede a esta marca no se encontró en lo que leyó el equipo.",
+        partial="Se agotó el presupuesto: este informe está incompleto.",
+        missing="falta la figura: {}",
+        day="{day} de {month} de {year}",
+        months=(
+            *("enero", "febrero", "marzo", "abril", "mayo", "junio"),
+            *("julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"),
+        ),
+    ),
+    "it": DocumentTexts(
+        contents="Indice",
+        reading="letto il {}",
+        unverified="Ciò che precede questo segno non è stato trovato in quanto letto dal team.",
+        partial="Il budget è esaurito: questo rapporto è incompleto.",
+        missing="figura mancante: {}",
+        day=_LATIN_DAY,
+        months=(
+            *("gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno"),
+            *("luglio", "agosto", "settembre", "ottobre", "novembre", "dicembre"),
+        ),
+        first_day="1º",
+    ),
+    "pt": DocumentTexts(
+        contents="Sumário",
+        reading="lido em {}",
+        unverified="O que precede esta marca não foi encontrado no que a equipe leu.",
+        partial="O orçamento esgotou-se: este relatório está incompleto.",
+        missing="figura em falta: {}",
+        day="{day} de {month} de {year}",
+        months=(
+            *("janeiro", "fevereiro", "março", "abril", "maio", "junho"),
+            *("julho", "agosto", "setembro", "outubro", "novembro", "dezembro"),
+        ),
+    ),
+    "nl": DocumentTexts(
+        contents="Inhoud",
+        reading="gelezen op {}",
+        unverified="Wat voor dit teken staat, is niet gevonden in wat het team heeft gelezen.",
+        partial="Het budget was op: dit rapport is onvolledig.",
+        missing="figuur ontbreekt: {}",
+        day=_LATIN_DAY,
+        months=(
+            *("januari", "februari", "maart", "april", "mei", "juni"),
+            *("juli", "augustus", "september", "oktober", "november", "december"),
+        ),
+    ),
+}
+"""The texts by language, for the languages that `evidence.source_list` recognises."""
+
+
+def texts_for(language: str) -> DocumentTexts:
+    """Return the texts for a document in `language`, such as `zh`; English for other languages."""
+    return _WORDINGS.get(language, _ENGLISH)

@@ -1,0 +1,112 @@
+"""Loads the reports of stored runs for the terminal and the HTTP service."""
+
+import asyncio
+import re
+
+from maniple.events import (
+    Event,
+    PlanChanged,
+    RunStatusChanged,
+    SessionState,
+    event_of,
+    load_run_view,
+    read_event,
+)
+from maniple.report_files.document import Report
+from maniple.run_page.markup import image_targets
+from maniple.run_page.pictures import FigureFinder
+from maniple.runs import RunRequest
+from maniple.store import RunRecord, Store, read_event_pages
+
+_HEADING = re.compile(r"\s*#[ \t]+\w")
+_LONGEST_TITLE = 80
+"""A conversation's title of this length is the beginning of its first question, cut off."""
+
+
+async def read_answer(store: Store, run: RunRecord) -> str | None:
+    """Return the report of a run as Markdown; None if the run has not ended with one.
+
+    Of a retry that was cancelled it is the report from before the retry.
+
+    Raises:
+        StoreError: the events cannot be read.
+    """
+    if run.status == "cancelled":
+        return await _read_earlier_answer(store, run) if RunRequest.of(run).was_retried else None
+    if run.status == "failed":
+        # A failed run has a report only if code compiled one instead of the reporter; its view then has gaps.
+        if not (await load_run_view(store.events, run.run_id, [RunStatusChanged])).gaps:
+            return None
+    elif run.status not in ("completed", "budget_exhausted"):
+        return None
+    last = await store.events.last(run.run_id)
+    return _answer_of(read_event(last.type, last.data) if last else None)
+
+
+async def _read_earlier_answer(store: Store, run: RunRecord) -> str | None:
+    """Return the answer of the newest segment of a run that ended with one."""
+    answer, has_answer = None, False
+    async for page in read_event_pages(store.events, run.run_id):
+        for record in page:
+            if record.type not in (RunStatusChanged.type, SessionState.type):
+                continue
+            event = event_of(record)
+            if isinstance(event, RunStatusChanged):
+                is_by_code = event.status == "failed" and bool(event.gaps)
+                has_answer = event.status in ("completed", "budget_exhausted") or is_by_code
+            elif has_answer:
+                answer = _answer_of(event)
+    return answer
+
+
+def _answer_of(event: Event | None) -> str | None:
+    """Return the answer that the last event of a segment holds."""
+    if not isinstance(event, SessionState) or not event.messages:
+        return None
+    content = event.messages[-1].content
+    return content if isinstance(content, str) else ""
+
+
+async def find_newest_report(store: Store, thread_id: str) -> tuple[RunRecord, str] | None:
+    """Return the newest run of a thread that has a report, and the report as Markdown.
+
+    Raises:
+        StoreError: the runs cannot be read.
+    """
+    before: float | None = None
+    while runs := await store.runs.list_by_thread(thread_id, before=before):
+        for run in runs:
+            if markdown := (await read_answer(store, run) or "").strip():
+                return run, markdown
+        before = runs[-1].created_at
+    return None
+
+
+async def load_report(finder: FigureFinder, markdown: str) -> Report:
+    """Return the report of the finder's run with its title, date, sources and figures.
+
+    Raises:
+        StoreError: the run's sources, plan or artifacts cannot be read.
+    """
+    store, run = finder.store, finder.run
+    return Report(
+        await _title_of(store, run, markdown),
+        markdown,
+        await store.evidence(run.run_id).sources(),
+        run.ended_at,
+        run.status == "budget_exhausted",
+        await finder.find_all(await asyncio.to_thread(image_targets, markdown)),
+    )
+
+
+async def _title_of(store: Store, run: RunRecord, markdown: str) -> str:
+    """Return the title of a report without a heading: the title of its plan, else of its conversation."""
+    if not _HEADING.match(markdown):  # with a heading, the events need not be read for the plan
+        view = await load_run_view(store.events, run.run_id, (PlanChanged,))
+        if view.plan is not None and view.plan.title.strip():
+            return view.plan.title
+    thread = await store.threads.get(run.thread_id, run.owner)
+    title = thread.title if thread is not None else ""
+    if len(title) < _LONGEST_TITLE or " " not in title:
+        return title
+    return f"{title.rpartition(' ')[0]}…"

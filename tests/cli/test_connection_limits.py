@@ -1,0 +1,301 @@
+"""Half-open, slow and too many connections, over real sockets.
+
+What must outlast a deadline waits until another connection was closed by it.
+"""
+
+import asyncio
+import logging
+import re
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+import uvicorn.server
+from pydantic import ValidationError
+
+from maniple.cli.connection_limits import ClientLimits, ConnectionTable, LimitedConnection
+from maniple.cli.services import bind_address, uvicorn_config
+from maniple.config import ServerSettings
+from tests.cli.processes import SERVER, environment
+from tests.openai_server import SIMPLE, serving
+
+pytestmark = pytest.mark.anyio
+HALF_A_HEAD = b"GET / HTTP/1.1\r\nHost: x\r\nX-A: "
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+HALF_A_BODY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345"
+OUTSIDE = "203.0.113.5"
+
+
+@pytest.fixture(autouse=True)
+def _log_levels_as_before() -> Iterator[None]:
+    """`uvicorn.Config` sets the levels of its loggers for the whole process."""
+    loggers = [logging.getLogger(name) for name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+class Service:
+    """Answers with the length of the body; `/held` begins an answer and ends it when `released` is set."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+        self.left = asyncio.Event()
+        self.address = ("127.0.0.1", 0)
+
+    async def __call__(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
+        length, message = 0, await receive()
+        while message["type"] == "http.request":
+            length += len(message.get("body", b""))
+            if not message.get("more_body"):
+                break
+            message = await receive()
+        if message["type"] == "http.disconnect":
+            self.left.set()
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-length", b"%d" % length)]})
+        if scope["path"] == "/held":
+            await send({"type": "http.response.body", "body": b"begun ", "more_body": True})
+            await self.released.wait()
+        await send({"type": "http.response.body", "body": b"done"})
+
+    async def connect(self, data: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(*self.address)
+        writer.write(data)
+        await writer.drain()
+        return reader, writer
+
+
+@asynccontextmanager
+async def running(**given: Any) -> AsyncIterator[Service]:
+    service = Service()
+    settings = ServerSettings(port=0, **given)
+    with bind_address(settings) as listener:
+        service.address = listener.getsockname()
+        server = uvicorn.Server(uvicorn_config(service, settings))
+        serving = asyncio.create_task(server._serve(sockets=[listener]))
+        try:
+            async with asyncio.timeout(60):
+                yield service
+        finally:
+            service.released.set()
+            server.should_exit = True
+            await serving
+
+
+async def status_of(reader: asyncio.StreamReader) -> int:
+    return int((await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1])
+
+
+async def answer_to(service: Service, data: bytes) -> bytes:
+    """What a connection gets until the service closes it."""
+    reader, writer = await service.connect(data)
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("data", [b"", HALF_A_HEAD])
+async def test_a_head_that_does_not_arrive_in_time_is_answered_with_408_and_closed(data: bytes) -> None:
+    async with running(header_seconds=0.05) as service:
+        assert (await answer_to(service, data)).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_a_body_that_does_not_arrive_in_time_is_closed_and_its_handler_hears_of_it() -> None:
+    async with running(body_seconds=0.05) as service:
+        assert (await answer_to(service, HALF_A_BODY)).startswith(b"HTTP/1.1 408 ")
+        await service.left.wait()
+
+
+async def test_a_slow_body_behind_an_answered_request_is_closed_too() -> None:
+    async with running(body_seconds=0.05) as service:
+        answers = await answer_to(service, REQUEST + HALF_A_BODY)
+    assert [answers.count(b"HTTP/1.1 200 "), answers.count(b"HTTP/1.1 408 ")] == [1, 1]
+
+
+async def test_a_head_in_pieces_is_read() -> None:
+    async with running() as service:
+        reader, writer = await service.connect(HALF_A_HEAD)
+        writer.write(b"1\r\n\r\n")
+        assert await status_of(reader) == 200
+        writer.close()
+
+
+async def test_a_streamed_answer_outlasts_the_deadlines() -> None:
+    async with running(header_seconds=0.05, body_seconds=0.05) as service:
+        reader, writer = await service.connect(
+            b"POST /held HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1"
+        )
+        await reader.readuntil(b"begun ")
+        await answer_to(service, HALF_A_HEAD)
+        await answer_to(service, HALF_A_BODY)
+        service.released.set()
+        assert b"done" in await reader.readuntil(b"0\r\n\r\n")
+        writer.close()
+
+
+async def test_an_idle_connection_outlasts_the_deadline_of_heads_and_its_next_head_does_not() -> None:
+    async with running(header_seconds=0.05) as service:
+        reader, writer = await service.connect(REQUEST)
+        await reader.readuntil(b"0\r\n\r\n")
+        await answer_to(service, HALF_A_HEAD)
+        writer.write(REQUEST)
+        assert await status_of(reader) == 200
+        await reader.readuntil(b"0\r\n\r\n")
+        writer.write(HALF_A_HEAD)
+        assert (await reader.read()).startswith(b"HTTP/1.1 408 ")
+        writer.close()
+
+
+async def test_a_body_that_arrives_fast_may_take_longer() -> None:
+    size = 500_000  # 50 seconds more
+    async with running(body_seconds=0.05) as service:
+        head = f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {size + 1}\r\n\r\n".encode()
+        reader, writer = await service.connect(head + b"x" * size)
+        await answer_to(service, HALF_A_BODY)
+        writer.write(b"x")
+        assert f"x-length: {size + 1}".encode() in await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+
+async def test_new_connections_take_the_place_of_the_oldest_that_wait_and_never_of_a_request() -> None:
+    async with running(max_connections=3) as service:
+        held, held_writer = await service.connect(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+        await held.readuntil(b"begun ")
+        waits_for_us = HALF_A_BODY.replace(b"Host: x", b"Host: x\r\nExpect: 100-continue")
+        body, body_writer = await service.connect(waits_for_us)
+        assert await status_of(body) == 100, "its body is being read"
+        half_open = [await service.connect(HALF_A_HEAD) for _ in range(5)]
+        for reader, _ in half_open[:-1]:
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await reader.readexactly(1)
+        reader, writer = await service.connect(REQUEST)
+        assert await status_of(reader) == 200
+        body_writer.write(b"67890")
+        assert await status_of(body) == 200, "a body is closed only when nothing else waits"
+        service.released.set()
+        assert b"done" in await held.readuntil(b"0\r\n\r\n")
+        for one in (held_writer, body_writer, writer, *(writer for _, writer in half_open)):
+            one.close()
+
+
+async def test_a_connection_is_refused_when_all_have_a_request() -> None:
+    async with running(max_connections=1) as service:
+        held, writer = await service.connect(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+        await held.readuntil(b"begun ")
+        refused = await answer_to(service, b"")
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"retry-after" in refused
+        service.released.set()
+        assert b"done" in await held.readuntil(b"0\r\n\r\n")
+        writer.close()
+
+
+async def test_an_address_has_a_limit_and_a_proxy_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uvicorn.protocols.http.h11_impl.get_remote_addr", lambda _: (OUTSIDE, 1))
+    async with running(max_connections_per_address=2) as service:
+        first, second = await service.connect(REQUEST), await service.connect(REQUEST)
+        for reader, _ in (first, second):
+            assert await status_of(reader) == 200
+        assert (await answer_to(service, REQUEST)).startswith(b"HTTP/1.1 503 ")
+        first[1].close()
+        second[1].close()
+    async with running(max_connections_per_address=1, proxies=("203.0.113.0/24",)) as service:
+        opened = [await service.connect(REQUEST) for _ in range(3)]
+        for reader, writer in opened:
+            assert await status_of(reader) == 200
+            writer.close()
+
+
+@pytest.mark.parametrize(
+    ("hosts", "admitted"),
+    [
+        ([OUTSIDE] * 3, [True, True, False]),
+        ([OUTSIDE, f"::ffff:{OUTSIDE}", OUTSIDE], [True, True, False]),
+        (["2001:db8::1", "2001:db8::2", "2001:db8::3"], [True, True, False]),
+        (["2001:db8::1", "2001:db8:0:1::1", "2001:db8:0:2::1"], [True, True, True]),
+        (["127.0.0.1", "127.0.0.2", "127.0.0.1"], [True, True, True]),
+        (["::1"] * 3, [True, True, True]),
+        (["fe80::1%eth0"] * 3, [True, True, False]),
+        ([None] * 3, [True, True, True]),
+    ],
+)
+async def test_connections_are_counted_by_address(hosts: list[str | None], admitted: list[bool]) -> None:
+    table = ConnectionTable(ClientLimits(1, 1, max_connections=9, max_per_address=2))
+    connections = [connection(table) for _ in hosts]
+    assert [table.admit(one, host) for one, host in zip(connections, hosts, strict=True)] == admitted
+    for one in connections:
+        table.remove(one)
+        table.remove(one)
+    assert len(table) == 0
+    assert table.admit(connections[0], hosts[0]), "what has left is not counted"
+
+
+def connection(table: ConnectionTable) -> LimitedConnection:
+    config = uvicorn.Config(Service(), log_config=None)
+    config.load()
+    return LimitedConnection(table, config=config, server_state=uvicorn.server.ServerState(), app_state={})
+
+
+def test_half_of_the_descriptors_are_reserved() -> None:
+    settings = ServerSettings(max_connections=2_000)
+    assert ClientLimits.of(settings, 10_000).max_connections == 2_000
+    assert ClientLimits.of(settings, 512).max_connections == 256
+
+
+@pytest.mark.parametrize("network", ["10.0.0.0/33", "proxy.example", ""])
+def test_a_proxy_is_an_address_or_a_network(network: str) -> None:
+    with pytest.raises(ValidationError):
+        ServerSettings(proxies=(network,))
+
+
+async def test_the_service_answers_beside_600_half_open_connections_with_512_descriptors(
+    tmp_path: Path,
+) -> None:
+    command = ("prlimit", "--nofile=512:512", sys.executable, str(SERVER), "--port", "0")
+    with serving(SIMPLE) as model:
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=tmp_path, env=environment(tmp_path, model.base_url), stdout=DEVNULL, stderr=PIPE
+        )
+        assert process.stderr
+        log: list[bytes] = []
+        half_open: list[asyncio.StreamWriter] = []
+        try:
+            async with asyncio.timeout(120):
+                while not (found := re.search(rb"Serving on http://([0-9.]+):(\d+) ", b"".join(log))):
+                    log.append(await process.stderr.readline())
+                    assert log[-1], log
+                reading = asyncio.create_task(read_to_the_end(process.stderr, log))
+                host, port = found[1].decode(), int(found[2])
+                for _ in range(600):
+                    _, writer = await asyncio.open_connection(host, port)
+                    half_open.append(writer)
+                    writer.write(HALF_A_HEAD)
+                async with httpx.AsyncClient(base_url=f"http://{host}:{port}", trust_env=False) as client:
+                    assert (await client.get("/healthz", timeout=60)).status_code == 200
+                    body = {"messages": [{"role": "user", "content": "1+3=?"}]}
+                    answer = await client.post("/api/chat/stream", json=body, timeout=60)
+                assert "event: end_of_workflow" in answer.text
+                process.terminate()
+                await process.wait()
+                await reading
+        finally:
+            for writer in half_open:
+                writer.close()
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    assert len(log) < 100, "the log does not grow with the attack"
+
+
+async def read_to_the_end(stream: asyncio.StreamReader, lines: list[bytes]) -> None:
+    while line := await stream.readline():
+        lines.append(line)

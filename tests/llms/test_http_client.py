@@ -1,0 +1,291 @@
+"""The HTTP client of model endpoints: what it takes from the environment, and how connections end."""
+
+import asyncio
+import gzip
+import shlex
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from maniple.errors import ModelError
+from maniple.llms import open_chat_models
+from maniple.llms.http_client import open_http_client
+from tests.crawler.web import Reply, Send, Site, open_site
+from tests.llms.provider_streams import STREAMS
+from tests.llms.test_chat import QUESTION, settings
+from tests.llms.test_provider_streams import body_of
+from tests.openai_server import reply, serving
+
+pytestmark = pytest.mark.anyio
+ANSWER = Reply(body_of(STREAMS["OpenAI"]), "text/event-stream")
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+async def answered(url: str, **options: Any) -> str:
+    """Return the text that the model at `url` streams."""
+    async with open_chat_models(settings(url, **options)) as models:
+        return "".join([chunk.text async for chunk in models.get("basic").astream(QUESTION)])
+
+
+async def failure(url: str, **options: Any) -> str:
+    """Return the code of the error with which the model at `url` fails."""
+    with pytest.raises(ModelError) as caught:
+        await answered(url, **options)
+    return caught.value.code
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+async def test_a_proxy_of_the_environment_is_used(monkeypatch, variable):
+    async with open_site({"http://model.test/v1/chat/completions": ANSWER}) as proxy:
+        if variable == "HTTP_PROXY":
+            monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+        monkeypatch.setenv(variable, proxy.url)
+        assert await answered("http://model.test/v1") == "Hi there"
+    assert [request[:2] for request in proxy.requests] == [("POST", "http://model.test/v1/chat/completions")]
+
+
+async def test_a_name_and_a_password_in_the_address_are_sent_as_a_header():
+    async with open_site({"/v1/chat/completions": ANSWER}) as site:
+        address = site.url.replace("http://", "http://user:word@")
+        assert await answered(f"{address}/v1") == "Hi there"
+    [(_, _, head)] = site.requests
+    assert "authorization: basic dxnlcjp3b3jk" in head.lower()
+
+
+async def test_an_address_with_tls_is_reached_through_a_tunnel(monkeypatch):
+    async with open_site({}) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        assert await failure("https://model.test/v1") == "model_unreachable"
+    assert [request[:2] for request in proxy.requests] == [("CONNECT", "model.test:443")]
+
+
+@pytest.mark.parametrize("excluded", ["127.0.0.1", "*", "localhost, 127.0.0.1"])
+async def test_no_proxy_is_heeded(monkeypatch, excluded):
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", excluded)
+    async with open_site({"/chat/completions": ANSWER}) as site:
+        assert await answered(site.url) == "Hi there"
+
+
+async def test_a_proxy_for_other_addresses_leaves_the_rest_to_the_fast_transport(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    async with open_http_client() as http:
+        direct, proxied = (
+            type(http._transport_for_url(httpx2.URL(f"{scheme}://model.test/v1"))).__name__
+            for scheme in ("http", "https")
+        )
+    assert (direct, proxied) == ("AiohttpTransport", "AsyncHTTPTransport")
+
+
+async def test_a_socks_proxy_is_left_to_httpx(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    try:
+        import socksio  # noqa: F401
+    except ImportError:
+        with pytest.raises(ImportError, match="socks"):
+            open_http_client()
+    else:
+        assert await failure("http://model.test/v1") == "model_unreachable"
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
+    """Return a file with a certificate for 127.0.0.1, and a server's context with its key."""
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=model.test"
+        " -addext subjectAltName=IP:127.0.0.1 -keyout key -out certificate"
+    )
+    subprocess.run(shlex.split(command), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    return tmp_path / "certificate", context
+
+
+async def test_a_certificate_of_the_environment_is_trusted_and_no_other(monkeypatch, certificate):
+    path, context = certificate
+    async with open_site({"/chat/completions": ANSWER}, tls=context) as site:
+        url = site.url.replace("http://", "https://")
+        assert await failure(url) == "model_unreachable"
+        monkeypatch.setenv("SSL_CERT_FILE", str(path))
+        assert await answered(url) == "Hi there"
+
+
+async def test_a_model_uses_its_connection_again():
+    with serving({"other": [reply("one two three")]}) as server:
+        async with open_chat_models(settings(server.base_url)) as models:
+            model: Any = models.get("basic")
+            for _ in range(3):
+                assert [chunk async for chunk in model.astream(QUESTION)]
+            transport = model.http_async_client._transport_for_url(httpx2.URL(server.base_url))
+            assert [len(pool) for pool in transport._session.connector._conns.values()] == [1]
+
+
+@asynccontextmanager
+async def answering(send: Any, **options: Any) -> AsyncIterator[Site]:
+    """Serve what `send` streams as the answer of a model."""
+    async with open_site(
+        {"/chat/completions": Reply("", "text/event-stream", stream=send, **options)}
+    ) as site:
+        yield site
+
+
+async def test_an_answer_that_is_cut_is_told_from_none():
+    first = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'
+
+    async def cut(send: Send) -> None:
+        await send(b"%x\r\n%b\r\n" % (len(first), first))
+
+    async with answering(cut, headers=(("Transfer-Encoding", "chunked"),)) as site:
+        assert await failure(site.url) == "model_stream_cut"
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        assert await failure(f"http://127.0.0.1:{port}") == "model_unreachable"
+
+
+async def test_a_silent_endpoint_is_a_timeout():
+    silent = asyncio.Event()
+
+    async def wait(send: Send) -> None:
+        await silent.wait()
+
+    async with answering(wait) as site:
+        assert await failure(site.url, timeout_seconds=0.1) == "model_timeout"
+        silent.set()
+
+
+async def test_a_closed_port_is_unreachable():
+    assert await failure("http://127.0.0.1:9/v1") == "model_unreachable"
+
+
+async def test_what_is_no_http_is_an_error_of_the_endpoint():
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-model\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        assert await failure(f"http://127.0.0.1:{port}") == "model_unreachable"
+
+
+async def test_the_reason_of_an_answer_that_cannot_be_parsed_is_in_the_error():
+    odd = Reply(ANSWER.body, "text/event-stream", headers=(("X A", "1"),))
+    async with open_site({"/v1/chat/completions": odd}) as site:
+        with pytest.raises(ModelError, match="header"):
+            await answered(f"{site.url}/v1", max_retries=0)
+
+
+async def test_a_host_name_that_cannot_be_encoded_is_unreachable():
+    assert await failure("http://a..b/v1", max_retries=0) == "model_unreachable"
+
+
+async def test_redirects_compression_and_long_headers_work():
+    packed = Reply(
+        gzip.compress(body_of(STREAMS["OpenAI"])),
+        "text/event-stream",
+        headers=(("Content-Encoding", "gzip"), ("X-Policy", "x" * 30_000), *[("X-Trace", "y")] * 200),
+    )
+    moved = Reply(status=307, headers=(("Location", "/new/chat/completions"),))
+    async with open_site({"/chat/completions": moved, "/new/chat/completions": packed}) as site:
+        assert await answered(site.url) == "Hi there"
+        assert [path for _, path, _ in site.requests] == ["/chat/completions", "/new/chat/completions"]
+        # A key is for one host, and this is the same one.
+        assert all(
+            "authorization: Bearer" in head.replace("Authorization", "authorization")
+            for *_, head in site.requests
+        )
+
+
+async def test_a_request_of_several_megabytes_arrives_whole():
+    async with open_site({"/chat/completions": ANSWER}) as site:
+        async with open_chat_models(settings(site.url)) as models:
+            await models.get("basic").ainvoke("x" * 3_000_000, stream=True)
+        assert [len(body) > 3_000_000 for body in site.bodies] == [True]
+        assert [head.lower().count("content-length") for *_, head in site.requests] == [1]
+
+
+@pytest.mark.parametrize(("busy", "rate", "pauses"), [(0, 50, True), (0, 0, False), (8, 50, False)])
+async def test_streams_are_read_with_a_pause_only_while_many_are_open(monkeypatch, busy, rate, pauses):
+    slept: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(seconds: float) -> None:
+        slept.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr("maniple.llms.http_client.BUSY_STREAMS", busy)
+    monkeypatch.setattr(asyncio, "sleep", note)
+    read = asyncio.Event()
+
+    async def write(send: Send) -> None:
+        first, *rest = body_of(STREAMS["OpenAI"]).split(b"\n\n")
+        await send(first + b"\n\n")
+        await read.wait()
+        await send(b"\n\n".join(rest))
+
+    async with answering(write) as site, open_http_client(stream_rate=rate) as http:
+        transport = http._transport_for_url(httpx2.URL(site.url))
+        async with http.stream("POST", f"{site.url}/chat/completions") as response:
+            pieces = []
+            async for piece in response.aiter_bytes():
+                pieces.append(piece)
+                read.set()
+        assert transport.streams == set()  # type: ignore[attr-defined]
+    assert b"".join(pieces) == body_of(STREAMS["OpenAI"])
+    assert (0.02 in slept) is pauses
+
+
+async def test_a_reader_that_is_slow_gets_all_of_it_in_few_pieces():
+    # More than the transport stores: the endpoint waits until it is read.
+    count = 20_000
+    chunk = b'data: {"choices":[{"index":0,"delta":{"content":"0123456789"}}]}\n\n'
+    end = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+    async def write(send: Send) -> None:
+        for _ in range(count):
+            await send(chunk)
+        await send(end)
+
+    async with answering(write) as site, open_chat_models(settings(site.url)) as models:
+        texts: list[str] = []
+        async for piece in models.get("basic").astream(QUESTION):
+            texts.append(piece.text)
+            for _ in range(20):
+                await asyncio.sleep(0)
+    assert "".join(texts) == "0123456789" * count
+    assert len(texts) < count / 10
+
+
+async def test_a_reader_that_leaves_in_the_middle_of_a_joined_chunk_closes_the_connection():
+    left = asyncio.Event()
+    body = body_of(STREAMS["Zhipu"]).split(b"data: [DONE]")[0]
+
+    async def write(send: Send) -> None:
+        try:
+            await send(body)
+            while True:
+                await send(b": keep-alive\n\n")
+                await asyncio.sleep(0)
+        finally:
+            left.set()
+
+    async with answering(write) as site, open_chat_models(settings(site.url)) as models:
+        stream = models.get("basic").astream(QUESTION)
+        assert (await anext(stream)).additional_kwargs["reasoning_content"] == "\nSearch."
+        await stream.aclose()  # type: ignore[attr-defined]
+        async with asyncio.timeout(60):
+            await left.wait()

@@ -1,0 +1,47 @@
+"""A person writes to the team while it works."""
+
+import json
+
+from playwright.sync_api import Page, expect
+
+from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.page.test_page import ask, standing
+
+HANGING = {"hang": True}
+
+
+def lead(decision: str) -> dict[str, object]:
+    return reply(json.dumps({"decision": decision, "reply": "Gladly, in euros.", "changes": [], "steps": []}))
+
+
+def test_what_is_written_while_the_team_works_is_answered_at_once(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [HANGING], "supervisor": [lead("answer")]})
+    options = page.get_by_text("Deep thinking")
+    expect(options).to_be_visible()
+    ask(page)
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
+    expect(options).to_have_count(0)
+    field = page.get_by_label("Your question")
+    expect(field).to_have_attribute("placeholder", "Write to the team while it works…")
+    ask(page, "In euros, please.")
+    expect(page.locator(".run")).to_have_count(1)
+    expect(page.locator(".written .question")).to_have_text("In euros, please.")
+    expect(page.locator(".written .reply")).to_have_text("Gladly, in euros.")
+    page.reload()
+    expect(page.locator(".written .reply")).to_have_text("Gladly, in euros.")
+    page.get_by_role("button", name="Stop").click()
+    standing(page, "Cancelled")
+    expect(options).to_be_visible()
+
+
+def test_what_becomes_a_request_of_its_own_is_the_next_on_the_page(page: Page, model: OpenAIServer):
+    held = reply("1 + 3 = 4", hang=True)
+    model.reset({**SIMPLE, "coder": [held, reply("2 + 2 = 4")], "supervisor": [lead("next_run")]})
+    ask(page)
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
+    ask(page, "And now 2+2?")
+    expect(page.locator(".written .reply")).to_have_text("Gladly, in euros.")
+    model.release()
+    expect(page.locator(".run")).to_have_count(2)
+    expect(page.locator(".run").last.locator(".question").first).to_have_text("And now 2+2?")
+    standing(page, "Done")

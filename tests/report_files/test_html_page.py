@@ -1,0 +1,210 @@
+"""Reports as HTML files."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+
+import pytest
+from bs4 import BeautifulSoup
+
+from maniple.evidence.record import Source
+from maniple.evidence.source_list import format_source_list
+from maniple.report_files import Report, policy
+from maniple.report_files.document import lay_out_report
+from maniple.report_files.document_texts import texts_for
+from maniple.report_files.html_page import render_html_page
+from tests.report_files.samples import (
+    GERMAN,
+    READ_AT,
+    SOURCES,
+    TEA,
+    TEA_IN_CHINESE,
+    drawn_figure,
+    page,
+    report,
+)
+
+
+def soup(markdown: str) -> BeautifulSoup:
+    return BeautifulSoup(page(markdown), "lxml")
+
+
+def test_a_report_has_its_title_its_date_and_contents_that_lead_to_its_headings():
+    found = soup(TEA)
+    assert found.title and found.title.text == "Tea in 2025"
+    assert [one.text for one in found.select("header h1, main h1")] == ["Tea in 2025"]
+    assert found.select_one("header .about").text == "22 November 2026"  # type: ignore[union-attr]
+    contents = {one["href"]: one.text for one in found.select("nav a")}
+    assert list(contents.values()) == ["Prices", "By channel", "Outlook", "Sources"]
+    for href, words in contents.items():
+        assert found.select_one(f"main {href}").text == words  # type: ignore[union-attr]
+
+
+def test_a_report_without_a_title_of_its_own_has_that_of_its_conversation():
+    found = soup("Just a line.")
+    assert found.title and found.title.text == "What about tea?"
+    assert found.select_one("header h1").text == "What about tea?"  # type: ignore[union-attr]
+
+
+def test_a_short_report_has_no_contents():
+    assert not soup("## One\n\ntext\n\n## Two\n\ntext\n").select("nav")
+
+
+def test_citations_lead_to_the_entries_of_the_list_which_tell_when_each_was_read():
+    found = soup(TEA)
+    assert [one["href"] for one in found.select("p a.citation")] == ["#source-1", "#source-1", "#source-3"]
+    assert [one.text for one in found.select("p a.citation")] == ["[1]", "1", "3"]
+    entries = found.select("li.source")
+    assert [one["id"] for one in entries] == ["source-1", "source-3"]
+    assert entries[0].text == (
+        "[1] The history of tea: https://tea.example/history?a=1 read on 22 November 2026"
+    )
+    assert len(found.find_all("h2", string="Sources")) == 1
+
+
+FRENCH = "# Thé\n\nLe thé est une boisson, et les feuilles sont dans la boîte [1].\n"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "date", "read_on"),
+    [
+        (GERMAN, "22. November 2026", "gelesen am 22. November 2026"),
+        (FRENCH, "22 novembre 2026", "consulté le 22 novembre 2026"),
+    ],
+)
+def test_dates_are_in_the_language_of_the_report(markdown: str, date: str, read_on: str):
+    found = soup(markdown)
+    assert found.select_one("header .about").text == date  # type: ignore[union-attr]
+    assert [one.text for one in found.select("li.source small")] == [read_on] * len(found.select("li.source"))
+    assert found.select("li.source")
+
+
+@pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "ko", "nl", "pt", "ru", "zh"])
+def test_no_language_that_a_report_can_have_shows_english_words(language: str):
+    english, words = texts_for("en"), texts_for(language)
+    for name in ("contents", "reading", "unverified", "partial", "missing"):
+        assert getattr(words, name) != getattr(english, name)
+    assert words.reading.format("x") != words.reading
+    assert all(words.date(month * 31 * 86_400) for month in range(12))
+
+
+def test_a_report_that_cites_without_a_list_gets_one_of_what_it_cites():
+    found = soup(TEA_IN_CHINESE)
+    assert found.html and found.html["lang"] == "zh"
+    assert [one.text for one in found.select("main h2")] == ["价格", "展望", "来源"]
+    assert [one["id"] for one in found.select("li.source")] == ["source-1", "source-3"]
+    assert found.select("li.source")[1].text == "[3] 茶叶统计: https://stat.example/茶 阅读于 2026年11月22日"
+    assert found.select_one("nav h2").text == "目录"  # type: ignore[union-attr]
+    assert not soup("Nothing is cited [7], nor in `[1]`.").select("li.source, a.citation")
+
+
+def test_the_headings_that_are_added_are_in_the_language_of_the_report():
+    found = soup(GERMAN)
+    assert found.html and found.html["lang"] == "de"
+    assert [one.text for one in found.select("h2")][-1] == "Quellen"
+    assert found.select_one("nav h2").text == "Inhalt"  # type: ignore[union-attr]
+
+
+def test_a_list_that_names_another_address_is_none():
+    found = soup("It is so [1].\n\n## Sources\n\n- [1] Elsewhere: <https://elsewhere.example/>\n")
+    assert [one["href"] for one in found.select("li.source a")] == ["https://tea.example/history?a=1"]
+
+
+def test_what_a_report_defines_a_number_as_leads_nowhere_else():
+    found = soup("So [1], [2] and [x], [unverified].\n\n[1]: https://evil.test/\n[x]: https://x.test/\n"
+                 "[unverified]: https://evil.test/\n")  # fmt: skip
+    hrefs = [one["href"] for one in found.select("main p a")]
+    assert hrefs == ["#source-1", "#source-2", "https://x.test/"]
+    assert len(found.select("p mark")) == 1 + 1  # its meaning is told once, above
+
+
+def test_marks_of_what_is_unverified_tell_what_they_mean():
+    found = soup(TEA)
+    marks = found.select("main mark")
+    assert [one.text for one in marks] == ["[unverified]"] * 2
+    assert marks[0]["title"] in found.select_one("header").text  # type: ignore[union-attr]
+    assert not soup("All is well.").select("header .note")
+
+
+def test_that_the_budget_ran_out_is_told():
+    partial = render_html_page(lay_out_report(replace(report("So far."), is_partial=True)))
+    assert "this report is partial" in partial
+
+
+def test_tables_lists_and_code_are_what_they_are():
+    found = soup(TEA)
+    assert [one.get("class") for one in found.select("tr")[1].select("td")] == [None, ["right"], ["center"]]
+    assert found.select_one("ol")["start"] == "3"  # type: ignore[index]
+    assert found.select_one("ol ul ul li").text == "black"  # type: ignore[union-attr]
+    assert found.select_one("pre").text == "def grow(p0):\n    return p0 * 2\n"  # type: ignore[union-attr]
+    assert found.select_one("s").text == "never"  # type: ignore[union-attr]
+
+
+def test_the_page_allows_its_own_style_and_nothing_else():
+    text = page(TEA)
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert policy() == (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    assert BeautifulSoup(text, "lxml").select_one("meta[http-equiv]")["content"] == policy()  # type: ignore[index]
+    assert "style=" not in text.partition("<body>")[2]
+    assert not re.search(r"url\(|@import|https?:", style[1])
+
+
+@pytest.mark.parametrize(
+    "markdown", ["", " \n", "# \n", "[1]", "- ", "| a |\n|-|", "\x00\x0b\ufffe", "\ud800"]
+)
+def test_however_little_there_is_it_is_a_page(markdown: str):
+    page(markdown).encode()
+
+
+def test_what_no_document_may_hold_is_left_out():
+    text = render_html_page(lay_out_report(Report("\x1b[31mred\x00", "a\x00b\x0bc\ud83d\ude00d\ufffe")))
+    assert "<h1>[31mred</h1>" in text
+    assert "<p>abc\U0001f600d</p>" in text
+
+
+@pytest.mark.parametrize("markdown", ["x [1] <b> " * 90_000, "many words\n" * 30_000])
+def test_what_is_too_long_is_shown_as_it_is(markdown: str):
+    text = page(markdown)
+    assert "<main>\n<pre><code>" in text
+    assert "<b>" not in text
+
+
+def test_the_list_that_the_reporter_writes_is_known_again_whatever_titles_say():
+    evil = Source(
+        1, "https://e.test/a_b*c?x=[y]&z=(1)", "[3] *a* `b` [c](https://d.test) <i>", "page", READ_AT, ""
+    )
+    markdown = f"So [1].\n\n{format_source_list([evil], 'Sources')}"
+    found = BeautifulSoup(
+        render_html_page(lay_out_report(Report("t", markdown, [evil, *SOURCES[1:]]))), "lxml"
+    )
+    assert [one["id"] for one in found.select("li.source")] == ["source-1"]
+    assert len(found.find_all("h2")) == 1
+
+
+def test_no_line_ends_before_a_sign_or_a_citation():
+    text = "It rose by 19 % to € 5 and 7 € [1] [3], then fell [1, 3] by 2 kg. See [4 or so]."
+    found = soup(f"# Tea\n\n{text}\n").select_one("main p")
+    assert found is not None
+    shown = found.text
+    assert shown.replace("\N{NO-BREAK SPACE}", " ") == text
+    assert [word for word in shown.split(" ") if "\N{NO-BREAK SPACE}" in word] == [
+        "19\N{NO-BREAK SPACE}%",
+        "€\N{NO-BREAK SPACE}5",
+        "7\N{NO-BREAK SPACE}€\N{NO-BREAK SPACE}[1]\N{NO-BREAK SPACE}[3],",
+        "fell\N{NO-BREAK SPACE}[1,\N{NO-BREAK SPACE}3]",
+    ]
+    assert [one.text for one in found.select("a.citation")] == ["[1]", "[3]", "1", "3"]
+
+
+def test_a_figure_on_a_line_of_its_own_is_apart_from_the_lines_about_it():
+    text = "Above.\n![Sales](sales.png)\n*Figure 1*\n\nBeside ![Sales](sales.png) text."
+    shown = lay_out_report(Report("Sales", text, figures={"sales.png": drawn_figure(6, 4)}))
+    found = BeautifulSoup(render_html_page(shown), "lxml").select("main p")
+    assert [one.select("img") != [] for one in found] == [False, True, False, True]
+    assert [one.select(".figure") != [] for one in found] == [False, True, False, False]
+    assert [one.text for one in found] == ["Above.", "Sales", "Figure 1", "Beside  text."]

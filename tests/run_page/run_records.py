@@ -1,0 +1,119 @@
+"""Runs as a store has them."""
+
+import json
+from typing import Any
+
+from maniple.run_page.page import add_call_times, render
+from maniple.run_page.pictures import Pictures
+from maniple.run_page.run_history import RunHistory
+from maniple.store import Artifact, EventRecord, RunRecord, RunUsage, ToolCallRecord
+
+CALL = "r1_browser_browser_c1"
+SHOT = "/api/artifacts/shot-1"
+JPEG = "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQEAYABgAAD/2wBDAAgGBgcGBQgHBwcJCQ=="
+
+
+def events(*history_of: tuple[str, Any]) -> list[EventRecord]:
+    """Return events as the store has them; what is a string is the data as it stands there."""
+    return [
+        EventRecord(number, type_, data if isinstance(data, str) else json.dumps(data))
+        for number, (type_, data) in enumerate(history_of, 1)
+    ]
+
+
+def step(number: int, **known: Any) -> tuple[str, dict[str, Any]]:
+    """Return a step of the browser."""
+    data = {"tool_call_id": CALL, "number": number, "state": "thinking", "phase": "", "thought": ""}
+    empty = {"action": None, "observation": None, "success": None, "started": 1_800_000_000.0, "seconds": 0.0}
+    return "browser_step", {**data, **empty, **known}
+
+
+def run_record(**known: Any) -> RunRecord:
+    """Return a run of which little is known."""
+    row = {
+        "run_id": "r1",
+        "thread_id": "t1",
+        "owner": "",
+        "kind": "server",
+        "process": "p",
+        "status": "completed",
+    }
+    return RunRecord(**{**row, "request": "{}", "created_at": 1_800_000_000.0, "usage": RunUsage(), **known})
+
+
+BROWSED = [
+    ("run", {"run_id": "r1", "thread_id": "t1"}),
+    ("start_of_workflow", {"workflow_id": "r1", "input": [{"role": "user", "content": "Buy a hat"}]}),
+    ("start_of_agent", {"agent_name": "planner", "agent_id": "a"}),
+    ("message", {"message_id": "m", "delta": {"content": '{"steps": []}'}}),
+    ("end_of_agent", {"agent_name": "planner", "agent_id": "a"}),
+    ("plan", {"title": "P", "steps": [{"agent_name": "browser", "title": "Buy", "status": "in_progress"}]}),
+    ("start_of_agent", {"agent_name": "browser", "agent_id": "b"}),
+    ("tool_call", {"tool_call_id": CALL, "tool_name": "browser", "tool_input": {"instruction": "Buy a hat"}}),
+    step(1),
+    ("browser_state", {"url": "https://shop.test/", "title": "Shop", "tabs": [], "screenshot": SHOT}),
+    step(
+        1,
+        state="acting",
+        thought="The button buys.",
+        action={"name": "click_element", "parameters": {"index": 7}},
+    ),
+    step(
+        1,
+        state="observing",
+        thought="The button buys.",
+        action={"name": "click_element", "parameters": {"index": 7}},
+        observation="Element with index 7 not found",
+        success=False,
+        seconds=0.25,
+    ),
+    (
+        "usage",
+        {"agent_name": "browser", "model": "m", "input_tokens": 900, "output_tokens": 30, "seconds": 1.5},
+    ),
+    (
+        "usage",
+        {"agent_name": "browser", "model": "m", "input_tokens": 100, "output_tokens": 70, "seconds": 0.5},
+    ),
+    (
+        "tool_call_result",
+        {
+            "tool_call_id": CALL,
+            "tool_name": "browser",
+            "tool_result": '{"result_content": "Bought.", "generated_gif_path": null}',
+        },
+    ),
+    ("end_of_agent", {"agent_name": "browser", "agent_id": "b"}),
+    ("start_of_agent", {"agent_name": "reporter", "agent_id": "c"}),
+    ("message", {"message_id": "n", "delta": {"content": "# Done\n\nA **hat** is bought."}}),
+    ("end_of_agent", {"agent_name": "reporter", "agent_id": "c"}),
+    ("run_status", {"status": "completed"}),
+    (
+        "final_session_state",
+        {
+            "messages": [
+                {"role": "user", "content": "Buy a hat"},
+                {"role": "user", "content": "# Done\n\nA **hat** is bought."},
+            ]
+        },
+    ),
+]
+
+
+def history_of(*heard: tuple[str, Any]) -> RunHistory:
+    """Return the history of a run with these events."""
+    story = RunHistory()
+    story.apply(events(*heard))
+    return story
+
+
+def page(
+    *heard: tuple[str, Any],
+    run: RunRecord | None = None,
+    rows: list[ToolCallRecord] | None = None,
+    artifacts: list[Artifact] | None = None,
+) -> str:
+    """Return the page of a run with these events."""
+    story = history_of(*heard)
+    add_call_times(story.calls, rows or [])
+    return render(story, run or run_record(), artifacts or [], Pictures({"shot-1": JPEG}, ()))
