@@ -1,13 +1,13 @@
-"""A team of one coder whose run pauses, dies and continues: each `life` opens the same SQLite file again."""
+"""A team of one coder whose run pauses, dies and continues: each `life` opens what the last one left."""
 
 import asyncio
-import gc
 import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -99,8 +99,6 @@ class Life:
             assert stuck.done(), task
         task.cancel()
         await asyncio.wait({task})
-        # The cursor of a cancelled write is part of a cycle; until it is freed, it locks the database.
-        gc.collect()
         machine.sticks_at = None
 
     async def _go(self, given: Any) -> list[Interrupt]:
@@ -123,12 +121,24 @@ async def life(
     folder: Path, told: dict[str, Any], machine: Machine, scope: RunScope | None, **options: Any
 ) -> AsyncIterator[Life]:
     toolbox = Offer({"coder": options.pop("tools", None) or machine.tools()})
-    async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as saver:
+    async with AsyncSqliteSaver.from_conn_string(str(copy_of_disk(folder) / "checkpoints.db")) as saver:
         async with scripted_team(told, checkpointer=saver, toolbox=toolbox, **options) as it:
             configurable: dict[str, Any] = {"thread_id": "t"} | ({SCOPE_KEY: scope} if scope else {})
             yield Life(it.team, it.server, {"configurable": configurable, "recursion_limit": RECURSION_LIMIT})
-        # A cancelled write leaves its transaction open, and an unfinished cursor outlives the closing.
-        await saver.conn.rollback()
+
+
+def copy_of_disk(folder: Path) -> Path:
+    """Return a copy of the newest life's folder, as a killed process leaves it; an empty one at first.
+
+    In this process, a cancelled write of the former life may hold its lock on the database for ever.
+    """
+    lives = len(list(folder.glob("life-*")))
+    new = folder / f"life-{lives}"
+    if not lives:
+        new.mkdir()
+        return new
+    # The index of the write-ahead log belongs to the living; the next connection makes its own.
+    return Path(copytree(folder / f"life-{lives - 1}", new, ignore=ignore_patterns("*-shm")))
 
 
 def scope(book: Book | None, *approval: str) -> RunScope:

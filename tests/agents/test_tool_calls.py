@@ -160,7 +160,7 @@ async def test_the_scope_is_inherited_by_agents_and_stored_nowhere(tmp_path):
     async with life(tmp_path, script(call("look", what="x"), DONE), machine, mine, tools=tools) as it:
         await it.begin()
     assert seen == [replace(mine, thread_id="t")]
-    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*.db*"))
     assert b"canary-of-the-scope" not in stored
     assert b"maniple_scope" not in stored
 

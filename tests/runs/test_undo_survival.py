@@ -28,6 +28,15 @@ def script(*last):
     }
 
 
+async def wait_for_results(client, events_path, count):
+    """Read the run's events until so many tool results are stored: only stored events are sent."""
+    async with client.stream("GET", events_path) as response:
+        async for line in response.aiter_lines():
+            count -= line == "event: tool_call_result"
+            if not count:
+                return
+
+
 async def test_undo_works_after_a_kill_and_a_restart(tmp_path):
     undo = call("str_replace_editor", command="undo_edit", path="poem.txt")
     with serving(script({"hang": True})) as model:
@@ -37,6 +46,8 @@ async def test_undo_works_after_a_kill_and_a_restart(tmp_path):
                 thread = (await client.post("/api/threads")).json()["thread_id"]
                 place = tmp_path / "data" / "workspaces" / thread / "poem.txt"
                 started = await client.post(f"/api/threads/{thread}/runs", json={"input": "Write."})
+                events_path = f"/api/runs/{started.json()['run_id']}/events"
+                await wait_for_results(client, events_path, 2)
                 await asyncio.to_thread(
                     model.wait_for, lambda s: s["by_role"].get("file_manager") == 3 and s["active"] == 1, 100
                 )
@@ -45,7 +56,7 @@ async def test_undo_works_after_a_kill_and_a_restart(tmp_path):
             model.reset(script(undo, reply("As it was.")))
             await server.start()
             async with server.client() as client:
-                events = await client.get(f"/api/runs/{started.json()['run_id']}/events")
+                events = await client.get(events_path)
     frames = [frame for _, frame in numbered(events.text)]
     assert status(frames) == "completed"
     results = [one["tool_result"] for one in data(frames, "tool_call_result")]

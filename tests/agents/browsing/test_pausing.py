@@ -19,6 +19,7 @@ from maniple.types import BROWSER_STEP
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
 from tests.agents.browsing.test_recording import picture
 from tests.agents.ledger import Book
+from tests.agents.pausing import copy_of_disk
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +76,7 @@ async def life(
         "recursion_limit": RECURSION_LIMIT,
         "callbacks": [told_to] if told_to else [],
     }
-    async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as saver:
+    async with AsyncSqliteSaver.from_conn_string(str(copy_of_disk(folder) / "checkpoints.db")) as saver:
         async with shopping(script, shop=shop, checkpointer=saver, **options) as (it, _):
 
             async def go(given: Any) -> list[Any]:
