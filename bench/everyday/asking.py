@@ -31,8 +31,8 @@ _NEVER = re.compile(
     r"\[unverified\]|Traceback|\b\w*(?:Error|Exception)\b *[(:]|\[Errno|os error", re.IGNORECASE
 )
 """What no answer may contain: the marks of a check of text by code, and texts of exceptions."""
-_MOST_FILES = 200
-_MOST_BYTES = 2_000_000
+_MAX_FILES = 200
+_MAX_BYTES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def _iterate_faults(question: Question, answer: str, workspace: Workspace) -> It
 
 
 def _read_files(workspace: Workspace) -> Iterator[tuple[str, bytes]]:
-    for path, _ in workspace.files(_MOST_FILES):
-        yield path, workspace.read(path, _MOST_BYTES).content
+    for path, _ in workspace.files(_MAX_FILES):
+        yield path, workspace.read(path, _MAX_BYTES).content
 
 
 async def _run_test(

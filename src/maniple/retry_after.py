@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 # Only nine digits are read; thirty years are long enough.
 _SECONDS = re.compile(r"(\d{1,9})\d*(\.\d{1,9})?", re.ASCII)
-_LONGEST_DATE = 100
+_MAX_DATE_LENGTH = 100
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
@@ -28,6 +28,6 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 def _timestamp(date: str) -> float | None:
     try:
-        return parsedate_to_datetime(date[:_LONGEST_DATE]).timestamp()
+        return parsedate_to_datetime(date[:_MAX_DATE_LENGTH]).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None

@@ -5,7 +5,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
 from maniple.agents.middleware.tool_results import (
-    MOST_PICTURES,
+    MAX_PICTURES,
     FigureReader,
     ItemPictures,
     ResultPictures,
@@ -79,11 +79,11 @@ async def test_a_figure_follows_the_result_of_its_call_and_stays_out_of_the_conv
 
 
 async def test_only_the_newest_figures_are_shown():
-    _, requests = await work(*(call("draw", number=number) for number in range(1, MOST_PICTURES + 3)))
+    _, requests = await work(*(call("draw", number=number) for number in range(1, MAX_PICTURES + 3)))
     shown = pictures(requests[-1])
-    assert len(shown) == MOST_PICTURES
+    assert len(shown) == MAX_PICTURES
     assert "figure-3.png" in shown[0]
-    assert f"figure-{MOST_PICTURES + 2}.png" in shown[-1]
+    assert f"figure-{MAX_PICTURES + 2}.png" in shown[-1]
 
 
 async def test_a_figure_that_is_gone_or_none_is_passed_over():
@@ -156,7 +156,7 @@ async def test_of_many_pages_the_pictures_of_the_newest_are_shown():
 
     requests, _ = await shown_of_pages(read_all, "https://a.test", "https://b.test")
     said = str(requests[-1]["messages"])
-    assert said.count("data:image/jpeg") == MOST_PICTURES
+    assert said.count("data:image/jpeg") == MAX_PICTURES
     newest = requests[-1]["messages"][-1]["content"]
     assert [part["text"].count("https://b.test") for part in newest if part["type"] == "text"] == [1, 1, 1]
 

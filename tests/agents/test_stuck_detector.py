@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from maniple.agents.stuck import END_AT, MOST_NUDGES, NUDGE_AT, PATIENCE, StuckDetector
+from maniple.agents.stuck import END_AT, MAX_NUDGES, NUDGE_AT, PATIENCE, StuckDetector
 from tests.agents.patterns import PROGRESS, STUCK, A, Answer, B, C, alone, did, times
 
 
@@ -60,7 +60,7 @@ def test_something_new_ends_the_nudging():
 def test_who_gets_stuck_time_and_again_in_a_step_is_not_nudged_for_ever():
     new_ways = [times(3, did("read", f"page {n}", page=n)) for n in range(9)]
     said = told(list(chain(*new_ways)))
-    assert said.count("nudge") == MOST_NUDGES
+    assert said.count("nudge") == MAX_NUDGES
     assert said[-1] == "end"
 
 

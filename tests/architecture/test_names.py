@@ -57,7 +57,7 @@ FORBIDDEN = {
 # Each of these holds what is still to be done. What is done must leave it, so that it only gets shorter.
 OPEN_FORBIDDEN: set[str] = set()
 OPEN_DUPLICATES: set[str] = set()
-MOST_COLUMNS = 120
+MAX_COLUMNS = 120
 
 
 def _modules() -> Iterator[Path]:
@@ -101,7 +101,7 @@ def _long_lines(page: Path) -> Iterator[int]:
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
         if line.lstrip().startswith(("```", "~~~")):
             is_code = not is_code
-        elif len(line) > MOST_COLUMNS and not is_code and not line.startswith("|"):
+        elif len(line) > MAX_COLUMNS and not is_code and not line.startswith("|"):
             yield number
 
 

@@ -23,7 +23,7 @@ async def test_every_part_of_a_long_text_can_be_quoted() -> None:
 async def test_what_is_cited_is_looked_through_whatever_else_was_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(check, "MOST_SEARCHED", 10)
+    monkeypatch.setattr(check, "MAX_SEARCHED", 10)
     evidence = MemoryEvidence()
     for name in ("tea", "coffee"):
         await evidence.add(f"https://e.test/{name}", name, "page", f"A cup of {name} costs three euros.")

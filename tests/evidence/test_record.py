@@ -18,7 +18,7 @@ def most_characters(request, monkeypatch):
     """What the texts of a run may have together, where a test asks for another bound."""
     for module in ("maniple.evidence.memory", "maniple.store.sqlite.run_tables"):
         if asked := getattr(request, "param", None):
-            monkeypatch.setattr(f"{module}.MOST_CHARACTERS", asked)
+            monkeypatch.setattr(f"{module}.MAX_CHARACTERS", asked)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -61,7 +61,7 @@ async def test_texts_add_up_and_each_is_kept_once(evidence: Evidence):
 
 
 async def test_what_finds_no_room_is_not_kept_and_cannot_be_cited(evidence: Evidence, monkeypatch):
-    monkeypatch.setattr(source_text, "MOST_SOURCES", 2)
+    monkeypatch.setattr(source_text, "MAX_SOURCES", 2)
     await evidence.add(PAGE, "A", "page", "a")
     assert (await evidence.add("https://e.test/" + "x" * 4_000, "Long", "page", "long")).number == 0
     await evidence.add("https://e.test/b", "B", "page", "b")
@@ -152,7 +152,7 @@ async def test_another_spelling_of_an_address_leads_nowhere_else(evidence: Evide
 
 
 async def test_addresses_that_lead_to_sources_have_a_bound_of_their_own(evidence: Evidence, monkeypatch):
-    monkeypatch.setattr(source_text, "MOST_SOURCES", 2)
+    monkeypatch.setattr(source_text, "MAX_SOURCES", 2)
     for number in range(4):
         await evidence.add(LONG, "A", "page", "a", asked=f"{SHORT}/{number}")
     await evidence.add(LONG, "A", "page", "a", asked=f"{SHORT}/{'x' * 4_000}")

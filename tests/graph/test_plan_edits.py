@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from maniple.agents.plan_edits import PlanChange
 from maniple.graph.plan import Plan, PlannedStep, PlanProgress
 from maniple.graph.plan_edits import (
-    MOST_STEPS,
+    MAX_STEPS,
     SKIPPED,
     apply_change,
     apply_changes,
@@ -166,7 +166,7 @@ def test_a_step_that_is_not_begun_takes_another_place():
 
 def test_a_plan_does_not_grow_for_ever():
     progress = PlanProgress.of(PLAN)
-    while len(progress.steps) < MOST_STEPS:
+    while len(progress.steps) < MAX_STEPS:
         progress = apply_change(progress, added(0), TEAM)
     with pytest.raises(ValueError, match="which is the limit"):
         apply_change(progress, added(0), TEAM)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 STEPS = planned("A"), planned("B", 1), planned("C"), planned("D", agent="coder"), planned("E", 3, 4)
 NEW = {"title": "New", "description": "Do this.", "agent_name": "researcher", "needs": ()}
 MANY = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 60)]
-MOST_MOMENTS = 20
+MAX_MOMENTS = 20
 
 
 class MortalSaver(InMemorySaver):
@@ -87,7 +87,7 @@ class Life:
 def lives(random: Random) -> Iterator[int]:
     """Yield at which moment each process dies; the last one does not."""
     for _ in range(6):
-        yield random.randint(1, MOST_MOMENTS)
+        yield random.randint(1, MAX_MOMENTS)
     yield 0
 
 

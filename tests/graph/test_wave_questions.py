@@ -22,7 +22,7 @@ STEPS = planned("A"), planned("B", 1), planned("C"), planned("D"), planned("E", 
 ASKING = {"A": 2, "C": 1, "D": 1}
 """How many questions each step asks, one after the other."""
 MANY = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 80)]
-MOST_MOMENTS = 30
+MAX_MOMENTS = 30
 
 
 class User:
@@ -84,7 +84,7 @@ async def test_a_run_that_is_killed_while_steps_ask_loses_no_answer_and_asks_for
             repeated.append(name)
         return await user.work(log, task)
 
-    lives = [*(random.randint(1, MOST_MOMENTS) for _ in range(6)), *[0] * 10]
+    lives = [*(random.randint(1, MAX_MOMENTS) for _ in range(6)), *[0] * 10]
     for last in lives:
         saver.begin_life(last)
         user.begin_life()

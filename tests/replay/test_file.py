@@ -214,7 +214,7 @@ async def test_pictures_and_sources_are_enclosed_and_other_files_are_not(store: 
 
 async def test_pictures_beyond_the_bounds_are_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_file, "LARGEST_PICTURE", 100)
-    monkeypatch.setattr(replay_file, "MOST_PICTURES", 150)
+    monkeypatch.setattr(replay_file, "MAX_PICTURES", 150)
     sizes = {"large": 101, "third": 30, "second": 60, "first": 90}
     names = {}
     for name, size in sizes.items():
@@ -228,9 +228,9 @@ async def test_pictures_beyond_the_bounds_are_counted(store: Store, monkeypatch:
 async def test_what_tools_gave_beyond_the_bounds_is_counted_and_all_else_is_told(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_lines, "MOST_WORK", 250)
-    monkeypatch.setattr(event_lines, "LONGEST_EVENT", 150)
-    monkeypatch.setattr(event_lines, "LONGEST_TEXT", 50)
+    monkeypatch.setattr(event_lines, "MAX_WORK", 250)
+    monkeypatch.setattr(event_lines, "MAX_EVENT_LENGTH", 150)
+    monkeypatch.setattr(event_lines, "MAX_TEXT_LENGTH", 50)
     file = await file_of(
         store,
         *(("tool_call_result", {"tool_result": str(at) * 60}) for at in range(3)),

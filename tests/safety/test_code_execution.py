@@ -22,7 +22,7 @@ from tests.safety.test_faults import QUESTION, Frames, frames_in, of
 from tests.sizes import rest_is_slow
 
 TIMEOUT_SECONDS = 3
-MOST_SECONDS_OF_AN_ANSWER = 20
+MAX_SECONDS_OF_AN_ANSWER = 20
 KEY = "sk-canary-0123456789"
 
 
@@ -182,7 +182,7 @@ def test_llm10_a_run_ends_and_the_server_answers_whatever_code_takes(
         while not run.done():
             began = time.monotonic()
             assert client.get("/healthz").status_code == 200
-            assert time.monotonic() - began < MOST_SECONDS_OF_AN_ANSWER
+            assert time.monotonic() - began < MAX_SECONDS_OF_AN_ANSWER
             answers += 1
         assert len(run.result()[0]) < 100_000
     assert answers > 1

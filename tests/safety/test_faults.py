@@ -17,7 +17,7 @@ from tests.safety.heard import heard_server
 from tests.sizes import rest_is_slow
 
 RETRIES = 1
-MOST_CALLS = max(RETRIES + 1, CUT_STREAM_ATTEMPTS)
+MAX_CALLS = max(RETRIES + 1, CUT_STREAM_ATTEMPTS)
 """Of one answer: an endpoint is asked again so often, an answer that broke off is begun again so often."""
 QUESTION = {"messages": [{"role": "user", "content": "1+3=?"}]}
 _HALF = "Half of an answer that will never come to its end"
@@ -107,7 +107,7 @@ def test_a_fault_that_stays_ends_the_run_with_a_typed_error(client, model, fault
     model.reset({**SIMPLE, role: [answer]})
     frames = asked(client)
     errors = of(frames, "error")
-    assert model.stats["by_role"][role] <= MOST_CALLS
+    assert model.stats["by_role"][role] <= MAX_CALLS
     (ended,) = of(frames, "run_status")
     # Where a step is done there is a report of what is there and what is missing, by code if need be.
     has_report = bool(model.stats["by_role"].get("reporter"))
@@ -132,7 +132,7 @@ def test_a_plan_that_never_becomes_json_does_not_end_the_run(client, model):
     frames = asked(client)
     assert of(frames, "run_status") == [{"status": "completed"}]
     assert of(frames, "error") == []
-    assert model.stats["by_role"]["planner"] <= MOST_CALLS
+    assert model.stats["by_role"]["planner"] <= MAX_CALLS
 
 
 def test_arguments_that_are_no_json_are_shown_to_the_model_or_repaired(client, model):

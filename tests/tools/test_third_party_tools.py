@@ -54,7 +54,7 @@ async def test_nor_does_an_interrupt_of_its_own_end_it():
 
 
 async def test_calls_that_never_end_fill_no_more_than_their_own_places(monkeypatch):
-    monkeypatch.setattr(third_party_tools, "MOST_THREADS", 2)
+    monkeypatch.setattr(third_party_tools, "MAX_THREADS", 2)
     over = threading.Event()
     hung = [asyncio.create_task(in_thread(over.wait)(20)) for _ in range(2)]
     await asyncio.sleep(0)

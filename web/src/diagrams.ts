@@ -8,13 +8,13 @@ const KINDS = new Set(
 );
 /** Longer sources are not drawn, because not all browsers run a frame in its own thread. */
 const LONGEST = 3_000;
-const MOST_STATEMENTS = 80;
+const MAX_STATEMENTS = 80;
 /** Syntax by which a short text can cause much work. */
 const COSTLY = /^[ \t]*(?:excludes|tickInterval)\b/m;
-const LONGEST_PICTURE = 2_000_000;
+const MAX_PICTURE_LENGTH = 2_000_000;
 const PATIENCE_MS = 10_000;
-const LONGEST_REASON = 300;
-const MOST_KEPT = 60;
+const MAX_REASON_LENGTH = 300;
+const MAX_KEPT = 60;
 
 let frame: HTMLIFrameElement | undefined;
 let queue: Promise<string> = Promise.resolve("");
@@ -31,11 +31,11 @@ export async function draw(code: string, isDark: boolean): Promise<string> {
   const plain = withoutSettings(code);
   const statements = plain.split(/[\n;&]/).length;
   if (!KINDS.has(kindOf(code)) || COSTLY.test(plain)) throw new Error(words.diagramUnknown);
-  if (plain.length > LONGEST || statements > MOST_STATEMENTS) throw new Error(words.diagramTooLong);
+  if (plain.length > LONGEST || statements > MAX_STATEMENTS) throw new Error(words.diagramTooLong);
   const name = `${isDark} ${plain}`;
   const drawn = known.get(name) ?? (queue = queue.catch(() => undefined).then(() => ask(plain, isDark)).then(picture));
   known.set(name, drawn);
-  if (known.size > MOST_KEPT) forget(known.keys().next().value!);
+  if (known.size > MAX_KEPT) forget(known.keys().next().value!);
   return drawn;
 }
 
@@ -81,8 +81,8 @@ async function ask(code: string, isDark: boolean): Promise<string> {
 
 function svgOf(answer: unknown): string {
   const { svg, error } = (answer ?? {}) as { svg?: unknown; error?: unknown };
-  if (typeof svg === "string" && svg.startsWith("<svg") && svg.length <= LONGEST_PICTURE) return svg;
-  throw new Error(`${words.diagramBroken} ${String(error ?? "").slice(0, LONGEST_REASON)}`.trim());
+  if (typeof svg === "string" && svg.startsWith("<svg") && svg.length <= MAX_PICTURE_LENGTH) return svg;
+  throw new Error(`${words.diagramBroken} ${String(error ?? "").slice(0, MAX_REASON_LENGTH)}`.trim());
 }
 
 async function opened(): Promise<HTMLIFrameElement> {

@@ -11,7 +11,7 @@ export interface Frame extends BrowserStep {
 }
 
 /** In a run with more steps, the first ones are dropped. */
-export const MOST_FRAMES = 500;
+export const MAX_FRAMES = 500;
 
 /** The recording of a run's browsers, step by step. Each event is processed in constant time. */
 export class Film {
@@ -51,7 +51,7 @@ export class Film {
     const frame = step.state === "thinking" ? begun : { ...begun, ...sceneOf({ ...begun, state: "thinking" }, step) };
     this.frames.push(frame);
     this.#byStep.set(key, frame);
-    if (this.frames.length <= MOST_FRAMES) return;
+    if (this.frames.length <= MAX_FRAMES) return;
     this.frames.shift();
     this.leftOut += 1;
     this.#byStep.delete(this.#byStep.keys().next().value!);

@@ -7,7 +7,7 @@ import { words } from "./words";
 /** The number of characters that are rendered at a time. */
 const SLICE = 20_000;
 /** The maximum number of diagrams in one text. */
-const MOST_DIAGRAMS = 20;
+const MAX_DIAGRAMS = 20;
 const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
 /** Renders a growing text as Markdown in `place`; only its last block is rendered again. */
@@ -54,7 +54,7 @@ export class Layout {
     void setMath(blocks);
     void highlight(blocks);
     for (const code of blocks.querySelectorAll("pre > code")) {
-      if (languageOf(code) === "mermaid" && this.#diagrams++ < MOST_DIAGRAMS) void drawn(code.closest(".block")!, code.textContent);
+      if (languageOf(code) === "mermaid" && this.#diagrams++ < MAX_DIAGRAMS) void drawn(code.closest(".block")!, code.textContent);
     }
     return blocks;
   }

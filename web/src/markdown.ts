@@ -5,8 +5,8 @@ import { figurePath } from "./figures";
 import { withMath } from "./math";
 
 /** A longer text is shown as plain text, because rendering it would take too long. */
-export const LONGEST_MARKDOWN = 300_000;
-const LONGEST_LINE = 20_000;
+export const MAX_MARKDOWN_LENGTH = 300_000;
+const MAX_LINE_LENGTH = 20_000;
 const TAGS = (
   "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul"
 ).split(" ");
@@ -32,12 +32,12 @@ markdown.core.ruler.push("align", (state) => {
 
 /** Whether a text is rendered as Markdown; otherwise it is shown as plain text. */
 export function isReadable(text: string): boolean {
-  if (text.length > LONGEST_MARKDOWN) return false;
+  if (text.length > MAX_MARKDOWN_LENGTH) return false;
   let start = 0;
   for (let end = text.indexOf("\n"); end >= 0; start = end + 1, end = text.indexOf("\n", start)) {
-    if (end - start > LONGEST_LINE) return false;
+    if (end - start > MAX_LINE_LENGTH) return false;
   }
-  return text.length - start <= LONGEST_LINE;
+  return text.length - start <= MAX_LINE_LENGTH;
 }
 
 /** The rendering of a growing text: HTML of the final blocks, and of the last one, which may change. */

@@ -30,7 +30,7 @@ export interface ReadPage {
 export const RUNS_CODE = new Set(["python_repl_tool", "bash_tool"]);
 const NOTE = /^\[(?:exit code |timeout: |took |figures drawn: |files written: |over \d|[A-Z].*\.\]$)/;
 const FAILURE = /^(?:exit code |timeout: )/;
-const MOST_NOTES = 8;
+const MAX_NOTES = 8;
 const STDERR = "[stderr]\n";
 /** The beginning of the result of a failed call; tools may report other failures in their own form. */
 const FAILED = /^(?:\w*(?:Error|Exception|Exit|Interrupt)\b:? ?|The arguments do not fit|The tool failed|The program stopped while this ran|Error )/;
@@ -55,7 +55,7 @@ function hasFailed(tool: string, result: string): boolean {
 export function ranOf(result: string): Ran {
   const notes: string[] = [];
   let rest = result;
-  while (notes.length < MOST_NOTES) {
+  while (notes.length < MAX_NOTES) {
     const start = rest.lastIndexOf("\n") + 1;
     const line = rest.slice(start);
     if (!NOTE.test(line) || !line.endsWith("]")) break;

@@ -6,7 +6,7 @@ import type { RunModel } from "./run";
 import { paced } from "./slices";
 
 const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 5_000;
+const MAX_WAIT_MS = 5_000;
 
 export interface Listener {
   /** An event was added to the model. */
@@ -38,7 +38,7 @@ export async function follow(run: RunModel, listener: Listener, signal: AbortSig
     if (run.lastId > before) wait = FIRST_WAIT_MS;
     listener.connected(false);
     await pause(wait, signal);
-    wait = Math.min(wait * 2, LONGEST_WAIT_MS);
+    wait = Math.min(wait * 2, MAX_WAIT_MS);
   }
 }
 

@@ -62,7 +62,7 @@ const KEPT_OUTPUT = 20_000;
 const KEPT_PIECES = 500;
 /** The lines of a result that name files. */
 const NAMES_FILES = /^\[(?:figures drawn|files written): (.*)\]$/gm;
-const LONGEST_LIST = 5_000;
+const MAX_LIST_LENGTH = 5_000;
 
 /** The turns of a run in order. Each event is processed in constant time. */
 export class Turns {
@@ -264,6 +264,6 @@ function print(printed: Printed[], { stream, text }: Printed): void {
 
 /** The names of the files in the last lines of a result. */
 export function filesOf(result: string): string[] {
-  const lists = [...result.slice(-LONGEST_LIST).matchAll(NAMES_FILES)].map((found) => found[1]!);
+  const lists = [...result.slice(-MAX_LIST_LENGTH).matchAll(NAMES_FILES)].map((found) => found[1]!);
   return lists.flatMap((list) => list.split(", ").map((path) => path.slice(path.lastIndexOf("/") + 1)));
 }

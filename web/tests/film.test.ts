@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { acting } from "../src/acting";
 import type { RunEvent } from "../src/events";
-import { MOST_FRAMES } from "../src/film";
+import { MAX_FRAMES } from "../src/film";
 import { Pictures } from "../src/pictures";
 import { RunModel } from "../src/run";
 import { en } from "../src/words/en";
@@ -72,8 +72,8 @@ describe("the film of a browser", () => {
   });
 
   it("leaves out the first steps of a long run", () => {
-    const film = filmOf(...Array.from({ length: MOST_FRAMES + 10 }, (_, n) => step(n + 1, "thinking")));
-    expect([film.frames.length, film.frames[0]?.number, film.leftOut]).toEqual([MOST_FRAMES, 11, 10]);
+    const film = filmOf(...Array.from({ length: MAX_FRAMES + 10 }, (_, n) => step(n + 1, "thinking")));
+    expect([film.frames.length, film.frames[0]?.number, film.leftOut]).toEqual([MAX_FRAMES, 11, 10]);
   });
 });
 

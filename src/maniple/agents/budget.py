@@ -184,7 +184,7 @@ def iterate_limits(
 
 NEAR = 0.8
 """The used share of a limit from which on no new step begins."""
-MOST_TOKENS = 1_000_000_000
+MAX_TOKENS = 1_000_000_000
 """The largest accepted token count of a call; larger counts from an endpoint are invalid."""
 REPORT_SECONDS = 60.0
 """The time that a report always gets, even if the run's time is used up."""
@@ -459,8 +459,8 @@ def count_cached(usage: UsageMetadata | None) -> int:
 
 
 def clamp_tokens(tokens: int) -> int:
-    """Return a token count from an endpoint, limited to 0 … `MOST_TOKENS`."""
-    return min(max(tokens, 0), MOST_TOKENS)
+    """Return a token count from an endpoint, limited to 0 … `MAX_TOKENS`."""
+    return min(max(tokens, 0), MAX_TOKENS)
 
 
 def _find_answer(response: LLMResult) -> AIMessage | None:

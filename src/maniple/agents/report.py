@@ -170,7 +170,7 @@ def _block_kinds(text: str) -> set[str]:
     return kinds | {"open code"} if fences.mark else kinds
 
 
-MOST_AHEAD = 8_000
+MAX_AHEAD = 8_000
 """The number of characters of an incomplete block that may be shown.
 
 The rest waits for the end of the block.
@@ -196,7 +196,7 @@ class UncitedDraft:
     async def feed(self, text: str) -> str:
         """Take the next part of the report; return the text that may be shown now."""
         ready = [await self._rest_of(block) for block in self._blocks.feed(text)]
-        if self._blocks.pending_characters <= MOST_AHEAD:
+        if self._blocks.pending_characters <= MAX_AHEAD:
             begun = self._blocks.pending
             if not self._waits.search(begun):
                 ready.append(begun[self._shown_characters :])
@@ -215,10 +215,10 @@ class UncitedDraft:
 
 
 REPAIR_SECONDS = 120.0
-MOST_PASSAGES = 20
-MOST_OBJECTIONS = 5
+MAX_PASSAGES = 20
+MAX_OBJECTIONS = 5
 """The limit of findings that are reported for one passage."""
-MOST_SOURCES = 40
+MAX_SOURCES = 40
 SHARE_OF_TIME = 0.8
 """The share of the run's remaining time for repairs, because the report must be delivered within that time.
 """
@@ -243,7 +243,7 @@ class ReportRepair:
             return {}
         try:
             async with asyncio.timeout(min(REPAIR_SECONDS, SHARE_OF_TIME * left)):
-                request = await self._build_request(passages[:MOST_PASSAGES])
+                request = await self._build_request(passages[:MAX_PASSAGES])
                 prompt = [SystemMessage(render("repair")), HumanMessage(request)]
                 answer = await send_within_window(self.model, prompt, self._send)
         except (ModelError, BudgetExhausted, TimeoutError):
@@ -256,11 +256,11 @@ class ReportRepair:
         return await self.model.ainvoke(list(messages), config=config)
 
     async def _build_request(self, passages: Sequence[ReportPassage]) -> str:
-        sources = list(self.check.sources.values())[:MOST_SOURCES]
+        sources = list(self.check.sources.values())[:MAX_SOURCES]
         parts = [f"The sources:\n{fence_untrusted(format_sources(sources))}"]
         for number, passage in enumerate(passages, start=1):
             parts.append(f'<passage number="{number}">\n{passage.text.strip()}\n</passage>')
-            parts += [await self._describe_finding(finding) for finding in passage.findings[:MOST_OBJECTIONS]]
+            parts += [await self._describe_finding(finding) for finding in passage.findings[:MAX_OBJECTIONS]]
         return "\n\n".join(parts)
 
     async def _describe_finding(self, finding: Finding) -> str:
@@ -384,7 +384,7 @@ def _has_more(chunk: ChatGenerationChunk) -> bool:
     )
 
 
-MOST_LISTED = 40
+MAX_LISTED = 40
 _READ_HERE = ("researcher", "browser")
 """Workers whose results come from the web, so that their quotations must occur in what the run has read."""
 
@@ -433,7 +433,7 @@ async def _format_source_list(check: SourceCheck, task: Task) -> str:
     order = sorted(new, key=lambda one: (one.number not in named, one.kind != "page"))
     if not order:
         return ""
-    return f"The sources, to be cited by number:\n{fence_untrusted(format_sources(order[:MOST_LISTED]))}"
+    return f"The sources, to be cited by number:\n{fence_untrusted(format_sources(order[:MAX_LISTED]))}"
 
 
 async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], ReportDraft | UncitedDraft]:

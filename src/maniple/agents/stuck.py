@@ -27,7 +27,7 @@ PATIENCE = 3
 """The factor of both limits while an agent polls for something, which stays the same for a while."""
 BLIND_PATIENCE = 15
 """The factor while all results are mere acknowledgements, as for repeated clicks on "Next"."""
-MOST_NUDGES = 3
+MAX_NUDGES = 3
 """The number of warnings in one step after which the step ends instead."""
 _NAMES, _NAME_CHARACTERS, _TRIED_CHARACTERS = 3, 60, 200
 
@@ -128,7 +128,7 @@ class StuckDetector:
         if not self._is_nudged:
             self._is_nudged = True
             self._nudges += 1
-        is_final = self._nudges > MOST_NUDGES or any(
+        is_final = self._nudges > MAX_NUDGES or any(
             self._streaks[kind] >= patience[kind] * END_AT[kind] for kind in reached
         )
         return StuckVerdict(reached[0], _describe(reached[0], self._streaks[reached[0]], calls), is_final)
@@ -161,7 +161,7 @@ def _describe(kind: StuckKind, answers: int, calls: Sequence[ObservedCall]) -> s
             return f"the last {answers} calls all returned the same short text, the last one of {named}"
 
 
-_MOST_CHARACTERS = 50_000
+_MAX_CHARACTERS = 50_000
 """The limit of characters that are searched in one text."""
 _MOST = 10_000
 _TOKEN = re.compile(r"[^\s\"'<>()\[\]{},|`]{4,500}")
@@ -177,7 +177,7 @@ class KnownAddresses:
 
     def add(self, text: str) -> None:
         """Add the addresses in a text."""
-        for token in _TOKEN.findall(text[:_MOST_CHARACTERS]):
+        for token in _TOKEN.findall(text[:_MAX_CHARACTERS]):
             if len(self._known) >= _MOST:
                 return
             if _SPECIFIC.search(token):

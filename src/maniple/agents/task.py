@@ -180,7 +180,7 @@ _EXCEPTION = re.compile(
 )
 _FENCE = re.compile(r"</?data\b[^>]{0,40}>")
 _PARTIAL_WORK = "\nUntil then:\n"
-_LONGEST_REASON = 300
+_MAX_REASON_LENGTH = 300
 _SEARCH = "The web search did not answer. Check the network, or set another provider in search.providers."
 _PAGE = "The page could not be read. Check that its address is right and can be reached from here."
 _CODE = "The program did not run without an error. Try again, or describe the step in more detail."
@@ -213,7 +213,7 @@ def explain_failure(failure: str) -> str:
         sentence = first[: found.start()].rstrip(" :;,-(")
         cause = f"{sentence[:1].upper()}{sentence[1:]}." if sentence else "Something failed inside the step."
         return f"{cause} The error is in the log; try again."
-    first = shorten(first, _LONGEST_REASON)
+    first = shorten(first, _MAX_REASON_LENGTH)
     text = first if _ADDRESS.match(first) else first[:1].upper() + first[1:]
     return text if not text or text[-1] in ".!?…" else f"{text}."
 

@@ -72,7 +72,7 @@ MEDIA_TYPES: dict[ReportForm, str] = {
 }
 """In the order of preference among formats to which a client gives the same weight."""
 _SUFFIXES = {"markdown": "md"}
-_LONGEST_NAME = 80
+_MAX_NAME_LENGTH = 80
 _NOT_IN_NAMES = re.compile(r"[^\w\s()&+,;=@#%~^!.-]")
 _TEXT, _FILE = {"type": "string"}, {"type": "string", "format": "binary"}
 REPORT_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -208,5 +208,5 @@ def _number(text: str) -> float:
 
 def _name(view: ReportView, form: ReportForm) -> str:
     """Return a file name that is valid on every system, made from the title."""
-    words = _NOT_IN_NAMES.sub(" ", view.title)[:_LONGEST_NAME]
+    words = _NOT_IN_NAMES.sub(" ", view.title)[:_MAX_NAME_LENGTH]
     return f"{' '.join(words.split()).strip('. ') or 'report'}.{_SUFFIXES.get(form, form)}"

@@ -17,7 +17,7 @@ from maniple.runs import DoubleTexting, RunRequest
 from maniple.text import fix_surrogates
 from maniple.types import GENERAL, WORKERS, Worker
 
-MOST_LEVELS = 50
+MAX_LEVELS = 50
 _MOST = 10**15  # a higher limit has no effect, and some libraries cannot represent it
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {
     "user": HumanMessage,
@@ -209,13 +209,13 @@ class RunCreate(_Ask):
 def _keepable(value: Any) -> Any:
     """Return JSON with lone surrogates repaired; refuse values that no checkpoint can store."""
     level = [value]
-    for _ in range(MOST_LEVELS):
+    for _ in range(MAX_LEVELS):
         if not all(_is_countable(one) for one in level):
             raise ValueError("the answer holds a number beyond 64 bits, or none (NaN): send it as text")
         level = [below for one in level for below in _inside(one)]
         if not level:
             return fix_surrogates(value)
-    raise ValueError(f"the answer is nested in more than {MOST_LEVELS} levels")
+    raise ValueError(f"the answer is nested in more than {MAX_LEVELS} levels")
 
 
 def _is_countable(value: Any) -> bool:

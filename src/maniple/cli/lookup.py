@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from maniple.crawler import Article
     from maniple.search import SearchAnswer
 
-_MOST_RESULTS = 20
+_MAX_RESULTS = 20
 
 
 def search(
@@ -21,7 +21,7 @@ def search(
     json: Annotated[bool, typer.Option("--json", help="Print the tool's result: a JSON array.")] = False,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, max=_MOST_RESULTS, help="Most results.  [default: search.max_results, 5]"),
+        typer.Option(min=1, max=_MAX_RESULTS, help="Most results.  [default: search.max_results, 5]"),
     ] = None,
     provider: Annotated[
         str,

@@ -24,7 +24,7 @@ _SHUTDOWN_SECONDS = 5.0
 _KEY_SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?", re.S)
 """What keys such as arrows send, and the marks around pasted text."""
 _ERASE_LINE = "\x15"
-_MOST_KEYS = 65_536
+_MAX_KEYS = 65_536
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -242,7 +242,7 @@ def read_typing(line: TypedLine) -> Iterator[None]:
 
     def read() -> None:
         try:
-            keys = os.read(terminal, _MOST_KEYS)
+            keys = os.read(terminal, _MAX_KEYS)
         except OSError:
             keys = b""
         if not keys:  # the terminal was closed

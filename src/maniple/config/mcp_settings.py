@@ -37,12 +37,12 @@ _TRANSPORTS = {
     "sse": "sse",
     "stdio": "stdio",
 }
-_LONGEST_NAME = 40
+_MAX_NAME_LENGTH = 40
 _OTHER_NAMES = ("serverUrl", "httpUrl", "transport")
 """The names of `url` and `type` in configuration files of other programs."""
 
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _HOLDERS = ("mcpServers", "servers")
 
 
@@ -78,7 +78,7 @@ def _load_servers_file(path: Path) -> Any:
     try:
         path = path.expanduser()
         with path.open("rb") as file:
-            written = file.read(_MOST_BYTES)
+            written = file.read(_MAX_BYTES)
         content = json.loads(written.decode("utf-8-sig"))
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
@@ -248,8 +248,8 @@ def _check_names(servers: dict[str, McpServerSettings]) -> dict[str, McpServerSe
     seen: dict[str, str] = {}
     for name in servers:
         known = prefix_of(name)
-        if not name.strip() or len(name) > _LONGEST_NAME:
-            raise ValueError(f"a server's name must have 1 to {_LONGEST_NAME} characters")
+        if not name.strip() or len(name) > _MAX_NAME_LENGTH:
+            raise ValueError(f"a server's name must have 1 to {_MAX_NAME_LENGTH} characters")
         if known in seen:
             raise ValueError(f"{name!r} and {seen[known]!r} would give their tools the same names")
         seen[known] = name

@@ -152,7 +152,7 @@ _NOTICE = re.compile(
     r"java\s?script|^\W*loading\b|\bloading\W*$|please wait|just a moment|加载中|正在加载|请稍候|読み込み中",
     re.IGNORECASE,
 )
-_LONGEST_NOTICE = 200
+_MAX_NOTICE_LENGTH = 200
 _LINK = re.compile(r"!?\[[^\[\]]{0,300}\]\([^()]{0,2000}\)")
 # A page with more prose has content, even if it mentions scripts.
 _MIN_PROSE_CHARACTERS = 400
@@ -182,7 +182,7 @@ def count_prose(article: Article) -> int:
 
 
 def _is_notice(line: str) -> bool:
-    return len(line) < _LONGEST_NOTICE and bool(_NOTICE.search(line))
+    return len(line) < _MAX_NOTICE_LENGTH and bool(_NOTICE.search(line))
 
 
 MAX_PICTURE_BYTES = 3_750_000

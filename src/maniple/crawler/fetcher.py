@@ -263,7 +263,7 @@ class PageVisit:
         """Wait once if the site requests a short wait; else raise the error of the response."""
         status = response.status_code
         seconds = retry_after_seconds(response.headers) if status in _RETRYABLE_STATUSES else None
-        if seconds is None or seconds > _LONGEST_WAIT_SECONDS or not self._may_wait:
+        if seconds is None or seconds > _MAX_WAIT_SECONDS or not self._may_wait:
             raise status_error(url, status, seconds)
         self._may_wait = False
         await self._context.sleep(seconds)
@@ -274,7 +274,7 @@ class PageVisit:
         self._redirects_left -= 1
 
 
-_LONGEST_WAIT_SECONDS = 10.0
+_MAX_WAIT_SECONDS = 10.0
 _RETRYABLE_STATUSES = (429, 503)
 # The beginning of httpx's message about an invalid redirect.
 _BROKEN_LOCATION = "Invalid URL in location header: "
@@ -309,7 +309,7 @@ _MAX_FRAMES = 6
 _LOOKED_AT_BYTES = 64_000
 _REDIRECT_MARKUP = re.compile(rb"http-equiv|<frameset", re.IGNORECASE)
 _REFRESH = re.compile(r"\s*(\d{0,9})[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"']*)", re.IGNORECASE)
-_LONGEST_REFRESH = 4_000
+_MAX_REFRESH_LENGTH = 4_000
 # A page that refreshes itself later is read without following the refresh.
 _MAX_DELAY_SECONDS = 5
 
@@ -327,7 +327,7 @@ def find_markup_redirects(document: FetchedDocument) -> MarkupRedirects:
 def _refresh(page: "HtmlElement", url: str, base: str) -> str | None:
     kind = "translate(normalize-space(@http-equiv), 'REFSH', 'refsh')"
     for meta in page.xpath(f"//meta[{kind}='refresh'][not(ancestor::noscript)]")[:1]:
-        match = _REFRESH.match(meta.get("content", "")[:_LONGEST_REFRESH])
+        match = _REFRESH.match(meta.get("content", "")[:_MAX_REFRESH_LENGTH])
         if match is None or not match[2].strip() or int(match[1] or 0) > _MAX_DELAY_SECONDS:
             return None
         target = resolve_url(base, match[2])

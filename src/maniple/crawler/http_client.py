@@ -112,7 +112,7 @@ ACCEPTED_ENCODINGS = "gzip, deflate, br, zstd"
 """The value of the `Accept-Encoding` header."""
 
 
-_MOST_ENCODINGS = 3
+_MAX_ENCODINGS = 3
 
 
 async def read_body(response: httpx.Response, url: str, max_bytes: int, *, cut: bool = False) -> bytes:
@@ -155,9 +155,9 @@ def _too_large(url: str, max_bytes: int) -> FetchError:
 
 def _decoders(encodings: str, url: str) -> list[BodyDecoder]:
     """Return the decoders of a body, in the order of decoding."""
-    names = [name.strip() for name in encodings.lower().split(",", _MOST_ENCODINGS)]
+    names = [name.strip() for name in encodings.lower().split(",", _MAX_ENCODINGS)]
     found = [one for name in reversed(names) if (one := find_decoder(name)) is not None]
-    if len(found) < len(names) or len(names) > _MOST_ENCODINGS:
+    if len(found) < len(names) or len(names) > _MAX_ENCODINGS:
         raise FetchError(
             f"{url} is compressed with {encodings[:40]}, which is not supported; use another source."
         )
@@ -167,7 +167,7 @@ def _decoders(encodings: str, url: str) -> list[BodyDecoder]:
 # The largest window of zstd in HTTP, as a power of two (RFC 9659), which limits the memory.
 _ZSTD_WINDOW_LOG = 23
 # Each stream needs a decompressor; a body of empty streams would block other work.
-_MOST_STREAMS = 100
+_MAX_STREAMS = 100
 
 
 class DamagedBodyError(Exception):
@@ -241,7 +241,7 @@ class _Streams:
             self._follows = None
             return False
         self._begun += 1
-        if self._begun > _MOST_STREAMS:
+        if self._begun > _MAX_STREAMS:
             raise DamagedBodyError
         return True
 

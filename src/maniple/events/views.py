@@ -45,7 +45,7 @@ _AFTER_REPORT = frozenset(
 """Events of the run before which the held end of a report is released."""
 _LAST_EVENTS = 100
 """The number of last events of a segment that are searched for its questions."""
-_MOST_ARGUMENT_CHARACTERS = 4_000
+_MAX_ARGUMENT_CHARACTERS = 4_000
 
 
 class View(Protocol):
@@ -257,7 +257,7 @@ def _describe_call(question: RunInterrupted) -> str:
     payload = question.payload
     name = _line(str(payload.get("tool_name") or "a tool"))
     arguments = json.dumps(payload.get("tool_input") or {}, ensure_ascii=False, indent=2)
-    shown = arguments[:_MOST_ARGUMENT_CHARACTERS]
+    shown = arguments[:_MAX_ARGUMENT_CHARACTERS]
     cut = f"\n… ({len(arguments)} characters in all)" if len(arguments) > len(shown) else ""
     call = f"```json\n{shown}{cut}\n```"
     if payload.get("reason") == "unknown_result":

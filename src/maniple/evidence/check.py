@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from maniple.evidence.addresses import comparable_url, is_host_only, local_port
 from maniple.evidence.citations import Citation, CitedClaim, find_citations, find_claims
-from maniple.evidence.excerpt import MOST_SEARCHED as EXCERPT_SEARCHED
+from maniple.evidence.excerpt import MAX_SEARCHED as EXCERPT_SEARCHED
 from maniple.evidence.record import Evidence, Source
 from maniple.evidence.wording import Quotation, searchable
 
 MARK = "[unverified]"
-MOST_QUOTATIONS = 400
+MAX_QUOTATIONS = 400
 """The number of quotations of a report that are looked up; further ones are marked as unverified."""
-MOST_SEARCHED = 8_000_000
+MAX_SEARCHED = 8_000_000
 """Characters of all sources that are searched for quotations without a citation, earlier sources first.
 Sources that a sentence cites are always searched."""
 PIECE_CHARACTERS = 60_000
@@ -70,7 +70,7 @@ class SourceCheck:
         self._known: frozenset[str] | None = None
         self._wordings: dict[int, str] = {}
         self._elsewhere: str | None = None
-        self._room = MOST_SEARCHED
+        self._room = MAX_SEARCHED
         self._quotations = 0
 
     @classmethod
@@ -148,7 +148,7 @@ class SourceCheck:
             wrong = [f"[{number}]" for number in one.numbers if number not in self.sources]
             return f"there is no source {', '.join(wrong)}" if wrong else ""
         self._quotations += 1
-        if self._quotations > MOST_QUOTATIONS:
+        if self._quotations > MAX_QUOTATIONS:
             return "there are too many quotations to look them all up"
         return await self._find_misquotation(one)
 

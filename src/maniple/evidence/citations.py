@@ -51,7 +51,7 @@ _BYLINE_BEHIND = re.compile(
     r"(?<=[.!?。！？”“»«」』’\"\])*_])[ \t]{0,4}[*_]{0,2}(?:[—–―]{1,2}|---?)[ \t]?[^\n]{1,400}$"
     r"|(?<=[”“»«」』’\"\]])[ \t]{0,4}[(（][^\n]{1,400}[)）]$"
 )
-_MOST_BYLINE_WORDS = 15
+_MAX_BYLINE_WORDS = 15
 _LINK_TARGET = re.compile(r"\]\([^()\n]{0,400}\)")
 _CALLOUTS = (
     "note|tip|info|hint|important|warning|caution|attention|remark|reminder|abstract|summary|tl;?dr|todo|"
@@ -92,7 +92,7 @@ def _words(lines: list[str]) -> str:
 
 def _is_byline(line: str) -> bool:
     words = remove_addresses(_LINK_TARGET.sub("]", line))
-    return _BYLINE.match(line) is not None and count_words(words) <= _MOST_BYLINE_WORDS
+    return _BYLINE.match(line) is not None and count_words(words) <= _MAX_BYLINE_WORDS
 
 
 def _has_content(lines: list[str]) -> bool:
@@ -118,7 +118,7 @@ _NO_NUMBER = re.compile(r"[^\d-]")
 _FOOTNOTE = re.compile(r"^[ >]{0,8}(\[)\^\d{1,4}\]:", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"”“»\[])|[。！？]|\n(?=[ \t]*(?:[-*+|]|\d+[.)]))|\|")
 _TERMINALS = frozenset(".!?。！？")
-_MOST_BEHIND = 10
+_MAX_BEHIND = 10
 # What may stand between a quotation and its citation: punctuation, and the beginning of a link.
 _LEADS_ON = re.compile(r"[\s\"”“»」』›’‘'）)*_.。!?！？—–]*[(（]?(?:\[[^\[\]\n]{0,300}|<(?:a\s{1,8})?)?")
 
@@ -198,7 +198,7 @@ def _attributed(prose: str, quoted: Iterable[Citation], cited: list[Citation]) -
         if one.text.rstrip()[-1:] in _TERMINALS:
             high = one.end
         within = cited[bisect_left(starts, low) : bisect_left(starts, high)]
-        for each in cited[(first := bisect_left(starts, high)) : first + _MOST_BEHIND]:
+        for each in cited[(first := bisect_left(starts, high)) : first + _MAX_BEHIND]:
             if _LEADS_ON.fullmatch(prose, high, each.start) is None:
                 break
             within.append(each)

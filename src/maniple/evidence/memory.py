@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from maniple.evidence.record import Source, SourceKind
-from maniple.evidence.source_text import MOST_CHARACTERS, SourceText
+from maniple.evidence.source_text import MAX_CHARACTERS, SourceText
 
 
 class MemoryEvidence:
     """Implements `record.Evidence` in memory. Its texts have at most `characters` in total."""
 
     def __init__(self, characters: int | None = None) -> None:
-        self._most_characters = MOST_CHARACTERS if characters is None else characters
+        self._most_characters = MAX_CHARACTERS if characters is None else characters
         self._sources: dict[int, Source] = {}
         self._numbers: dict[str, int] = {}
         self._also: dict[int, dict[str, str]] = {}

@@ -40,7 +40,7 @@ _SURE_OPENINGS = frozenset("“„«「『〝")
 _SURE_CLOSINGS = frozenset("”」』")
 _EITHER = frozenset("\"'’‘”»›＂`")
 _APOSTROPHES = frozenset("'’")
-_MOST_OPEN = 8
+_MAX_OPEN = 8
 _FIGURE = re.compile(r"\d")
 _TAG = re.compile(r"<(/?)(q|blockquote)(?:\s[^<>]{0,1000})?>", re.IGNORECASE)
 _VALUE = re.compile(r"<[a-zA-Z][^<>]{0,1000}?=(\"[^\"<>]*\"|'[^'<>]*')")
@@ -130,7 +130,7 @@ def _marked(text: str, start: int, end: int) -> Iterator[Span]:
 
 def _opened_by(waiting: list[_Open], mark: str) -> int | None:
     """Return the index of the innermost opening mark that `mark` closes."""
-    for place in range(len(waiting) - 1, max(len(waiting) - 1 - _MOST_OPEN, -1), -1):
+    for place in range(len(waiting) - 1, max(len(waiting) - 1 - _MAX_OPEN, -1), -1):
         if mark in _CLOSING[waiting[place].mark]:
             return place
     return None

@@ -9,9 +9,9 @@ from maniple.evidence.addresses import URL_CHARACTERS, comparable_url, without_f
 from maniple.evidence.record import Source, SourceKind
 from maniple.text import fix_surrogates
 
-MOST_SOURCES = 2_000
+MAX_SOURCES = 2_000
 """Sources of a run; further ones get the number 0. The same limit applies to redirecting addresses."""
-MOST_CHARACTERS = 20_000_000
+MAX_CHARACTERS = 20_000_000
 """Characters of all texts of a run; further sources get a number, but their texts are not stored."""
 TEXT_CHARACTERS = 2_000_000
 TITLE_CHARACTERS = 300
@@ -49,7 +49,7 @@ class SourceText:
 
     def fits(self, sources: int) -> bool:
         """Whether it may be added to a record that has this number of sources."""
-        return sources < MOST_SOURCES and len(self.url) <= URL_CHARACTERS
+        return sources < MAX_SOURCES and len(self.url) <= URL_CHARACTERS
 
     def as_source(self, number: int) -> Source:
         """Return a new source with this text as its first one."""

@@ -56,7 +56,7 @@ GAP_CHARACTERS = 1_500
 INSERTION_CHARACTERS = 150
 """How many characters of the source words in brackets may replace."""
 LEAST_WORDS_PER_PART = 2
-_MOST_BEGINNINGS = 50
+_MAX_BEGINNINGS = 50
 
 _HAN_KANA_HANGUL = "\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = re.compile(rf"[{_HAN_KANA_HANGUL}]|[^\W_{_HAN_KANA_HANGUL}]+|[^\w\s]")
@@ -80,7 +80,7 @@ _INSERTION = re.compile(
 )
 # Private-use characters stand for the insertions, in order. In a page they are icons of its font.
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
-_MOST_INSERTIONS = 2_000
+_MAX_INSERTIONS = 2_000
 _BULLET = re.compile(r"^[ \t]{0,20}[-*+•][ \t]", re.MULTILINE)
 # The headings that our PDF reader inserts between pages, and soft hyphens at line breaks.
 _PAGE_BREAK = re.compile(r"^## Page \d{1,6}$", re.MULTILINE)
@@ -163,7 +163,7 @@ class Quotation:
         inserted: list[str] = []
 
         def taken(found: re.Match[str]) -> str:
-            if len(inserted) == _MOST_INSERTIONS:
+            if len(inserted) == _MAX_INSERTIONS:
                 return found[0]
             inserted.append(wording(found[0][1:-1]))
             return chr(0xE000 + len(inserted))
@@ -197,7 +197,7 @@ def _occur(parts: Sequence[str], gaps: Sequence[_Gap], source: str) -> bool:
     if not parts:
         return True
     start = source.find(parts[0])
-    for _ in range(_MOST_BEGINNINGS):
+    for _ in range(_MAX_BEGINNINGS):
         if start < 0:
             return False
         before = source[max(start - INSERTION_CHARACTERS, 0) : start]

@@ -15,7 +15,7 @@ S = TypeVar("S", bound=PlannedStep)
 
 _WORKED_ON = ("status", "attempts", "result", "reason", "settled", "by_code", "is_replaced", "error_code")
 """The fields of a step that its execution changes."""
-MOST_STEPS = 100
+MAX_STEPS = 100
 """The number of steps up to which the user can add steps to a plan."""
 
 
@@ -168,7 +168,7 @@ def _place(change: PlanChange, ids: Sequence[int]) -> int:
 
 
 def _new(change: PlanChange, members: Sequence[str], steps: int) -> PlannedStep:
-    if steps >= MOST_STEPS:
+    if steps >= MAX_STEPS:
         raise ValueError(f"The plan has {steps} steps, which is the limit. Ask in a new run instead.")
     if None in (change.title, change.description, change.agent_name):
         raise ValueError("A new step needs a title, a description and an agent_name.")

@@ -29,7 +29,7 @@ from maniple.text import without_thoughts
 
 CUT_STREAM_ATTEMPTS = 3
 FIRST_WAIT_SECONDS = 0.5
-LONGEST_WAIT_SECONDS = 8.0
+MAX_WAIT_SECONDS = 8.0
 MAX_ANSWER_CHARACTERS = 100_000
 
 
@@ -168,7 +168,7 @@ async def _ask_with_retries(
     retrying = AsyncRetrying(
         retry=retry_if_exception(broke_off),
         stop=stop_after_attempt(CUT_STREAM_ATTEMPTS),
-        wait=wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=LONGEST_WAIT_SECONDS) + wait_random(0, 1),
+        wait=wait_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS) + wait_random(0, 1),
         reraise=True,
     )
     return await retrying(model.ainvoke, list(messages), **options)

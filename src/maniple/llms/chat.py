@@ -25,8 +25,8 @@ from maniple.errors import ModelError
 from maniple.llms.calls import has_images
 from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
 from maniple.llms.endpoint_errors import (
-    LONGEST_RETRY_AFTER_SECONDS,
     MALFORMED,
+    MAX_RETRY_AFTER_SECONDS,
     OPENAI_ORIGIN,
     EndpointName,
     EndpointOutage,
@@ -199,7 +199,7 @@ class EndpointModel(BaseChatOpenAI):
     async def _next(self, chunks: _Chunks, *, first: bool) -> ChatGenerationChunk | None:
         # The first chunk may take all attempts of the SDK, each with its timeout and a wait.
         tries = 1 + (self.max_retries or 0) if first else 1
-        waits = (tries - 1) * LONGEST_RETRY_AFTER_SECONDS
+        waits = (tries - 1) * MAX_RETRY_AFTER_SECONDS
         async with asyncio.timeout(tries * self.chunk_seconds + waits):
             return await anext(chunks, None)
 

@@ -37,8 +37,8 @@ REASON_CHARACTERS = 300
 
 
 FIRST_WAIT_SECONDS = 0.5
-LONGEST_BACKOFF_SECONDS = 8.0
-LONGEST_RETRY_AFTER_SECONDS = 60.0
+MAX_BACKOFF_SECONDS = 8.0
+MAX_RETRY_AFTER_SECONDS = 60.0
 OUTAGE_PAUSE_SECONDS = 2.0
 """The pause between two requests to an endpoint that takes none."""
 SMALLEST_WINDOW_TOKENS = 256
@@ -210,8 +210,8 @@ def wait_seconds(error: openai.APIStatusError, attempt: int) -> float | None:
     if error.status_code not in _RETRYABLE_STATUSES and error.status_code < 500:
         return None
     if retry_after := error.response.headers.get("retry-after"):
-        return min(float(retry_after), LONGEST_RETRY_AFTER_SECONDS)
-    backoff = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), LONGEST_BACKOFF_SECONDS)
+        return min(float(retry_after), MAX_RETRY_AFTER_SECONDS)
+    backoff = min(FIRST_WAIT_SECONDS * 2 ** (attempt - 1), MAX_BACKOFF_SECONDS)
     return backoff * random.uniform(0.75, 1.0)
 
 

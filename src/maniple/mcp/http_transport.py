@@ -144,7 +144,7 @@ class OAuthLogin(OAuthClientProvider):
     def _read(self) -> _StoredLogin | None:
         try:
             with self._file.open("rb") as file:
-                stored = _StoredLogin.model_validate_json(file.read(_MOST_BYTES))
+                stored = _StoredLogin.model_validate_json(file.read(_MAX_BYTES))
         except (OSError, ValidationError):
             return None
         return stored if stored.url == self._url else None
@@ -303,7 +303,7 @@ class _LimitedBody(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _NOWHERE = "http://127.0.0.1/callback"
 
 
@@ -335,7 +335,7 @@ LOGIN_TIMEOUT_SECONDS = 300.0
 """The time limit for a user's login."""
 _PATH = "/callback"
 _LINE_SECONDS = 10.0
-_LONGEST_LINE = 8_192
+_MAX_LINE_LENGTH = 8_192
 _DONE = "This is done here. You can close the page and go back to the terminal."
 
 
@@ -375,7 +375,7 @@ async def open_callback() -> AsyncIterator[OAuthCallback]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(take, "127.0.0.1", 0, limit=_LONGEST_LINE)
+    server = await asyncio.start_server(take, "127.0.0.1", 0, limit=_MAX_LINE_LENGTH)
     async with server:
         port = server.sockets[0].getsockname()[1]
         yield OAuthCallback(f"http://127.0.0.1:{port}{_PATH}", answer)

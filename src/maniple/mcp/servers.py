@@ -44,7 +44,7 @@ from maniple.mcp.tool_definitions import ToolDefinition, ToolListing, ToolNames,
 
 _LOOK_SECONDS = 2.0
 """The interval of checks whether the user has accepted tools."""
-_MOST_GONE = 200
+_MAX_GONE = 200
 """The number of removed tools of a server that stay known, the latest ones."""
 
 
@@ -96,7 +96,7 @@ class ServerConnection:
             if asyncio.get_running_loop().time() - began > _SOUND_SECONDS:
                 delay = _FIRST_DELAY_SECONDS
             await asyncio.sleep(delay * random.uniform(0.75, 1.25))
-            delay = min(2 * delay, _LONGEST_DELAY_SECONDS)
+            delay = min(2 * delay, _MAX_DELAY_SECONDS)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], timeout_seconds: float) -> ToolOutcome:
         """Call a tool by its name at the server; if the caller is cancelled, the server is notified.
@@ -235,7 +235,7 @@ class ServerConnection:
     async def _list(self, client: Client) -> None:
         offered: list[Any] = []
         cursor = None
-        for _ in range(_MOST_PAGES if client.server_capabilities.tools else 0):
+        for _ in range(_MAX_PAGES if client.server_capabilities.tools else 0):
             page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
             offered += page.tools
             cursor = page.next_cursor
@@ -402,7 +402,7 @@ class McpServers:
             for key, tool in server.tools.items()
             if key not in now
         ]
-        forgotten, remembered = gone[:-_MOST_GONE], gone[-_MOST_GONE:]
+        forgotten, remembered = gone[:-_MAX_GONE], gone[-_MAX_GONE:]
         for key, tool in forgotten:
             del self._by_name[tool.name]
             self._names.forget(name, key)
@@ -443,11 +443,11 @@ CONNECT_SECONDS = 60.0
 _LIST_SECONDS = 30.0
 _PAUSE_SECONDS = 0.2
 """The minimal pause between two listings, even if a server reports changes more often."""
-_FIRST_DELAY_SECONDS, _LONGEST_DELAY_SECONDS = 0.5, 60.0
+_FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 60.0
 _SOUND_SECONDS = 30.0
 """A connection that lasted this long resets the delay before the next attempt."""
 _CURRENT_SECONDS = 1.0
-_MOST_PAGES = 50
+_MAX_PAGES = 50
 _RESULTS: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
     CallToolResult | InputRequiredResult
 )

@@ -178,7 +178,7 @@ class ThrottledStream:
             await anyio.sleep(self._since + 1.0 - now)
 
 
-_MOST_CHARACTERS = 1_000
+_MAX_CHARACTERS = 1_000
 _REGISTRIES = {
     **dict.fromkeys(("npx", "npm", "pnpm", "yarn", "bunx"), "registry.npmjs.org"),
     **dict.fromkeys(("uvx", "uv", "pipx"), "pypi.org, files.pythonhosted.org"),
@@ -192,7 +192,7 @@ def describe_error(error: BaseException) -> str:
         # An error of the settings or the server explains more than a closed connection.
         ours = next((one for one in error.exceptions if isinstance(one, ManipleError)), None)
         error = ours or error.exceptions[0]
-    message = " ".join(str(error).split())[:_MOST_CHARACTERS]
+    message = " ".join(str(error).split())[:_MAX_CHARACTERS]
     if isinstance(error, ManipleError) or type(error).__name__ == "MCPError":
         return message or "no details"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -22,7 +22,7 @@ _ASCII = bytes(range(128))
 # Text with this many non-ASCII bytes that is valid UTF-8 is UTF-8, whatever its declaration.
 _MIN_UTF8_BYTES = 40
 _SAMPLE_BYTES = 65_536
-_MOST_MISTAKES = 0.02
+_MAX_MISTAKES = 0.02
 _TAGS = re.compile(rb"<[^<>]{0,2000}>|[\x00-\x7f]{64,}")
 
 
@@ -48,7 +48,7 @@ def decode_text(body: bytes, charset: str | None) -> str:
             continue
     for codec in named:
         text = body.decode(codec, "replace")
-        if text.count("\ufffd") <= _MOST_MISTAKES * high_bytes:
+        if text.count("\ufffd") <= _MAX_MISTAKES * high_bytes:
             return text
     return body.decode(_guess_encoding(body), "replace")
 

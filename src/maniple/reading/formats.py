@@ -28,7 +28,7 @@ _MAX_ROWS = 5_000
 _MAX_COLUMNS = 50
 _LONG_LINE = 500
 # The limit of growth by indentation; deeply nested JSON would consist mostly of blanks.
-_MOST_BLANKS = 4
+_MAX_BLANKS = 4
 
 
 def read_text(text: str, url: str) -> MarkdownDocument:
@@ -52,7 +52,7 @@ def read_json(text: str, url: str) -> MarkdownDocument:
         laid_out = fix_surrogates(json.dumps(json.loads(text), indent=1, ensure_ascii=False))
     except (ValueError, RecursionError):
         laid_out = ""
-    fits = 0 < len(laid_out) <= _MOST_BLANKS * len(text) + 100
+    fits = 0 < len(laid_out) <= _MAX_BLANKS * len(text) + 100
     return _truncate(_file_name(url), laid_out if fits else text.strip(), headed=False)
 
 

@@ -213,13 +213,13 @@ def _swap_link_and_heading(link: "HtmlElement") -> None:
         link.tag = "span"
 
 
-_MOST_SCRIPTS = 20
-_MOST_ITEMS = 100
+_MAX_SCRIPTS = 20
+_MAX_ITEMS = 100
 
 
 def find_article_body(page: "HtmlElement") -> str:
     """Return the longest `articleBody` (schema.org) of `page` as text; "" if there is none."""
-    scripts = page.xpath(f"(//script[@type='application/ld+json'])[position() <= {_MOST_SCRIPTS}]")
+    scripts = page.xpath(f"(//script[@type='application/ld+json'])[position() <= {_MAX_SCRIPTS}]")
     bodies = (body for script in scripts for body in _article_bodies(script.text or ""))
     return max(bodies, key=len, default="")
 
@@ -238,8 +238,8 @@ def _article_bodies(script: str) -> Iterator[str]:
 
 def _items(found: Any) -> list[Any]:
     if isinstance(found, dict) and isinstance(graph := found.get("@graph"), list):
-        return graph[:_MOST_ITEMS]
-    return found[:_MOST_ITEMS] if isinstance(found, list) else [found]
+        return graph[:_MAX_ITEMS]
+    return found[:_MAX_ITEMS] if isinstance(found, list) else [found]
 
 
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|brush:)-?\s*([\w+#.-]{1,30})")

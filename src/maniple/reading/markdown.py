@@ -21,7 +21,7 @@ _LASTING_HTML = re.compile(r"<(?:!|\?|(?:script|pre|style|textarea)(?:\s|>|$))",
 _HTML_END = re.compile(r"-->|</(?:script|pre|style|textarea)>", re.IGNORECASE)
 _MARKDOWN = frozenset({"markdown", "md"})
 _QUOTE = 0
-_MOST_NESTED = 20
+_MAX_NESTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class MarkdownScanner:
                 self._close_containers(depth)
                 return self._open_fence(fence, continued)
             inner = self._find_container_content(text, at, begin, goes_on=goes_on)
-            if inner == at or depth == _MOST_NESTED:
+            if inner == at or depth == _MAX_NESTED:
                 break
             self._close_containers(depth)
             self._containers.append(_QUOTE if text[begin] == ">" else inner - at)
@@ -216,7 +216,7 @@ _SECTION_HEADING = re.compile(r"(#{1,6}) +(\S.*)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _MAX_HEADING_CHARACTERS = 100
 _LEAST_ROOM = 200
-_LONGEST_FENCE = 20
+_MAX_FENCE_LENGTH = 20
 # The limit of sections; each section takes a hundred times the memory of its text.
 _MAX_HEADINGS = 10_000
 
@@ -301,7 +301,7 @@ def _split_text(markdown: str, max_characters: int) -> Iterator[str]:
         piece = piece[:length]
         for line in piece.split("\n"):
             fences.take(line)
-        fence = fences.mark[:_LONGEST_FENCE]
+        fence = fences.mark[:_MAX_FENCE_LENGTH]
         yield opening + piece.rstrip() + (f"\n{fence}" if fence else "")
         while markdown[start : start + 1] == "\n" or (not fence and markdown[start : start + 1] == " "):
             start += 1

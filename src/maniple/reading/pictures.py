@@ -102,14 +102,14 @@ def _webp_size(body: bytes) -> tuple[int, int] | None:
 # Markers of frames; three markers between C0 and CF have other meanings.
 _JPEG_FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_BARE = {0x01, *range(0xD0, 0xD9)}
-_MOST_SEGMENTS = 1_000
+_MAX_SEGMENTS = 1_000
 
 
 def _jpeg_size(body: bytes) -> tuple[int, int] | None:
     if body[:3] != b"\xff\xd8\xff":
         return None
     at = 2
-    for _ in range(_MOST_SEGMENTS):
+    for _ in range(_MAX_SEGMENTS):
         if at + 9 > len(body) or body[at] != 0xFF:
             break
         marker = body[at + 1]

@@ -9,10 +9,10 @@ from maniple.events import EVENT_TYPES, Event
 from maniple.store import EventRecord
 from maniple.text import fix_surrogates
 
-LONGEST_EVENT = 1_000_000
-"""Characters of one event's data; the texts in a longer one are cut at `LONGEST_TEXT`."""
-LONGEST_TEXT = 200_000
-MOST_WORK = 16_000_000
+MAX_EVENT_LENGTH = 1_000_000
+"""Characters of one event's data; the texts in a longer one are cut at `MAX_TEXT_LENGTH`."""
+MAX_TEXT_LENGTH = 200_000
+MAX_WORK = 16_000_000
 """Characters of all tool inputs and results. Events of other scopes are written without this limit."""
 
 
@@ -25,7 +25,7 @@ class EventLines:
     def __init__(self) -> None:
         self.left_out = 0
         self.has_math = False
-        self._work = MOST_WORK
+        self._work = MAX_WORK
 
     def lines(self, events: Iterable[EventRecord]) -> bytes:
         """Return a JSON line for each event, safe inside of a script element. Blocks."""
@@ -66,18 +66,18 @@ def _compact(value: Any) -> str:
 
 def _fitting(data: str) -> str | None:
     """Return an event's data with its long texts cut; None if it is still too long, or no JSON."""
-    if len(data) <= LONGEST_EVENT:
+    if len(data) <= MAX_EVENT_LENGTH:
         return data
     try:
         short = json.dumps(_cut(json.loads(data)), ensure_ascii=False)
     except (ValueError, RecursionError):
         return None
-    return short if len(short) <= LONGEST_EVENT else None
+    return short if len(short) <= MAX_EVENT_LENGTH else None
 
 
 def _cut(value: Any) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= LONGEST_TEXT else f"{value[: LONGEST_TEXT - 1]}…"
+        return value if len(value) <= MAX_TEXT_LENGTH else f"{value[: MAX_TEXT_LENGTH - 1]}…"
     if isinstance(value, list):
         return [_cut(one) for one in value]
     return {name: _cut(one) for name, one in value.items()} if isinstance(value, dict) else value

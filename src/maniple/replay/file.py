@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote
 
-from maniple.replay.event_lines import LONGEST_TEXT, EventLines, escape_for_script
+from maniple.replay.event_lines import MAX_TEXT_LENGTH, EventLines, escape_for_script
 from maniple.replay.player import load_player
 from maniple.run_page.lenient_parsing import as_mapping, parse_json
 from maniple.run_page.markup import image_targets
@@ -17,7 +17,7 @@ from maniple.run_page.run_history import newest_text
 from maniple.store import Artifact, EventRecord, RunRecord, Store
 from maniple.store.protocols import EVENT_PAGE_SIZE, read_event_pages
 
-_LONGEST_TITLE = 80
+_MAX_TITLE_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ async def build_replay(
     """
     first = await store.events.read(run.run_id, 0, EVENT_PAGE_SIZE)
     question = await _question(store, run, first)
-    title = (question.strip().splitlines() or [""])[0][:_LONGEST_TITLE].strip() or "maniple"
+    title = (question.strip().splitlines() or [""])[0][:_MAX_TITLE_LENGTH].strip() or "maniple"
     await asyncio.to_thread(load_player)
     return Replay(title, _pieces(store, run, title, question, known, finder))
 
@@ -80,7 +80,7 @@ async def _figures(store: Store, run: RunRecord, finder: FigureFinder) -> Collec
     newest = await store.events.last(run.run_id)
     if newest is None or newest.type != "final_session_state":
         return ()
-    report = newest_text(as_mapping(parse_json(newest.data)).get("messages"), "", LONGEST_TEXT)
+    report = newest_text(as_mapping(parse_json(newest.data)).get("messages"), "", MAX_TEXT_LENGTH)
     return (await finder.find_all(await asyncio.to_thread(image_targets, report))).values()
 
 
@@ -88,16 +88,16 @@ async def _question(store: Store, run: RunRecord, first: Sequence[EventRecord]) 
     """Return the question. Small talk starts no workflow; its question is in the last event."""
     start = next((one for one in first if one.type == "start_of_workflow"), None)
     if start is not None:
-        return newest_text(as_mapping(parse_json(start.data)).get("input"), "user", LONGEST_TEXT)
+        return newest_text(as_mapping(parse_json(start.data)).get("input"), "user", MAX_TEXT_LENGTH)
     newest = await store.events.last(run.run_id)
     if newest is None or newest.type != "final_session_state":
         return ""
-    return newest_text(as_mapping(parse_json(newest.data)).get("messages"), "user", LONGEST_TEXT)
+    return newest_text(as_mapping(parse_json(newest.data)).get("messages"), "user", MAX_TEXT_LENGTH)
 
 
 LARGEST_PICTURE = 1_000_000
 """Bytes."""
-MOST_PICTURES = 20_000_000
+MAX_PICTURES = 20_000_000
 """Bytes of all pictures together."""
 _SCREENSHOT = "screenshot.jpg"
 
@@ -123,7 +123,7 @@ class Enclosures:
         yield _line(path, _json(self._known))
         sources = await self._store.evidence(self._run.run_id).sources()
         yield _line(f"{path}/sources", _json({"sources": [asdict(source) for source in sources]}))
-        left = MOST_PICTURES
+        left = MAX_PICTURES
         for figure in self._figures:
             if len(figure.content) > left:
                 self.left_out += 1

@@ -9,7 +9,7 @@ from markdown_it.rules_inline import StateInline
 
 _PAIRS = (("$$", "$$", True), (r"\[", r"\]", True), (r"\(", r"\)", False), ("$", "$", False))
 _LONGEST = 2_000
-_MOST_CHARACTERS = 50_000
+_MAX_CHARACTERS = 50_000
 # Macros can make a line of TeX expand without limit.
 _DEFINITION = re.compile(r"\\(?:newcommand|newenvironment|def|DeclareMathOperator)(?![a-zA-Z])")
 FORMULA = "formula"
@@ -22,10 +22,10 @@ def enable_formulas(parser: MarkdownIt) -> None:
 
 
 class FormulaRenderer:
-    """Renders the formulas of one document. Beyond `_MOST_CHARACTERS` in total, formulas are shown as TeX."""
+    """Renders the formulas of one document. Beyond `_MAX_CHARACTERS` in total, formulas are shown as TeX."""
 
     def __init__(self) -> None:
-        self._left = _MOST_CHARACTERS
+        self._left = _MAX_CHARACTERS
 
     def render(self, tex: str, *, display: bool) -> str:
         """Return `tex` as a `math` element, or as code if it cannot be converted. Blocks."""

@@ -19,7 +19,7 @@ from maniple.runs import RunRequest
 from maniple.store import RunRecord, Store, read_event_pages
 
 _HEADING = re.compile(r"\s*#[ \t]+\w")
-_LONGEST_TITLE = 80
+_MAX_TITLE_LENGTH = 80
 """A conversation's title of this length is the beginning of its first question, cut off."""
 
 
@@ -107,6 +107,6 @@ async def _title_of(store: Store, run: RunRecord, markdown: str) -> str:
             return view.plan.title
     thread = await store.threads.get(run.thread_id, run.owner)
     title = thread.title if thread is not None else ""
-    if len(title) < _LONGEST_TITLE or " " not in title:
+    if len(title) < _MAX_TITLE_LENGTH or " " not in title:
         return title
     return f"{title.rpartition(' ')[0]}…"

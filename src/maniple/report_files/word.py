@@ -193,7 +193,7 @@ def _definition(number: int, *, is_ordered: bool) -> Any:
     return element("abstractNum", kind, *levels, abstractNumId=number)
 
 
-_MOST_COLUMNS = 63
+_MAX_COLUMNS = 63
 """Word's limit for a table."""
 _FULL_WIDTH = 5_000
 """100 %, in fiftieths of a percent."""
@@ -207,7 +207,7 @@ def table(tokens: Sequence[Token], runs: Runs) -> list[Any]:
     columns = max((len(row) for row in rows), default=0)
     if not columns:
         return []
-    if columns > _MOST_COLUMNS:
+    if columns > _MAX_COLUMNS:
         return [paragraph(*_joined(row, runs)) for row in rows]
     borders = element("tblBorders", *(element(side, **_LINE) for side in ("top", "bottom", "insideH")))
     margins = element("tblCellMar", *(element(side, w=90, type="dxa") for side in ("left", "right")))
@@ -384,7 +384,7 @@ def _rule() -> Any:
     return paragraph(properties=(element("pBdr", line),))
 
 
-_MOST_TITLE = 255
+_MAX_TITLE = 255
 """Word's limit for a property, in characters."""
 _EARLIEST = 315_532_800
 """1980 in Unix seconds, the earliest date that a ZIP file can hold."""
@@ -418,7 +418,7 @@ def _drop_unused(relations: dict[str, Any]) -> None:
 
 def _describe(core: "CoreProperties", document: Document) -> None:
     ended_at = datetime.fromtimestamp(max(document.ended_at or 0, _EARLIEST), UTC).replace(tzinfo=None)
-    core.title, core.language = document.title[:_MOST_TITLE], document.language
+    core.title, core.language = document.title[:_MAX_TITLE], document.language
     core.author = core.last_modified_by = "maniple"
     core.comments, core.revision = "", 1
     core.created = core.modified = ended_at

@@ -68,8 +68,8 @@ def _name(local: str) -> str:
     return f"{{{_MAIN}}}{local}"
 
 
-_MOST_LINKS = 1_000
-_LONGEST_LINK = 2_000
+_MAX_LINKS = 1_000
+_MAX_LINK_LENGTH = 2_000
 _EMU = 9_525
 """English Metric Units of a pixel, at 96 pixels an inch."""
 _PICTURE_WIDTH, _PICTURE_HEIGHT = 620, 454
@@ -122,7 +122,7 @@ class Runs:
     def _link(self, href: str) -> Any:
         if href.startswith("#"):
             return element("hyperlink", anchor=bookmark_name(href[1:]), history=1)
-        if href not in self._addresses and (len(self._addresses) >= _MOST_LINKS or not _is_address(href)):
+        if href not in self._addresses and (len(self._addresses) >= _MAX_LINKS or not _is_address(href)):
             return None
         if href not in self._addresses:
             from docx.opc.constants import RELATIONSHIP_TYPE
@@ -184,6 +184,6 @@ def _is_address(href: str) -> bool:
     try:
         parts = urlsplit(href)
         is_place = parts.scheme == "mailto" or _HOST.fullmatch(parts.netloc) is not None
-        return len(href) <= _LONGEST_LINK and is_place
+        return len(href) <= _MAX_LINK_LENGTH and is_place
     except ValueError:
         return False

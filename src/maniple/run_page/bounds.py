@@ -4,12 +4,12 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
 from markdown_it.token import Token
 
-LONGEST_MARKDOWN = 300_000
-LONGEST_LINE = 20_000
-MOST_LINES = 20_000
-MOST_BRACKETS = 20_000
+MAX_MARKDOWN_LENGTH = 300_000
+MAX_LINE_LENGTH = 20_000
+MAX_LINES = 20_000
+MAX_BRACKETS = 20_000
 """The parser searches for the end of a link after each bracket."""
-MOST_CELLS = 20_000
+MAX_CELLS = 20_000
 """Cells of all tables of a report, including empty ones: a few characters can imply thousands."""
 _KIND, _LEFT = "table", "cells_left"
 
@@ -17,15 +17,15 @@ _KIND, _LEFT = "table", "cells_left"
 def is_readable(markdown: str) -> bool:
     """Whether a report is within the limits. One that is not is shown as plain text."""
     return (
-        len(markdown) <= LONGEST_MARKDOWN
-        and markdown.count("\n") < MOST_LINES
-        and markdown.count("[") <= MOST_BRACKETS
-        and all(len(line) <= LONGEST_LINE for line in markdown.split("\n"))
+        len(markdown) <= MAX_MARKDOWN_LENGTH
+        and markdown.count("\n") < MAX_LINES
+        and markdown.count("[") <= MAX_BRACKETS
+        and all(len(line) <= MAX_LINE_LENGTH for line in markdown.split("\n"))
     )
 
 
 def enable_tables(parser: MarkdownIt) -> None:
-    """Make `parser` parse tables of at most `MOST_CELLS` cells in total; others become code blocks."""
+    """Make `parser` parse tables of at most `MAX_CELLS` cells in total; others become code blocks."""
     parser.enable("table")
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
 
@@ -41,7 +41,7 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if silent:
         return True
     stop, before = start, len(state.tokens)
-    if state.env.setdefault(_LEFT, MOST_CELLS) > 0:
+    if state.env.setdefault(_LEFT, MAX_CELLS) > 0:
         table(state, start, end, False)
         cells = sum(token.type in ("th_open", "td_open") for token in state.tokens[before:])
         state.env[_LEFT] -= cells

@@ -21,7 +21,7 @@ from maniple.run_page.run_history import RunHistory, Step
 from maniple.store import Artifact, RunRecord, Store, ToolCallRecord
 from maniple.store.protocols import read_event_pages
 
-MOST_FILES = 200
+MAX_FILES = 200
 _STOPPED = {
     "queued": "The run has not started yet.",
     "running": "The run is still in progress.",
@@ -67,7 +67,7 @@ def collect_page_data(story: RunHistory, run: RunRecord, artifacts: Collection[A
             {"name": as_text(one.name, 200), "media_type": as_text(one.media_type, 100), "size": one.size}
             for one in artifacts
             if one.name != RECORDING and one.artifact_id not in screenshots
-        ][:MOST_FILES],
+        ][:MAX_FILES],
     }
 
 
@@ -136,9 +136,9 @@ def _set_times(step: Step, row: ToolCallRecord) -> None:
 
 
 DEEPEST = 12
-MOST_CHILDREN = 200
-MOST_NODES = 2_000
-LONGEST_JSON = 1_000_000
+MAX_CHILDREN = 200
+MAX_NODES = 2_000
+MAX_JSON_LENGTH = 1_000_000
 """Characters."""
 
 
@@ -156,7 +156,7 @@ def parse_json_tree(answer: str) -> Node | None:
     words = answer.strip()
     if words.startswith("```") and words.endswith("```"):
         words = words.strip("`").strip().removeprefix("json").strip()
-    if not words.startswith(("{", "[")) or len(words) > LONGEST_JSON:
+    if not words.startswith(("{", "[")) or len(words) > MAX_JSON_LENGTH:
         return None
     value = parse_json(words)
     return _Tree().node("", value, 0) if isinstance(value, dict | list) else None
@@ -164,7 +164,7 @@ def parse_json_tree(answer: str) -> Node | None:
 
 class _Tree:
     def __init__(self) -> None:
-        self._left = MOST_NODES
+        self._left = MAX_NODES
 
     def node(self, label: str, value: Any, depth: int) -> Node:
         self._left -= 1
@@ -177,7 +177,7 @@ class _Tree:
     def _many(self, label: str, kind: str, items: Iterable[tuple[Any, Any]], length: int, depth: int) -> Node:
         node = Node(label, f"{kind[0]}{length}{kind[1]}")
         for place, (name, one) in enumerate(items):
-            if depth == DEEPEST or place == MOST_CHILDREN or self._left <= 0:
+            if depth == DEEPEST or place == MAX_CHILDREN or self._left <= 0:
                 node.children.append(Node("…", f"{length - place} more"))
                 break
             node.children.append(

@@ -12,7 +12,7 @@ from maniple.reading.pictures import PictureInfo, figure_path, identify_picture
 from maniple.sandbox import Workspaces
 from maniple.store import Artifact, RunRecord, Store
 
-MOST_BYTES = 16_000_000
+MAX_BYTES = 16_000_000
 """The limit of all pictures together; recordings come first."""
 RECORDING = "recording.gif"
 _BEGINNINGS = {
@@ -36,11 +36,11 @@ async def load_pictures(
 ) -> Pictures:
     """Return the recordings among a run's artifacts, and those whose ids are in `screenshots`.
 
-    Deleted artifacts, artifacts that are not pictures, and pictures beyond `MOST_BYTES` are left out.
+    Deleted artifacts, artifacts that are not pictures, and pictures beyond `MAX_BYTES` are left out.
     """
     found: dict[str, str] = {}
     recordings: list[str] = []
-    left = MOST_BYTES
+    left = MAX_BYTES
     wanted = set(screenshots)
     for one in sorted(artifacts, key=lambda one: one.name != RECORDING):
         if (one.name != RECORDING and one.artifact_id not in wanted) or one.size > left:

@@ -21,9 +21,9 @@ from maniple.run_page.lenient_parsing import (
 )
 from maniple.store import EventRecord
 
-MOST_STEPS = 500
-MOST_ROWS = 100
-LONGEST_RESULT = 200_000
+MAX_STEPS = 500
+MAX_ROWS = 100
+MAX_RESULT_LENGTH = 200_000
 _NAME = 200
 _ADDRESS = 2_000
 _ARTIFACT = re.compile(r"/api/artifacts/([A-Za-z0-9-]{1,200})\Z")
@@ -90,7 +90,7 @@ class RunHistory:
     plan: list[PlanLine] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     more_steps: int = 0
-    """The number of steps beyond `MOST_STEPS`."""
+    """The number of steps beyond `MAX_STEPS`."""
     usage: dict[tuple[str, str], ModelUsage] = field(default_factory=dict)
     calls: list[tuple[Step, Any]] = field(default_factory=list)
     """The steps that are tool calls, with their logged arguments."""
@@ -148,7 +148,7 @@ class RunHistory:
             self._set_page(step)
         self._add(step)
         self._open[as_text(data.get("tool_call_id"))] = step
-        if len(self.calls) < MOST_STEPS:
+        if len(self.calls) < MAX_STEPS:
             self.calls.append((step, given))
 
     def _append_output(self, data: Mapping[str, Any]) -> None:
@@ -197,7 +197,7 @@ class RunHistory:
         if data.get("draft"):
             return
         names = ("agent_name", "title", "status", "reason")
-        steps = as_mappings(data.get("steps"))[:MOST_ROWS]
+        steps = as_mappings(data.get("steps"))[:MAX_ROWS]
         self.plan = [
             PlanLine(*(as_text(one.get(name), _NAME) for name in names))
             for one in steps
@@ -213,7 +213,7 @@ class RunHistory:
 
     def _add_usage(self, data: Mapping[str, Any]) -> None:
         key = as_text(data.get("agent_name"), _NAME), as_text(data.get("model"), _NAME)
-        if key not in self.usage and len(self.usage) >= MOST_ROWS:
+        if key not in self.usage and len(self.usage) >= MAX_ROWS:
             return
         used = self.usage.setdefault(key, ModelUsage(*key))
         used.calls += 1
@@ -241,12 +241,14 @@ class RunHistory:
             self._add_thought()
         self.request = self.request or newest_text(data.get("messages"), "user")
         if self._is_answered:
-            self.result = newest_text(data.get("messages"), "", LONGEST_RESULT)  # a report's role is `user`
+            self.result = newest_text(
+                data.get("messages"), "", MAX_RESULT_LENGTH
+            )  # a report's role is `user`
             if self.steps and _repeats_result(self.steps[-1], self.result.strip()):
                 self.steps.pop()
 
     def _add(self, step: Step) -> None:
-        if len(self.steps) < MOST_STEPS:
+        if len(self.steps) < MAX_STEPS:
             self.steps.append(step)
         else:
             self.more_steps += 1

@@ -50,7 +50,7 @@ from maniple.tools.questions import RunQuestions
 
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 1.0
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.005, 1.0
 """The first and the longest pause between two checks whether the previous run has ended."""
 _LOG = logging.getLogger(__name__)
 
@@ -212,7 +212,7 @@ class RunDriver:
                         yield
                         return
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
     async def _start_running(self, active: ActiveRun, start: Start) -> bool:
         """Set the run's status to `running`; return False if another run still uses the thread."""

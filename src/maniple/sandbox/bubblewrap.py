@@ -75,7 +75,7 @@ _ALWAYS_VISIBLE = ("/usr", "/bin", "/sbin")
 LINE_BYTES = 8_000_000
 """The longest line of a service's output; its reader raises `ValueError` for a longer one."""
 _SHARES = ConnectionLimits(connections=32, bytes_each_way=1_000_000_000, seconds=3_600.0)
-_MOST_FILES = 200_000  # node_modules alone has some ten thousand
+_MAX_FILES = 200_000  # node_modules alone has some ten thousand
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ class ServiceLauncher:
                 program = await self._launch(service, egress)
             except (OSError, ValueError) as error:
                 raise SandboxError(f"{service.argv[0]} could not be started: {error}") from error
-            limits = ResourceLimits(service.memory_mb, service.processes, service.disk_mb, _MOST_FILES)
+            limits = ResourceLimits(service.memory_mb, service.processes, service.disk_mb, _MAX_FILES)
             watch = self._watchdog.watch(program.pid, service.folder, limits, program.stop_for_limit)
             program.on_end(watch.stop)
             program.own(stack.pop_all())

@@ -270,7 +270,7 @@ class CallLimit:
 
 # What an ordinary session takes: Python with pandas and matplotlib. Half of the memory is for resting ones.
 _RESTING_BYTES, _RESTING_SHARE = 128 * 1024**2, 2
-_MOST_RESIDENT = 256
+_MAX_RESIDENT = 256
 
 
 def count_residents(settings: SandboxSettings, memory_bytes: int) -> int:
@@ -281,7 +281,7 @@ def count_residents(settings: SandboxSettings, memory_bytes: int) -> int:
     if settings.resident is not None:
         return settings.resident
     fitting = memory_bytes // _RESTING_SHARE // _RESTING_BYTES if settings.backend == "bubblewrap" else 0
-    return max(settings.concurrent, min(fitting, _MOST_RESIDENT))
+    return max(settings.concurrent, min(fitting, _MAX_RESIDENT))
 
 
 Call = Callable[[SandboxSession], Awaitable[ExecutionResult]]

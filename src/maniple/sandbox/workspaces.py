@@ -40,7 +40,7 @@ BESIDE = ".beside"
 # A listing also passes directories, links and special files.
 _ENTRIES_PER_FILE = 10
 _COUNTED_ENTRIES = 50_000
-MOST_UPLOADS = 1_000
+MAX_UPLOADS = 1_000
 NAME_BYTES = 200
 _PIECE_BYTES = 1024 * 1024
 _MAX_TREE_ENTRIES = 20_000
@@ -513,7 +513,7 @@ class UploadStore:
     def _record(self, upload: Upload) -> None:
         try:
             self.records.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if len(os.listdir(self.records)) < MOST_UPLOADS or self._file(upload.path).exists():  # noqa: PTH208
+            if len(os.listdir(self.records)) < MAX_UPLOADS or self._file(upload.path).exists():  # noqa: PTH208
                 self._write_record(upload)
         except OSError as error:
             raise FileError(f"{upload.path!r} could not be recorded: {error.strerror}.") from error

@@ -10,8 +10,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
-_MOST_NAMES = 50
-_LONGEST_NAME = 80
+_MAX_NAMES = 50
+_MAX_NAME_LENGTH = 80
 _RUN_SECONDS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 _APPEND_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300)
@@ -159,9 +159,9 @@ class _Names:
         self._known: set[str] = set()
 
     def limit(self, name: str) -> str:
-        name = name[:_LONGEST_NAME] or "unknown"
+        name = name[:_MAX_NAME_LENGTH] or "unknown"
         if name not in self._known:
-            if len(self._known) >= _MOST_NAMES:
+            if len(self._known) >= _MAX_NAMES:
                 return "other"
             self._known.add(name)
         return name

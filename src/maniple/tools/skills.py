@@ -28,8 +28,8 @@ MAX_FILES = 50
 MAX_BYTES = 64_000
 """The limit of a `SKILL.md`, and of other texts that are read."""
 MAX_FILE_BYTES = 2_000_000
-MOST_LOOKED_AT = 1_000
-MOST_NAMED = 20
+MAX_LOOKED_AT = 1_000
+MAX_NAMED = 20
 DESCRIPTION_CHARACTERS = 1_024
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _HEAD = re.compile(r"\A---[ \t]*\n(.{0,8000}?)\n---[ \t]*\n(.*)\Z", re.S)
@@ -150,11 +150,11 @@ def _copy_files(skill: Skill, workspaces: Workspaces | None, key: str) -> str:
 
 def _files(skill: Skill) -> tuple[list[str], list[str]]:
     """Return the files of a skill that are copied, and descriptions of those that are left out."""
-    files = [(path, size) for path, size in skill.place.files(MOST_LOOKED_AT) if path != "SKILL.md"]
+    files = [(path, size) for path, size in skill.place.files(MAX_LOOKED_AT) if path != "SKILL.md"]
     fit = [path for path, size in files if size <= MAX_FILE_BYTES][:MAX_FILES]
     rest = [f"{path} ({size / 1e6:.1f} MB)" for path, size in files if path not in fit]
-    more = len(rest) - MOST_NAMED
-    return fit, rest if more <= 0 else [*rest[:MOST_NAMED], f"and {more} more"]
+    more = len(rest) - MAX_NAMED
+    return fit, rest if more <= 0 else [*rest[:MAX_NAMED], f"and {more} more"]
 
 
 def _format_list(title: str, names: Sequence[str]) -> str:

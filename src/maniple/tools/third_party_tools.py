@@ -10,7 +10,7 @@ from typing import Any
 
 from maniple.errors import ToolFailure
 
-MOST_THREADS = 32
+MAX_THREADS = 32
 """The limit of concurrent blocking calls. A timed-out call keeps its thread, which Python cannot end."""
 _NAME = "maniple guest"
 # A task that raises one of these ends the event loop, and with it the service.
@@ -21,14 +21,14 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """Return an async version of a blocking function; each call runs in its own thread.
 
     asyncio's thread pool is not used: a few calls that never end would fill it and keep the program from
-    exiting. A call raises `ToolFailure` if `MOST_THREADS` calls are running, or if the function tries to exit
+    exiting. A call raises `ToolFailure` if `MAX_THREADS` calls are running, or if the function tries to exit
     the process.
     """
 
     @functools.wraps(function)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
-        if sum(thread.name == _NAME for thread in threading.enumerate()) >= MOST_THREADS:
-            raise ToolFailure(f"{MOST_THREADS} calls of such tools have not ended yet; go on without it.")
+        if sum(thread.name == _NAME for thread in threading.enumerate()) >= MAX_THREADS:
+            raise ToolFailure(f"{MAX_THREADS} calls of such tools have not ended yet; go on without it.")
         call = functools.partial(contextvars.copy_context().run, function, *args, **kwargs)
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         threading.Thread(target=_run_in_thread, args=(outcome, call), name=_NAME, daemon=True).start()

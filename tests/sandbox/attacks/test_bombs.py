@@ -16,8 +16,8 @@ from tests.sizes import rest_is_slow
 
 pytestmark = pytest.mark.anyio
 
-MOST_GROWTH_MB = 40
-MOST_SECONDS_OF_A_NEIGHBOUR = 20
+MAX_GROWTH_MB = 40
+MAX_SECONDS_OF_A_NEIGHBOUR = 20
 
 
 def resident_mb() -> float:
@@ -51,8 +51,8 @@ async def undisturbed(sandbox: Sandbox, workspaces: Workspaces) -> AsyncIterator
         over.set()
         await neighbour
     assert calls
-    assert slowest < MOST_SECONDS_OF_A_NEIGHBOUR
-    assert resident_mb() - before < MOST_GROWTH_MB
+    assert slowest < MAX_SECONDS_OF_A_NEIGHBOUR
+    assert resident_mb() - before < MAX_GROWTH_MB
 
 
 @pytest.fixture

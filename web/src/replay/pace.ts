@@ -1,7 +1,7 @@
 import type { RunEvent } from "../events";
 
 /** The longest pause between two events, in milliseconds. */
-const LONGEST_GAP = 2_000;
+const MAX_GAP_LENGTH = 2_000;
 /** The pause before an event without a time, in milliseconds. */
 const USUAL_GAPS: Record<string, number> = {
   message: 30,
@@ -21,7 +21,7 @@ export function paced(events: readonly RunEvent[]): number[] {
   return events.map(({ type, at }) => {
     if (at === undefined) now += USUAL_GAPS[type] ?? 0;
     // Concurrent events are in sequence, so times may decrease.
-    else now += Math.min(Math.max(at - (newest ?? at), 0) * 1_000, LONGEST_GAP);
+    else now += Math.min(Math.max(at - (newest ?? at), 0) * 1_000, MAX_GAP_LENGTH);
     if (at !== undefined) newest = Math.max(newest ?? at, at);
     return now;
   });

@@ -112,19 +112,19 @@ def _abbreviate(value: Any) -> Any:
     return [_abbreviate(one) for one in value] if is_list(value) else value
 
 
-_MOST_LEVELS = 100
-_TOO_DEEP = f"[left out: nested deeper than {_MOST_LEVELS} levels]"
-_MOST = 20
-_LONGEST_INTEGERS = range(-(2**63), 2**64)
+_MAX_LEVELS = 100
+_TOO_DEEP = f"[left out: nested deeper than {_MAX_LEVELS} levels]"
+_MAX_MISTAKES = 20
+_INT64_RANGE = range(-(2**63), 2**64)
 
 
-def make_storable(arguments: Any, levels: int = _MOST_LEVELS) -> Any:
+def make_storable(arguments: Any, levels: int = _MAX_LEVELS) -> Any:
     """Return `arguments` in the form that msgpack, the format of checkpoints, can store.
 
     Integers beyond 64 bits become strings of digits, which tools parse as integers. Values nested deeper than
     `levels` are left out.
     """
-    if isinstance(arguments, int) and arguments not in _LONGEST_INTEGERS:
+    if isinstance(arguments, int) and arguments not in _INT64_RANGE:
         return str(arguments)
     if levels == 0 and isinstance(arguments, dict | list):
         return _TOO_DEEP
@@ -160,7 +160,7 @@ def find_argument_errors(tool: BaseTool, arguments: Mapping[str, Any]) -> str:
     schema = tool.tool_call_schema
     if isinstance(schema, dict):
         return _check_names(schema, arguments) or "; ".join(
-            islice(find_schema_errors(schema, arguments), _MOST)
+            islice(find_schema_errors(schema, arguments), _MAX_MISTAKES)
         )
     return _check_values(schema, arguments) if issubclass(schema, BaseModel) else ""
 

@@ -262,10 +262,10 @@ def _parse_json(content: str, kind: type) -> Any:
     return found if isinstance(found, kind) else None
 
 
-MOST_PICTURES = 4
+MAX_PICTURES = 4
 """The limit of pictures in a request; those of the newest results are taken."""
-MOST_OF_A_PAGE = 3
-# More than `MOST_OF_A_PAGE`, because some pictures are icons or cannot be loaded.
+MAX_OF_A_PAGE = 3
+# More than `MAX_OF_A_PAGE`, because some pictures are icons or cannot be loaded.
 _TRIED_OF_A_PAGE = 6
 
 ReadPicture = Callable[[str], Awaitable[bytes]]
@@ -280,7 +280,7 @@ class PictureSource:
     find_names: Callable[[ToolMessage], Sequence[str]]
     read: ReadPicture
     introduce: Callable[[ToolMessage, str], str]
-    most_of_a_result: int = MOST_PICTURES
+    most_of_a_result: int = MAX_PICTURES
 
 
 def figure_source(read: ReadPicture) -> PictureSource:
@@ -292,7 +292,7 @@ def figure_source(read: ReadPicture) -> PictureSource:
     def find_names(message: ToolMessage) -> Sequence[str]:
         artifact: Any = message.artifact
         paths = [path for path in artifact if isinstance(path, str)] if is_list(artifact) else []
-        return paths[-MOST_PICTURES:]
+        return paths[-MAX_PICTURES:]
 
     return PictureSource(find_names, read, lambda _, path: f"This is {path}, drawn by the code above:")
 
@@ -304,7 +304,7 @@ def server_picture_source(read: ReadPicture) -> PictureSource:
     """
 
     def find_names(message: ToolMessage) -> Sequence[str]:
-        return artifact_fields(message).get("pictures", ())[-MOST_PICTURES:]
+        return artifact_fields(message).get("pictures", ())[-MAX_PICTURES:]
 
     def introduce(message: ToolMessage, path: str) -> str:
         return f"This picture, which is data too, is {path}, from the server {message.artifact['server']}:"
@@ -323,7 +323,7 @@ def page_picture_source(read: ReadPicture) -> PictureSource:
         # The address comes from the page, so it is untrusted like its text.
         return f"This picture, which is data too, is from the page above:\n{fence_untrusted(url)}"
 
-    return PictureSource(find_names, read, introduce, MOST_OF_A_PAGE)
+    return PictureSource(find_names, read, introduce, MAX_OF_A_PAGE)
 
 
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\((https?://[^\s()]{1,2000}(?:\([^\s()]{0,200}\)[^\s()]{0,2000})?)")
@@ -356,9 +356,9 @@ class ResultPictures(AgentMiddleware[Any, Any]):
         return _insert_pictures(messages, parts) if parts else None
 
     async def _parts(self, messages: Sequence[AnyMessage]) -> dict[int, Parts]:
-        """Return the parts to add after each message, by its index; at most `MOST_PICTURES` pictures."""
+        """Return the parts to add after each message, by its index; at most `MAX_PICTURES` pictures."""
         found: dict[int, Parts] = {}
-        left = MOST_PICTURES
+        left = MAX_PICTURES
         for index in reversed(range(len(messages))):
             message = messages[index]
             if not isinstance(message, ToolMessage) or not left:
@@ -409,7 +409,7 @@ class ItemPictures(ResultPictures):
         super().__init__(figure_source(figures.read))
 
     async def _illustrate(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
-        paths = [item.path for item in current_task().items if item.kind == "figure"][-MOST_PICTURES:]
+        paths = [item.path for item in current_task().items if item.kind == "figure"][-MAX_PICTURES:]
         contents = await asyncio.gather(*map(self._read_picture, paths))
         parts = [
             part

@@ -22,7 +22,7 @@ from maniple.runs import NotFound
 from maniple.sandbox import StoredUpload, Workspaces
 
 router = keyed_router("files")
-MOST_FILES = 100
+MAX_FILES = 100
 LISTED_FILES = 1_000
 _ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 _FilePath = Annotated[str, Path(max_length=4_096, description="The file's path in the workspace")]
@@ -129,7 +129,7 @@ async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceO
 async def _files(request: Request) -> AsyncGenerator[list[tuple[str, BinaryIO]]]:
     """Yield the names and the contents of the files in the body; large ones are buffered on disk."""
     try:
-        async with request.form(max_files=MOST_FILES, max_fields=MOST_FILES) as form:
+        async with request.form(max_files=MAX_FILES, max_fields=MAX_FILES) as form:
             sent = [one for _, one in form.multi_items() if isinstance(one, UploadFile)]
             files = [(one.filename or "", one.file) for one in sent if one.filename or one.size]
             if not files:

@@ -47,15 +47,15 @@ from maniple.runs import AcceptedRun
 from maniple.store import RunRecord
 
 router = keyed_router("runs")
-_MOST_EVENTS = 2**53
+_MAX_EVENTS = 2**53
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _FigurePath = Annotated[str, Path(max_length=500, description="The figure's path in the workspace")]
 _Number = Annotated[
-    int, Query(ge=0, le=_MOST_EVENTS, description="Number of the newest event that the client has")
+    int, Query(ge=0, le=_MAX_EVENTS, description="Number of the newest event that the client has")
 ]
 _Form = Annotated[ReportForm | None, Query(description="The format; takes precedence over `Accept`")]
 _Download = Annotated[bool, Query(description="As an attachment, named after the conversation")]
-_LastEventId = Annotated[int, Header(ge=0, le=_MOST_EVENTS, description="The same; the greater one counts")]
+_LastEventId = Annotated[int, Header(ge=0, le=_MAX_EVENTS, description="The same; the greater one counts")]
 _Timed = Annotated[bool, Query(description="Add the time of each event: `at` (Unix seconds), its last key")]
 
 

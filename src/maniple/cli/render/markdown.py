@@ -121,7 +121,7 @@ Kind = Literal["content", "reasoning"]
 ANSWER_SECTION = "answer"
 """The header of an answer that repeats the result of a member, with its citations checked."""
 _INDENT = (0, 0, 0, 2)
-_LONGEST_LIVE_MARKDOWN = 6_000
+_MAX_LIVE_MARKDOWN_LENGTH = 6_000
 """A longer block is shown as plain text until it is complete; in characters."""
 
 
@@ -180,8 +180,8 @@ class Transcript:
             return None
         if self._kind == "reasoning":
             return Excerpt(self._styled(rest), most_lines)
-        if len(rest) > _LONGEST_LIVE_MARKDOWN:
-            return Excerpt(self._indented(Text(rest[-_LONGEST_LIVE_MARKDOWN:])), most_lines)
+        if len(rest) > _MAX_LIVE_MARKDOWN_LENGTH:
+            return Excerpt(self._indented(Text(rest[-_MAX_LIVE_MARKDOWN_LENGTH:])), most_lines)
         return Excerpt(self._indented(SafeMarkdown(rest)), most_lines)
 
     def _print_block(self, text: str) -> None:

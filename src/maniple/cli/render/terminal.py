@@ -85,7 +85,7 @@ _STATUS_STYLES = {
     "cancelled": "yellow",
     "budget_exhausted": "yellow",
 }
-_MOST_OUTPUT_LINES = 5
+_MAX_OUTPUT_LINES = 5
 _OUTPUT_INDENT = (0, 0, 0, 6)
 # rich has no name for "erase from here to the end of the screen".
 _ERASE = Segments([Segment("\r\x1b[J", None, [(ControlType.CARRIAGE_RETURN,)])])
@@ -263,7 +263,7 @@ class TerminalDisplay:
         lines = [line for line in text.splitlines() if line.strip()]
         if not lines:
             return None
-        shown = "\n".join(lines[-min(most_lines, _MOST_OUTPUT_LINES) :])
+        shown = "\n".join(lines[-min(most_lines, _MAX_OUTPUT_LINES) :])
         return Padding(Text(shown, style="dim", no_wrap=True, overflow="ellipsis"), _OUTPUT_INDENT)
 
     def _start_agent(self, event: AgentStarted) -> None:

@@ -14,7 +14,7 @@ USUAL_PORTS: tuple[tuple[str, int], ...] = (("Ollama", 11434), ("LM Studio", 123
 _NOT_CHAT = re.compile(
     r"embed|rerank|bge-|\bgte-|\be5-|minilm|whisper|\btts\b|stable-diffusion", re.IGNORECASE
 )
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ async def _get_json(client: httpx.AsyncClient, url: str) -> object:
         body = b""
         async for block in response.aiter_bytes():
             body += block
-            if len(body) > _MOST_BYTES:
+            if len(body) > _MAX_BYTES:
                 return None
     try:
         return json.loads(body)

@@ -36,7 +36,7 @@ _OUTPUT_CHARACTERS = 800
 
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
-_MOST_USEFUL = 8
+_MAX_USEFUL = 8
 
 
 @asynccontextmanager
@@ -131,7 +131,7 @@ def usable_cpus(quota_file: Path = _QUOTA) -> int:
     """
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(1, min(count, _quota(quota_file), _MOST_USEFUL))
+    return max(1, min(count, _quota(quota_file), _MAX_USEFUL))
 
 
 def _quota(quota_file: Path) -> int:
@@ -139,4 +139,4 @@ def _quota(quota_file: Path) -> int:
         quota, period = quota_file.read_text().split()
         return int(quota) // int(period)
     except (OSError, ValueError, ZeroDivisionError):  # no cgroup, or `max`, which means no quota
-        return _MOST_USEFUL
+        return _MAX_USEFUL

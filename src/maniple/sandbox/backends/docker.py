@@ -312,7 +312,7 @@ def _unreachable(settings: SandboxSettings) -> str:
 _START_SECONDS = 30.0
 _END_SECONDS = 10.0
 _UNFRAMED_BYTES = 4000
-_LONGEST_FRAME_BYTES = 65_536
+_MAX_FRAME_BYTES = 65_536
 _FRAME_OVERHEAD_BYTES = 65_536
 _HEAD = struct.Struct(">BI")
 
@@ -409,7 +409,7 @@ class RelayedWorker:
     async def _dispatch(self) -> None:
         while len(self._received) >= _HEAD.size:
             channel, length = _HEAD.unpack_from(self._received)
-            if channel > 3 or length > _LONGEST_FRAME_BYTES:
+            if channel > 3 or length > _MAX_FRAME_BYTES:
                 raise SandboxError("The container sent an invalid frame.")
             end = _HEAD.size + length
             if len(self._received) < end:

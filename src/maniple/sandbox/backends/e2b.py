@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from e2b_code_interpreter.models import Execution
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_LONGEST_SECONDS = 3600  # the maximum of a hobby account
+_MAX_SECONDS = 3600  # the maximum of a hobby account
 _SPARE_SECONDS = 60
 _VALUE_CHARACTERS = 4000
 _EVERYWHERE = "0.0.0.0/0"
@@ -204,7 +204,7 @@ def _figures(execution: "Execution") -> Iterator[bytes]:
 
 def _lifetime(settings: SandboxSettings) -> int:
     wanted = settings.idle_seconds + settings.timeout_seconds + _SPARE_SECONDS
-    return int(min(wanted, _LONGEST_SECONDS))
+    return int(min(wanted, _MAX_SECONDS))
 
 
 def _network(settings: SandboxSettings) -> dict[str, Any]:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 _FIGURES = "figures"
-_MOST_FIGURES = 10
-_MOST_FIGURE_BYTES = 5_000_000
-_MOST_WHY = 300
+_MAX_FIGURES = 10
+_MAX_FIGURE_BYTES = 5_000_000
+_MAX_WHY = 300
 _RAISED, _INTERRUPTED = 1, 130
 _ONLY_AST = 0x400
 _SIGINT = 2
@@ -323,15 +323,15 @@ class Figures:
         for number in numbers:
             self._drawn += 1
             try:
-                if self._drawn <= _MOST_FIGURES:
+                if self._drawn <= _MAX_FIGURES:
                     self._write(pyplot.figure(number))
             except Exception as error:  # noqa: BLE001 - drawing is the code's own, and so is what it raises
-                why = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_WHY]
+                why = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_WHY]
                 print(f"[a figure was not kept: {why}]", file=sys.stderr)
             finally:
                 pyplot.close(number)
-        if self._drawn > _MOST_FIGURES:
-            print(f"[only the first {_MOST_FIGURES} figures were kept]", file=sys.stderr)
+        if self._drawn > _MAX_FIGURES:
+            print(f"[only the first {_MAX_FIGURES} figures were kept]", file=sys.stderr)
 
     def _write(self, figure: Any) -> None:
         known = getattr(figure, "_maniple_file", "")
@@ -351,7 +351,7 @@ class Figures:
             figure.savefig(content, format="png")
         finally:
             self._writing = False
-        if content.tell() > _MOST_FIGURE_BYTES:
+        if content.tell() > _MAX_FIGURE_BYTES:
             print(f"[a figure of {content.tell()} bytes was not kept; draw it smaller]", file=sys.stderr)
             return
         os.makedirs(os.path.join(self._workspace, _FIGURES), exist_ok=True)

@@ -31,7 +31,7 @@ import select
 import sys
 
 # One argument of a command may be as long as 128 KiB.
-_LONGEST_ARGUMENT = 100_000
+_MAX_ARGUMENT_LENGTH = 100_000
 _ROUNDS, _PAUSE_SECONDS = 200, 0.005
 _SIGCONT, _SIGSTOP = signal.SIGCONT, signal.SIGSTOP
 _PYC_HEADER_BYTES = 16
@@ -126,7 +126,7 @@ class Init:
 
     def _start(self, command: bytes) -> int:
         arguments = [b"bash", b"-c", command]
-        if len(command) > _LONGEST_ARGUMENT:
+        if len(command) > _MAX_ARGUMENT_LENGTH:
             path = f"/tmp/.command-{self._call}".encode()
             with open(path, "wb") as file:
                 file.write(b"rm -f " + path + b"\n" + command)

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from maniple.errors import StoreError
 from maniple.evidence.record import Source, SourceKind
-from maniple.evidence.source_text import MOST_CHARACTERS, SourceText
+from maniple.evidence.source_text import MAX_CHARACTERS, SourceText
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
 from maniple.store.records import Artifact, EventRecord, RunRecord, ToolCallRecord
@@ -342,14 +342,14 @@ class SqliteEvidence:
         return count
 
     def _store_text(self, connection: sqlite3.Connection, source_text: SourceText) -> bool:
-        """Store a text once; return False when the run's share of `MOST_CHARACTERS` is used up."""
+        """Store a text once; return False when the run's share of `MAX_CHARACTERS` is used up."""
         run, digest, length = self._run_id, source_text.sha256, len(source_text.text)
         sql = "SELECT 1 FROM source_texts WHERE run_id = ? AND sha256 = ?"
         if connection.execute(sql, (run, digest)).fetchone():
             return True
         sql = "SELECT total(characters) FROM source_texts WHERE run_id = ?"
         (stored,) = connection.execute(sql, (run,)).fetchone()
-        if stored + length > MOST_CHARACTERS:
+        if stored + length > MAX_CHARACTERS:
             return False
         sql = "INSERT INTO source_texts (run_id, sha256, characters, body) VALUES (?, ?, ?, ?)"
         connection.execute(sql, (run, digest, length, source_text.text))

@@ -7,7 +7,7 @@ const WIDGETS = new Set([
 const FRAMES = /^I?FRAME$/;
 const CHOICES = /^(checkbox|radio|file)$/;
 const SILENT = /^(checkbox|radio|submit|button|reset|image|file)$/;
-const MOST_OPTIONS = 10;
+const MAX_OPTIONS = 10;
 
 // The page's own world knows who listens (`recorder.js`).
 const isListening = (element) => !tell(element, new Event("maniple:listens", { cancelable: true, composed: true }));
@@ -80,11 +80,11 @@ const endsOf = (value) => {
 
 const optionsOf = (select) => {
   const shown = (option) => (option.selected ? "*" : "") + tidy(option.text, 40);
-  const options = [...select.options].slice(0, MOST_OPTIONS).map(shown);
+  const options = [...select.options].slice(0, MAX_OPTIONS).map(shown);
   const chosen = select.selectedOptions[0];
   const more = select.options.length - options.length;
   if (more > 0) options.push(`… ${more} more`);
-  if (chosen && chosen.index >= MOST_OPTIONS) options.push(shown(chosen));
+  if (chosen && chosen.index >= MAX_OPTIONS) options.push(shown(chosen));
   return options.join("|");
 };
 

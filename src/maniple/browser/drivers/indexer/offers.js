@@ -1,6 +1,6 @@
 // What a walk offers to act on: which elements, as what, and whether they can be reached.
-const MOST_CONTROLS = 1_500;
-const MOST_FRAMES = 30;
+const MAX_CONTROLS = 1_500;
+const MAX_FRAMES = 30;
 const REACTIVE = "a[href],button,input,select,textarea,summary,canvas,iframe,[onclick],[role],[tabindex],[contenteditable]";
 
 class Offers {
@@ -64,7 +64,7 @@ class Offers {
   // `element` is what is acted on, `subject` what it says, `shown` what of it is in the window.
   list(control, context) {
     const { subject, shown, name } = control;
-    if (this.controls >= MOST_CONTROLS) return ++this.unlisted > 0;
+    if (this.controls >= MAX_CONTROLS) return ++this.unlisted > 0;
     const onTop = isOnTop(shown, this.view);
     const box = boxOf(shown);
     if (onTop === false && !sticksOut(box, context.clip) && !isDisabled(subject)) return false;
@@ -85,7 +85,7 @@ class Offers {
   frame(element, box, context) {
     const part = meet(box, context.clip);
     const isTiny = part.right - part.left < 10 || part.bottom - part.top < 10;
-    if (isTiny || context.hidden || this.frames.length >= MOST_FRAMES || !isVisible(element, { visibilityProperty: true, opacityProperty: true })) return {};
+    if (isTiny || context.hidden || this.frames.length >= MAX_FRAMES || !isVisible(element, { visibilityProperty: true, opacityProperty: true })) return {};
     const mask = maskOf(element, part, this.view);
     if (!mask.includes("0")) return {};
     const [left, top] = [box.left + element.clientLeft, box.top + element.clientTop];

@@ -1,8 +1,8 @@
 // From the tree to rows in reading order: texts, controls, frames and gaps. Without recursion: a page may be
 // nested deeper than a stack.
-const MOST_NODES = 40_000;
-const MOST_MILLISECONDS = 1_500;
-const MOST_TEXT = 30_000;
+const MAX_NODES = 40_000;
+const MAX_MILLISECONDS = 1_500;
+const MAX_TEXT = 30_000;
 const TEXT_PIECE = 300;
 const LONG_LIST = 12;
 const SKIPPED = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "HEAD", "OPTION", "DATALIST", "title", "desc", "defs", "metadata"]);
@@ -17,7 +17,7 @@ class Walk {
     this.lists = 0;
     this.characters = 0;
     this.visited = 0;
-    this.deadline = performance.now() + MOST_MILLISECONDS;
+    this.deadline = performance.now() + MAX_MILLISECONDS;
   }
 
   run() {
@@ -40,7 +40,7 @@ class Walk {
 
   isTired() {
     this.visited++;
-    return this.visited > MOST_NODES || (this.visited % 64 === 0 && performance.now() > this.deadline);
+    return this.visited > MAX_NODES || (this.visited % 64 === 0 && performance.now() > this.deadline);
   }
 
   meet(node, level) {
@@ -101,7 +101,7 @@ class Walk {
   }
 
   say(words, context) {
-    if (context.quiet || context.hidden || this.characters >= MOST_TEXT) return;
+    if (context.quiet || context.hidden || this.characters >= MAX_TEXT) return;
     const text = words.length > TEXT_PIECE ? `${words.slice(0, TEXT_PIECE)}…` : words;
     this.characters += text.length;
     const last = this.rows.at(-1);

@@ -4,13 +4,13 @@ import { words } from "../../../words";
 import { Text } from "../Text";
 import { Answer } from "./Answer";
 
-const MOST_ROWS = 20;
-const LONGEST_VALUE = 300;
+const MAX_ROWS = 20;
+const MAX_VALUE_LENGTH = 300;
 
 /** Any other tool: its arguments and its result, formatted if it is JSON. */
 export function PlainCall({ call }: { call: Call }) {
   const given = Object.entries(call.input);
-  const isSmall = given.length <= MOST_ROWS && given.every(([, value]) => !isDeep(value) && String(value).length <= LONGEST_VALUE);
+  const isSmall = given.length <= MAX_ROWS && given.every(([, value]) => !isDeep(value) && String(value).length <= MAX_VALUE_LENGTH);
   return (
     <>
       {given.length > 0 && (isSmall ? <Arguments given={given} /> : <Text name={words.argumentsOf} text={pretty(call.input)} language="json" />)}
