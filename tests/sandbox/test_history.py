@@ -8,6 +8,7 @@ import pytest
 from maniple.errors import FileError
 from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.sandbox.edit_history import EDITED_BYTES, STEPS_OF_A_FILE, STORED_BYTES
+from maniple.sandbox.workspaces import NameTaken
 
 
 @pytest.fixture
@@ -54,6 +55,41 @@ def test_a_file_that_cannot_be_written_leaves_no_step(history: EditHistory, plac
     with pytest.raises(FileError, match="the limit is"):
         history.write(place, "a", b"x" * (place.max_file_bytes + 1))
     assert history.undo(place, "a") == (b"one", None)
+
+
+@pytest.fixture
+def is_overtaken(monkeypatch: pytest.MonkeyPatch, place: Workspace) -> None:
+    """Let the thread's code write `a` just after the host has found no such file."""
+    is_missing = Workspace.is_missing
+
+    def find(workspace: Workspace, path: str) -> bool:
+        was_missing = is_missing(workspace, path)
+        if was_missing:
+            place.write(path, b"by code")
+        return was_missing
+
+    monkeypatch.setattr(Workspace, "is_missing", find)
+
+
+@pytest.mark.usefixtures("is_overtaken")
+def test_a_file_that_code_writes_in_the_same_moment_can_be_had_back(
+    history: EditHistory, place: Workspace
+) -> None:
+    history.write(place, "a", b"by the host")
+    assert held(place) == b"by the host"
+    assert history.undo(place, "a") == (b"by the host", b"by code")
+    assert held(place) == b"by code"
+
+
+@pytest.mark.usefixtures("is_overtaken")
+def test_a_new_file_never_replaces_one_that_code_writes_in_the_same_moment(
+    history: EditHistory, place: Workspace
+) -> None:
+    with pytest.raises(NameTaken):
+        history.change(place, "a", lambda before: b"new" if before is None else before)
+    assert held(place) == b"by code"
+    with pytest.raises(FileError):
+        history.undo(place, "a")
 
 
 def test_only_so_many_steps_and_bytes_are_kept(history: EditHistory, place: Workspace) -> None:

@@ -20,14 +20,14 @@ import os
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from maniple.errors import FileError
 from maniple.sandbox.safe_open import DRAFT, split_path
-from maniple.sandbox.workspaces import EntryKind, Workspace, Workspaces
+from maniple.sandbox.workspaces import EntryKind, NameTaken, Workspace, Workspaces
 
 STEPS_OF_A_FILE = 20
 STEPS = 500
@@ -117,8 +117,10 @@ class EditHistory:
         with self._locked(workspace):
             _refuse_read_only(workspace, path)
             if workspace.is_missing(path):
-                self._make(workspace, path, None, content)
-            elif workspace.size(path) in range(EDITED_BYTES + 1):
+                with suppress(NameTaken):  # the thread's code wrote the file just now
+                    self._make(workspace, path, None, content)
+                    return
+            if workspace.size(path) in range(EDITED_BYTES + 1):
                 self._make(workspace, path, _read_content(workspace, path), content)
             else:
                 workspace.write(path, content)
@@ -231,7 +233,10 @@ class EditHistory:
     def _make(self, workspace: Workspace, path: str, before: bytes | None, after: bytes) -> None:
         record = self._record_step(path, before, after)
         try:
-            workspace.write(path, after)
+            if before is None:
+                workspace.create(path, after)
+            else:
+                workspace.write(path, after)
         except FileError:
             record.unlink(missing_ok=True)
             raise

@@ -97,10 +97,13 @@ def open_regular(name: str, directory: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def replace_file(name: str, directory: int, pieces: Iterable[bytes], mode: int | None = None) -> None:
+def replace_file(
+    name: str, directory: int, pieces: Iterable[bytes], mode: int | None = None, *, is_new: bool = False
+) -> None:
     """Replace a file atomically: readers see the old content or all of the new.
 
-    Without a `mode`, an executable file stays executable.
+    Without a `mode`, an executable file stays executable. With `is_new`, raises `FileExistsError` if
+    something has the name, even if it came just now.
     """
     draft = f"{DRAFT}{os.urandom(8).hex()}"
     descriptor = os.open(draft, _CREATE, 0o644, dir_fd=directory)
@@ -112,7 +115,10 @@ def replace_file(name: str, directory: int, pieces: Iterable[bytes], mode: int |
             file.flush()
             os.fchmod(descriptor, _mode(name, directory) if mode is None else mode)
             os.fsync(descriptor)
-        os.rename(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
+        if is_new:
+            rename_to_free_name(draft, name, directory, directory)
+        else:
+            os.rename(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:  # no draft is left behind
         with suppress(OSError):
             os.unlink(draft, dir_fd=directory)

@@ -72,6 +72,10 @@ class FileHead:
     size: int
 
 
+class NameTaken(FileError):
+    """Something has the name that a new file should get."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """A thread's directory. Every method blocks on disk and raises `FileError`; call them in a thread.
@@ -111,6 +115,13 @@ class Workspace:
             raise FileError(f"{path!r} would have {len(content)} bytes; the limit is {self.max_file_bytes}.")
         self.write_pieces(path, [content], len(content))
 
+    def create(self, path: str, content: bytes) -> None:
+        """Create a file and its parent directories; raises `NameTaken` if something has this name."""
+        if len(content) > self.max_file_bytes:
+            raise FileError(f"{path!r} would have {len(content)} bytes; the limit is {self.max_file_bytes}.")
+        self.check_room(len(content))
+        self._store(path, [content], None, is_new=True)
+
     def write_read_only(self, path: str, content: bytes, *, executable: bool = False) -> None:
         """Write a file without write permission, so that code does not change it by mistake."""
         self._replace(path, [content], len(content), 0o555 if executable else 0o444)
@@ -133,11 +144,11 @@ class Workspace:
         self.check_room(size - (self.size(path) or 0))
         self._store(path, pieces, mode)
 
-    def _store(self, path: str, pieces: Iterable[bytes], mode: int | None) -> None:
+    def _store(self, path: str, pieces: Iterable[bytes], mode: int | None, *, is_new: bool = False) -> None:
         parents, name = _split(path)
         with _translate_errors(path, "written"), open_directory(self.path, parents, make=True) as directory:
             allow_owner(directory, TO_CHANGE)
-            replace_file(name, directory, pieces, mode)
+            replace_file(name, directory, pieces, mode, is_new=is_new)
 
     def check_room(self, more: int) -> None:
         """Raise `WorkspaceFull` when the workspace cannot take `more` bytes."""
@@ -655,6 +666,8 @@ def _translate_errors(path: str, done: str) -> Iterator[None]:
         raise FileError(f"There is no file {path!r} in the workspace.") from None
     except IsADirectoryError:
         raise FileError(f"{path!r} is a directory; name a file.") from None
+    except FileExistsError:
+        raise NameTaken(f"{path!r} exists. Read it first, then change or replace it.") from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise FileError(f"{path!r} leads through a link or a file; neither is followed.") from error
