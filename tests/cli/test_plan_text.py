@@ -29,6 +29,18 @@ def test_a_plan_that_was_not_touched_is_the_same_plan() -> None:
     assert read(format_plan(PLAN)) == PLAN
 
 
+def test_the_note_of_a_step_is_edited_deleted_and_added_like_its_text() -> None:
+    text = format_plan(PLAN)
+    notes = [
+        step.get("note")
+        for step in read(text.replace("Note: n", "Note: not by head\n  nor by hand"))["steps"]
+    ]
+    assert notes == ["not by head\nnor by hand", None, None]
+    assert "note" not in read(text.replace("  Note: n\n", ""))["steps"][0]
+    kept = read(text.replace("  Keep it.", "  Keep it.\n  note: as text"))["steps"][1]
+    assert (kept["description"], kept["note"]) == ("Keep it.", "as text")
+
+
 def test_steps_are_changed_moved_added_and_deleted_as_lines() -> None:
     plan = read("# a remark\nPlan: 1 + 4\n\nreporter: Report\n  Shortly.\n  In French.\nFile manager: Look\n")
     assert plan == {

@@ -1,5 +1,6 @@
 """A person at the page: asks, watches, answers, stops, comes back."""
 
+import json
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from tests.cli.processes import MANIPLE
 from tests.forking import Forked
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 from tests.serving import environment, server_process
+from tests.team import plan, step
 
 HOSTILE = """# A report <script>window.evil = 1</script>
 
@@ -90,6 +92,35 @@ def test_a_plan_is_edited_reordered_and_accepted(page: Page):
     expect(page.get_by_role("region", name="Plan").locator("summary")).to_contain_text(
         ["Look it up", "Report"]
     )
+
+
+def test_notes_and_needs_of_steps_outlast_the_review_and_a_note_is_edited(page: Page, model: OpenAIServer):
+    steps = [
+        {**step("researcher", "Ask"), "needs": []},
+        {**step("coder", "Compute"), "needs": [], "note": "Not by head."},
+        step("reporter", "Report"),
+    ]
+    model.reset({**SIMPLE, "by_history": True, "planner": [reply(json.dumps(plan(*steps)))]})
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    page.get_by_role("region", name="Plan", exact=True).get_by_text("Compute").click()
+    expect(page.get_by_role("region", name="Plan", exact=True)).to_contain_text("Not by head.")
+    page.get_by_role("button", name="Edit the plan").click()
+    expect(page.get_by_label("Note").nth(1)).to_have_value("Not by head.")
+    page.get_by_label("Note").nth(1).fill("By hand.")
+    page.get_by_label("Note").nth(0).fill("Twice.")
+    page.get_by_role("button", name="Earlier").nth(1).click()
+    with page.expect_request("**/resume") as sent:
+        page.get_by_role("button", name="Accept as edited").click()
+    answered = sent.value.post_data_json["answer"]["steps"]
+    assert [(one["title"], one.get("note"), one.get("needs")) for one in answered] == [
+        ("Compute", "By hand.", []),
+        ("Ask", "Twice.", []),
+        ("Report", None, None),
+    ]
+    standing(page, "Done")
+    prompts = [str(one["messages"]) for one in model.requests if "Your step: Compute" in str(one["messages"])]
+    assert "Note: By hand." in prompts[0]
 
 
 def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):

@@ -56,6 +56,7 @@ export const en = {
   member: "Who does it",
   stepTitle: "Title of the step",
   stepWords: "What to do",
+  stepNote: "Note",
   up: "Earlier",
   down: "Later",
   addStep: "Add a step",

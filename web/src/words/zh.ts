@@ -57,6 +57,7 @@ export const zh: typeof en = {
   member: "负责人",
   stepTitle: "步骤标题",
   stepWords: "要做什么",
+  stepNote: "注意事项",
   up: "提前",
   down: "推后",
   addStep: "添加步骤",

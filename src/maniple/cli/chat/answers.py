@@ -142,8 +142,10 @@ def _json_object(text: str) -> dict[str, Any]:
 
 _PLAN_HELP = """\
 # A step is a line AGENT: TITLE; the indented lines below it say what to do.
+# What follows "Note:" in them, to the end of the step, is a warning or a limit; it may be missing.
 # Change, move, add or delete steps. Lines that begin with # are ignored.
 """
+_NOTE = re.compile(r"^\s*note:", re.IGNORECASE | re.MULTILINE)
 _STEP_HEAD = re.compile(r"(?P<agent>\w[\w -]*?)\s*:\s*(?P<title>.+)\Z")
 
 
@@ -152,6 +154,8 @@ def format_plan(plan: Mapping[str, Any]) -> str:
     blocks = [f"{_PLAN_HELP}\nPlan: {_single_line(plan.get('title', ''))}\n"]
     for step in plan.get("steps") or ():
         lines = str(step.get("description", "")).splitlines()
+        if note := step.get("note"):
+            lines += f"Note: {note}".splitlines()
         body = "".join(f"  {line}\n" for line in lines)
         blocks.append(f"{step.get('agent_name', '')}: {_single_line(step.get('title', ''))}\n{body}")
     return "\n".join(blocks)
@@ -209,11 +213,18 @@ def _member_named(name: str, members: Sequence[str]) -> str:
 
 def _complete_step(step: _EditedStep, members: Sequence[str]) -> dict[str, Any]:
     agent_name = _member_named(step.agent_name, members)
-    description = "\n".join(step.lines).strip() or step.title
-    return {"agent_name": agent_name, "title": step.title, "description": description}
+    text, note = _split_note("\n".join(step.lines))
+    whole = {"agent_name": agent_name, "title": step.title, "description": text or step.title}
+    return {**whole, "note": note} if note else whole
 
 
-_HIDDEN = ("note", "needs", "repeats")
+def _split_note(text: str) -> tuple[str, str]:
+    """Return the description and the note of a step; the note is "" if there is none."""
+    found = _NOTE.search(text)
+    return (text[: found.start()].strip(), text[found.end() :].strip()) if found else (text.strip(), "")
+
+
+_HIDDEN = ("needs", "repeats")
 """The fields of a step that the text to edit does not show."""
 
 

@@ -4,7 +4,7 @@ import type { RunModel } from "../../run";
 import { words } from "../../words";
 import { useOnce } from "../Act";
 import { type Acts, useService } from "../service";
-import { PlanEditor } from "./PlanEditor";
+import { PlanEditor, type PlannedSteps, reviewedPlan } from "./PlanEditor";
 
 interface Waits {
   run: RunModel;
@@ -65,16 +65,18 @@ export function titleOf({ kind, payload }: Interrupt): string {
 }
 
 /** The editable steps, without a report that repeats a result, which the service adds again. */
-function editable(plan: RunModel["plan"]): NonNullable<RunModel["plan"]> {
-  return { title: plan?.title ?? "", steps: plan?.steps.filter((step) => !step.repeats) ?? [] };
+function editable({ run, waiting }: Waits): PlannedSteps {
+  const plan: PlannedSteps = reviewedPlan(waiting) ?? run.plan ?? { title: "", steps: [] };
+  return { title: plan.title, steps: plan.steps.filter((step) => !step.repeats) };
 }
 
-function Review({ run, answer }: Waits) {
+function Review(waits: Waits) {
+  const { answer } = waits;
   const [isEdited, setEdited] = useState(false);
   return (
     <>
       {isEdited ? (
-        <PlanEditor plan={editable(run.plan)} onPlan={(plan) => void answer(plan)} />
+        <PlanEditor plan={editable(waits)} onPlan={(plan) => void answer(plan)} />
       ) : (
         <div class="row">
           <button class="main" onClick={() => void answer("accept")}>{words.accept}</button>

@@ -1,15 +1,27 @@
+import type { Interrupt } from "../../events";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { words } from "../../words";
 import { type Draft, StepFields, drafted } from "./StepFields";
 
-interface Edited {
+/** A step of a plan in review. `needs` are the numbers, from 1, of the steps whose results it gets; all if null. */
+export interface PlannedStep {
+  agent_name: string;
   title: string;
-  steps: Draft[];
+  description: string;
+  note?: string | null;
+  needs?: number[] | null;
+  repeats?: boolean | null;
+}
+
+export interface PlannedSteps {
+  title: string;
+  steps: PlannedStep[];
 }
 
 /** A step with a key that stays the same while steps are added, removed and moved. */
 interface Keyed extends Draft {
   key: number;
+  needs: number[] | null;
 }
 
 /** What gets the focus after the next rendering. */
@@ -19,8 +31,8 @@ interface Focus {
 }
 
 /** An editor for the texts, members and order of a plan before it is accepted. */
-export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edited) => void }) {
-  const [steps, setSteps] = useState<Keyed[]>(() => plan.steps.map((step, key) => ({ ...drafted(step), key })));
+export function PlanEditor({ plan, onPlan }: { plan: PlannedSteps; onPlan: (plan: PlannedSteps) => void }) {
+  const [steps, setSteps] = useState<Keyed[]>(() => plan.steps.map(keyed));
   const [said, setSaid] = useState("");
   const next = useRef(steps.length);
   const list = useRef<HTMLOListElement>(null);
@@ -48,7 +60,7 @@ export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edit
     // The report stays last; a new step is inserted before it.
     const at = steps.at(-1)?.agent_name === "reporter" ? steps.length - 1 : steps.length;
     const agent_name = steps[at - 1]?.agent_name ?? "researcher";
-    setSteps(steps.toSpliced(at, 0, { agent_name, title: "", description: "", key }));
+    setSteps(steps.toSpliced(at, 0, { agent_name, title: "", description: "", note: "", key, needs: null }));
     focus.current = { key, place: "title" };
   };
   const isWhole = steps.length > 0 && steps.every((one) => one.title.trim() && one.description.trim());
@@ -57,7 +69,7 @@ export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edit
       <ol class="steps" ref={list}>
         {steps.map((step, at) => (
           <li key={step.key} data-key={step.key}>
-            <StepFields step={step} onStep={(changed) => setSteps(steps.toSpliced(at, 1, { ...changed, key: step.key }))} />
+            <StepFields step={step} onStep={(changed) => setSteps(steps.toSpliced(at, 1, { ...step, ...changed }))} />
             <div class="row">
               <button class="up" disabled={at === 0} onClick={() => move(at, at - 1)}>{words.up}</button>
               <button class="down" disabled={at === steps.length - 1} onClick={() => move(at, at + 1)}>{words.down}</button>
@@ -69,12 +81,33 @@ export function PlanEditor({ plan, onPlan }: { plan: Edited; onPlan: (plan: Edit
       <p class="unseen" role="status">{said}</p>
       <div class="row">
         <button onClick={add}>{words.addStep}</button>
-        <button class="main" disabled={!isWhole} onClick={() => onPlan({ title: plan.title, steps: steps.map(drafted) })}>
+        <button class="main" disabled={!isWhole} onClick={() => onPlan({ title: plan.title, steps: planned(steps) })}>
           {words.acceptEdited}
         </button>
       </div>
     </>
   );
+}
+
+function keyed(step: PlannedStep, key: number): Keyed {
+  return { ...drafted(step), note: step.note ?? "", key, needs: step.needs ?? null };
+}
+
+/** The edited steps. A step no longer needs one that was removed or now comes later. */
+function planned(steps: readonly Keyed[]): PlannedStep[] {
+  return steps.map((step, at) => {
+    const places = step.needs?.map((number) => steps.findIndex((one) => one.key === number - 1));
+    const needs = places?.filter((place) => place >= 0 && place < at).map((place) => place + 1);
+    const note = step.note?.trim();
+    return { ...drafted(step), ...(note && { note }), ...(needs && { needs }) };
+  });
+}
+
+/** The plan in the question of its review, whose steps have notes; null for another question. */
+export function reviewedPlan(waiting: Interrupt | null): PlannedSteps | null {
+  if (waiting?.kind !== "plan_review") return null;
+  const plan = waiting.payload["plan"] as Partial<PlannedSteps> | undefined;
+  return plan?.steps ? { title: plan.title ?? "", steps: plan.steps } : null;
 }
 
 /** Focus a step's button, or the opposite button if it is disabled. */

@@ -2,6 +2,7 @@ import type { Step } from "../../events";
 import type { RunModel } from "../../run";
 import { words } from "../../words";
 import { useService } from "../service";
+import { reviewedPlan } from "./PlanEditor";
 import { type Ask, StepView } from "./StepView";
 
 /** The plan with its progress, also while it is written. During the run, steps can be skipped, repeated, edited, added and moved. */
@@ -11,6 +12,8 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
   const ask: Ask | null = acts && run.status === "running" && !isDraft ? (change) => acts.changePlan(run, change) : null;
   // A report that only repeats another step's result is not shown.
   const worked = plan.steps.filter((step) => !step.repeats);
+  // The events of a plan have no notes.
+  const reviewed = reviewedPlan(run.status === "interrupted" ? run.waiting : null);
   const done = worked.filter((step) => step.status === "completed" || step.status === "skipped").length;
   return (
     <section class={`plan ${run.isAtWork ? "live" : ""}`} aria-label={words.plan}>
@@ -19,7 +22,14 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
       </h2>
       <ol>
         {worked.map((step) => (
-          <StepView key={step.id} steps={plan.steps} at={plan.steps.indexOf(step)} isOver={run.isOver} ask={ask} />
+          <StepView
+            key={step.id}
+            steps={plan.steps}
+            at={plan.steps.indexOf(step)}
+            note={reviewed?.steps[plan.steps.indexOf(step)]?.note ?? ""}
+            isOver={run.isOver}
+            ask={ask}
+          />
         ))}
       </ol>
     </section>

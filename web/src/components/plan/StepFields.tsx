@@ -2,11 +2,12 @@ import type { RefObject } from "preact";
 import { members } from "../../members";
 import { words } from "../../words";
 
-/** The fields of a step: title, description and member. */
+/** The fields of a step: title, description and member; the note only where it can be edited, "" for none. */
 export interface Draft {
   agent_name: string;
   title: string;
   description: string;
+  note?: string;
 }
 
 interface Given {
@@ -36,6 +37,15 @@ export function StepFields({ step, onStep, first }: Given) {
         value={step.description}
         onInput={(e) => onStep({ ...step, description: e.currentTarget.value })}
       />
+      {step.note !== undefined && (
+        <input
+          aria-label={words.stepNote}
+          placeholder={words.stepNote}
+          maxLength={2_000}
+          value={step.note}
+          onInput={(e) => onStep({ ...step, note: e.currentTarget.value })}
+        />
+      )}
       <select aria-label={words.member} value={step.agent_name} onChange={(e) => onStep({ ...step, agent_name: e.currentTarget.value })}>
         {names.map((name) => (
           <option key={name}>{name}</option>
@@ -45,6 +55,6 @@ export function StepFields({ step, onStep, first }: Given) {
   );
 }
 
-export function drafted({ agent_name, title, description }: Draft): Draft {
+export function drafted({ agent_name, title, description }: Omit<Draft, "note">): Draft {
   return { agent_name, title, description };
 }

@@ -19,13 +19,15 @@ const SIGNS: Record<string, string> = {
 interface Shown {
   steps: Step[];
   at: number;
+  /** A warning or a limit, in a plan that waits for its review; "" for none. */
+  note: string;
   isOver: boolean;
   /** Null if the plan cannot be changed. */
   ask: Ask | null;
 }
 
 /** A step of a plan with its status and a menu of changes. */
-export function StepView({ steps, at, isOver, ask }: Shown) {
+export function StepView({ steps, at, note, isOver, ask }: Shown) {
   const step = steps[at]!;
   const [form, setForm] = useState<"edit" | "add" | null>(null);
   // The requested change is shown until the changed plan arrives.
@@ -59,6 +61,7 @@ export function StepView({ steps, at, isOver, ask }: Shown) {
               <span class="unseen">, {words.status[status] ?? status}</span>
             </summary>
             <p>{step.description}</p>
+            {note && <p>{words.stepNote}: {note}</p>}
           </details>
           {ask && <StepMenu title={step.title} choices={choices} />}
         </>
@@ -77,7 +80,7 @@ export function StepView({ steps, at, isOver, ask }: Shown) {
 }
 
 function edited(step: Step, draft: Draft): PlanChange {
-  const changes = Object.entries(draft).filter(([name, text]) => text !== step[name as keyof Draft]);
+  const changes = Object.entries(draft).filter(([name, text]) => text !== step[name as keyof Step]);
   return { action: "edit", step_id: step.id, ...Object.fromEntries(changes) };
 }
 
