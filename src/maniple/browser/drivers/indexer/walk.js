@@ -1,6 +1,6 @@
 // From the tree to rows in reading order: texts, controls, frames and gaps. Without recursion: a page may be
 // nested deeper than a stack.
-const MAX_NODES = 40_000;
+const MAX_WALKED_NODES = 40_000;
 const MAX_MILLISECONDS = 1_500;
 const MAX_TEXT = 30_000;
 const TEXT_PIECE = 300;
@@ -40,7 +40,7 @@ class Walk {
 
   isTired() {
     this.visited++;
-    return this.visited > MAX_NODES || (this.visited % 64 === 0 && performance.now() > this.deadline);
+    return this.visited > MAX_WALKED_NODES || (this.visited % 64 === 0 && performance.now() > this.deadline);
   }
 
   meet(node, level) {
