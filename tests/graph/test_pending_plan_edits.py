@@ -5,9 +5,11 @@ import json
 import pytest
 from langchain_core.tools import tool
 
+from maniple.agents.briefing import format_removed
 from maniple.agents.budget import UsageMeter
 from maniple.agents.offers import Offer
 from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
+from maniple.agents.task import BY_USER_LINE
 from maniple.graph import Plan, TeamRules
 from maniple.graph.plan_edits import apply_to_review
 from maniple.graph.state import private_of
@@ -102,7 +104,9 @@ async def test_the_step_that_is_under_way_ends_and_its_result_is_dropped():
     assert plans(frames)[-1] == ["completed", "skipped", "completed", "completed"]
     assert data(frames, "plan")[-1]["steps"][1]["reason"] == "the user skipped it"
     assert "It is 4." not in prompts["reporter"][0]
-    assert "MISSING: the step 'Sum' was not completed: the user skipped it" in prompts["reporter"][0]
+    assert f"{format_removed(['Sum'])}\n" in prompts["reporter"][0]
+    assert "MISSING:" not in prompts["reporter"][0], "what the user does not want is not missing"
+    assert "Sum (" not in prompts["reporter"][0]
 
 
 async def test_an_edited_step_is_done_by_whom_the_user_names():
@@ -111,7 +115,8 @@ async def test_an_edited_step_is_done_by_whom_the_user_names():
         PendingPlanEdits(), change, answers=script(coder=[RUN, reply("4."), reply("Drawn.")])
     )
     assert agents(frames)[-3:] == ["coder", "coder", "reporter"]
-    assert "Your step: Draw\nDraw it." in prompts["coder"][-1]
+    assert f"Your step: Draw\nDraw it.\n{BY_USER_LINE}" in prompts["coder"][-1]
+    assert BY_USER_LINE not in prompts["coder"][0] + prompts["reporter"][-1]
     assert [one["title"] for one in data(frames, "plan")[-1]["steps"]] == ["Find", "Sum", "Draw", "Report"]
 
 

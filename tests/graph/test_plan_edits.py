@@ -13,6 +13,7 @@ from maniple.graph.plan_edits import (
     apply_changes,
     apply_to_review,
     edit,
+    record_review,
     redo,
     skip,
 )
@@ -196,6 +197,44 @@ def test_a_checkpoint_from_before_there_were_changes_is_read():
     for step in old["steps"]:
         del step["needs"], step["settled"]
     assert PlanProgress.from_state(old).steps[1].needs is None
+
+
+def numbered(*steps):
+    """Return a plan of steps like `coder Sum: text`."""
+    parts = (one.partition(" ") for one in steps)
+    pairs = ((agent, *rest.partition(": ")) for agent, _, rest in parts)
+    made = [
+        PlannedStep(agent_name=agent, title=title, description=text or title)
+        for agent, title, _, text in pairs
+    ]
+    return Plan(title="P", steps=made)
+
+
+@pytest.mark.parametrize(
+    ("after", "by_user", "dropped"),
+    [
+        (("researcher Find", "coder Sum", "reporter Report"), [], ()),
+        (("coder Sum", "researcher Find", "reporter Report"), [], ()),
+        (("coder Sum", "reporter Report"), [], ("Find",)),
+        (("reporter Report",), [], ("Find", "Sum")),
+        (("researcher Find", "coder Draw", "reporter Report"), ["Draw"], ()),
+        (("researcher Find", "researcher Sum", "reporter Report"), ["Sum"], ()),
+        (("researcher Find", "coder Sum: all of it", "reporter Report"), ["Sum"], ()),
+        (("researcher Find", "coder Sum", "coder Draw", "reporter Report"), ["Draw"], ()),
+        (("coder Draw", "reporter Report: briefly"), ["Draw", "Report"], ("Find", "Sum")),
+    ],
+)
+def test_the_plan_holds_what_the_user_removed_and_wrote_in_its_review(after, by_user, dropped):
+    progress = record_review(numbered("researcher Find", "coder Sum", "reporter Report"), numbered(*after))
+    assert [one.title for one in progress.steps if one.by_user] == by_user
+    assert progress.dropped == dropped
+    assert PlanProgress.from_state(progress.to_state()) == progress
+
+
+def test_a_note_that_the_user_writes_changes_its_step():
+    noted = PLAN.steps[0].model_copy(update={"note": "Not by head."})
+    progress = record_review(PLAN, PLAN.model_copy(update={"steps": [noted, *PLAN.steps[1:]]}))
+    assert [one.by_user for one in progress.steps] == [True, False, False, False, False]
 
 
 def test_before_the_plan_is_accepted_a_step_is_taken_out_or_edited():

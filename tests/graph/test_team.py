@@ -5,6 +5,8 @@ import json
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from maniple.agents.briefing import format_removed
+from maniple.agents.task import BY_USER_LINE
 from maniple.graph import Plan, TeamRules
 from maniple.graph.written_plan import normalize_plan
 from tests.openai_server import SIMPLE, call, reply
@@ -458,6 +460,38 @@ async def test_an_edited_plan_is_what_is_done():
         frames = await it.run(edited, thread_id="t", auto_accepted_plan=False)
     assert agents(frames) == ["researcher", "reporter"]
     assert data(frames, "plan")[0]["title"] == "Mine"
+
+
+async def test_members_know_what_the_user_removed_from_the_plan_and_changed_in_it():
+    titles = [
+        ("researcher", "Find"),
+        ("researcher", "Ask the embassy"),
+        ("coder", "Sum"),
+        ("reporter", "Report"),
+    ]
+    planned = [step(*one) for one in titles]
+    edited = [planned[0], {**planned[2], "description": "Sum it in euros."}, planned[3]]
+    roles = {"researcher": [reply("Found.")], "coder": [reply("It is 4.")]}
+    async with scripted_team(script(planner=[reply(json.dumps(plan(*planned)))], **roles)) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        frames = await it.run(json.dumps(plan(*edited)), thread_id="t", auto_accepted_plan=False)
+        prompts = {role: it.prompts(role)[0] for role in ("researcher", "coder", "reporter")}
+    assert status(frames) == "completed"
+    assert all(format_removed(["Ask the embassy"]) in prompt for prompt in prompts.values())
+    assert f"Sum it in euros.\n{BY_USER_LINE}" in prompts["coder"]
+    assert BY_USER_LINE not in prompts["researcher"] + prompts["reporter"]
+
+
+async def test_the_lead_knows_what_the_user_removed_from_the_plan():
+    planned = [step("researcher", "Ask the embassy"), step("coder", "Sum"), step("reporter", "Report")]
+    roles = {
+        "coder": [reply("STEP FAILED: no figures")],
+        "supervisor": [reply('{"decision": "continue_without", "hint": null, "step": null}')],
+    }
+    async with scripted_team(script(planner=[reply(json.dumps(plan(*planned)))], **roles)) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        await it.run(json.dumps(plan(*planned[1:])), thread_id="t", auto_accepted_plan=False)
+        assert format_removed(["Ask the embassy"]) in it.prompts("supervisor")[0]
 
 
 @pytest.mark.parametrize(

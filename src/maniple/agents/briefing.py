@@ -29,7 +29,7 @@ def build_messages(task: Task, room: int) -> list[BaseMessage]:
         format_history(task.history, int(REPORT_SHARE * room)),
         *format_results([*task.named_items, *task.results], int(RESULTS_SHARE * room)),
         format_items(task.items, task.older_items),
-        "\n\n".join(filter(None, (format_plan(task.plan), task.instruction()))),
+        "\n\n".join(filter(None, (format_plan(task.plan), format_removed(task.removed), task.instruction()))),
     ]
     return [HumanMessage(text) for text in texts if text]
 
@@ -76,6 +76,16 @@ def format_plan(plan: Sequence[PlanStepSummary]) -> str:
         for one in plan
     ]
     return "\n".join(["The plan:", *lines])
+
+
+def format_removed(titles: Sequence[str]) -> str:
+    """Return which steps the user removed from the plan; "" for none."""
+    if not titles:
+        return ""
+    head = (
+        "The user removed these steps from the plan. Nobody does them, and they are not reported as missing:"
+    )
+    return "\n".join([head, *(f"- {title}" for title in titles)])
 
 
 def format_items(items: Sequence[Item], more: int = 0) -> str:

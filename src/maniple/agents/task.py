@@ -112,12 +112,18 @@ class Task:
     """The id of the step in the plan."""
     keeps_sources: bool = False
     """Whether pages that are read become files of the thread."""
+    removed: Sequence[str] = ()
+    """The titles of the steps that the user removed from the plan."""
+    by_user: bool = False
+    """Whether the user added or changed this step."""
     user_messages: Sequence[str] = ()
     """The messages that the user sent to the run before the step started, oldest first."""
 
     def instruction(self) -> str:
         """Return the prompt of the step, with the files and the caller's system messages."""
         lines = [f"Your step: {self.title}", self.description]
+        if self.by_user:
+            lines.append(BY_USER_LINE)
         if self.note:
             lines.append(f"Note: {self.note}")
         if meanwhile := self.meanwhile():
@@ -132,6 +138,7 @@ class Task:
 
 
 WRITTEN_MEANWHILE = "The user wrote this while the team worked. Heed it in your step:"
+BY_USER_LINE = "The user wrote or changed this step: do it as it stands here."
 ANSWER_LINE = (
     "No report is written after this step. Hand nothing on: your result is the answer that the user reads. "
     "Write it for the user, complete in itself, in Markdown. Cite sources, if there are any, "

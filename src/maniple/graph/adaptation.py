@@ -3,7 +3,7 @@
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from maniple.agents import StepResult
-from maniple.agents.briefing import format_results
+from maniple.agents.briefing import format_removed, format_results
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, PlanProgress, TrackedStep
 
 
@@ -24,7 +24,9 @@ def request_for_rest(progress: PlanProgress, tokens: int, feedback: str = "") ->
     replanning necessary, if there is one. The lead's hint comes last.
     """
     lines = [
-        f"{n}. {step.agent_name}: {step.title} ({_how(step)})" for n, step in enumerate(progress.steps, 1)
+        f"{n}. {step.agent_name}: {step.title} ({_how(step)})"
+        for n, step in enumerate(progress.steps, 1)
+        if not step.is_removed
     ]
     words = (
         "Your plan does not work. This is what came of its steps:\n{steps}\n"
@@ -40,6 +42,8 @@ def request_for_rest(progress: PlanProgress, tokens: int, feedback: str = "") ->
             "results stay and are handed on to each new step."
         )
     text = words.format(steps="\n".join(lines), feedback=feedback)
+    if removed := format_removed(progress.removed):
+        text = f"{text}\n{removed}"
     if progress.replan_hint:
         text = f"{text}\nThe lead's hint: {progress.replan_hint}"
     return [*answers_of(progress, tokens), HumanMessage(text)]

@@ -9,10 +9,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from maniple.agents import ROLES, Roles, find_current_roles, format_briefs
-from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history, format_plan
+from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history, format_plan, format_removed
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
-from maniple.agents.task import PlanStepSummary
+from maniple.agents.task import BY_USER_LINE, PlanStepSummary
 from maniple.errors import ModelError
 from maniple.graph.adaptation import answers_of
 from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
@@ -154,7 +154,11 @@ def _messages(
     progress, failed = failure.progress, failure.step
     team = [brief["name"] for brief in briefs]
     prompt = render("lead", members=briefs, team=team, decisions=kinds, locale="")
-    lines = [PlanStepSummary(one.id, one.agent_name, one.title, one.status) for one in progress.steps]
+    lines = [
+        PlanStepSummary(one.id, one.agent_name, one.title, one.status)
+        for one in progress.steps
+        if not one.is_removed
+    ]
     results = answers_of(progress, int(RESULTS_SHARE * room))
     asked = "\n".join(
         filter(
@@ -162,12 +166,14 @@ def _messages(
             (
                 f"The failed step {failed.id}, try {failed.attempts}, of {failed.agent_name}: {failed.title}",
                 failed.description,
+                BY_USER_LINE if failed.by_user else "",
                 f"Note: {failed.note}" if failed.note else "",
                 f"Why it failed: {failed.reason or 'no reason was given'}",
             ),
         )
     )
-    texts = [f"Request: {request}", before, format_plan(lines), *(str(one.content) for one in results), asked]
+    plan = (format_plan(lines), format_removed(progress.removed))
+    texts = [f"Request: {request}", before, *plan, *(str(one.content) for one in results), asked]
     return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from maniple.agents.plan_edits import SKIPPED
 from maniple.types import StepStatus, is_list, is_mapping
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})
@@ -107,6 +108,13 @@ class TrackedStep(PlannedStep):
     """For a failed step: the code of the error that ended it; empty if the member itself gave up."""
     edition: int = 0
     """How often a change of the user restarted it."""
+    by_user: bool = False
+    """Whether the user added or changed it."""
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether the user took it out of the plan while the run worked."""
+        return self.status == "skipped" and self.reason == SKIPPED
 
 
 class PlanProgress(BaseModel):
@@ -124,6 +132,8 @@ class PlanProgress(BaseModel):
     """How often replanning was requested because the plan did not work."""
     replan_hint: str | None = None
     """The lead's hint for the planner, who has to write the rest of the plan again; `None` otherwise."""
+    dropped: tuple[str, ...] = ()
+    """The titles of the steps that the user removed when the plan was reviewed."""
 
     @classmethod
     def of(cls, plan: Plan) -> "PlanProgress":
@@ -145,6 +155,11 @@ class PlanProgress(BaseModel):
     def current(self) -> TrackedStep | None:
         """Return the first open step."""
         return next((step for step in self.steps if step.status in OPEN), None)
+
+    @property
+    def removed(self) -> list[str]:
+        """The titles of the steps that the user removed, in the review or since."""
+        return [*self.dropped, *(step.title for step in self.steps if step.is_removed)]
 
     def open_work(self) -> list[TrackedStep]:
         """Return the open steps without the report."""

@@ -15,6 +15,8 @@ S = TypeVar("S", bound=PlannedStep)
 
 _WORKED_ON = ("status", "attempts", "result", "reason", "settled", "by_code", "is_replaced", "error_code")
 """The fields of a step that its execution changes."""
+_WRITTEN = ("agent_name", "title", "description", "note")
+"""The fields of a step that are texts for its member."""
 MAX_STEPS = 100
 """The number of steps up to which the user can add steps to a plan."""
 
@@ -61,7 +63,7 @@ def retry(progress: PlanProgress) -> PlanProgress:
         step.id
         for step in progress.steps
         if step.agent_name == "reporter"
-        or (step.status in ("failed", "skipped") and not _is_skipped(step) and not step.is_replaced)
+        or (step.status in ("failed", "skipped") and not step.is_removed and not step.is_replaced)
     ]
     for step_id in reopened:
         progress = _with_new_edition(progress, step_id)
@@ -74,7 +76,7 @@ def skip(progress: PlanProgress, step_id: int) -> PlanProgress:
     step = _check_skippable(_require_step(progress.step(step_id), step_id))
     if step is progress.steps[-1]:  # the step of an agent that answers alone, without a report
         raise ValueError("This step cannot be skipped: it is the answer. Cancel the run instead.")
-    if _is_skipped(step):
+    if step.is_removed:
         return progress
     progress = _reopen_dependents(_keep_settled(progress), step.id)
     return _with_new_edition(progress, step.id, status="skipped", reason=SKIPPED)
@@ -88,13 +90,13 @@ def redo(progress: PlanProgress, step_id: int) -> PlanProgress:
 def edit(progress: PlanProgress, change: PlanChange, members: Sequence[str]) -> PlanProgress:
     """Return the plan with an edited step, which is done again as by `redo`."""
     step = _require_step(progress.step(change.step_id), change.step_id)
-    return _start_again(progress, step, **_edits(step, change, members))
+    return _start_again(progress, step, by_user=True, **_edits(step, change, members))
 
 
 def add(progress: PlanProgress, change: PlanChange, members: Sequence[str]) -> PlanProgress:
     """Return the plan with a new step; later steps that get all results are done again."""
     step = _new(change, members, len(progress.steps))
-    new = TrackedStep(id=max(one.id for one in progress.steps) + 1, **step.model_dump())
+    new = TrackedStep(id=max(one.id for one in progress.steps) + 1, by_user=True, **step.model_dump())
     ids = [one.id for one in progress.steps]
     place = _place(change, ids)
     _check_needs(change, ids[:place])
@@ -135,6 +137,43 @@ def apply_to_review(plan: Plan, change: PlanChange, members: Sequence[str]) -> P
             order.remove(number)
             order.insert(_place(change, order), number)
     return _reorder_plan(plan, steps, order)
+
+
+def record_review(reviewed: Plan, edited: Plan) -> PlanProgress:
+    """Return the progress of a plan that the user edited in its review, with what the user changed in it."""
+    before = [step for step in reviewed.steps if not step.repeats]
+    origins = _find_origins(before, edited.steps)
+    progress = PlanProgress.of(edited)
+    for step, origin in zip(progress.steps, origins, strict=True):
+        is_made = step.agent_name == "reporter" and step.description == edited.title  # by `normalize_plan`
+        if not is_made and (origin is None or not _is_same(step, before[origin], _WRITTEN)):
+            progress = progress.with_step(step.id, by_user=True)
+    gone = [step for at, step in enumerate(before) if at not in origins and step.agent_name != "reporter"]
+    return progress.model_copy(update={"dropped": tuple(step.title for step in gone)})
+
+
+def _find_origins(before: Sequence[PlannedStep], after: Sequence[PlannedStep]) -> list[int | None]:
+    """Return which step of the plan before each step was, as an index; None for a new one.
+
+    It is known by its title, then by its description. In a plan of the same length, what is neither was
+    rewritten in its place.
+    """
+    origins: list[int | None] = [None] * len(after)
+    for fields in (("agent_name", "title"), ("title",), ("description",)):
+        for at, step in enumerate(after):
+            if origins[at] is None:
+                free = (old for old in range(len(before)) if old not in origins)
+                same = [old for old in free if _is_same(step, before[old], fields)]
+                origins[at] = min(same, key=lambda old: abs(old - at), default=None)
+    for at, origin in enumerate(origins):
+        if origin is None and len(before) == len(after) and at not in origins:
+            origins[at] = at
+    return origins
+
+
+def _is_same(step: PlannedStep, old: PlannedStep, fields: Sequence[str]) -> bool:
+    texts = ((getattr(one, name) or "" for name in fields) for one in (step, old))
+    return [text.split() for text in next(texts)] == [text.split() for text in next(texts)]
 
 
 def _require_step(step: S | None, step_id: int) -> S:
@@ -219,14 +258,10 @@ def _reopen_dependents(progress: PlanProgress, step_id: int) -> PlanProgress:
     """
     affected = {step_id}
     for step in progress.steps:
-        if not _is_skipped(step) and any(one.id in affected for one in progress.given_to(step)):
+        if not step.is_removed and any(one.id in affected for one in progress.given_to(step)):
             affected.add(step.id)
             progress = _with_new_edition(progress, step.id)
     return progress
-
-
-def _is_skipped(step: TrackedStep) -> bool:
-    return step.status == "skipped" and step.reason == SKIPPED
 
 
 def _keep_settled(progress: PlanProgress) -> PlanProgress:

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import BaseModel, Field
 
 from maniple.agents import ROLES, Roles, format_briefs, mark_author
-from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history
+from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history, format_removed
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.plan_edits import ChangeAction, PlanChange
 from maniple.agents.profiles import profile_of
@@ -245,6 +245,7 @@ def _messages(
         format_history(history_of(case.state), int(REPORT_SHARE * room)),
         *(str(one.content) for one in answers_of(case.progress, int(RESULTS_SHARE * room))),
         "\n".join(["The plan:", *lines]),
+        format_removed(case.progress.dropped),
         *(_as_text(one) for one in case.earlier),
         f"The user's new message: {case.message.text}",
     ]

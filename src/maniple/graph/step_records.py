@@ -144,6 +144,7 @@ def _reassign(progress: PlanProgress, failed: TrackedStep, new: NewStep, hint: s
             agent_name=new.agent_name,
             title=title,
             description=new.description,
+            by_user=False,
             note=_join_notes(failed.note, hint),
             status="not_started",
         )

@@ -11,7 +11,8 @@ from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
 from maniple.agents.middleware.tool_calls import is_acceptance, is_plan_acceptance
-from maniple.graph.plan import Plan, PlanProgress
+from maniple.graph.plan import Plan
+from maniple.graph.plan_edits import record_review
 from maniple.graph.state import STEERING_MARK, RunOptions, State, make_update, private_of, request_of
 from maniple.graph.written_plan import normalize_plan
 from maniple.tools.interaction import answer_text
@@ -48,7 +49,7 @@ class ReviewNode:
             except ValueError as error:
                 question = {**question, "error": _explain_error(error)}
             else:
-                return Command(goto="supervisor", update=_replace_plan(edited))
+                return Command(goto="supervisor", update=_replace_plan(plan, edited))
 
 
 def _read(answer: Any) -> Any:
@@ -74,10 +75,10 @@ def _send_back(state: State, feedback: str) -> dict[str, Any]:
     return make_update(message, feedback=feedback, request=request)
 
 
-def _replace_plan(plan: Plan) -> dict[str, Any]:
-    text = plan.as_text()
+def _replace_plan(reviewed: Plan, edited: Plan) -> dict[str, Any]:
+    text = edited.as_text()
     message = HumanMessage(text, name="planner")
-    return make_update(message, full_plan=text, plan=PlanProgress.of(plan).to_state())
+    return make_update(message, full_plan=text, plan=record_review(reviewed, edited).to_state())
 
 
 def _explain_error(error: ValueError) -> str:

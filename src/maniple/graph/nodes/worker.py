@@ -354,7 +354,7 @@ def _task(
             reason="" if one.status == "completed" else explain_failure(one.reason or one.result),
         )
         for one in progress.given_to(step)
-        if one.status not in TO_BEGIN
+        if one.status not in TO_BEGIN and not one.is_removed
     ]
     report = stored(report_path(len(reports_of(state))))
     shown = {report, *(one.path for one in results)}
@@ -376,8 +376,10 @@ def _task(
         plan=[
             PlanStepSummary(progress.place_of(one), one.agent_name, one.title, one.status, one.id == step.id)
             for one in progress.steps
-            if not one.repeats
+            if not one.repeats and not one.is_removed
         ],
+        removed=progress.removed,
+        by_user=step.by_user,
         items=[one for one in index.items if one.path not in shown and _can_use(role, one)],
         older_items=index.older if role.name != "reporter" else 0,
     )
