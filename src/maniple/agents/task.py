@@ -140,7 +140,7 @@ class Task:
 WRITTEN_MEANWHILE = "The user wrote this while the team worked. Heed it in your step:"
 BY_USER_LINE = "The user wrote or changed this step: do it as it stands here."
 ANSWER_LINE = (
-    "No report is written after this step. Hand nothing on: your result is the answer that the user reads. "
+    "No report is written after this step: your result is the answer that the user reads. "
     "Write it for the user, complete in itself, in Markdown. Cite sources, if there are any, "
     "as `[3]`, and show figures as `![what it shows](its path)`."
 )

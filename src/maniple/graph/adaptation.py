@@ -39,7 +39,7 @@ def request_for_rest(progress: PlanProgress, tokens: int, feedback: str = "") ->
             "This is what came of the steps of your plan:\n{steps}\n"
             "The user wrote meanwhile: {feedback}\n"
             "Write the rest of the plan again as the user says, without the steps that are done: their "
-            "results stay and are handed on to each new step."
+            "results stay and are given to each new step."
         )
     text = words.format(steps="\n".join(lines), feedback=feedback)
     if removed := format_removed(progress.removed):

@@ -233,10 +233,7 @@ class EditHistory:
     def _make(self, workspace: Workspace, path: str, before: bytes | None, after: bytes) -> None:
         record = self._record_step(path, before, after)
         try:
-            if before is None:
-                workspace.create(path, after)
-            else:
-                workspace.write(path, after)
+            (workspace.create if before is None else workspace.write)(path, after)
         except FileError:
             record.unlink(missing_ok=True)
             raise

@@ -57,13 +57,14 @@ HANDOFF_TOOL: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "handoff_to_planner",
-        "description": "Hand the request over to the planner and the team.",
+        "description": "Hand the request over to the team.",
         "parameters": {
             "type": "object",
             "properties": {
                 "locale": {
                     "type": "string",
-                    "description": "The language of the answer that the user wants, such as en-US.",
+                    "description": "The answer's language, such as de-DE: as asked for, else that of the "
+                    "answer to be changed, else the user's.",
                 }
             },
             "required": ["locale"],
