@@ -97,7 +97,9 @@ async def test_who_works_at_the_same_time_is_seen() -> None:
         show_events(view, at_once()[:-2])  # both calls are under way
         view.note("now")
         painted = played(file.getvalue())
-    assert painted.count("tavily_search is running") == 2
+    lines = [line for line in painted.splitlines() if "tavily_search is running" in line]
+    assert ["First" in line for line in lines] == [True, False]
+    assert ["Second" in line for line in lines] == [False, True]
 
 
 async def test_small_talk_is_shown_under_the_coordinators_name() -> None:

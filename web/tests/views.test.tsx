@@ -67,6 +67,21 @@ describe("a gap that the answer names itself", () => {
   });
 });
 
+describe("members who work at the same time", () => {
+  it("are named with their steps", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const step = (id: number, title: string) => ({ id, title, agent_name: "researcher", description: "d", status: "in_progress" });
+    const turn = (id: number): RunEvent => ({ id: id + 2, type: "start_of_agent", agent_name: "researcher", agent_id: `t${id}`, step_id: id });
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "plan", title: "Both", steps: [step(1, "Exports"), step(2, "Imports")] });
+    run.apply(turn(1));
+    const now = () => /class="now">(.*)<\/summary>/.exec(render(<RunView run={run} version={run.version} />))![1];
+    expect(now()).not.toContain("Exports");
+    run.apply(turn(2));
+    expect(now()).toMatch(/researcher.*Exports.*researcher.*Imports/);
+  });
+});
+
 describe("a run without its budget", () => {
   it("says what can be done, and can be asked again", () => {
     const run = new RunModel("id1", "1+3=?", "budget_exhausted");

@@ -86,6 +86,8 @@ _STATUS_STYLES = {
     "budget_exhausted": "yellow",
 }
 _MAX_OUTPUT_LINES = 5
+_STEP_CHARACTERS = 50
+"""The longest title of a step in the line of what its member does."""
 _OUTPUT_INDENT = (0, 0, 0, 6)
 # rich has no name for "erase from here to the end of the screen".
 _ERASE = Segments([Segment("\r\x1b[J", None, [(ControlType.CARRIAGE_RETURN,)])])
@@ -144,7 +146,7 @@ class TerminalDisplay:
         event = clean_event(event)
         if activity := _activity_of(event, run.turn):
             activity = "checking the answer" if run.is_result_repeated else activity
-            self._activity.begin(activity, event.turn_id)
+            self._activity.begin(activity, event.turn_id, self._step_of(run.turn))
         if isinstance(event, AgentEnded):
             self._activity.end(event.turn_id)
         if isinstance(event, UserMessageReceived | UserMessageAnswered | StepInterrupted):
@@ -233,6 +235,12 @@ class TerminalDisplay:
     @property
     def _steps(self) -> list[PlanStepView]:
         return self._run.plan.worked_steps if self._run.plan else []
+
+    def _step_of(self, turn: TurnView) -> str:
+        """Return the number and the title of the step of a turn; "" if it has none."""
+        steps = self._steps
+        place = next((at for at, step in enumerate(steps, 1) if step.id == turn.step_id), 0)
+        return f"step {place}: {one_line(clean(steps[place - 1].title), _STEP_CHARACTERS)}" if place else ""
 
     def _open_section(self, turn_id: str) -> None:
         self._section, turn = turn_id, self._moment.turn
@@ -408,18 +416,24 @@ class ActivityLines:
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._of_turns: dict[str, tuple[str, float]] = {}
+        self._steps: dict[str, str] = {}
         self._idle = "starting", self._started
         self._hint = " · Ctrl-C cancels"
         self._spinner = Spinner("dots", style="cyan")
 
-    def begin(self, text: str, turn_id: str = "") -> None:
-        """Set the activity of a turn; a repeated text does not restart its clock."""
+    def begin(self, text: str, turn_id: str = "", step: str = "") -> None:
+        """Set the activity of a turn and its step; a repeated text does not restart its clock.
+
+        The steps are shown while several turns are at work.
+        """
+        self._steps[turn_id] = step
         if text != self._of_turns.get(turn_id, ("", 0.0))[0]:
             self._of_turns[turn_id] = text, time.monotonic()
 
     def end(self, turn_id: str) -> None:
         """End the activity of a turn."""
         self._of_turns.pop(turn_id, None)
+        self._steps.pop(turn_id, None)
         self._idle = "choosing the next step", time.monotonic()
 
     def offer_typing(self) -> None:
@@ -434,9 +448,11 @@ class ActivityLines:
         now = time.monotonic()
         spinner = self._spinner.render(now)
         frame = spinner if isinstance(spinner, Text) else Text()
+        turns = self._of_turns or {"": self._idle}
+        steps = {turn_id: f" ({step})" for turn_id, step in self._steps.items() if step and len(turns) > 1}
         lines = [
-            Text.assemble(frame, f" {text} · {duration(now - since)}")
-            for text, since in self._of_turns.values() or [self._idle]
+            Text.assemble(frame, f" {text}", (steps.get(turn_id, ""), "dim"), f" · {duration(now - since)}")
+            for turn_id, (text, since) in turns.items()
         ]
         lines[-1].append(f"   run {duration(now - self._started)}{self._hint}", "dim")
         shown = Text("\n").join(lines)

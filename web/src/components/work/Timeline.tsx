@@ -28,7 +28,7 @@ export function Timeline({ run, version }: Shown) {
             {atWork.map((turn, index) => (
               <span key={turn.id}>
                 {index > 0 && ", "}
-                {turn.agent} <Lasts begun={turn.begun} ended={turn.ended} isOpen />
+                {turn.agent} {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Lasts begun={turn.begun} ended={turn.ended} isOpen />
               </span>
             ))}
           </span>
