@@ -2,11 +2,13 @@
 
 import asyncio
 import gzip
+import itertools
+import re
 import shlex
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 from maniple.errors import ModelError
 from maniple.llms import open_chat_models
 from maniple.llms.http_client import open_http_client
-from tests.crawler.web import Reply, Send, Site, open_site
+from tests.crawler.web import Reply, Send, Site, open_site, redirect
 from tests.llms.provider_streams import STREAMS
 from tests.llms.test_chat import QUESTION, settings
 from tests.llms.test_provider_streams import body_of
@@ -289,3 +291,71 @@ async def test_a_reader_that_leaves_in_the_middle_of_a_joined_chunk_closes_the_c
         await stream.aclose()  # type: ignore[attr-defined]
         async with asyncio.timeout(60):
             await left.wait()
+
+
+@asynccontextmanager
+async def closing_at(dropped: set[tuple[int, int]]) -> AsyncIterator[tuple[str, list[tuple[int, int]]]]:
+    """Serve answers over connections that stay open; yield the URL and the requests that came.
+
+    A request is the numbers of its connection and of the request on it; those of `dropped` are not answered.
+    """
+    requests: list[tuple[int, int]] = []
+    connections = itertools.count(1)
+    body = body_of(STREAMS["OpenAI"])
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = next(connections)
+        with suppress(OSError, EOFError):
+            for number in itertools.count(1):
+                received = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                length = re.search(r"content-length: (\d+)", received, re.IGNORECASE)
+                await reader.readexactly(int(length[1]) if length else 0)
+                requests.append((connection, number))
+                if (connection, number) in dropped:
+                    break
+                writer.write(head.encode() + body)
+        writer.transport.abort()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", requests
+
+
+async def test_a_request_on_a_connection_that_was_just_closed_is_sent_again():
+    async with closing_at({(1, 2)}) as (url, requests):
+        async with open_chat_models(settings(url, max_retries=0)) as models:
+            for _ in range(2):
+                chunks = [chunk.text async for chunk in models.get("basic").astream(QUESTION)]
+                assert "".join(chunks) == "Hi there"
+    assert requests == [(1, 1), (1, 2), (2, 1)]
+
+
+async def test_a_request_on_a_new_connection_is_not_sent_again():
+    async with closing_at({(1, 1)}) as (url, requests):
+        assert await failure(url, max_retries=0) == "model_unreachable"
+    assert requests == [(1, 1)]
+
+
+async def test_an_answer_whose_compression_is_broken_is_a_bad_response():
+    packed = gzip.compress(body_of(STREAMS["OpenAI"]))[:10] + b"not gzip" * 20
+    broken = Reply(packed, "text/event-stream", headers=(("Content-Encoding", "gzip"),))
+    async with open_site({"/chat/completions": broken}) as site:
+        assert await failure(site.url, max_retries=0) == "model_bad_response"
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+async def test_a_redirect_to_another_origin_receives_no_key(status):
+    async with open_site({}) as other, open_site({}) as site:
+        site.pages["/"] = redirect(other.url, status)
+        async with open_http_client() as client:
+            headers = {
+                "api-key": "k-1",
+                "Authorization": "Bearer k-2",
+                "X-Gateway-Token": "k-3",
+                "X-Note": "k-4",
+            }
+            await client.post(site.url, content=b"{}", headers=headers)
+        assert all(key in site.requests[0][2] for key in ("k-1", "k-2", "k-3"))
+        assert "k-" not in other.requests[0][2]
+        assert (other.bodies == [b"{}"]) == (status > 301)

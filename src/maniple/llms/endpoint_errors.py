@@ -1,10 +1,9 @@
 """Conversion of the errors of model endpoints to `ModelError`s that say what to do.
 
 Some endpoints put an error into an answer that began with HTTP 200. `status_error` returns the equivalent
-HTTP
-error. Known formats: `{"code": 429, "message": …}` (llama.cpp, vLLM, OpenRouter; the code also as a string),
-`{"type": "rate_limit_error", "code": null}` (gateways in front of OpenAI, Anthropic and Ollama), or a bare
-string.
+HTTP error. Known formats: `{"code": 429, "message": …}` (llama.cpp, vLLM, OpenRouter; the code also as a
+string), `{"type": "rate_limit_error", "code": null}` (gateways in front of OpenAI, Anthropic and Ollama), or
+a bare string.
 """
 
 import asyncio
@@ -299,7 +298,7 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
                 f"{endpoint} rejected the request with HTTP {error.status_code}: {_reason(error)}",
                 "model_bad_request",
             )
-        case openai.APIConnectionError() | httpx2.HTTPError():
+        case openai.APIConnectionError() | httpx2.HTTPError() if not _is_undecodable(error):
             if mid_stream:
                 return _broken_stream_error(endpoint)
             return _error(
@@ -315,6 +314,11 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
                 "model_bad_response",
                 retryable=True,
             )
+
+
+def _is_undecodable(error: Exception) -> bool:
+    """Return whether an answer came whose compression is broken."""
+    return any(isinstance(one, httpx2.DecodingError) for one in _causes(error))
 
 
 def _auth_error(error: openai.APIStatusError, endpoint: EndpointName) -> ModelError:

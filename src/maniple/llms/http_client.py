@@ -9,7 +9,9 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
+from types import SimpleNamespace
 from typing import Any
 from urllib.request import getproxies
 
@@ -26,6 +28,12 @@ MAX_HEADER_BYTES = 64 * 1024
 BUSY_STREAMS = 8
 """More open streams than this are read with a pause between pieces."""
 MAX_HEADERS = 1_000
+
+_HARMLESS_HEADERS = frozenset(
+    ["accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"]
+)
+"""What a redirect to another origin receives: keys have headers of many names."""
+_ORIGIN = "maniple_origin"
 
 _AUTOMATIC_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
@@ -55,7 +63,22 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
     )
     # httpx2 prefers the proxies of the environment, whose patterns are narrower; `ALL_PROXY` is as wide.
     mounts = {} if getproxies().get("all") else {"all://": AiohttpTransport(context, stream_rate)}
-    return httpx2.AsyncClient(verify=context, limits=limits, mounts=mounts, follow_redirects=True, **options)
+    client = httpx2.AsyncClient(
+        verify=context, limits=limits, mounts=mounts, follow_redirects=True, **options
+    )
+    hooks = client.event_hooks
+    client.event_hooks = {**hooks, "request": [_keep_keys_from_other_origins, *hooks["request"]]}
+    return client
+
+
+async def _keep_keys_from_other_origins(request: httpx2.Request) -> None:
+    """Remove what may be a key from a redirected request; httpx2 removes `Authorization` alone.
+
+    Requests that follow a redirect have the extensions of the first one.
+    """
+    if request.extensions.setdefault(_ORIGIN, request.url.origin) != request.url.origin:
+        for name in set(request.headers) - _HARMLESS_HEADERS:
+            del request.headers[name]
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -73,7 +96,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         body = await request.aread()
         timeouts: dict[str, float | None] = request.extensions.get("timeout", {})
         with _httpx_errors(request):
-            answer = await self._open_session().request(
+            answer = await self._send(
+                body,
                 request.method,
                 # httpx2 has made a header of a name and a password in the address; aiohttp refuses both.
                 URL(str(request.url.copy_with(userinfo=b"")), encoded=True),
@@ -82,8 +106,6 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                     for name, value in request.headers.raw
                     if name.lower() != b"content-length"
                 ],
-                # Not bytes: aiohttp warns of more than a megabyte of them.
-                data=BytesIO(body) if body else None,
                 timeout=aiohttp.ClientTimeout(
                     total=None,
                     connect=timeouts.get("pool"),
@@ -101,6 +123,29 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             stream=_ResponseStream(answer, request, self),
             extensions={"http_version": b"HTTP/1.1", "reason_phrase": reason},
         )
+
+    async def _send(self, body: bytes, method: str, url: URL, **options: Any) -> aiohttp.ClientResponse:
+        """Send a request, again if the server had closed a connection that was used again.
+
+        As in browsers: a server may close an idle connection just as the next request is written. Each try
+        uses up such a connection, and the last one opens a new connection.
+        """
+        while True:
+            connection = _Connection()
+            try:
+                return await self._open_session().request(
+                    method,
+                    url,
+                    # Not bytes: aiohttp warns of more than a megabyte of them.
+                    data=BytesIO(body) if body else None,
+                    trace_request_ctx=connection,
+                    **options,
+                )
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+                # The message of a disconnected server is not text if a part of its answer had come.
+                has_answered = not isinstance(getattr(error, "message", ""), str)
+                if has_answered or not connection.is_reused:
+                    raise
 
     async def pause(self) -> None:
         """Wait between two pieces of a stream while many are open."""
@@ -129,8 +174,25 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 max_line_size=MAX_HEADER_BYTES,
                 max_field_size=MAX_HEADER_BYTES,
                 max_headers=MAX_HEADERS,
+                trace_configs=[_trace_reuse()],
             )
         return self._session
+
+
+@dataclass(slots=True)
+class _Connection:
+    """The connection of a request; `is_reused` if an earlier request has used it."""
+
+    is_reused: bool = False
+
+
+def _trace_reuse() -> aiohttp.TraceConfig:
+    async def note_reuse(_session: object, context: SimpleNamespace, _params: object) -> None:
+        context.trace_request_ctx.is_reused = True
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(note_reuse)
+    return trace
 
 
 class _ResponseStream(httpx2.AsyncByteStream):
