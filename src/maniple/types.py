@@ -59,6 +59,11 @@ STEP_INTERRUPT = "maniple_step_interrupt"
 """
 STEP_RESUMED = "maniple_step_resumed"
 """LangChain custom event: such a question was answered, with the fields of `StepResumed`."""
+MODEL_UNREACHABLE = "maniple_model_unreachable"
+"""LangChain custom event: a model's endpoint does not answer and is asked again.
+
+`{attempt, seconds, left_seconds}`, as in `ModelUnreachable`.
+"""
 
 DecisionKind = Literal["retry", "reassign", "continue_without", "replan", "finish"]
 """What the lead can decide about a failed step."""

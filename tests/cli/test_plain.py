@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from maniple.cli.render.plain import JsonDisplay, PlainDisplay
-from maniple.cli.render.run_text import ANSWER_RESTARTED
-from maniple.events import BrowserStepChanged, Event, record_of
+from maniple.cli.render.run_text import ANSWER_RESTARTED, outage_line
+from maniple.events import BrowserStepChanged, Event, ModelUnreachable, record_of
 from maniple.mcp_server.team import ProgressLines
 from maniple.types import DecisionKind
 from tests.cli.events import (
@@ -39,6 +39,12 @@ async def shown(events: list[Event]) -> tuple[str, str]:
         run = show_events(view, events)
     view.finish(run, 0.1)
     return output.getvalue(), re.sub(r"\d+\.\d s", "T", notes.getvalue())
+
+
+async def test_an_outage_of_the_model_is_one_line() -> None:
+    tries = [ModelUnreachable(attempt=attempt, seconds=2, left_seconds=30) for attempt in (2, 3, 4)]
+    _, notes = await shown([*agent("coder")[:1], *tries])
+    assert notes.count(outage_line(tries[0])[:30]) == 1
 
 
 async def test_only_the_report_goes_to_the_output_and_the_way_to_it_to_the_notes() -> None:

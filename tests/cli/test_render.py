@@ -4,9 +4,9 @@ import re
 import pytest
 from rich.console import Console
 
-from maniple.cli.render.run_text import SHOWN_ANSWER_RESTARTED
+from maniple.cli.render.run_text import SHOWN_ANSWER_RESTARTED, outage_line
 from maniple.cli.render.terminal import TerminalDisplay
-from maniple.events import BrowserStepChanged, Event
+from maniple.events import BrowserStepChanged, Event, ModelUnreachable, TurnMark
 from tests.cli.events import (
     agent,
     at_once,
@@ -227,6 +227,27 @@ async def test_the_live_line_says_what_is_waited_for_and_how_long() -> None:
     assert re.search(r"starting · 0\.\d s.*run 0\.\d s · Ctrl-C cancels", first)
     assert re.search(r"coder waits for the model · 0\.\d s.*run 0\.\d s", last)
     assert "Ctrl-C cancels" not in last
+
+
+async def test_an_outage_of_the_model_is_seen_until_it_answers() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=120, height=20, force_terminal=True, no_color=True)
+    turn = TurnMark("coder_1", 1)
+    begun, *answer, _ = (one.in_turn(turn) for one in agent("coder", *model("coder", "4")))
+    lead = ModelUnreachable(attempt=2, seconds=2, left_seconds=30)
+    coder = ModelUnreachable(attempt=3, seconds=2, left_seconds=28).in_turn(turn)
+    async with TerminalDisplay(console) as view:
+        run = show_events(view, [lead])
+        view.note("first")
+        assert "lead: the model" in played(file.getvalue())
+        run = show_events(view, [begun, answer[0], coder], run)
+        view.note("then")
+        painted = played(file.getvalue())
+        assert f"coder: {outage_line(coder)}"[:60] in painted
+        assert "lead: the model" not in painted
+        show_events(view, answer[1:2], run)
+        view.note("last")
+    assert "the model endpoint" not in played(file.getvalue())
 
 
 async def test_what_a_call_prints_is_seen_in_its_last_lines_until_the_result_is_there() -> None:

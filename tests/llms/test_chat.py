@@ -8,6 +8,7 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from email.utils import formatdate
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import httpx2
@@ -17,8 +18,11 @@ from langchain_core.messages import HumanMessage
 
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.errors import ModelError
-from maniple.llms import ask, capabilities_of, endpoint_errors, open_chat_models
+from maniple.events import AgentStarted, ModelUnreachable
+from maniple.graph import build_graph
+from maniple.llms import ChatModels, ask, capabilities_of, endpoint_errors, open_chat_models
 from maniple.llms.endpoint_errors import EndpointName, EndpointOutage
+from maniple.runtime import stream_run
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
 
@@ -388,6 +392,35 @@ async def test_an_endpoint_that_restarts_is_waited_for(is_streaming):
         await missed.wait()
         with serving({"other": [{"status": 503, "times": 3}, reply("second")]}, port):
             assert (await asking).text == "second"
+
+
+@pytest.mark.parametrize("is_streaming", [True, False])
+async def test_a_run_reports_that_its_endpoint_does_not_answer_until_it_does(is_streaming, monkeypatch):
+    monkeypatch.setattr(endpoint_errors, "OUTAGE_PAUSE_SECONDS", 0.01)
+    many = asyncio.Event()
+
+    def count(event):
+        if isinstance(event, ModelUnreachable) and event.attempt == 3:
+            many.set()
+        return event
+
+    async with gone() as (model, port, _):
+        model.streaming, model.disable_streaming = is_streaming, not is_streaming
+        team = build_graph(ChatModels({"basic": model}), {"reporter": Mock()})
+
+        async def run():
+            return [count(one) async for one in stream_run(team, QUESTION, is_live=True)]
+
+        asking = asyncio.create_task(run())
+        await many.wait()
+        with serving({"coordinator": [reply("Hello!")]}, port):
+            events = await asking
+    missed = [one for one in events if isinstance(one, ModelUnreachable)]
+    assert [one.attempt for one in missed] == list(range(2, len(missed) + 2))
+    assert all(0 <= one.seconds <= one.left_seconds <= 600 for one in missed)
+    assert {one.turn_id for one in missed} == {one.turn_id for one in events if isinstance(one, AgentStarted)}
+    names = [one.type for one in events]
+    assert names.index("start_of_llm") < names.index("model_unreachable") < names.index("message")
 
 
 async def test_the_wait_for_an_endpoint_can_be_cancelled_and_ends_where_its_key_is_refused():

@@ -126,6 +126,16 @@ export interface ModelStarted {
   agent_name: string;
 }
 
+/** The endpoint of the model does not answer, and the request is sent again.
+ *
+ * `attempt` is the number of that try, from 2; it begins after `seconds`. Tries go on for `left_seconds`. */
+export interface ModelUnreachable {
+  type: "model_unreachable";
+  attempt: number;
+  seconds: number;
+  left_seconds: number;
+}
+
 /** The whole plan, at each change.
  *
  * A `draft` has the steps that are written so far. It is no plan yet: the plan, or the next draft, replaces
@@ -298,6 +308,7 @@ export type EventData =
   | AgentEnded
   | ModelStarted
   | ModelEnded
+  | ModelUnreachable
   | MessageChunk
   | MessageReplaced
   | ToolCalled

@@ -53,6 +53,8 @@ export interface Turn {
   seconds: number;
   begun: number | null;
   ended: number | null;
+  /** While the model's endpoint does not answer: the number of the try that follows, and for how many seconds more. */
+  outage: { attempt: number; left: number } | null;
   version: number;
 }
 
@@ -130,6 +132,12 @@ export class Turns {
     }
     const turn = this.of(event);
     if (!turn) return;
+    if (event.type === "model_unreachable") {
+      // Without a turn it is the lead's.
+      if (event.agent_id === turn.id) turn.outage = { attempt: event.attempt, left: event.left_seconds };
+    } else {
+      turn.outage = null;
+    }
     switch (event.type) {
       case "end_of_agent":
         turn.isOpen = false;
@@ -166,7 +174,7 @@ export class Turns {
   #start(event: RunEvent & { type: "start_of_agent" }): void {
     const { agent_id: id, agent_name: agent, at: begun = null } = event;
     const step = this.#stepOf(agent, event.step_id);
-    const turn: Turn = { id, agent, step, isOpen: true, parts: [], tokens: 0, seconds: 0, begun, ended: null, version: 0 };
+    const turn: Turn = { id, agent, step, isOpen: true, parts: [], tokens: 0, seconds: 0, begun, ended: null, outage: null, version: 0 };
     this.all.push(turn);
     this.#open.set(id, turn);
     this.#newest.set(agent, turn);

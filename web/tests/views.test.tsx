@@ -82,6 +82,24 @@ describe("members who work at the same time", () => {
   });
 });
 
+describe("a model that does not answer", () => {
+  it("is reported until it answers", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const shown = () => render(<RunView run={run} version={run.version} />);
+    const notice = /class="notice"/;
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "start_of_agent", agent_name: "coder", agent_id: "t1" });
+    run.apply({ id: 3, type: "model_unreachable", attempt: 2, seconds: 2, left_seconds: 30, agent_id: "t1" });
+    const version = run.turns[0]!.version;
+    run.apply({ id: 4, type: "model_unreachable", attempt: 3, seconds: 2, left_seconds: 28, agent_id: "t1" });
+    expect(run.turns[0]!.outage).toEqual({ attempt: 3, left: 28 });
+    expect(shown()).toMatch(notice);
+    run.apply({ id: 5, type: "message", message_id: "m", delta: { content: "It is" }, agent_id: "t1" });
+    expect(shown()).not.toMatch(notice);
+    expect(run.turns[0]!.version).toBeGreaterThan(version);
+  });
+});
+
 describe("a run without its budget", () => {
   it("says what can be done, and can be asked again", () => {
     const run = new RunModel("id1", "1+3=?", "budget_exhausted");

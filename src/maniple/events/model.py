@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from maniple.events.base import Event, EventPart, Identifier, Verbatim
-from maniple.types import BROWSER_STATE, LEAD_DECISION, STEP_RESUMED, DecisionKind, RunStatus
+from maniple.types import (
+    BROWSER_STATE,
+    LEAD_DECISION,
+    MODEL_UNREACHABLE,
+    STEP_RESUMED,
+    DecisionKind,
+    RunStatus,
+)
 
 
 def _typescript(type_: str) -> Any:
@@ -122,6 +129,19 @@ class ModelEnded(Event, wire_name="end_of_llm"):
     """A model call has ended."""
 
     agent_name: Identifier
+
+
+class ModelUnreachable(
+    Event, wire_name="model_unreachable", ends_message=False, custom_event=MODEL_UNREACHABLE
+):
+    """The endpoint of the model does not answer, and the request is sent again.
+
+    `attempt` is the number of that try, from 2; it begins after `seconds`. Tries go on for `left_seconds`.
+    """
+
+    attempt: int
+    seconds: float
+    left_seconds: float
 
 
 class MessageChunk(Event, wire_name="message"):

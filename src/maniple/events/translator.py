@@ -18,7 +18,6 @@ from maniple.events.base import CUSTOM_EVENT_TYPES, Event
 from maniple.events.conversation import as_chat_message
 from maniple.events.model import (
     ErrorOccurred,
-    LeadDecided,
     PlanChanged,
     PlanStepView,
     RunGap,
@@ -39,6 +38,7 @@ from maniple.types import (
     ANSWER_DRAFT,
     BROWSER_STEP,
     LEAD_DECISION,
+    MODEL_UNREACHABLE,
     PLAN_EVENT,
     PRIVATE_CHANNEL,
     STEP_INTERRUPT,
@@ -293,8 +293,8 @@ class Translator:
         turn = self._turns.get(key)
         if turn is not None:
             yield from self._turn_event(turn, raw)
-        elif name == LEAD_DECISION:  # the lead is the supervisor, which has no turn
-            yield LeadDecided.model_validate(_plain(data))
+        elif name in (LEAD_DECISION, MODEL_UNREACHABLE):  # the lead is the supervisor, which has no turn
+            yield CUSTOM_EVENT_TYPES[name].model_validate(_plain(data))
 
     def _wave_changed(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
         """Yield a turn's beginning or end, for each try of a concurrent step, and the plan as it stands."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from copy import copy
 from functools import cache
 from typing import Any, Self, cast
@@ -13,6 +13,7 @@ from langchain_core.callbacks import (
     AsyncCallbackHandler,
     AsyncCallbackManagerForLLMRun,
     BaseCallbackHandler,
+    adispatch_custom_event,
 )
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
@@ -45,7 +46,7 @@ from maniple.llms.streams import (
     split_thoughts,
 )
 from maniple.text import fix_surrogates
-from maniple.types import ProfileName
+from maniple.types import MODEL_UNREACHABLE, ProfileName
 
 # Most endpoints reject a feature with 400 or 422, OpenRouter with 404, llama.cpp without templates with 500.
 _REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})
@@ -137,7 +138,7 @@ class EndpointModel(BaseChatOpenAI):
 
         The SDK retries errors before the stream begins. This method retries errors within the stream.
         """
-        attempt, wait = 0, 0.0
+        attempt, wait, missed = 0, 0.0, 0
         while True:
             await asyncio.sleep(wait)
             attempt += 1
@@ -152,7 +153,12 @@ class EndpointModel(BaseChatOpenAI):
                 status = status_error(error, self.endpoint.url)
                 begun = reading.shown if status else reading.arrived
                 failure = self._to_model_error(status or error, messages, fields, mid_stream=begun)
-                again = self._wait_for(error, status, attempt, reading)
+                again = None if reading.arrived else self._outage_wait(error)
+                if again is not None:
+                    missed += 1
+                    await self._report_outage(missed, again)
+                else:
+                    again = self._wait_for(status, attempt, reading)
                 if not reading.shown and self._own_fields(kwargs, streaming=True) != own_fields:
                     again = 0.0
                 if again is None:
@@ -163,19 +169,23 @@ class EndpointModel(BaseChatOpenAI):
 
     def _wait_for(
         self,
-        error: Exception,
         status: openai.APIStatusError | None,
         attempt: int,
         reading: StreamedAnswer,
     ) -> float | None:
-        if not reading.arrived and (wait := self._outage_wait(error)) is not None:
-            return wait
         if reading.shown or status is None or attempt > (self.max_retries or 0):
             return None
         return wait_seconds(status, attempt)
 
     def _outage_wait(self, error: Exception) -> float | None:
         return self.outage.wait_seconds(error) if self.outage else None
+
+    async def _report_outage(self, missed: int, seconds: float) -> None:
+        """Send an event that the endpoint is asked again after `seconds`; `missed` tries have failed."""
+        left = self.outage.left_seconds if self.outage else 0.0
+        event = {"attempt": missed + 1, "seconds": round(seconds, 1), "left_seconds": round(left, 1)}
+        with suppress(RuntimeError):  # outside of a run there is nobody to tell
+            await adispatch_custom_event(MODEL_UNREACHABLE, event)
 
     def _end_outage(self) -> None:
         if self.outage:
@@ -219,7 +229,7 @@ class EndpointModel(BaseChatOpenAI):
         raise combine_failures(failures) from failures[0].__cause__
 
     async def _generate_once(
-        self, messages: list[BaseMessage], stop: list[str] | None, _: None, **kwargs: Any
+        self, messages: list[BaseMessage], stop: list[str] | None, _: None, *, missed: int = 0, **kwargs: Any
     ) -> ChatResult:
         own_fields, wait = self._own_fields(kwargs, streaming=False), None
         try:
@@ -232,11 +242,13 @@ class EndpointModel(BaseChatOpenAI):
                 wait = self._outage_wait(error)
                 if wait is None:
                     raise failure from error
+                missed += 1
+                await self._report_outage(missed, wait)
         else:
             self._end_outage()
             return answer
         await asyncio.sleep(wait or 0)
-        return await self._generate_once(messages, stop, None, **kwargs)
+        return await self._generate_once(messages, stop, None, missed=missed, **kwargs)
 
     def _own_fields(self, kwargs: dict[str, Any], *, streaming: bool) -> dict[str, Any]:
         """Return the fields that this class adds to a request, as far as the endpoint accepts them."""

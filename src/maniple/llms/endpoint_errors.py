@@ -232,6 +232,11 @@ class EndpointOutage:
         """Record that the endpoint has answered."""
         self._has_answered, self._began_at = True, None
 
+    @property
+    def left_seconds(self) -> float:
+        """How long failed requests are still sent again, after `wait_seconds`; 0 without an outage."""
+        return 0.0 if self._began_at is None else self._began_at + self.patience_seconds - self._failed_at
+
     def wait_seconds(self, error: Exception) -> float | None:
         """Return the seconds to wait after a failed request; None if a retry is useless."""
         if not self._has_answered or not self._is_outage(error):
@@ -246,7 +251,7 @@ class EndpointOutage:
                 self.patience_seconds,
             )
         self._failed_at = now
-        left = self._began_at + self.patience_seconds - now
+        left = self.left_seconds
         return min(left, OUTAGE_PAUSE_SECONDS * random.uniform(0.75, 1.0)) if left > 0 else None
 
     def _is_outage(self, error: Exception) -> bool:

@@ -40,6 +40,7 @@ export const en = {
   calls: (count: number) => (count === 1 ? "1 tool call" : `${count.toLocaleString()} tool calls`),
   result: "Result",
   output: "Output",
+  modelGone: (attempt: number, left: number) => `The model endpoint does not answer; trying again (try ${attempt}, for up to ${left} s more).`,
   working: "Working",
   askAgain: "Ask again",
   retryRun: "Retry",

@@ -41,6 +41,7 @@ export const zh: typeof en = {
   calls: (count: number) => `${count.toLocaleString()} 次工具调用`,
   result: "结果",
   output: "输出",
+  modelGone: (attempt: number, left: number) => `模型端点没有响应，正在重试（第 ${attempt} 次，最多再等 ${left} 秒）。`,
   working: "进行中",
   askAgain: "再问一次",
   retryRun: "重试",

@@ -14,6 +14,7 @@ from maniple.cli.render.run_text import (
     final_status,
     gap_lines,
     has_answer,
+    outage_line,
     plan_line,
     review_texts,
     step_question_lines,
@@ -37,6 +38,7 @@ from maniple.events import (
     Event,
     LeadDecided,
     MessageChunk,
+    ModelUnreachable,
     PlanStepView,
     RunInterrupted,
     RunView,
@@ -47,6 +49,8 @@ from maniple.events import (
 )
 
 _LINE_CHARACTERS = 160
+_FIRST_REPEAT = 2
+"""The number of the first repeated try; of an outage only this one is a line."""
 
 
 class JsonDisplay:
@@ -97,6 +101,7 @@ class PlainDisplay:
             "message": self._take_message,
             "plan": self._change_plan,
             "lead_decision": self._show_decision,
+            "model_unreachable": self._report_outage,
             "tool_call": self._call_tool,
             "browser_step": self._take_browser_step,
             "tool_call_result": self._return_tool,
@@ -201,6 +206,10 @@ class PlainDisplay:
 
     def _show_decision(self, event: LeadDecided) -> None:
         self.note(f"  {decision_line(event, _LINE_CHARACTERS)}")
+
+    def _report_outage(self, event: ModelUnreachable) -> None:
+        if event.attempt == _FIRST_REPEAT:
+            self.note(f"  {self._whose()}{outage_line(event)}")
 
     def _call_tool(self, event: ToolCalled) -> None:
         self._call_times[event.tool_call_id] = time.monotonic()

@@ -7,7 +7,14 @@ from typing import Any
 from rich.text import Text
 
 from maniple.cli.text import clean, counted, duration, escape_invisible, one_line
-from maniple.events import LeadDecided, PlanStepView, RunInterrupted, RunView, StepInterrupted
+from maniple.events import (
+    LeadDecided,
+    ModelUnreachable,
+    PlanStepView,
+    RunInterrupted,
+    RunView,
+    StepInterrupted,
+)
 from maniple.types import RunStatus
 
 EXIT_CODES: Mapping[RunStatus, int] = {
@@ -158,6 +165,12 @@ def decision_line(event: LeadDecided, longest: int = 400) -> str:
             text = f"the team stops at {step} and reports what it has"
     hint = f" ({event.hint})" if event.hint else ""
     return f"→ {one_line(text + hint, longest)}"
+
+
+def outage_line(event: ModelUnreachable) -> str:
+    """Return that the model's endpoint does not answer and is asked again, in one line."""
+    tries = f"try {event.attempt}, for up to {duration(event.left_seconds)} more"
+    return f"the model endpoint does not answer; trying again ({tries})"
 
 
 def _step_text(number: int, step: PlanStepView, width: int) -> Text:

@@ -4,7 +4,7 @@ import asyncio
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
@@ -39,6 +39,7 @@ from maniple.cli.render.run_text import (
     gap_lines,
     has_answer,
     has_open_work,
+    outage_line,
     plan_line,
     plan_lines,
     review_texts,
@@ -65,6 +66,7 @@ from maniple.events import (
     MessageChunk,
     ModelEnded,
     ModelStarted,
+    ModelUnreachable,
     PlanStepView,
     PlanUpdate,
     RunInterrupted,
@@ -388,14 +390,20 @@ class _Moment:
     is_draft: bool = False
 
 
+_ACTIVITIES: Mapping[type[Event], str] = {
+    AgentStarted: "{agent} is starting",
+    ModelStarted: "{agent} waits for the model",
+    ModelEnded: "{agent} is working",
+    ToolReturned: "{agent} is working",
+}
+
+
 def _activity_of(event: Event, turn: TurnView) -> str:
     """Return what an agent does after an event; "" if the event says nothing about it."""
     agent = turn.agent_name
     match event:
-        case AgentStarted():
-            return f"{agent} is starting"
-        case ModelStarted():
-            return f"{agent} waits for the model"
+        case ModelUnreachable():
+            return f"{agent if event.turn_id else 'lead'}: {outage_line(event)}"
         case MessageChunk() if event.delta.reasoning_content is not None:
             return f"{agent} is thinking"
         case MessageChunk():
@@ -404,10 +412,8 @@ def _activity_of(event: Event, turn: TurnView) -> str:
             return f"{event.tool_name} is running"
         case BrowserStepChanged():
             return f"{agent} is {event.state}, step {event.number}"
-        case ModelEnded() | ToolReturned():
-            return f"{agent} is working"
         case _:
-            return ""
+            return _ACTIVITIES.get(type(event), "").format(agent=agent)
 
 
 class ActivityLines:
@@ -424,8 +430,11 @@ class ActivityLines:
     def begin(self, text: str, turn_id: str = "", step: str = "") -> None:
         """Set the activity of a turn and its step; a repeated text does not restart its clock.
 
-        The steps are shown while several turns are at work.
+        The steps are shown while several turns are at work. Without a turn, it is shown while none is.
         """
+        if not turn_id:
+            self._idle = text, time.monotonic()
+            return
         self._steps[turn_id] = step
         if text != self._of_turns.get(turn_id, ("", 0.0))[0]:
             self._of_turns[turn_id] = text, time.monotonic()

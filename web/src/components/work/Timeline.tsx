@@ -18,24 +18,28 @@ export function Timeline({ run, version }: Shown) {
   const atWork = run.isAtWork ? run.turns.filter((turn) => turn.isOpen) : [];
   const hasWork = run.turns.some((turn) => worthTelling(turn, run.answer));
   if (!hasWork && atWork.length === 0) return null;
+  const outage = atWork.findLast((turn) => turn.outage)?.outage;
   return (
-    <details class="work" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>
-        <span>{words.work}</span>
-        {atWork.length > 0 && (
-          <span class="now">
-            <span class="pulse" aria-hidden="true" /> {words.working}:{" "}
-            {atWork.map((turn, index) => (
-              <span key={turn.id}>
-                {index > 0 && ", "}
-                {turn.agent} {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Lasts begun={turn.begun} ended={turn.ended} isOpen />
-              </span>
-            ))}
-          </span>
-        )}
-      </summary>
-      {isOpen && <Work run={run} version={version} />}
-    </details>
+    <>
+      {outage && <p class="notice" role="status">{words.modelGone(outage.attempt, Math.round(outage.left))}</p>}
+      <details class="work" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
+        <summary>
+          <span>{words.work}</span>
+          {atWork.length > 0 && (
+            <span class="now">
+              <span class="pulse" aria-hidden="true" /> {words.working}:{" "}
+              {atWork.map((turn, index) => (
+                <span key={turn.id}>
+                  {index > 0 && ", "}
+                  {turn.agent} {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Lasts begun={turn.begun} ended={turn.ended} isOpen />
+                </span>
+              ))}
+            </span>
+          )}
+        </summary>
+        {isOpen && <Work run={run} version={version} />}
+      </details>
+    </>
   );
 }
 
