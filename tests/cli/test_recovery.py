@@ -24,20 +24,27 @@ def server() -> Iterator[OpenAIServer]:
 
 
 async def ended_by(number: signal.Signals, server: OpenAIServer, folder: Path, *arguments: str) -> int | None:
-    """Ask once, and end the program by a signal while the coder works."""
+    """Ask once, end the program by a signal while the coder works, and return its status."""
+    return (await ended_with_notes(number, server, folder, *arguments))[0]
+
+
+async def ended_with_notes(
+    number: signal.Signals, server: OpenAIServer, folder: Path, *arguments: str
+) -> tuple[int | None, str]:
+    """As `ended_by`; return the notes, too."""
     env = environment(folder, server.base_url)
     process = await start(MAIN, *(arguments or ("1+3=?",)), folder=folder, env=env)
     try:
         await hangs(server)
         process.send_signal(number)
         async with asyncio.timeout(60):
-            await process.communicate()
+            _, notes = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 0)
-    return process.returncode
+    return process.returncode, notes.decode()
 
 
 async def test_a_killed_conversation_goes_on_at_the_next_start_and_is_shown_whole(
@@ -88,16 +95,21 @@ async def test_the_next_question_is_asked_at_once_and_the_killed_run_mentioned(
 async def test_a_program_that_is_ended_leaves_its_run_to_go_on(
     server: OpenAIServer, tmp_path: Path, number: signal.Signals
 ) -> None:
-    assert await ended_by(number, server, tmp_path) == 128 + number
+    status, notes = await ended_with_notes(number, server, tmp_path)
+    assert status == 128 + number
+    command = re.search(r"maniple chat (--thread \w+ --continue)$", notes.rstrip())
+    assert command, notes
     env = environment(tmp_path, server.base_url)
-    status, output, _ = await run("--continue", "--json", folder=tmp_path, env=env)
+    status, output, _ = await run(*command[1].split(), "--json", folder=tmp_path, env=env)
     lines = [json.loads(line) for line in output.splitlines()]
     assert status == 0
     assert [line["id"] for line in lines] == list(range(1, len(lines) + 1)), "told whole, each event once"
 
 
 async def test_a_run_that_was_cancelled_does_not_go_on(server: OpenAIServer, tmp_path: Path) -> None:
-    assert await ended_by(signal.SIGINT, server, tmp_path) == 130
+    status, notes = await ended_with_notes(signal.SIGINT, server, tmp_path)
+    assert status == 130
+    assert "--continue" not in notes
     env = environment(tmp_path, server.base_url)
     assert "No run was cut" in (await run("--continue", folder=tmp_path, env=env))[2]
 

@@ -412,6 +412,11 @@ def _continue_command(session: "ChatSession", options: ChatOptions) -> str:
     return f"To continue this conversation: {command}"
 
 
+def _cut_off_command(session: "ChatSession", options: ChatOptions) -> str:
+    command = options.command("--thread", session.thread_id[:_SHOWN_ID], "--continue")
+    return f"The program was ended. The run is kept with its results so far. To continue it: {command}"
+
+
 def _retry_command(thread_id: str, options: ChatOptions) -> str:
     return f"To try again: {options.command('--thread', thread_id[:_SHOWN_ID], '--retry')}"
 
@@ -448,7 +453,7 @@ async def open_session(
         with pause_garbage_collection():
             from maniple.app import open_app
             from maniple.cli.chat.attachments import open_attachments
-            from maniple.cli.chat.session import ChatSession, Conversations
+            from maniple.cli.chat.session import ChatSession, Conversations, RunLeft
             from maniple.graph import members_of
             from maniple.runs import recover_run
 
@@ -462,7 +467,7 @@ async def open_session(
             _require_agent(options.agent, runtime.graph.nodes, runtime.missing)
             if options.agent == "browser" and runtime.only_reads:
                 consoles.note(_ONLY_READS, "yellow")
-            yield ChatSession(
+            session = ChatSession(
                 engine,
                 Conversations(store, lambda left: recover_run(engine, store, left)),
                 members_of(runtime.graph),
@@ -473,6 +478,11 @@ async def open_session(
                 settings.data_dir / "pages",
                 app.report_renderer,
             )
+            try:
+                yield session
+            except RunLeft:
+                consoles.note(_cut_off_command(session, options), "yellow")
+                raise
     finally:
         progress.close()
 

@@ -346,6 +346,10 @@ class ChatSession:
             self.report, self.report_run_id = run.answer, run_id
 
 
+class RunLeft(asyncio.CancelledError):
+    """The program is being ended while it shows a run, which can be continued later."""
+
+
 async def follow_run(
     engine: Engine,
     run_id: str,
@@ -361,7 +365,7 @@ async def follow_run(
     from, and for how many seconds the run was shown before.
 
     Ctrl-C cancels the run, and so does closing the reader of the output. The run is not cancelled when the
-    program is ended or its terminal is closed: it can be continued later.
+    program is ended or its terminal is closed: it can be continued later, and `RunLeft` is raised.
     """
     run, seconds = earlier or (RunView(), 0.0)
     started = time.monotonic() - seconds
@@ -377,6 +381,8 @@ async def follow_run(
                             view.show(record.number, event, run)
                             if writer is not None:
                                 writer.follow(run)
+    except asyncio.CancelledError:
+        raise (asyncio.CancelledError if canceller.is_asked else RunLeft) from None
     except OSError as error:
         if error.errno != errno.EIO:  # EIO: the terminal was closed
             await engine.cancel(run_id)
@@ -481,6 +487,11 @@ class _RunCanceller:
         self._engine = engine
         self._run_id = run_id
         self._task: asyncio.Task[object] | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the user wants the run cancelled."""
+        return self._task is not None
 
     def cancel(self) -> None:
         self._task = asyncio.create_task(self._engine.cancel(self._run_id))
