@@ -17,6 +17,9 @@ from maniple.events import (
     RunStarted,
     RunStatusChanged,
     RunView,
+    RunViewReader,
+    StepInterrupted,
+    StepResumed,
     StreamState,
     ToolCalled,
     ToolOutput,
@@ -24,8 +27,9 @@ from maniple.events import (
     Translator,
     as_json,
     read_event,
+    record_of,
 )
-from maniple.events.run_view import OUTPUT_CHARACTERS
+from maniple.events.run_view import CACHED_RUNS, OUTPUT_CHARACTERS
 from maniple.runtime import stream_run
 from maniple.store import EventRecord
 from tests.openai_server import SIMPLE, reply
@@ -39,6 +43,46 @@ QUESTION = [HumanMessage("1+3=?")]
 async def events(request):
     async with scripted_team(request.param) as it:
         return [event async for event in stream_run(it.team, QUESTION, run_id="r", thread_id="t")]
+
+
+class CountingTable:
+    """Events of one run, and how many of them were read."""
+
+    def __init__(self) -> None:
+        self.records: list[EventRecord] = []
+        self.count = 0
+
+    def add(self, *events: Event) -> None:
+        self.records += [record_of(one, len(self.records) + at) for at, one in enumerate(events, start=1)]
+
+    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+        page = self.records[after : after + limit]
+        self.count += len(page)
+        return page
+
+
+def asked(interrupt_id: str) -> StepInterrupted:
+    return StepInterrupted(
+        interrupt_id=interrupt_id, kind="question", payload={}, options=[], step_id=1, agent_name="coder"
+    )
+
+
+async def test_each_event_is_read_once_however_often_a_run_at_work_is_looked_at():
+    table = CountingTable()
+    views = RunViewReader(table, [RunStarted, StepInterrupted, StepResumed])  # type: ignore[arg-type]
+    table.add(RunStarted(run_id="r", thread_id="t"))
+    for number in range(1, 4):
+        table.add(asked(f"i{number}"), *[MessageChunk(message_id="m", delta=MessageDelta(content="x"))] * 900)
+        for _ in range(3):
+            view = await views.read("r")
+            assert list(view.step_questions) == [f"i{one}" for one in range(1, number + 1)]
+    table.add(StepResumed(interrupt_id="i2", step_id=1, agent_name="coder"))
+    assert list((await views.read("r")).step_questions) == ["i1", "i3"]
+    assert table.count == len(table.records)
+    for number in range(CACHED_RUNS):
+        await views.read(f"other {number}")
+    await views.read("r")
+    assert table.count == len(table.records) * (CACHED_RUNS + 2), "the run looked at longest ago is dropped"
 
 
 async def test_wherever_it_was_cut_what_is_owed_makes_it_whole(events):

@@ -20,9 +20,9 @@ from maniple.events import (
     RunInterrupted,
     RunStarted,
     RunStatusChanged,
+    RunViewReader,
     StepInterrupted,
     StepResumed,
-    load_run_view,
     read_event,
 )
 from maniple.events.conversation import as_chat_message
@@ -499,15 +499,18 @@ async def read_gaps(store: Store, run: RunRecord) -> list[GapView]:
     return []
 
 
-_STEP_EVENTS = (RunStarted, AgentStarted, AgentEnded, StepInterrupted, StepResumed)
+STEP_EVENTS = (RunStarted, AgentStarted, AgentEnded, StepInterrupted, StepResumed)
 """The events from which follows what steps ask while others go on."""
 
 
-async def read_step_questions(store: Store, run: RunRecord) -> list[InterruptView]:
-    """Return what the steps of a run at work ask while others go on; an empty list for any other run."""
+async def read_step_questions(views: RunViewReader, run: RunRecord) -> list[InterruptView]:
+    """Return what the steps of a run at work ask while others go on; an empty list for any other run.
+
+    `views` are made of `STEP_EVENTS`.
+    """
     if run.status != "running":
         return []
-    view = await load_run_view(store.events, run.run_id, _STEP_EVENTS)
+    view = await views.read(run.run_id)
     return [InterruptView.of(one) for one in view.step_questions.values()]
 
 

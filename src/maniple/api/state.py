@@ -9,8 +9,10 @@ from fastapi import Depends, Request
 
 from maniple.api.auth import KeyWatch
 from maniple.api.readiness import ModelReach, open_reach
+from maniple.api.responses import STEP_EVENTS
 from maniple.app import App, open_app
 from maniple.config import Settings
+from maniple.events import RunViewReader
 from maniple.llms.embedded import Progress
 from maniple.runs import RunUsageReader
 
@@ -21,6 +23,8 @@ class Service(App):
 
     key_watch: KeyWatch
     spending: RunUsageReader
+    step_views: RunViewReader
+    """The states of runs, as far as they concern questions of steps."""
     reach: ModelReach | None
     """Checks whether the models' endpoints answer; None for the embedded model."""
 
@@ -41,6 +45,7 @@ async def open_service(
             **{field.name: getattr(app, field.name) for field in fields(app)},
             key_watch=KeyWatch(app.store.keys),
             spending=RunUsageReader(app.store.events, app.engine_config.prices),
+            step_views=RunViewReader(app.store.events, STEP_EVENTS),
             reach=reach,
         )
 

@@ -1,5 +1,6 @@
 """The one reducer of a run's events: feed it each event in order, then read the state of the run."""
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -523,6 +524,36 @@ async def load_run_view(
     async for page in read_event_pages(events, run_id):
         view.apply_records(record for record in page if names is None or record.type in names)
     return view
+
+
+CACHED_RUNS = 256
+
+
+class RunViewReader:
+    """Returns the states of runs from their stored events of the given types.
+
+    The states of the `CACHED_RUNS` runs that were requested last are cached; only newer events are read.
+    """
+
+    def __init__(self, events: EventTable, types: Collection[type[Event]]) -> None:
+        self._events = events
+        self._names = {one.type for one in types}
+        self._cache: OrderedDict[str, tuple[RunView, int]] = OrderedDict()
+
+    async def read(self, run_id: str) -> RunView:
+        """Return the state of a run, which is valid until the caller awaits something.
+
+        Raises `StoreError` if the events cannot be read.
+        """
+        # Taken out while it is changed: another request for the run then reads from the beginning.
+        view, number = self._cache.pop(run_id, None) or (RunView(), 0)
+        async for page in read_event_pages(self._events, run_id, number):
+            view.apply_records(record for record in page if record.type in self._names)
+            number = page[-1].number
+        self._cache[run_id] = view, number
+        if len(self._cache) > CACHED_RUNS:
+            self._cache.popitem(last=False)
+        return view
 
 
 def _identities(plan: PlanChanged) -> set[tuple[int, str]]:

@@ -292,7 +292,7 @@ async def _view(service: Service, run: RunRecord) -> RunDetail:
         gaps=await read_gaps(service.store, run),
         interrupts=[
             *await read_interrupts(service.store, run),
-            *await read_step_questions(service.store, run),
+            *await read_step_questions(service.step_views, run),
         ],
         by_agent=[AgentUsageView.of(one) for one in usage],
     )
