@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from maniple.cli.text import arguments_line, counted, duration, one_line, result_line, step_line
+from maniple.cli.text import arguments_line, counted, duration, one_line, result_line, result_lines, step_line
 from maniple.events import BrowserStepChanged
 
 TRACEBACK = """before
@@ -34,6 +36,38 @@ def test_numbers_take_the_plural_they_need() -> None:
 def test_lines_are_joined_and_cut() -> None:
     assert one_line("a  b\n\n  c\n") == "a b ⏎ c"
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("result", "lines"),
+    [
+        ("4", ["4"]),
+        ("", ["(no output)"]),
+        ("[]", ["0 items"]),
+        ("a\n\nb\nc\n", ["a", "b", "c"]),
+        ("a\nb\nc\nd\ne", ["a", "b", "c", "… 2 more lines"]),
+        ("a\nb\nc\nd\n[exit code 1]", ["a", "b", "c", "… 2 more lines", "[exit code 1]"]),
+        (TRACEBACK, ["ModuleNotFoundError: No module named 'sympy'"]),
+        (
+            json.dumps([{"title": "Tea", "url": "https://tea.example/a", "cite": 2, "content": "c"}] * 5),
+            ["5 results", *["[2] Tea (tea.example)"] * 3, "… 2 more results"],
+        ),
+        ('[{"url": "https://b.example"}]', ["1 result", "https://b.example (b.example)"]),
+        ('["a", {"b": 1}]', ["2 items", "a", '{"b": 1}']),
+        ('{"rows": 420, "name": "x"}', ["rows: 420", "name: x"]),
+        ('{"result_content": "It says 4.", "generated_gif_path": null}', ["It says 4."]),
+        (
+            "# Tea\n\nSource [3]: https://tea.example/x\n\n" + "y" * 5_000,
+            ["[3] Tea (tea.example), 5,000 characters"],
+        ),
+        ('{"a": ', ['{"a":']),
+        ("[" * 100_000, ["[" * 399 + "…"]),
+        ('["\\u001b[2J\\u202ehidden\\nline"]', ["1 item", "hidden ⏎ line"]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_the_result_of_a_tool_is_shown_as_people_read_it(result: str, lines: list[str]) -> None:
+    assert result_lines(result) == lines
 
 
 def test_a_single_argument_goes_without_its_name() -> None:

@@ -60,6 +60,80 @@ def result_line(text: str, longest: int = 400) -> str:
     return one_line(text, longest) or "(no output)"
 
 
+def result_lines(text: str) -> list[str]:
+    """Return a tool's result in at most `_RESULT_LINES` lines and a line about the rest, as people read it.
+
+    Search hits and pages are named, other JSON is shown by its fields. For a Python traceback, its last
+    error. The lines are safe to print.
+    """
+    # Not before: a JSON text may hold control characters as escape sequences.
+    return [one_line(clean(line)) or "(no output)" for line in _describe_result(text)]
+
+
+def _describe_result(text: str) -> list[str]:
+    if found := _PAGE.match(text):
+        title, cite, url = found.groups()
+        source = _source_line({"title": title, "cite": cite, "url": url})
+        return [f"{source}, {counted(len(text) - found.end(), 'character')}"]
+    value = _read_json(text) if text.lstrip()[:1] in ("[", "{") else None
+    if isinstance(value, list):
+        return _list_lines(value)
+    if isinstance(value, dict):
+        if isinstance(content := value.get("result_content"), str):  # of the browser
+            return _describe_result(content)
+        return _first_lines([f"{name}: {_as_text(one)}" for name, one in value.items()], "field")
+    if any(line.startswith("Traceback (most recent call last)") for line in text.splitlines()):
+        return [result_line(text)]
+    lines = [line for line in text.splitlines() if line.strip()]
+    shown = _first_lines(lines, "line")
+    return [*shown, *(line for line in lines[_RESULT_LINES:] if line.startswith(_FAILURE_NOTES))][
+        :_MOST_LINES
+    ]
+
+
+_RESULT_LINES = 3
+_MOST_LINES = _RESULT_LINES + 2
+_FAILURE_NOTES = ("[exit code ", "[timeout: ")
+_PAGE = re.compile(r"# ([^\n]*)\n\nSource(?: \[(\d+)\])?: (\S+)[^\n]*(?:\n\n|$)")
+
+
+def _list_lines(values: list[Any]) -> list[str]:
+    if values and all(isinstance(one, dict) and isinstance(one.get("url"), str) for one in values):
+        return [counted(len(values), "result"), *_first_lines([*map(_source_line, values)], "result")]
+    return (
+        [counted(len(values), "item"), *_first_lines([*map(_as_text, values)], "item")]
+        if values
+        else ["0 items"]
+    )
+
+
+def _source_line(source: Mapping[str, Any]) -> str:
+    """Return the number, the title and the host of a source."""
+    url = str(source["url"])
+    host = url.partition("://")[2].partition("/")[0] or url
+    number = f"[{source['cite']}] " if source.get("cite") else ""
+    return f"{number}{one_line(str(source.get('title') or url), 100)} ({one_line(host, 60)})"
+
+
+def _first_lines(lines: list[str], noun: str) -> list[str]:
+    if not lines:
+        return ["(no output)"]
+    more = len(lines) - _RESULT_LINES
+    shown = lines[:_RESULT_LINES]
+    return [*shown, f"… {counted(more, f'more {noun}')}"] if more > 0 else shown
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else _as_json(value)
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def reason_line(text: str, longest: int = 400) -> str:
     """Return the reason why a step failed in one line."""
     return f"↳ {result_line(text, longest)}"
@@ -67,7 +141,7 @@ def reason_line(text: str, longest: int = 400) -> str:
 
 def arguments_line(arguments: Mapping[str, Any], longest: int = 400) -> str:
     """Return a tool's arguments in one line; a single argument without its name."""
-    shown = {name: value if isinstance(value, str) else _as_json(value) for name, value in arguments.items()}
+    shown = {name: _as_text(value) for name, value in arguments.items()}
     if len(shown) == 1:
         return one_line(next(iter(shown.values())), longest)
     return one_line(", ".join(f"{name}={value}" for name, value in shown.items()), longest)

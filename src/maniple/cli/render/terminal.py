@@ -53,7 +53,7 @@ from maniple.cli.text import (
     duration,
     one_line,
     reason_line,
-    result_line,
+    result_lines,
     step_line,
 )
 from maniple.events import (
@@ -346,8 +346,10 @@ class TerminalDisplay:
         started = self._call_times.pop(event.tool_call_id, None)
         seconds = duration(time.monotonic() - started) if started is not None else ""
         name = f"{event.tool_name} " if self._call_times else ""
-        line = Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), result_line(event.tool_result))
-        self._transcript.line(line)
+        first, *rest = result_lines(event.tool_result)
+        self._transcript.line(Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), first))
+        for line in rest:
+            self._transcript.line(Text(f"      {line}", style="dim"))
 
     def _write_message(self, event: UserMessageReceived) -> None:
         self._transcript.flush()
