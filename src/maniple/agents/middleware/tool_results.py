@@ -180,7 +180,7 @@ async def _describe_kept(content: str) -> str:
 
 
 class RepeatedHits(AgentMiddleware[Any, Any]):
-    """Shows what several searches of one answer have found of a page once.
+    """Shows once what several searches of an agent have found of a page.
 
     A later hit of the page has only its number and address, and its extract if that is another one.
 
@@ -191,9 +191,7 @@ class RepeatedHits(AgentMiddleware[Any, Any]):
         messages = list(request.messages)
         seen: dict[str, list[str]] = {}
         for at, message in enumerate(messages):
-            if isinstance(message, AIMessage):
-                seen = dict[str, list[str]]()
-            elif isinstance(message, ToolMessage) and message.name == _SEARCH:
+            if isinstance(message, ToolMessage) and message.name == _SEARCH:
                 messages[at] = _shorten_repeats(message, seen)
         return await handler(request.override(messages=messages))
 
@@ -228,8 +226,8 @@ def _reading_hint(content: str, chosen: Extract, kept: str, request: ToolCallReq
     more = f"; and {len(names) - _HEADINGS} more" if len(names) > _HEADINGS else ""
     sections = f" Sections left out: {'; '.join(names[:_HEADINGS])}{more}." if names else ""
     readable = request.tool is not None and "section" in request.tool.args
-    start = "" if names or chosen.left_out else ", from section 1"
-    how = f" Read on: {request.tool_call['name']}(url, section){start}." if readable else ""
+    section = "section" if names or chosen.left_out else "section=1"
+    how = f" To read more: {request.tool_call['name']}(url, {section})." if readable else ""
     shown = f"{chosen.characters:,} of {len(content):,} characters{_describe_rows(chosen)}"
     return f"[Shown: {shown}.{sections}{how}{kept and ' '}{kept}]"
 
@@ -243,9 +241,9 @@ def _describe_rows(chosen: Extract) -> str:
     if shown == chosen.all_rows:
         return ""
     if chosen.tables > 1 or not 0 < len(chosen.rows) <= _MAX_RANGES:
-        return f"; {shown:,} of {chosen.all_rows:,} table rows"
+        return f", with {shown:,} of {chosen.all_rows:,} table rows"
     ranges = " and ".join(f"{one.start:,}–{one.stop - 1:,}" for one in chosen.rows)
-    return f"; rows {ranges} of {chosen.all_rows:,}"
+    return f", with rows {ranges} of the table's {chosen.all_rows:,}"
 
 
 def _seen_citations(messages: Iterable[BaseMessage]) -> set[int]:
