@@ -58,7 +58,7 @@ def test_citations_lead_to_the_entries_of_the_list_which_tell_when_each_was_read
     entries = found.select("li.source")
     assert [one["id"] for one in entries] == ["source-1", "source-3"]
     assert entries[0].text == (
-        "[1] The history of tea: https://tea.example/history?a=1 read on 22 November 2026"
+        "[1] The history of tea: https://tea.example/history?a=1, read on 22 November 2026"
     )
     assert len(found.find_all("h2", string="Sources")) == 1
 
@@ -94,7 +94,7 @@ def test_a_report_that_cites_without_a_list_gets_one_of_what_it_cites():
     assert found.html and found.html["lang"] == "zh"
     assert [one.text for one in found.select("main h2")] == ["价格", "展望", "来源"]
     assert [one["id"] for one in found.select("li.source")] == ["source-1", "source-3"]
-    assert found.select("li.source")[1].text == "[3] 茶叶统计: https://stat.example/茶 阅读于 2026年11月22日"
+    assert found.select("li.source")[1].text == "[3] 茶叶统计: https://stat.example/茶，阅读于 2026年11月22日"
     assert found.select_one("nav h2").text == "目录"  # type: ignore[union-attr]
     assert not soup("Nothing is cited [7], nor in `[1]`.").select("li.source, a.citation")
 

@@ -141,7 +141,10 @@ def anchor_sources(tokens: list[Token], sources: Sequence[Source], texts: Docume
     for number, (item, content) in found.items():
         item.attrs = {"id": f"source-{number}", "class": "source"}
         read_on = texts.read_on(known[number].retrieved_at)
-        content.children = _format_entry(number, content.children or [], read_on)
+        content.children = _format_entry(number, content.children or [])
+        if read_on:
+            day = wrap_tokens("small", "small", [text_token(read_on)])
+            content.children += [text_token(texts.comma), *day]
     return set(found)
 
 
@@ -163,13 +166,10 @@ def _is_address_of(source: Source, href: str) -> bool:
     return comparable_url(href) in {comparable_url(one) for one in (source.url, *source.also)}
 
 
-def _format_entry(number: int, children: list[Token], read_on: str) -> list[Token]:
+def _format_entry(number: int, children: list[Token]) -> list[Token]:
     children[0].content = children[0].content[len(f"[{number}] ") :]
-    shown = [
+    return [
         *wrap_tokens("number", "span", [text_token(f"[{number}]")], class_="number"),
         text_token(" "),
         *children,
     ]
-    if read_on:
-        shown += [text_token(" "), *wrap_tokens("small", "small", [text_token(read_on)])]
-    return shown

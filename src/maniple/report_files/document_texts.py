@@ -21,6 +21,8 @@ class DocumentTexts:
     months: tuple[str, ...] = ()
     first_day: str = "1"
     """How the first day of a month is written."""
+    comma: str = ", "
+    """What is between a source and the day it was read."""
 
     def date(self, time: float | None) -> str:
         """Return the UTC date of a Unix time; "" for None."""
@@ -55,6 +57,7 @@ _CHINESE = DocumentTexts(
     unverified="此标记之前的内容未能在团队阅读过的资料中找到。",
     partial="预算已用尽：本报告并不完整。",
     missing="图片缺失：{}",
+    comma="，",
     day="{year}年{month}月{day}日",
 )
 _LATIN_DAY = "{day} {month} {year}"
@@ -67,6 +70,7 @@ _WORDINGS = {
         unverified="この印の前の記述は、チームが読んだ資料の中に見つかりませんでした。",
         partial="予算を使い切ったため、この報告書は未完成です。",
         missing="図がありません：{}",
+        comma="、",
         day="{year}年{month}月{day}日",
     ),
     "ko": DocumentTexts(
