@@ -133,3 +133,13 @@ async def test_a_figure_that_was_saved_and_shown_is_one_artifact_and_found_by_bo
     view = await it.get(f"{path}/report?form=json")
     assert [one["name"] for one in view["artifacts"] if one["name"] != "note.png"] == ["sales.png"]
     assert (await it.client.get(f"{path}/report?form=html")).text.count("<img") == 2
+
+
+async def test_a_zip_holds_the_files_that_the_report_links_to(it: Inside, model):
+    links = "[the table](note.png), [again](/workspace/note.png), [none](none.csv) and [mine](report.md)"
+    path = await reported(it, model, f"# Sales\n\nSee {links}.\n")
+    content = (await it.client.get(f"{path}/report?form=zip&download=true")).content
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        assert file.namelist() == ["report.md", "note.png"]
+        assert file.read("note.png") == b"This is no picture."
+        assert "[the table](note.png), [again](note.png)" in file.read("report.md").decode()

@@ -208,3 +208,17 @@ def test_a_figure_on_a_line_of_its_own_is_apart_from_the_lines_about_it():
     assert [one.select("img") != [] for one in found] == [False, True, False, True]
     assert [one.select(".figure") != [] for one in found] == [False, True, False, False]
     assert [one.text for one in found] == ["Above.", "Sales", "Figure 1", "Beside  text."]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("[The data](out/data%201.csv)", "The data (out/data 1.csv)"),
+        ("[`out/data.csv`](/workspace/out/data.csv)", "out/data.csv"),
+        ("[Above](#data) and [up](../data.csv)", "Above and up"),
+    ],
+)
+def test_a_link_to_a_file_becomes_its_path(markdown: str, shown: str):
+    paragraph = soup(markdown).select_one("main p")
+    assert paragraph is not None and paragraph.text == shown
+    assert not paragraph.select("a")

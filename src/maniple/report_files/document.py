@@ -27,7 +27,7 @@ _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufdd0-
 class Report:
     """The report of a run. `ended_at` is Unix time in seconds; `is_partial` is set if the budget ran out.
 
-    `figures` are the pictures that the report shows, by workspace path.
+    `figures` are the pictures that the report shows, `files` the files that it links to, by workspace path.
     """
 
     title: str
@@ -36,6 +36,7 @@ class Report:
     ended_at: float | None = None
     is_partial: bool = False
     figures: Mapping[str, Figure] = field(default_factory=dict[str, Figure])
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,8 @@ def parse_markdown(
     """Return the tokens of a report. One that exceeds `bounds.is_readable` is one block of code.
 
     Images of `figures` are tokens of the type `FIGURE`; other images become links or text. Links to anything
-    but the web and mail become text. `labels` in brackets are never references, even if the report defines
-    them. Blocks for up to some seconds.
+    but the web and mail become text, followed by the path of the file that they name. `labels` in brackets
+    are never references, even if the report defines them. Blocks for up to some seconds.
     """
     if not is_readable(markdown):
         return [Token("code_block", "code", 0, content=markdown, block=True)]
@@ -132,17 +132,25 @@ def _is_figure(children: list[Token]) -> bool:
 
 
 def _sanitize_inline(children: list[Token], figures: FigureNames) -> Iterator[Token]:
-    in_link = False
+    in_link, named, text = False, "", ""
     for token in children:
         if token.type == "link_open":
-            in_link = True
             href = str(token.attrGet("href") or "")
-            token.attrs = {"href": href} if _is_link_target(href) else {}
-            yield token
+            in_link = _is_link_target(href)
+            named, text = ("", "") if in_link else (figure_path(href), "")
+            if in_link:
+                token.attrs = {"href": href}
+                yield token
+        elif token.type == "link_close":
+            if in_link:
+                yield token
+            elif named and named not in text:
+                yield text_token(f" ({named})")
+            in_link = False
         elif token.type == "image":
             yield from _replace_image(token, figures, in_link=in_link)
         else:
-            in_link = in_link and token.type != "link_close"
+            text += token.content
             yield token
 
 

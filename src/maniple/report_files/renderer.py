@@ -89,7 +89,8 @@ def _write_markdown(report: Report, targets: Mapping[str, str]) -> str:
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&!$~|]")
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
-_FIGURES = "figures"
+_FIGURES, _REPORT = "figures", "report.md"
+_WORKSPACE_LINK = re.compile(r"(?<=[^!\\])\]\(/workspace/")
 _EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
 """The earliest date that a ZIP file can hold."""
 
@@ -112,8 +113,10 @@ def _name_figures(report: Report, folder: str) -> dict[str, str]:
 
 
 def _zip(report: Report) -> bytes:
-    """Return a ZIP file of `report.md` and its figures, to which it refers by relative paths."""
+    """Return a ZIP file of `report.md`, its figures and the files that it links to, all by relative paths."""
     markdown, figures = write_with_figures(report, _FIGURES)
+    markdown = _WORKSPACE_LINK.sub("](", markdown)
+    files = {path: content for path, content in report.files.items() if not path.startswith(_FIGURES)}
     ended_at = max(datetime.fromtimestamp(report.ended_at or 0, UTC), _EARLIEST)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
@@ -123,9 +126,10 @@ def _zip(report: Report) -> bytes:
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             file.writestr(entry, data)
 
-        add("report.md", markdown.encode())
-        for name, figure in figures.items():
-            add(name, figure)
+        add(_REPORT, markdown.encode())
+        for name, data in {**files, **figures}.items():
+            if name != _REPORT:
+                add(name, data)
     return content.getvalue()
 
 

@@ -13,7 +13,7 @@ from maniple.events import (
     read_event,
 )
 from maniple.report_files.document import Report
-from maniple.run_page.markup import image_targets
+from maniple.run_page.markup import image_targets, link_targets
 from maniple.run_page.pictures import FigureFinder
 from maniple.runs import RunRequest
 from maniple.store import RunRecord, Store, read_event_pages
@@ -82,13 +82,16 @@ async def find_newest_report(store: Store, thread_id: str) -> tuple[RunRecord, s
     return None
 
 
-async def load_report(finder: FigureFinder, markdown: str) -> Report:
+async def load_report(finder: FigureFinder, markdown: str, *, with_files: bool = False) -> Report:
     """Return the report of the finder's run with its title, date, sources and figures.
+
+    `with_files` adds the files that it links to.
 
     Raises:
         StoreError: the run's sources, plan or artifacts cannot be read.
     """
     store, run = finder.store, finder.run
+    linked = await asyncio.to_thread(link_targets, markdown) if with_files else []
     return Report(
         await _title_of(store, run, markdown),
         markdown,
@@ -96,6 +99,7 @@ async def load_report(finder: FigureFinder, markdown: str) -> Report:
         run.ended_at,
         run.status == "budget_exhausted",
         await finder.find_all(await asyncio.to_thread(image_targets, markdown)),
+        await finder.find_files(linked),
     )
 
 

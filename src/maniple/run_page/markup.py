@@ -68,10 +68,19 @@ def figure_source(address: str, figures: Mapping[str, Figure]) -> str | None:
 
 def image_targets(markdown: str) -> list[str]:
     """Return the targets of the images in a report. Blocks for up to some seconds."""
-    if "![" not in markdown or not is_readable(markdown):
+    return _targets(markdown, "image", "src") if "![" in markdown else []
+
+
+def link_targets(markdown: str) -> list[str]:
+    """Return the targets of the links in a report. Blocks for up to some seconds."""
+    return _targets(markdown, "link_open", "href")
+
+
+def _targets(markdown: str, kind: str, attribute: str) -> list[str]:
+    if not is_readable(markdown):
         return []
     children = (one for token in _parser().parse(markdown) for one in token.children or ())
-    return [str(one.attrGet("src") or "") for one in children if one.type == "image"]
+    return [str(one.attrGet(attribute) or "") for one in children if one.type == kind]
 
 
 def sanitize_markdown(

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,10 +94,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class FigureFinder:
-    """Finds the figures of one run's report among the pictures of its thread.
+    """Finds the figures of one run's report, and the files that it links to, in its thread.
 
-    A figure is an artifact of the run, else of an earlier run, else a file of the workspace, which may have
-    changed since the run. The content decides whether it is a picture.
+    Each is an artifact of the run, else of an earlier run, else a file of the workspace, which may have
+    changed since the run. The content decides whether a file is a picture.
     """
 
     store: Store
@@ -110,19 +110,31 @@ class FigureFinder:
         Raises:
             StoreError: the artifacts cannot be listed.
         """
-        found: dict[str, Figure] = {}
+        found = await self._find_all(targets, lambda content: _figure("", content) is not None)
+        return {path: figure for path, content in found.items() if (figure := _figure(path, content))}
+
+    async def find_files(self, targets: Iterable[str]) -> dict[str, bytes]:
+        """Return the content of the files that the links `targets` name, by path, up to the same limits.
+
+        Raises:
+            StoreError: the artifacts cannot be listed.
+        """
+        return await self._find_all(targets, bool)
+
+    async def _find_all(self, targets: Iterable[str], is_wanted: Callable[[bytes], bool]) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
         left = MAX_FIGURES_BYTES
         paths = list(dict.fromkeys(filter(None, map(figure_path, targets))))[:MAX_FIGURES]
         artifacts = await self._artifacts() if paths else []
         for path in paths:
-            figure = await self._find(path, artifacts)
-            if figure is not None and len(figure.content) <= left:
-                left -= len(figure.content)
-                found[path] = figure
+            content = await self._find(path, artifacts, is_wanted)
+            if content is not None and len(content) <= left:
+                left -= len(content)
+                found[path] = content
         return found
 
     async def _artifacts(self) -> list[Artifact]:
-        """Return the pictures that existed when the run ended: first its own, then others, newest first."""
+        """Return the artifacts that existed when the run ended: first its own, then others, newest first."""
         until = self.run.ended_at
         known = [
             one
@@ -133,7 +145,9 @@ class FigureFinder:
         known.sort(key=lambda one: (one.run_id == self.run.run_id, one.created_at), reverse=True)
         return known
 
-    async def _find(self, path: str, artifacts: Collection[Artifact]) -> Figure | None:
+    async def _find(
+        self, path: str, artifacts: Collection[Artifact], is_wanted: Callable[[bytes], bool]
+    ) -> bytes | None:
         file = await asyncio.to_thread(self._read_file, path)
         digest = hashlib.sha256(file).hexdigest()
         named = [one for one in artifacts if one.name == path.rpartition("/")[2]]
@@ -141,9 +155,9 @@ class FigureFinder:
         same = [one for one in artifacts if one.sha256 == digest] if file else []
         own = [one for one in named if one.run_id == self.run.run_id]
         for one in [*(same or own or named), *named]:
-            if figure := _figure(path, await self._read_artifact(one)):
-                return figure
-        return _figure(path, file)
+            if is_wanted(content := await self._read_artifact(one)):
+                return content
+        return file if is_wanted(file) else None
 
     async def _read_artifact(self, artifact: Artifact) -> bytes:
         try:

@@ -615,7 +615,7 @@ async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[st
     from maniple.report_files import ReportRenderer, write_with_figures
 
     form = choose_format(name)
-    report = await _load_report(session)
+    report = await _load_report(session, with_files=form == "zip")
     if form != "markdown":
         renderer = session.renderer or ReportRenderer(None)
         return await renderer.render(report, form), {}
@@ -626,7 +626,7 @@ async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[st
     return (clean(markdown).strip("\n") + "\n").encode(), figures
 
 
-async def _load_report(session: ChatSession) -> "Report":
+async def _load_report(session: ChatSession, *, with_files: bool) -> "Report":
     from maniple.report_files import Report, load_report
     from maniple.run_page.pictures import FigureFinder
 
@@ -634,7 +634,8 @@ async def _load_report(session: ChatSession) -> "Report":
     run = await store.runs.get(session.report_run_id)
     if run is None:  # deleted by another process
         return Report("", session.report)
-    return await load_report(FigureFinder(store, session.attachments.workspaces, run), session.report)
+    finder = FigureFinder(store, session.attachments.workspaces, run)
+    return await load_report(finder, session.report, with_files=with_files)
 
 
 async def write_page(session: ChatSession) -> Path | None:
