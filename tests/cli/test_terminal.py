@@ -145,25 +145,24 @@ async def test_what_is_typed_while_the_team_works_goes_to_its_lead(tmp_path: Pat
     assert "In euros, please." in asked["messages"][-1]["content"]
 
 
+ASKED = [
+    {"agent_name": "researcher", "title": "Ask", "description": "Ask.", "needs": []},
+    {"agent_name": "coder", "title": "Work", "description": "Work.", "needs": []},
+    {"agent_name": "reporter", "title": "Report", "description": "Report."},
+]
+IN_EUROS = {"decision": "answer", "reply": "Gladly, in euros.", "changes": [], "steps": []}
+ASKING = {
+    **SIMPLE,
+    "by_history": True,
+    "planner": [reply(json.dumps({"thought": "", "title": "Tea", "steps": ASKED}))],
+    "researcher": [call("ask_human", question="Which year?", options=["2023", "2024"]), reply("Of 2024.")],
+    "coder": [{**reply("It is 4."), "hang": True}],
+    "supervisor": [reply(json.dumps(IN_EUROS))],
+}
+
+
 async def test_what_is_typed_while_a_step_asks_is_its_answer(tmp_path: Path) -> None:
-    steps = [
-        {"agent_name": "researcher", "title": "Ask", "description": "Ask.", "needs": []},
-        {"agent_name": "coder", "title": "Work", "description": "Work.", "needs": []},
-        {"agent_name": "reporter", "title": "Report", "description": "Report."},
-    ]
-    decision = {"decision": "answer", "reply": "Gladly, in euros.", "changes": [], "steps": []}
-    script = {
-        **SIMPLE,
-        "by_history": True,
-        "planner": [reply(json.dumps({"thought": "", "title": "Tea", "steps": steps}))],
-        "researcher": [
-            call("ask_human", question="Which year?", options=["2023", "2024"]),
-            reply("Of 2024."),
-        ],
-        "coder": [{**reply("It is 4."), "hang": True}],
-        "supervisor": [reply(json.dumps(decision))],
-    }
-    with serving(script) as server:
+    with serving(ASKING) as server:
         async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
             await terminal.see(PROMPT, 40)
             terminal.type(f"What does tea cost?{ENTER}")
@@ -182,4 +181,32 @@ async def test_what_is_typed_while_a_step_asks_is_its_answer(tmp_path: Path) -> 
             assert await terminal.leave() == 0
         answered = [one["messages"] for one in server.requests if "You are the researcher" in str(one)][-1]
     assert "2024" in str(answered[-1])
+    assert server.stats["by_role"]["supervisor"] == 1
+
+
+async def test_what_was_begun_before_a_step_asks_goes_to_the_lead(tmp_path: Path) -> None:
+    asks, done = ASKING["researcher"]
+    writes = {**call("write_file", path="a.txt", content="4"), "hang": True}
+    held = {"researcher": [{**asks, "hang": True}, done], "coder": [writes, *ASKING["coder"]]}
+    with serving({**ASKING, **held}) as server:
+        async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
+            await terminal.see(PROMPT, 40)
+            terminal.type(f"What does tea cost?{ENTER}")
+            both = {"researcher", "coder"}
+            await asyncio.to_thread(server.wait_for, lambda stats: both <= stats["by_role"].keys())
+            terminal.type("In euros,")
+            await terminal.see("› In euros,")
+            server.release()
+            await terminal.see(r"Which year\?")
+            terminal.type(f" please.{ENTER}")
+            await terminal.see(r"lead: Gladly, in euros\.")
+            terminal.type(f"2{ENTER}")
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"]["researcher"] == 2)
+            server.release()
+            await terminal.see("✔ completed")
+            await terminal.see(PROMPT)
+            assert await terminal.leave() == 0
+        answered = [one["messages"] for one in server.requests if "You are the researcher" in str(one)][-1]
+    assert "2024" in str(answered[-1])
+    assert "please" not in str(answered[-1])
     assert server.stats["by_role"]["supervisor"] == 1

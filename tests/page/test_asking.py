@@ -65,6 +65,30 @@ def test_what_is_typed_answers_the_question_unless_it_is_meant_for_the_team(page
     standing(page, "Done")
 
 
+def test_what_was_begun_before_a_question_appeared_goes_to_the_team(page: Page, model: OpenAIServer):
+    asks = {**call("ask_human", question="Which year?", options=["2023", "2024"]), "hang": True}
+    writes = {**call("write_file", path="a.txt", content="4"), "hang": True}
+    works = [writes, {**reply("It is 4."), "hang": True}]
+    model.reset({**SCRIPT, "researcher": [asks, reply("Of 2024.")], "coder": works})
+    ask(page)
+    model.wait_for(lambda stats: {"researcher", "coder"} <= stats["by_role"].keys())
+    standing(page, "Running")
+    field = page.get_by_label("Your question")
+    field.fill("In euros,")
+    model.release()
+    expect(page.get_by_role("region", name="The team asks")).to_contain_text("Which year?")
+    field.press("End")
+    field.press_sequentially(" please.")
+    field.press("Enter")
+    expect(page.locator(".written .reply")).to_have_text("Gladly, in euros.")
+    expect(page.get_by_role("region", name="The team asks")).to_have_count(1)
+    ask(page, "in 2024")
+    assert "in 2024" in given(model)
+    expect(page.locator(".written")).to_have_count(1)
+    model.release()
+    standing(page, "Done")
+
+
 def test_a_question_that_is_left_open_waits_with_the_run(page: Page, model: OpenAIServer):
     begin(page, model)
     model.release()
