@@ -9,9 +9,11 @@ import pytest
 from docx.opc.constants import RELATIONSHIP_TYPE
 from langchain_core.messages import HumanMessage
 from PIL import Image
+from typer.testing import CliRunner
 
+from maniple.cli.app import app
 from maniple.cli.chat.attachments import Attachments
-from maniple.cli.chat.prompt import run_slash_command
+from maniple.cli.chat.prompt import COMMANDS, run_slash_command
 from maniple.cli.chat.session import ChatSession, Conversations
 from maniple.cli.render.plain import PlainDisplay
 from maniple.events import ChatMessage, Event, PlanChanged, SessionState
@@ -200,3 +202,10 @@ async def test_a_report_with_a_heading_keeps_it_as_its_title(terminal: Terminal)
     await terminal.has_run("1", "completed", "# Sums\n\nSome of them are.", plan="Squares and their sums")
     page = (await terminal.save(await terminal.opened(), "a.html")).read_text()
     assert "<title>Sums</title>" in page and "Squares and their sums" not in page
+
+
+def test_help_names_every_form_of_a_report() -> None:
+    help_text = CliRunner().invoke(app, ["chat", "--help"], env={"COLUMNS": "200"}).output
+    for ending in SUFFIXES:
+        assert ending.removeprefix(".") in COMMANDS["/save"].purpose
+        assert ending.removeprefix(".") in help_text.partition("--save")[2].partition("--")[0]

@@ -354,7 +354,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
     "/save": SlashCommand(
         "/save FILE",
-        "saves the last report (md, html, pdf, docx); /save! overwrites",
+        "saves the last report (md, html, pdf, docx, zip); /save! overwrites",
         _save,
     ),
     "/quit": SlashCommand("/quit", "quits", _quit),
