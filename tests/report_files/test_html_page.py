@@ -134,7 +134,11 @@ def test_that_the_budget_ran_out_is_told():
 
 def test_tables_lists_and_code_are_what_they_are():
     found = soup(TEA)
-    assert [one.get("class") for one in found.select("tr")[1].select("td")] == [None, ["right"], ["center"]]
+    assert [one.get("class") for one in found.select("tr")[1].select("td")] == [
+        None,
+        ["right", "quantity"],
+        ["center"],
+    ]
     assert found.select_one("ol")["start"] == "3"  # type: ignore[index]
     assert found.select_one("ol ul ul li").text == "black"  # type: ignore[union-attr]
     assert found.select_one("pre").text == "def grow(p0):\n    return p0 * 2\n"  # type: ignore[union-attr]
@@ -222,3 +226,13 @@ def test_a_link_to_a_file_becomes_its_path(markdown: str, shown: str):
     paragraph = soup(markdown).select_one("main p")
     assert paragraph is not None and paragraph.text == shown
     assert not paragraph.select("a")
+
+
+def test_a_number_with_its_unit_is_kept_on_one_line():
+    quantities = ["12,345.67 million", "−3.4 °C", "$1.2bn", "1814-05-17", "12.5 % [3]"]
+    texts = ["2019 was a good year", "Norway", "About 5"]
+    rows = "\n".join(f"| {text} |" for text in (*quantities, *texts))
+    cells = soup(f"| Value |\n|--:|\n{rows}\n").select("td")
+    kept = [one.text.replace("\N{NO-BREAK SPACE}", " ") for one in cells if "quantity" in one["class"]]
+    assert kept == quantities
+    assert all("right" in one["class"] for one in cells)

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from maniple.report_files.document import Document
 from maniple.report_files.formulas import FORMULA, FormulaRenderer
-from maniple.report_files.markdown import FIGURE, wrap_tokens
+from maniple.report_files.markdown import FIGURE, plain_text, wrap_tokens
 from maniple.run_page.markup import FIGURE_SCHEME, figure_element, figure_source
 from maniple.run_page.page_assets import csp_hash, load_templates, read_style
 
@@ -83,7 +83,7 @@ def _body(document: Document) -> str:
         )
 
     return nh3.clean(
-        markdown.renderer.render(_wrap_tables(document.body), markdown.options, {}),
+        markdown.renderer.render(_lay_out_tables(document.body), markdown.options, {}),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=bounded,
@@ -107,15 +107,30 @@ def _bounded(attribute: str, value: str) -> str | None:
     return None if attribute in _LENGTHS and not _LENGTH.fullmatch(value) else value
 
 
-def _wrap_tables(tokens: Sequence[Token]) -> list[Token]:
-    """Wrap tables in elements that scroll horizontally, also with the keyboard."""
-    wrapped: list[Token] = []
+# A number, its unit of at most two words, and a mark or a citation.
+_QUANTITY = re.compile(r"[^\w\s]{0,3}\s?\d[\W\d]*+(?:[^\W\d]\S{0,9}\s?){0,2}[\W\d]{0,5}")
+_MAX_QUANTITY_LENGTH = 24
+
+
+def _lay_out_tables(tokens: Sequence[Token]) -> list[Token]:
+    """Wrap tables in elements that scroll horizontally, and keep each number, unit or date on one line.
+
+    The elements scroll with the keyboard, too.
+    """
+    shown: list[Token] = []
     opening, closing = wrap_tokens("room", "div", [], class_="wide", tabindex="0")
-    for token in tokens:
-        wrapped += [opening, token] if token.type == "table_open" else [token]
+    for index, token in enumerate(tokens):
+        if token.type == "td_open" and _is_quantity(tokens[index + 1]):
+            token = token.copy(attrs={"class": f"{token.attrGet('class') or ''} quantity".strip()})
+        shown += [opening, token] if token.type == "table_open" else [token]
         if token.type == "table_close":
-            wrapped.append(closing)
-    return wrapped
+            shown.append(closing)
+    return shown
+
+
+def _is_quantity(cell: Token) -> bool:
+    text = plain_text(cell.children).strip()
+    return len(text) <= _MAX_QUANTITY_LENGTH and _QUANTITY.fullmatch(text) is not None
 
 
 def _style() -> str:
