@@ -171,6 +171,31 @@ async def test_a_researcher_opens_an_earlier_source_by_its_path(tmp_path):
     assert "Tea came to Europe in 1610." in prompts[3]
 
 
+@pytest.mark.parametrize(
+    ("handoff", "options", "language"),
+    [
+        (call("handoff_to_planner", locale="de-DE"), {}, "de-DE"),
+        (call("handoff_to_planner", locale="de-DE"), {"locale": "fr-FR"}, "fr-FR"),
+        (reply("handoff_to_planner()"), {}, ""),
+    ],
+)
+async def test_each_request_has_its_own_language_of_the_answer(handoff, options, language):
+    script = {
+        "coordinator": [call("handoff_to_planner", locale="en-US"), handoff],
+        "planner": [planned("researcher", "reporter"), planned("reporter")],
+        "researcher": [reply("It came in 1610.")],
+        "reporter": [reply("# Tea"), reply("# Tee")],
+    }
+    async with scripted_team(script) as it:
+        await it.run("When did tea come to Europe?", thread_id="t")
+        await it.run("Now in German", thread_id="t", **options)
+        for role in ("planner", "reporter"):
+            first, second = it.prompts(role)
+            assert "en-US" in first
+            assert "en-US" not in second
+            assert language in second
+
+
 async def test_the_request_of_a_reviewed_run_is_none_of_the_earlier_ones(tmp_path):
     script = {
         "coordinator": [HANDOFF],

@@ -61,7 +61,7 @@ ROLES: Roles = {
     for role in (
         Role(
             "researcher",
-            "searches the web and reads pages; hands on facts with their sources. Cannot calculate.",
+            "searches the web and reads pages; gives facts with their sources. Runs no code.",
             "Searches the web, reads pages and collects facts with their sources",
             is_optional=False,
         ),
@@ -136,7 +136,7 @@ def _own(settings: RoleSettings) -> Role:
 
 _READER_BRIEF = (
     "There is no web search: it reads pages whose full URL is known, and says what it knows for certain. "
-    "Cannot calculate."
+    "Runs no code."
 )
 
 
