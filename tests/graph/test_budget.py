@@ -128,3 +128,43 @@ async def test_tokens_and_money_end_a_run_like_calls_do(limit):
     assert meter.exhausted
     assert statuses(frames)[-1] == "completed"
     assert used < 2_500 + 1_000, "one report beyond the limit"
+
+
+_WORDS = "word " * 200
+_LONG = 100
+"""So many pieces of 1,000 bytes are 25,000 tokens."""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply("", chunks=[_WORDS] * _LONG),
+        reply("", reasoning=[_WORDS] * _LONG),
+        call("python_repl_tool", code=_WORDS * _LONG),
+    ],
+    ids=["text", "reasoning", "arguments"],
+)
+@pytest.mark.parametrize("limit", ["tokens", "cost"])
+async def test_an_answer_without_an_end_is_cut_at_the_budget(answer, limit):
+    # The script's model writes the words of arguments one by one, so it hangs after as many pieces as it has.
+    pieces = _LONG * (200 if "tool_calls" in answer else 1)
+    endless = {**answer, "hang_after": pieces}
+    async with scripted_team({**TEAM, "coder": [endless], "researcher": [reply("Found.")]}) as it:
+        prices = {"m": Prices(output=1_000_000.0)}
+        budget = Budget(tokens=16_000) if limit == "tokens" else Budget(cost=16_000)
+        meter = UsageMeter(budget, prices)
+        frames = await metered(it, meter)
+    assert f"{limit[:4]}" in meter.exhausted
+    assert statuses(frames) == ["failed", "skipped", "skipped", "completed"]
+    assert said(frames).endswith("# Report")
+    assert meter.used.output_tokens > 16_000 - 4_000, "what arrived of it is counted"
+
+
+@pytest.mark.parametrize(("pieces", "is_whole"), [(25, True), (_LONG, False)])
+async def test_a_report_may_have_some_length_beyond_the_budget_and_not_any(pieces, is_whole):
+    report = reply("", chunks=[_WORDS] * pieces, **({} if is_whole else {"hang_after": pieces}))
+    async with scripted_team({**TEAM, "coder": [reply("Four.")], "reporter": [report]}) as it:
+        meter = UsageMeter(Budget(tokens=5_000))
+        frames = await metered(it, meter)
+        assert it.server.stats["by_role"]["reporter"] == 1
+    assert (said(frames).count(_WORDS) >= pieces) == is_whole

@@ -359,3 +359,11 @@ async def test_a_redirect_to_another_origin_receives_no_key(status):
         assert all(key in site.requests[0][2] for key in ("k-1", "k-2", "k-3"))
         assert "k-" not in other.requests[0][2]
         assert (other.bodies == [b"{}"]) == (status > 301)
+
+
+async def test_an_answer_without_an_end_is_given_up(monkeypatch):
+    monkeypatch.setattr("maniple.llms.chat.MAX_ANSWER_BYTES", 10_000)
+    endless = reply("", chunks=["word " * 20] * 200, hang_after=200)
+    with serving({"other": [endless]}) as server:
+        assert await failure(server.base_url) == "model_bad_response"
+        assert server.stats["calls"] == 1

@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from maniple.config import ModelsSettings
 from maniple.errors import BudgetExhausted
-from maniple.llms.context_windows import count_tokens
+from maniple.llms.context_windows import BYTES_PER_TOKEN, count_tokens
 from maniple.store.records import RunUsage
 from maniple.types import AGENT_MARK, UNSPOKEN
 
@@ -188,10 +188,14 @@ MAX_TOKENS = 1_000_000_000
 """The largest accepted token count of a call; larger counts from an endpoint are invalid."""
 REPORT_SECONDS = 60.0
 """The time that a report always gets, even if the run's time is used up."""
+REPORT_TOKENS = 8_000
+"""The length that a report may always have, even if the run's tokens or its cost are used up."""
+_UNCHECKED_BYTES = 2_000
+"""An answer that is being written is compared with the limits each time it has grown by as much."""
 _CALLBACK_LOGGER = "langchain_core.callbacks.manager"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Call:
     """A running model call, with the amounts that it certainly uses: those of the estimated prompt."""
 
@@ -199,14 +203,23 @@ class _Call:
     input_tokens: int
     cost: float
     is_reserve: bool
+    is_report: bool
+    received_bytes: int = 0
+    """The size of the answer so far."""
+    checked_bytes: int = 0
+
+    @property
+    def received_tokens(self) -> int:
+        """The estimated tokens of the answer so far."""
+        return self.received_bytes // BYTES_PER_TOKEN
 
 
 class UsageMeter:
     """Counts the usage of one run, including the usage before a restart; time counts from `start()`.
 
     `prices` are by model name. `shared` are limits that apply in addition to the run's own. Checking and
-    counting happen without an `await` in between, so parallel steps and runs exceed a limit by at most the
-    answers of the calls that are already running.
+    counting happen without an `await` in between. Parallel steps and runs exceed a limit by at most the
+    answers of the calls that are running, each of which is ended where it would exceed the limit alone.
     """
 
     def __init__(
@@ -323,14 +336,33 @@ class UsageMeter:
         tokens = count_tokens(prompt)
         cost = self._prices.get(model, Prices()).of(tokens, 0)
         over = self._find_exceeded(model_calls=1, tokens=tokens, cost=cost)
+        is_report = metadata.get(AGENT_MARK) == "reporter" and metadata.get("lc_source") not in UNSPOKEN
         if over is not None:
             refusal = self._refusal(over)
-            is_report = metadata.get(AGENT_MARK) == "reporter" and metadata.get("lc_source") not in UNSPOKEN
             if self._reserve == 0 or not is_report:
                 raise refusal
             self._reserve -= 1
-        self._calls[call_id] = _Call(model, tokens, cost, over is not None)
+        self._calls[call_id] = _Call(model, tokens, cost, over is not None, is_report)
         self._add(model_calls=1)
+
+    def receive(self, call_id: UUID, size: int) -> None:
+        """Count `size` bytes of an answer that is being written, or raise `BudgetExhausted` at a limit.
+
+        The tokens are estimated; the answer's end or failure counts them.
+        """
+        call = self._calls.get(call_id)
+        if call is None:
+            return
+        call.received_bytes += size
+        if call.received_bytes - call.checked_bytes < _UNCHECKED_BYTES:
+            return
+        call.checked_bytes, tokens = call.received_bytes, call.received_tokens
+        if call.is_report and tokens < REPORT_TOKENS:
+            return
+        coming = {"tokens": tokens, "cost": self._prices.get(call.model, Prices()).of(0, tokens)}
+        for level in self._limit_usages(**coming):
+            if level.limit in coming and level.is_over:
+                raise self._refusal(replace(level, used=level.used + level.next))
 
     def end(self, call_id: UUID, answer: AIMessage | None) -> None:
         """Count the tokens of an answer."""
@@ -338,13 +370,19 @@ class UsageMeter:
             self._count(call, answer)
 
     def fail(self, call_id: UUID, answer: AIMessage | None) -> None:
-        """Count the tokens of a failed call. A call without any answer costs nothing."""
+        """Count the tokens of a failed call. A call without any answer costs nothing.
+
+        Without `answer`, what arrived of it is estimated.
+        """
         call = self._calls.pop(call_id, None)
         if call is None:
             return
         self._reserve += call.is_reserve
         if answer is not None and (answer.text or answer.tool_calls):
             self._count(call, answer)
+        elif received := call.received_tokens:
+            cost = call.cost + self._prices.get(call.model, Prices()).of(0, received)
+            self._add(input_tokens=call.input_tokens, output_tokens=received, cost=cost)
 
     def use_tool(self) -> None:
         """Count a tool call, or raise `BudgetExhausted`."""
@@ -394,7 +432,7 @@ class UsageMeter:
 
 
 class ModelCallCounter(AsyncCallbackHandler):
-    """Counts model calls in a meter.
+    """Counts model calls in a meter, and their answers while they are written (`llms.AnswerLimit`).
 
     Not inline: langchain-core 1.7 leaves the coroutines of all other handlers unawaited when an inline one
     raises at the start of a chat model.
@@ -415,6 +453,10 @@ class ModelCallCounter(AsyncCallbackHandler):
         **kwargs: Any,
     ) -> None:
         self._meter.begin(run_id, messages[0], metadata or {})
+
+    def receive_part(self, run_id: UUID, size: int) -> None:
+        """Count a part of an answer, of `size` bytes, or raise `BudgetExhausted`."""
+        self._meter.receive(run_id, size)
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         self._meter.end(run_id, _find_answer(response))

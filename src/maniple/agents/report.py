@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -29,6 +29,7 @@ from maniple.evidence.check import Finding, SourceCheck, mark_findings
 from maniple.evidence.excerpt import find_excerpt
 from maniple.evidence.source_list import ModelSourceList, format_source_list, format_sources, heading_for
 from maniple.llms import Capabilities, capabilities_of
+from maniple.llms.streams import limit_answer
 from maniple.prompts import render
 from maniple.reading.markdown import MarkdownScanner
 from maniple.text import without_thoughts
@@ -312,6 +313,16 @@ class CheckedReportModel(BaseChatModel):
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
         raise NotImplementedError("Reports are only checked asynchronously. Use ainvoke or astream.")
+
+    async def _agenerate_with_cache(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        with limit_answer(run_manager) if run_manager else nullcontext():
+            return await super()._agenerate_with_cache(messages, stop, run_manager, **kwargs)
 
     async def _agenerate(
         self,

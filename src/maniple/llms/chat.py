@@ -41,8 +41,11 @@ from maniple.llms.raw_streams import RawCompletions
 from maniple.llms.streams import (
     StreamedAnswer,
     add_reasoning,
+    chunk_bytes,
     copy_cached_tokens,
     copy_reasoning,
+    limit_answer,
+    part_receiver,
     split_thoughts,
 )
 from maniple.text import fix_surrogates
@@ -55,6 +58,9 @@ _REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})
 _ENDPOINT_FAILURES = (openai.OpenAIError, httpx2.HTTPError, OSError, *MALFORMED)
 
 _Chunks = AsyncGenerator[ChatGenerationChunk, None]
+
+MAX_ANSWER_BYTES = 4_000_000
+"""The size of an answer with its reasoning and tool calls at which it is assumed to be endless."""
 
 
 class EndpointModel(BaseChatOpenAI):
@@ -88,11 +94,13 @@ class EndpointModel(BaseChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        if run_manager is not None:
+        if run_manager is None:
+            return await super()._agenerate_with_cache(messages, stop, None, **kwargs)
+        with limit_answer(run_manager):
             # LangChain makes a task of each handler for each chunk, or calls it in a thread.
             run_manager = copy(run_manager)
             run_manager.handlers = [one for one in run_manager.handlers if _receives_tokens(type(one))]
-        return await super()._agenerate_with_cache(messages, stop, run_manager, **kwargs)
+            return await super()._agenerate_with_cache(messages, stop, run_manager, **kwargs)
 
     async def _astream(
         self,
@@ -101,9 +109,18 @@ class EndpointModel(BaseChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
+        receive_part, size = part_receiver(), 0
         # Each generator closes the one below it, so that the connection is returned immediately.
         async with aclosing(self._stream_with_fallbacks(messages, stop, kwargs)) as chunks:
             async for chunk in chunks:
+                size += (grown := chunk_bytes(chunk))
+                if size > MAX_ANSWER_BYTES:
+                    raise ModelError(
+                        f"{self.endpoint} did not end its answer within {MAX_ANSWER_BYTES:,} bytes. "
+                        f"Set {self.endpoint.setting}.max_output_tokens, or use another model.",
+                        code="model_bad_response",
+                    )
+                receive_part(grown)
                 if run_manager is not None:
                     await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk

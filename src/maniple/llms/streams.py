@@ -1,11 +1,14 @@
-"""Streamed answers: buffering until the first token, and separation of reasoning from the answer."""
+"""Streamed answers: buffering until the first token, limits, and separation of reasoning from the answer."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
+from uuid import UUID
 
 import httpx2
-from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk
@@ -65,6 +68,57 @@ class StreamedAnswer:
         message.content = text
         add_reasoning(message, thought)
         return ChatGenerationChunk(message=message, generation_info=chunk.generation_info)
+
+
+@runtime_checkable
+class AnswerLimit(Protocol):
+    """A callback handler that can end an answer while it is written, by an exception."""
+
+    def receive_part(self, run_id: UUID, size: int) -> None:
+        """Receive the size in bytes of a part of the answer to the call `run_id`."""
+        ...
+
+
+_CURRENT_CALL = ContextVar[tuple[UUID, Sequence[AnswerLimit]]]("_CURRENT_CALL", default=(UUID(int=0), ()))
+"""The call whose answer is being written, and the limits among its handlers."""
+
+
+@contextmanager
+def limit_answer(run_manager: AsyncCallbackManagerForLLMRun) -> Iterator[None]:
+    """Let the limits among the handlers of a call end its answer: LangChain gives no handlers to streams."""
+    limits = [one for one in run_manager.handlers if isinstance(one, AnswerLimit)]
+    token = _CURRENT_CALL.set((run_manager.run_id, limits))
+    try:
+        yield
+    finally:
+        _CURRENT_CALL.reset(token)
+
+
+def part_receiver() -> Callable[[int], None]:
+    """Return the function that receives the size of each part of the current answer, in bytes."""
+    run_id, limits = _CURRENT_CALL.get()
+
+    def receive(size: int) -> None:
+        for limit in limits:
+            limit.receive_part(run_id, size)
+
+    return receive
+
+
+def chunk_bytes(chunk: ChatGenerationChunk) -> int:
+    """Return the size of a chunk's text, reasoning and tool calls in bytes of UTF-8."""
+    message = chunk.message
+    if not isinstance(message, AIMessageChunk):
+        return 0
+    size = _text_bytes(message.content)
+    for call in message.tool_call_chunks:
+        size += _text_bytes(call["name"]) + _text_bytes(call["args"])
+    return size + _text_bytes(message.additional_kwargs.get("reasoning_content"))
+
+
+def _text_bytes(value: object) -> int:
+    text = value if isinstance(value, str) else str(value) if value else ""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _has_content(chunk: ChatGenerationChunk) -> bool:
