@@ -1,14 +1,14 @@
-"""Concurrent steps: the plan as a graph, worked through in waves.
+"""Run the independent steps of a plan concurrently, in waves.
 
-The supervisor sends all open steps to their members in one superstep of the graph; each invocation waits, in
-process, until its step can begin. An invocation works on its step to the end: what failed is tried again as
-the lead decides, and what the user changes begins again. Then it takes up a step of its member that was
-added meanwhile. What cannot begin in this wave, such as a step that was given to another member, stays open
-for the next one.
+A wave is one superstep of the graph: the supervisor sends all open steps to their members. Each invocation
+of a member's node waits, in process, until the steps that its step needs are over. It works on its step to
+the end: the lead decides whether a failed step is tried again, and a step that the user changes begins again.
+Then the invocation takes an open step of its member that was added meanwhile. A step that cannot begin in
+this wave, such as one that was reassigned to another member, stays open for the next wave.
 
-Every try and every decision is a call of its own (LangGraph's `@task`), whose record is stored when it ends.
-After a restart the calls of an invocation are answered from these records, so only what was interrupted runs
-again, and nothing is decided twice.
+Every attempt and every decision is a call of LangGraph's `@task`, whose record is stored when it ends. After
+a restart the recorded calls return their stored results, so only interrupted calls run again, and no decision
+is made twice.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ from maniple.types import AGENT_MARK, PLAN_EVENT, PRIVATE_CHANNEL, STEP_INTERRUP
 _CHECKPOINTER = "__pregel_checkpointer"
 """LangGraph's key in `configurable` for the checkpointer of the graph that runs (langgraph 1.2)."""
 _RESUMING = "__pregel_resuming"
-"""LangGraph's key in `configurable` that says whether the graph goes on from a checkpoint."""
+"""LangGraph's key in `configurable` that says whether the graph continues from a checkpoint."""
 _RETURN = "__return__"
 """LangGraph's channel for the result of a call of `@task`."""
 _LEAD = "supervisor"
 _LAST = LeadDecision(decision="continue_without")
-"""What is decided about a failure after a decision with which the wave ends."""
+"""The decision on a failure that happens after the lead has ended the wave."""
 _UNSHOWN = frozenset({"result", "note"})
 
 
@@ -79,7 +79,7 @@ def send_wave(state: State, progress: PlanProgress) -> Command[Any]:
 
 
 def _share(one: TrackedStep, other: TrackedStep, roles: Roles) -> bool:
-    """Return whether both steps work with a resource that each needs for itself."""
+    """Return whether both steps need the same exclusive resource."""
     return bool(roles[one.agent_name].resources & roles[other.agent_name].resources)
 
 
@@ -92,7 +92,7 @@ class Waves:
 
     @asynccontextmanager
     async def join(self, state: State, members: Sequence[Worker]) -> AsyncGenerator["StepInvocation"]:
-        """Yield the invocation of the step that was sent, once what an earlier execution did is known."""
+        """Yield the invocation of the step that was sent, after restoring records of earlier executions."""
         private, scope, graph = private_of(state), run_scope(), _graph_namespace()
         own = private.get("step", 0)
 
@@ -111,7 +111,7 @@ class Waves:
             yield invocation
             is_over = True
         except GraphBubbleUp:
-            is_over = is_paused = True  # it waits for the user; the others go on
+            is_over = is_paused = True  # it waits for the user; the others continue
             raise
         finally:
             if not is_over:
@@ -120,31 +120,31 @@ class Waves:
 
 
 class StepWave:
-    """The plan of a wave as it stands, and who works on which of its steps."""
+    """The current plan of a wave, and which invocation works on which step."""
 
     def __init__(
         self, rules: Waves, private: PrivateState, members: Sequence[Worker], edits: PendingPlanEdits | None
     ) -> None:
         self.edits = edits
         self.records: dict[tuple[int, int], StepRecord] = {}
-        """What has happened, by invocation and index."""
+        """The records of all calls, by invocation and index."""
         self.at_work: set[int] = set()
-        """The ids of the steps that are tried now."""
+        """The ids of the steps that are running."""
         self.deciding = asyncio.Lock()
         """Held while the lead decides."""
         self._rules, self._members = rules, members
         self._base = PlanProgress.from_state(private.get("plan") or {})
         self._sent = frozenset(private.get("sent", ()))
         self._claims = {step_id: step_id for step_id in self._sent}
-        """The invocation that sees to a step, by step; of a step that is not in it, nobody does."""
+        """Step id to the invocation that is responsible for it; an unclaimed step has no entry."""
         self._paused: set[int] = set()
-        """Invocations that wait for the user. Nobody else takes up their steps, and nobody waits for them."""
+        """Invocations that wait for the user. No other takes over their steps or waits for them."""
         self._over: set[int] = set()
         """Invocations that have ended or paused."""
         self._waiting: set[int] = set()
         """Invocations that wait until their step can begin."""
         self._asking: list[tuple[int, int]] = []
-        """Invocation and step of each question that waits for the user's answer, while others go on."""
+        """Invocation and step of each question that waits for the user while other steps run."""
         self._restoring, self._is_restored = asyncio.Lock(), False
         self._news: asyncio.Future[None] | None = None
         self._known: tuple[object, PlanProgress] | None = None
@@ -152,7 +152,7 @@ class StepWave:
 
     @property
     def progress(self) -> PlanProgress:
-        """The plan as it stands."""
+        """The current plan, with all records and the user's changes applied."""
         changes = self.edits.waiting if self.edits is not None else ()
         key = (len(self.records), changes)
         if self._known is None or self._known[0] != key:
@@ -161,7 +161,7 @@ class StepWave:
         return self._known[1]
 
     def shown(self) -> PlanProgress:
-        """Return the plan with the steps at work marked as such."""
+        """Return the current plan with the running steps marked `in_progress`."""
         steps = (
             step.model_copy(update={"status": "in_progress"}) if step.id in self.at_work else step
             for step in self.progress.steps
@@ -169,13 +169,13 @@ class StepWave:
         return self.progress.model_copy(update={"steps": tuple(steps)})
 
     def enter(self, own: int) -> None:
-        """Let an invocation see to its step; it may come again after a pause."""
+        """Make an invocation responsible for its step, also when it returns after a pause."""
         self._claims.setdefault(own, own)
         self._paused.discard(own)
         self._over.discard(own)
 
     def leave(self, own: int, *, is_paused: bool = False) -> None:
-        """Let those that wait for what the invocation does wait no longer."""
+        """Record that an invocation has ended or paused, and wake those that wait for it."""
         self._over.add(own)
         if is_paused:
             self._paused.add(own)
@@ -184,21 +184,21 @@ class StepWave:
         self.notify()
 
     def add(self, record: StepRecord) -> None:
-        """Add a record, unless it is known."""
+        """Add a record, unless it was added before."""
         self.records.setdefault((record["by"], record["index"]), record)
         self.notify()
 
     def next_place(self) -> int:
-        """Return the place of the next record among all."""
+        """Return the position of the next record in the order of all records."""
         return 1 + max((record["at"] for record in self.records.values()), default=0)
 
     def notify(self) -> None:
-        """Wake all that wait for news."""
+        """Wake all invocations that wait for a change."""
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
     async def wait_for_news(self, *others: asyncio.Future[None]) -> None:
-        """Wait until something has happened that may let a step begin, or one of the other futures ends."""
+        """Wait until a change may allow a step to begin, or one of `others` is done."""
         if self._news is None or self._news.done():
             self._news = asyncio.get_running_loop().create_future()
         news = (
@@ -207,15 +207,15 @@ class StepWave:
         await asyncio.wait(news, return_when=asyncio.FIRST_COMPLETED)
 
     async def wait_to_begin(self, own: int) -> None:
-        """Wait for news in an invocation whose step cannot begin."""
+        """Wait for a change, in an invocation whose step cannot begin yet."""
         if own not in self._waiting:
             self._waiting.add(own)
-            self.notify()  # those that ask wait no longer if nothing can go on
+            self.notify()  # an open question stops waiting if no step can continue
         await self.wait_for_news()
 
     @contextmanager
     def asking(self, own: int, step_id: int) -> Generator[None]:
-        """Count a step as one that waits for the user: its place is free for another one meanwhile."""
+        """Mark a step as waiting for the user: it does not count towards the limit meanwhile."""
         self._asking.append((own, step_id))
         self.notify()
         try:
@@ -224,7 +224,7 @@ class StepWave:
             self._asking.remove((own, step_id))
 
     def has_others(self, own: int) -> bool:
-        """Return whether another invocation works, or waits for nothing but a place or a resource."""
+        """Return whether another invocation works, or only waits for a free place or a resource."""
         resting = self._over | self._waiting | {own} | {one for one, _ in self._asking}
         return bool(self._sent - resting) or any(
             self._claims.get(step.id) in self._waiting
@@ -234,7 +234,7 @@ class StepWave:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether anything goes on, or can begin, before a question is answered."""
+        """Whether any step runs, or can begin, before a question is answered."""
         if self._sent - self._over - self._waiting - {own for own, _ in self._asking}:
             return True
         return any(
@@ -243,9 +243,9 @@ class StepWave:
         )
 
     async def show(self, step_id: int = 0, *, begins: bool = False) -> None:
-        """Send the plan to those who follow the run, if they do not have it so.
+        """Emit the plan if it has changed since the last time.
 
-        With a `step_id` also that a try of this step begins or ends.
+        With a `step_id`, always emit it, with whether an attempt of this step begins or ends.
         """
         plan = self.shown().to_state()
         plan["steps"] = [
@@ -256,9 +256,9 @@ class StepWave:
             await adispatch_custom_event(PLAN_EVENT, {"plan": plan, "step": step_id, "begins": begins})
 
     def take_up(self, own: int, agent: Worker) -> TrackedStep | None:
-        """Return the step that the invocation is to work on now, if there is one that can begin.
+        """Claim and return the step that the invocation works on next; None if none can begin now.
 
-        That is its own step, or, when that is over or was given to another member, one that nobody sees to.
+        That is its own step, or an unclaimed one if its own is over or was reassigned to another member.
         """
         work = [step for step in self.progress.open_work() if step.agent_name == agent]
         if not any(self._claims.get(step.id) == own for step in work):
@@ -274,7 +274,7 @@ class StepWave:
         return None
 
     def is_worth_waiting(self, own: int) -> bool:
-        """Return whether the step that the invocation sees to may still begin in this wave."""
+        """Return whether the step that the invocation has claimed may still begin in this wave."""
         step = next((one for one in self.progress.open_work() if self._claims.get(one.id) == own), None)
         if step is None or not self._is_allowed(step):
             return False
@@ -296,9 +296,9 @@ class StepWave:
     def _is_allowed(self, step: TrackedStep) -> bool:
         message = find_replanning(self.progress)
         if message is not None and message.decision is not None and step.id not in message.decision.steps:
-            return False  # the rest of the plan, which the user wants to be written again
+            return False  # the user asked for the rest of the plan to be rewritten
         closing = self.closing_decision()
-        # A step that was at work then, and was interrupted by a restart, ends.
+        # A step that was running at that decision, and was interrupted by a restart, is completed.
         return closing is None or (step.id in closing["at_work"] and step.status != "blocked")
 
     def _can_begin(self, step: TrackedStep) -> bool:
@@ -319,7 +319,7 @@ class StepWave:
         return True
 
     async def restore(self) -> None:
-        """Read what an earlier execution of this superstep has stored, if there was one; once."""
+        """Read the stored records of an earlier execution of this superstep; later calls do nothing."""
         async with self._restoring:
             if self._is_restored:
                 return
@@ -342,7 +342,7 @@ class StepWave:
 
 
 class StepInvocation:
-    """One invocation of a member's node in a wave: the calls that it makes, in their order."""
+    """One invocation of a member's node in a wave, with its recorded calls in order."""
 
     def __init__(self, wave: StepWave, own: int, scope: RunScope) -> None:
         self._wave, self.own, self._scope = wave, own, scope
@@ -350,12 +350,12 @@ class StepInvocation:
 
     @property
     def records(self) -> list[StepRecord]:
-        """What it did, in order."""
+        """The records of this invocation, in order."""
         mine = [record for record in self._wave.records.values() if record["by"] == self.own]
         return sorted(mine, key=lambda record: record["index"])
 
     async def replay(self) -> None:
-        """Make the calls of an earlier execution again; LangGraph answers them with their stored results."""
+        """Repeat the calls of an earlier execution; LangGraph returns their stored results."""
         for record in self.records:
             await self._call(record["name"], self._repeat(record))
 
@@ -375,7 +375,7 @@ class StepInvocation:
     async def attempt(
         self, step: TrackedStep, work: Callable[[PlanProgress], Coroutine[Any, Any, Mapping[str, Any]]]
     ) -> TrackedStep | None:
-        """Try a step; return it as it is then, or None if the user has changed it meanwhile.
+        """Work on a step once; return it with its result, or None if the user has changed it meanwhile.
 
         `work` returns the fields of the step that change.
         """
@@ -400,14 +400,14 @@ class StepInvocation:
         return None if is_stopped() else wave.progress.step(step.id)
 
     async def decide(self, step: TrackedStep, ask: Callable[[PlanProgress], Awaitable[LeadDecision]]) -> bool:
-        """Let the lead decide about a failed step; return whether it could, within the budget.
+        """Let the lead decide on a failed step; return False if the budget did not allow a decision.
 
         The decision is stored before it takes effect.
         """
         wave = self._wave
 
         async def body(index: int, name: str) -> StepRecord:
-            # One after the other, so that each decision is made in view of those before it.
+            # One at a time, so that each decision takes the earlier ones into account.
             async with wave.deciding:
                 is_closing = wave.closing_decision() is not None
                 try:
@@ -452,7 +452,7 @@ class StepInvocation:
         return body
 
     def _asking_scope(self, step: TrackedStep) -> RunScope:
-        """Return the scope in which a step can ask while others go on, if answers can come meanwhile."""
+        """Return the scope of a step; it can ask while others run if answers can arrive during the run."""
         scope = self._scope
         if scope.questions is None:
             return scope
@@ -461,7 +461,7 @@ class StepInvocation:
     async def _call(
         self, name: str, body: Callable[[int, str], Awaitable[StepRecord]], scope: RunScope | None = None
     ) -> StepRecord:
-        """Make one call, whose result is stored; on a replay the stored one is returned."""
+        """Make one call and store its result; on a replay, return the stored result."""
         index, self._calls = self._calls, self._calls + 1
         scope = scope or self._scope
         metadata = {AGENT_MARK: _LEAD} if name == _LEAD else {}
@@ -486,7 +486,7 @@ class StepAsker:
     questions: RunQuestions
 
     async def ask(self, payload: Mapping[str, Any], key: str) -> UserAnswer:
-        """Return the answer, which may come while others go on; else raise `GraphInterrupt`.
+        """Return the answer, which may arrive while other steps run; else raise `GraphInterrupt`.
 
         An answer that was stored before a restart, or a pause, is returned without a question.
         """
@@ -508,7 +508,7 @@ class StepAsker:
         return answer
 
     async def _is_answered(self, question: OpenQuestion, payload: Mapping[str, Any]) -> bool:
-        """Show a question and wait while others go on; return whether it was answered."""
+        """Show a question and wait while other steps run; return whether it was answered."""
         wave, questions = self.wave, self.questions
         questions.show(question)
         try:
@@ -528,7 +528,7 @@ class StepAsker:
 
 
 def _graph_namespace() -> str:
-    """Return the checkpoint namespace of the graph whose node is executed."""
+    """Return the checkpoint namespace of the graph whose node is running."""
     given = get_config().get("configurable", {})
     return str(given.get("checkpoint_ns") or "").rpartition("|")[0]
 
@@ -544,7 +544,7 @@ async def _saved_checkpoint(graph: str | None = None) -> CheckpointTuple | None:
 
 
 async def _store_result(record: StepRecord) -> None:
-    """Store the result of the call that is executed, before LangGraph does so after its end."""
+    """Store the result of the current call now; LangGraph would do so only after its end."""
     info = get_runtime().execution_info
     given = get_config().get("configurable", {})
     # The call's namespace is within that of its node, which is within that of the graph.
