@@ -24,8 +24,8 @@ _Span = tuple[int, int]
 class Redactor:
     """Masks every one of `secrets`, also as JSON, Python, URLs, HTML and base64 write it.
 
-    Immutable. What holds no secret is returned as it is, the same object. Telling that takes one search for
-    each spelling, which is faster than one regular expression of all of them.
+    Immutable. A value without a secret is returned unchanged, as the same object. The check is one search per
+    spelling, which is faster than one regular expression of all spellings.
     """
 
     __slots__ = ("_bytes", "_head", "_heads", "_longest", "_secrets", "_shortest", "_texts")

@@ -10,10 +10,10 @@ from maniple.graph import Team
 
 
 class SharedTeam:
-    """One open team for all who ask for it on the same event loop.
+    """One open team, shared by all callers on the same event loop.
 
-    The development server asks anew for every run and every look at the graph, and has no place to close what
-    it was given. So a task of its own keeps the team open, until the loop's end cancels that task.
+    The development server requests the team for every run and every view of the graph, and never closes it. A
+    separate task therefore holds the team open until the end of the loop cancels the task.
     """
 
     def __init__(self, opener: Callable[[], AbstractAsyncContextManager[Team]]) -> None:

@@ -39,9 +39,9 @@ ANSWER_DRAFT = "maniple_answer_draft"
 `{message_id, text}`, with all of the text; of a plan also `plan`, each time it has more steps.
 """
 PLAN_EVENT = "maniple_plan"
-"""LangChain custom event: the plan of concurrent steps as it stands (`plan`).
+"""LangChain custom event: the current plan of concurrent steps (`plan`).
 
-Where a try of a step begins or ends, `step` is its id, else 0; `begins` says which of both it is.
+If an attempt of a step begins or ends, `step` is its id, else 0; `begins` is true at the beginning.
 """
 BROWSER_STEP = "maniple_browser_step"
 """LangChain custom event:
@@ -80,7 +80,7 @@ RunState = Literal["queued", "running", "interrupted", "completed", "failed", "c
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Why something the team could use is not there, and the command or setting that mends it."""
+    """Why a part of the team is unavailable, and the command or setting that repairs it."""
 
     reason: str
     remedy: str

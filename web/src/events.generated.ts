@@ -73,7 +73,7 @@ export interface ErrorOccurred {
   retryable: boolean;
 }
 
-/** The lead has decided how the run goes on after step `step_id`, called `title`, has failed.
+/** The lead has decided how the run continues after step `step_id`, titled `title`, has failed.
  *
  * `agent_name` is the member that takes over after `reassign`; otherwise it is null. `hint` is the lead's
  * advice for the next try. */
@@ -201,9 +201,9 @@ export interface SessionState {
   messages: ChatMessage[];
 }
 
-/** A step waits for an answer of the user, while others go on and the run works.
+/** A step waits for an answer of the user while other steps run.
  *
- * If nothing else goes on any more, the run waits: an `interrupt` with the same id follows. */
+ * When no other step runs any more, the run waits: an `interrupt` with the same id follows. */
 export interface StepInterrupted {
   type: "step_interrupt";
   interrupt_id: string;
@@ -214,7 +214,7 @@ export interface StepInterrupted {
   agent_name: string;
 }
 
-/** The question of a step was answered while the run works, and the step goes on. */
+/** The question of a step was answered during the run, and the step continues. */
 export interface StepResumed {
   type: "step_resumed";
   interrupt_id: string;

@@ -219,7 +219,7 @@ class UsageMeter:
 
     `prices` are by model name. `shared` are limits that apply in addition to the run's own. Checking and
     counting happen without an `await` in between. Parallel steps and runs exceed a limit by at most the
-    answers of the calls that are running, each of which is ended where it would exceed the limit alone.
+    answers of the running calls. Each such answer is cut off where it alone would exceed the limit.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ class UsageMeter:
         )
 
     def describe_near_limit(self) -> str | None:
-        """Return a description of a limit of which at least the share `NEAR` is used; None if there is none.
+        """Return a description of a limit that is used up to the share `NEAR` or more; None if there is none.
 
         For a shared limit, the share is that of what was left when the run began to work.
         """

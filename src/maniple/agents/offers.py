@@ -113,7 +113,7 @@ def merge_offers(offers: Iterable[Offer]) -> Offer:
 
 
 def join_abilities(*abilities: Mapping[Worker, str]) -> dict[Worker, str]:
-    """Return all that is said of each worker, one sentence after the other."""
+    """Return the descriptions of each worker, joined with spaces in the order of the arguments."""
     workers = dict.fromkeys(worker for one in abilities for worker in one)
     return {worker: " ".join(one[worker] for one in abilities if one.get(worker)) for worker in workers}
 

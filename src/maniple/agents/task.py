@@ -19,7 +19,7 @@ COMPACT_CALLER_CHARACTERS = 600
 MISSING = "MISSING:"
 """Begins the line of a report about a step that is not done."""
 NOT_WRITTEN = "No report could be written"
-"""Stands, before the reason, in a report that is put together by code."""
+"""Precedes the reason in a report that code assembled because no model wrote one."""
 _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
 

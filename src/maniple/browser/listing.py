@@ -42,7 +42,7 @@ class ListingRow:
     index: int = _WIDEST_INDEX
     is_new: bool = False
     left_out: int = 0
-    """The number of pieces that a mark stands for."""
+    """The number of pieces that a mark replaces."""
 
 
 def estimate_tokens(text: str) -> int:

@@ -139,7 +139,7 @@ class PageServices:
 
 
 class Page(Protocol):
-    """A thread's tabs, one of which is current. One call runs at a time; others wait."""
+    """A thread's tabs and which of them is current. One call runs at a time; others wait."""
 
     async def observe(self, *, screenshot: bool = True) -> BrowserState:
         """Return the state of the current tab; indexes of earlier states are no longer valid.

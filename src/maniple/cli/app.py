@@ -178,7 +178,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     \b
     Conversations are stored. If the program is killed during a run, the next conversation or
     --continue continues that run. Answer a run that waits for you with --thread ID "accept".
-    A run that failed, or left steps undone, goes on with --thread ID --retry.
+    Continue a run that failed, or left steps undone, with --thread ID --retry.
 
     \b
     Exit status: 0 completed, 1 failed, 2 wrong usage or settings, 3 the team waits for your

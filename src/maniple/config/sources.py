@@ -99,10 +99,10 @@ class SettingsOrigin:
     places: Mapping[Keys, str] = field(default_factory=dict, compare=False)
 
     def place_of(self, keys: Keys) -> str:
-        """Return where a key stands, or else what is nearest to it: `conf.yaml, line 12` and so on."""
+        """Return where a key, or else its nearest parent, is set: `conf.yaml, line 12` and so on."""
         if place := self.places.get(keys):
             return place
-        # A variable of an unknown section stands for the section.
+        # A variable of an unknown section represents the section.
         if inside := next((p for below, p in self.places.items() if below[: len(keys)] == keys), None):
             return inside
         for length in range(len(keys) - 1, 0, -1):
@@ -282,7 +282,7 @@ def _key_places(root: yaml.Node | None, path: Path) -> dict[Keys, str]:
 def _walk_keys(
     node: yaml.Node | None, path: Path, keys: Keys, above: tuple[yaml.Node, ...]
 ) -> Iterator[tuple[Keys, str]]:
-    """Yield where each key of a YAML tree stands; lists are addressed by position."""
+    """Yield the location of each key of a YAML tree; lists are addressed by position."""
     if not isinstance(node, yaml.MappingNode | yaml.SequenceNode):
         return
     for key, at, value in _mapping_entries(node, path, keys):
@@ -297,7 +297,7 @@ def _walk_keys(
 def _mapping_entries(
     node: yaml.MappingNode | yaml.SequenceNode, path: Path, keys: Keys
 ) -> Iterator[tuple[str | int, yaml.Node, yaml.Node]]:
-    """Yield each key, where it stands, and its value; the keys of a mapping must be words, each once."""
+    """Yield each key, its location and its value; the keys of a mapping must be words, each once."""
     if isinstance(node, yaml.SequenceNode):
         yield from ((position, value, value) for position, value in enumerate(node.value))
         return

@@ -82,7 +82,7 @@ class FetchSettings(Section):
     max_redirects: int = Field(default=5, ge=0)
     max_characters: int = Field(default=12_000, gt=0)
     robots: bool = True
-    """Leave out what a site's robots.txt forbids: the agent chooses pages by itself, and nobody looks on."""
+    """Skip pages that a site's robots.txt forbids: the agent chooses pages without supervision."""
     images: bool = True
     """Show a model that sees the pictures of pages it reads: three of a page, four in a request."""
     contact: Annotated[OptionalText, AfterValidator(_is_contact)] = None

@@ -1,8 +1,8 @@
 """Proxies for untrusted clients: SOCKS5 for Chromium, an HTTP proxy with an allowlist for sandboxed code.
 
 h11 parses a plain HTTP request and the proxy serializes it again. The server therefore receives one
-well-formed request to the checked host, whatever the client put into it or behind it (RFC 9112, sections
-3.2.2 and 11.2).
+well-formed request to the checked host, regardless of what the client put into it or sent after it (RFC
+9112, sections 3.2.2 and 11.2).
 """
 
 import asyncio

@@ -277,7 +277,7 @@ class PlanChanged(Event, wire_name="plan", ends_message=False):
 
 
 class LeadDecided(Event, wire_name="lead_decision", ends_message=False, custom_event=LEAD_DECISION):
-    """The lead has decided how the run goes on after step `step_id`, called `title`, has failed.
+    """The lead has decided how the run continues after step `step_id`, titled `title`, has failed.
 
     `agent_name` is the member that takes over after `reassign`; otherwise it is null. `hint` is the lead's
     advice for the next try.
@@ -300,9 +300,9 @@ class RunInterrupted(Event, wire_name="interrupt"):
 
 
 class StepInterrupted(RunInterrupted, wire_name="step_interrupt"):
-    """A step waits for an answer of the user, while others go on and the run works.
+    """A step waits for an answer of the user while other steps run.
 
-    If nothing else goes on any more, the run waits: an `interrupt` with the same id follows.
+    When no other step runs any more, the run waits: an `interrupt` with the same id follows.
     """
 
     step_id: int
@@ -310,7 +310,7 @@ class StepInterrupted(RunInterrupted, wire_name="step_interrupt"):
 
 
 class StepResumed(Event, wire_name="step_resumed", custom_event=STEP_RESUMED):
-    """The question of a step was answered while the run works, and the step goes on."""
+    """The question of a step was answered during the run, and the step continues."""
 
     interrupt_id: Identifier
     step_id: int

@@ -289,7 +289,7 @@ class TurnView:
 
 @dataclass(slots=True)
 class Exchange:
-    """A message of the user to a run that works, and what became of it; None while nobody has answered."""
+    """A message of the user to a running run, and its answer; None while it is unanswered."""
 
     message: str = ""
     answer: UserMessageAnswered | None = None
@@ -299,8 +299,8 @@ class Exchange:
 class RunView:
     """The state of a run after its events so far.
 
-    Segments are folded into one view: usage, answer and plan stay when an answered run goes on, pauses and
-    status begin again.
+    Segments are folded into one view: when an answered run continues, usage, answer and plan are retained;
+    pauses and status are reset.
     """
 
     stream: StreamState = field(default_factory=StreamState)
@@ -334,7 +334,7 @@ class RunView:
 
     @property
     def status(self) -> RunStatus | None:
-        """How the newest segment ended; None while it goes on."""
+        """How the newest segment ended; None while it runs."""
         return self.stream.status
 
     @property

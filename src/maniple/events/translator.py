@@ -297,7 +297,7 @@ class Translator:
             yield CUSTOM_EVENT_TYPES[name].model_validate(_plain(data))
 
     def _wave_changed(self, raw: Mapping[str, Any], key: str) -> Iterator[Event]:
-        """Yield a turn's beginning or end, for each try of a concurrent step, and the plan as it stands."""
+        """Yield the current plan, and the turn's beginning or end for an attempt of a concurrent step."""
         data = raw["data"]
         if data["step"] and (ended := self._turns.get(key)) is not None:
             yield from self._end_turn(key, ended.end())

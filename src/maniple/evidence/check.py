@@ -218,7 +218,7 @@ def _find_added_citations(before: str, after: str) -> dict[int, list[CitedClaim]
 
 
 def _former_numbers(words: set[str], former: Iterable[tuple[set[str], set[int]]]) -> set[int]:
-    """Return the sources of the former claim of which these words are another version."""
+    """Return the sources of the former claim that is most similar to these words."""
     best, numbers = 0.0, set[int]()
     for others, cited in former:
         common = len(words & others)

@@ -46,7 +46,7 @@ async def write_bare_report(task: Task, why: str) -> str:
         for result in task.results
     ]
     results = [f"## {title}\n\n{fences_to_code(text)}" for title, text in found if text]
-    # The notice may quote an error, which must not be checked; a placeholder stands for it during the check.
+    # The notice may quote an error, which must not be checked; a placeholder replaces it during the check.
     placeholder = f"*{NOT_WRITTEN}.*"
     report = await check_report(task, "\n\n".join([f"# {task.title}", placeholder, *results]))
     before, _, after = report.partition(placeholder)

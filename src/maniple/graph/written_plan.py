@@ -24,8 +24,8 @@ def normalize_plan(
 
     Names match in any letter case and with spaces. If a plan has no report, its last step is the answer if
     that depends on all other steps; else, or with `always_reports`, a report is added. Raises `ValueError`
-    with a message for the planner if a step names nobody on the team, or if the number of steps without the
-    report is 0 or more than `max_steps`.
+    with a message for the planner if a step names no member of the team, or if the number of steps without
+    the report is 0 or more than `max_steps`.
     """
     if not plan.steps:
         raise ValueError("the plan has no step")

@@ -201,7 +201,7 @@ class EndpointModel(BaseChatOpenAI):
         """Send an event that the endpoint is asked again after `seconds`; `missed` tries have failed."""
         left = self.outage.left_seconds if self.outage else 0.0
         event = {"attempt": missed + 1, "seconds": round(seconds, 1), "left_seconds": round(left, 1)}
-        with suppress(RuntimeError):  # outside of a run there is nobody to tell
+        with suppress(RuntimeError):  # outside of a run there is no stream of events
             await adispatch_custom_event(MODEL_UNREACHABLE, event)
 
     def _end_outage(self) -> None:

@@ -220,7 +220,7 @@ class _ResponseStream(httpx2.AsyncByteStream):
         if self._answer.content.at_eof():
             self._answer.release()
         else:
-            self._answer.close()  # nobody reads the rest, so the connection cannot be used again
+            self._answer.close()  # the rest is not read, so the connection cannot be used again
 
 
 @contextmanager

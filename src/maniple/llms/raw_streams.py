@@ -162,7 +162,7 @@ class ChunkReader:
         for call in (delta or {}).get("tool_calls") or ():
             function = call.setdefault("function", {})
             if call.get("index") is None:
-                # Gemini numbers no calls and may send one in pieces, of which only the first has a name.
+                # Gemini does not number calls. It may split one into pieces; only the first has a name.
                 is_new = call.get("id") or function.get("name")
                 call["index"] = self._calls if is_new else max(0, self._calls - 1)
                 self._calls += 1 if is_new else 0

@@ -19,7 +19,7 @@ _NON_PAGE_CODECS = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", 
 # In these, every byte is valid, so that decoding without an error proves nothing.
 _SINGLE_BYTE = re.compile(r"cp125\d|iso8859|koi8|mac|cp8|cp437|latin")
 _ASCII = bytes(range(128))
-# Text with this many non-ASCII bytes that is valid UTF-8 is UTF-8, whatever its declaration.
+# Text with this many non-ASCII bytes that is valid UTF-8 is UTF-8, regardless of its declaration.
 _MIN_UTF8_BYTES = 40
 _SAMPLE_BYTES = 65_536
 _MAX_MISTAKES = 0.02

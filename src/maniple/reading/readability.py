@@ -396,7 +396,7 @@ def prune_article(root: "HtmlElement", title: str) -> None:
 
 
 def _find_protected(elements: "list[HtmlElement]") -> "set[HtmlElement]":
-    """What stands in code, a figure or a table of data, those tables, and what holds such a table."""
+    """Return elements in code, figures and data tables, the data tables, and the elements around those."""
     found: set[HtmlElement] = set()
     holders: set[HtmlElement] = set()
     for element in elements:

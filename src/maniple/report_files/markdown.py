@@ -106,7 +106,7 @@ def _with_figures_apart(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _split_at_figures(children: list[Token]) -> list[list[Token]]:
-    """Return the children of a paragraph in parts, of which each figure that is alone on a line is one."""
+    """Split the children of a paragraph so that each figure alone on its line is a part of its own."""
     lines, breaks, depth = [list[Token]()], list[Token](), 0
     for one in children:
         depth += one.nesting

@@ -155,7 +155,7 @@ def _parser(*, html: bool = False) -> MarkdownIt:
 def _image_as_link(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """Render an image as a link: loading it would tell its server that the report is being read."""
+    """Render an image as a link: loading it would reveal to its server that the report is being read."""
     token = tokens[index]
     source = str(token.attrGet("src") or "")
     words = renderer.renderInlineAsText(token.children, options, env) or source

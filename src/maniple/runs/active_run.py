@@ -269,7 +269,7 @@ class ActiveRun:
     stored_messages: str = ""
     """The messages of the request as they are stored, once they were needed."""
     next_runs: list[RunRecord] = field(default_factory=list[RunRecord])
-    """The runs that messages become which nobody has answered, once the end of this one is stored."""
+    """The runs that unanswered messages become once the end of this run is stored."""
 
     @property
     def can_be_steered(self) -> bool:

@@ -284,7 +284,7 @@ class RunDriver:
     async def _store_history(self, active: ActiveRun, event: Event) -> None:
         """Before the conversation is returned to the client, store the digest that recognizes it later.
 
-        A client that has cancelled the run does not read its end: it goes on with what it had sent.
+        A client that has cancelled the run does not read its end: it continues with what it had sent.
         """
         if active.is_returned or not isinstance(event, WorkflowEnded | SessionState):
             return

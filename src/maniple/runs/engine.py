@@ -59,7 +59,7 @@ class Engine(Protocol):
     ) -> AcceptedRun:
         """Answer the question that the run waits for; raises `NotFound` or `RunNotWaiting`.
 
-        Also a question of a step, while others go on; the run then goes on working, and no limit of runs
+        A step's question can be answered while other steps run; the run keeps running, and no limit of runs
         applies. Without an `interrupt_id` the oldest question is answered. The answer is stored when this
         returns.
         Raises the errors of `submit` if the owner has reached a limit; the run then stays interrupted.

@@ -1,16 +1,16 @@
 """The changes that file tools made in a workspace, so that they can be undone.
 
 An edit changes the content of one file. An operation moves, copies and deletes files and folders; several are
-checked together and done together, or not at all. The records are out of reach of the thread's code:
+checked together and done together, or not at all. The thread's code cannot access the records:
 
-    NUMBER-MARK           an edit: the content before; MARK stands for the path
+    NUMBER-MARK           an edit: the content before; MARK is derived from the path
     NUMBER-operation/     an operation: what undoes it, and an archive of each thing that it removed
-    transaction-N         the operation that is being done now; N of its steps were begun
+    transaction-N         the operation in progress; N of its steps were begun
 
 A step of an operation is one rename within the workspace, or can be repeated. What an operation removes is
-first renamed to a draft, so that a failure or a kill in its midst loses nothing: whoever opens the history
-next takes the begun steps back. Removed files are copied to the archive, not moved: a program of the sandbox
-that has one open could otherwise go on writing where no limit holds.
+first renamed to a draft, so that a failure or a kill during it loses nothing: the next opening of the history
+reverts the begun steps. Removed files are copied to the archive, not moved: a program of the sandbox that has
+one open could otherwise continue to write where no limit applies.
 """
 
 import fcntl
@@ -88,7 +88,7 @@ class EditStep:
 
 @dataclass(frozen=True, slots=True)
 class EditHistory:
-    """The changes of one thread, the oldest of which are dropped first. Every method blocks on disk.
+    """The changes of one thread; the oldest are dropped first. Every method blocks on disk.
 
     An edit is recorded before it is made. A crash in between leaves a step that changed nothing, and `undo`
     skips it. The records survive a restart.
@@ -435,7 +435,7 @@ class _Plan:
         if isinstance(real, str) and self.workspace.kind(real) == "folder":
             below += [f"/{entry.path}" for entry in self.workspace.tree(real)]
         for one in below:
-            split_path(destination + one)  # which refuses what nobody could open there
+            split_path(destination + one)  # which refuses paths that could not be opened there
         if any(self.is_reserved(destination + one) for one in below):
             raise FileError(f"{destination!r} is a name of the team's own records; choose another name.")
 
@@ -443,7 +443,7 @@ class _Plan:
         """Raise `FileError` for what is read-only, or a folder with such a file."""
         real = self._origin(path)
         if not isinstance(real, str):
-            return  # it is new, so nobody has protected it
+            return  # it is new, so no one has protected it
         if self.workspace.kind(real) == "folder":
             protected = next((one.path for one in self.workspace.tree(real) if one.is_read_only), None)
             if protected is not None:

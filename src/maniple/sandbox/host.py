@@ -96,7 +96,7 @@ class MachineMemory:
 
     total_bytes: int
     available_bytes: int
-    """What programs can use before others must give up theirs."""
+    """The memory that programs can use before others must release theirs."""
 
 
 def read_machine_memory() -> MachineMemory:

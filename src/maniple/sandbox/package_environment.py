@@ -1,6 +1,6 @@
 """The packages that sandboxed Python can import, in a virtual environment outside the project's.
 
-    CACHE_DIR/sandbox/KEY/bin/python     KEY stands for the sandbox's Python and the packages
+    CACHE_DIR/sandbox/KEY/bin/python     KEY is a digest of the sandbox's Python and the packages
     CACHE_DIR/sandbox/KEY/ready.json     written last, so it marks a complete environment
     CACHE_DIR/sandbox/KEY/fonts/         matplotlib's list of fonts, made by the first check inside
 

@@ -55,7 +55,7 @@ def split_path(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
 
 @contextmanager
 def open_directory(root: Path, parts: Sequence[str], *, make: bool = False) -> Iterator[int]:
-    """Yield the descriptor of a directory beneath `root`; `make` creates the missing ones on the way.
+    """Yield the descriptor of a directory below `root`; `make` creates missing directories of the path.
 
     A folder that code has closed is opened to its owner again.
     """

@@ -1,7 +1,7 @@
 """The sandbox as tools use it: one session per thread, started on demand.
 
-Two things are limited: the sessions that exist, most of which rest while a model writes (`SessionPool`), and
-the calls that work at the same time (`CallLimit`).
+`SessionPool` limits the sessions that exist; most of them are idle while a model writes. `CallLimit` limits
+the calls that run at the same time.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _MAX_LOSS_NOTICES = 1_000
 
 
 class SessionMarker:
-    """A file beside a workspace, out of reach of its code, while variables can be lost. Blocks on disk.
+    """A file beside a workspace, inaccessible to its code, while variables can be lost. Blocks on disk.
 
     It survives the server, so that the next one can report the loss.
     """
@@ -259,7 +259,7 @@ class CallLimit:
             self._timer = asyncio.get_running_loop().call_later(_THAW_SECONDS, self._thaw_some)
 
     def _thaw_some(self) -> None:
-        """Continue what free places permit, longest frozen first; each then counts as resting anew."""
+        """Thaw as many sessions as there are free places, longest frozen first; each begins to rest again."""
         self._timer = None
         free = max(self._number - self._calls - len(self._busy()), 0)
         for key in list(self._frozen)[:free]:
@@ -398,7 +398,7 @@ class Sandbox:
                 session: SandboxSession | None = None
                 try:
                     async with during or nullcontext():
-                        # In this order: who holds a place for a call waits for nobody.
+                        # In this order: a holder of a place for a call never waits for another.
                         await self._become_resident(key, slot)
                         async with self._work.working(key):
                             # Nothing is awaited between the check that it is alive and the call.

@@ -1,4 +1,4 @@
-"""The workspace of each thread, and the records of its uploads beside it, out of reach of its code."""
+"""The workspace of each thread, and the records of its uploads, which its code cannot access."""
 
 import errno
 import hashlib
@@ -309,7 +309,7 @@ class Workspace:
             os.symlink(target, name, dir_fd=directory)
 
     def remove(self, path: str) -> None:
-        """Remove a file, a link, or a folder in the top folder with all in it; nobody may write there."""
+        """Remove a file, a link, or a top-level folder with its contents; nothing may write meanwhile."""
         if self.kind(path) != "folder":
             self.delete(path)
             return
@@ -319,7 +319,7 @@ class Workspace:
             raise FileError(f"{path!r} could not be deleted: {error.strerror}.") from error
 
     def pack(self, path: str, archive: tarfile.TarFile, *, most_bytes: int) -> None:
-        """Add a file, a link, or a folder with all in it to an archive, beneath the name `.`.
+        """Add a file, a link, or a folder with all in it to an archive, below the name `.`.
 
         Raises `FileError` if it has more bytes, or something that cannot be read.
         """
@@ -460,7 +460,7 @@ class UploadStore:
         return [self._add(path, source, size) for path, source, size in named]
 
     def add_folder(self, files: Sequence[tuple[str, Path]]) -> list[StoredUpload]:
-        """Copy files to paths in the workspace, of which each part is a `clean_file_name`.
+        """Copy files to paths in the workspace; each part of a path is a `clean_file_name`.
 
         The files are opened one at a time. Raises as `add` does, and `OSError` before the first is copied if
         one cannot be read.

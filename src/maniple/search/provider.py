@@ -130,7 +130,7 @@ class ProviderSpec:
 class HttpEndpoint:
     """The HTTP API of one engine. Bounds time and size, and turns every failure into a `ProviderFailure`.
 
-    `remedies` map a status code to a sentence about what to do; 200 stands for a malformed body.
+    `remedies` map a status code to a sentence about what to do; 200 means a malformed body.
     """
 
     def __init__(self, name: str, timeout_seconds: float, remedies: Mapping[int, str] | None = None) -> None:

@@ -62,7 +62,7 @@ class SingleThreadExecutor:
         Thread(target=self._run, name=name, daemon=True).start()
 
     def submit(self, work: Callable[[], T]) -> UncancellableFuture[T]:
-        """Return the future of `work`, which runs even if nobody awaits it. Raises `StoreError` if closed."""
+        """Return the future of `work`, which runs even if never awaited. Raises `StoreError` if closed."""
         if not self._is_open:
             raise StoreError("The store is closed. Nothing can be read or written.")
         future: UncancellableFuture[T] = UncancellableFuture(loop=asyncio.get_running_loop())
@@ -85,5 +85,5 @@ def _run_work(future: UncancellableFuture[Any], work: Callable[[], Any]) -> None
         report = partial(future.set_result, work())
     except BaseException as error:  # noqa: BLE001 (raised where the result is awaited)
         report = partial(future.set_exception, error)
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+    with suppress(RuntimeError):  # the loop is closed: no caller waits any more
         future.get_loop().call_soon_threadsafe(report)

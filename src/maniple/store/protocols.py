@@ -128,7 +128,7 @@ class RunTable(Protocol):
     async def list_orphaned(
         self, kind: str | None, driven: Collection[str] = (), thread_id: str | None = None
     ) -> Sequence[RunRecord]:
-        """Return, oldest first, the queued and running runs that nobody drives; `kind=None` is any.
+        """Return, oldest first, the queued and running runs that no process drives; `kind=None` is any.
 
         These are the runs of dead processes, and those of this process that are not in `driven`.
         """

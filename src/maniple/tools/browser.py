@@ -67,7 +67,7 @@ def mask_secrets(given: Mapping[str, Any], state: BrowserState | None) -> dict[s
     """Return the arguments of an action for events: its index as a number, and text for passwords masked.
 
     If the field is unknown, a text is masked as soon as `state`, the last one, may have a password field:
-    `send_keys` types into whatever has the focus, and an index may be invalid.
+    `send_keys` types into the focused element, and an index may be invalid.
     """
     index = _index_of(given)
     shown = {**given, "index": index} if index is not None and given.get("index") is not None else {**given}

@@ -158,7 +158,7 @@ class _Search:
     found: list[str] = field(default_factory=list)
     """Matching lines."""
     names: list[str] = field(default_factory=list)
-    """Files of which only the name matches; the other lines repeat it."""
+    """Files that match by name only."""
 
     def search_file(self, workspace: Workspace, path: str) -> None:
         """Search the name and the lines of a file."""

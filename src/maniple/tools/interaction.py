@@ -39,7 +39,7 @@ def ask_tools(max_questions: int) -> list[BaseTool]:
 
     A call asks with `{kind: "question", question, options}`; its result is the text of the answer.
     `call_once` counts the calls. Beyond the limit, and if the run's options have `may_ask=False`, the result
-    tells the model to decide for itself.
+    instructs the model to decide for itself.
     """
 
     async def ask_human(question: str, options: list[str] | None = None) -> str:

@@ -26,7 +26,7 @@ class Asker(Protocol):
     """Asks the user for one step, while other steps go on."""
 
     async def ask(self, payload: Mapping[str, Any], key: str) -> UserAnswer:
-        """Return the answer; raises `GraphInterrupt` once nothing else goes on."""
+        """Return the answer; raises `GraphInterrupt` once no other step runs."""
         ...
 
 

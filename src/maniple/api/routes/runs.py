@@ -134,9 +134,9 @@ async def resume_run(
 ) -> RunAccepted:
     """Answer a plan, a tool call or a question. The run continues, and so do the numbers of its events.
 
-    Also while the run works: a step that asks (`step_interrupt`) goes on with the answer, which is stored
-    when this returns. Without `interrupt_id` it is the answer to the oldest question. 409 if nothing, or
-    nothing with this id, waits for an answer.
+    A running run accepts answers, too: a step that asked (`step_interrupt`) continues with the answer. The
+    answer is stored when this returns. Without `interrupt_id` it answers the oldest question. 409 if nothing,
+    or nothing with this id, waits for an answer.
     """
     accepted = await service.engine.resume(
         run_id, reply.answer, interrupt_id=reply.interrupt_id, owner=caller.owner

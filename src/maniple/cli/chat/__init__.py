@@ -156,7 +156,7 @@ async def _note_undone_run(session: "ChatSession", options: ChatOptions, console
 
 
 async def enter_lines(text: str, settings: Settings, options: ChatOptions, consoles: Consoles) -> int:
-    """Enter the commands of a text and what stands between them; return the exit status of the last run.
+    """Enter the commands of a text and the messages between them; return the exit status of the last run.
 
     A text without a command is asked as it is.
     """

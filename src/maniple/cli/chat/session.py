@@ -321,7 +321,7 @@ class ChatSession:
         for line in await self.attachments.new_files(self.thread_id, since - _CLOCK_SECONDS):
             view.note(clean(line))
         self._take_over(run_id, run)
-        for next_run in run.next_runs:  # what nobody answered before the run ended
+        for next_run in run.next_runs:  # messages that were not answered before the run ended
             run = await self._show_run(next_run, since=since)
         return run
 

@@ -252,7 +252,7 @@ def command_instructions(question: RunInterrupted) -> str:
 
 
 def review_texts(step: PlanStepView, question: RunInterrupted) -> list[str]:
-    """Return what stands below a step's line in a plan review: description and note, safe to print."""
+    """Return the text below a step's line in a plan review: description and note, safe to print."""
     texts, description = list[str](), clean(step.description)
     if description.strip(" .") != clean(step.title).strip(" ."):
         texts.append(one_line(description, _REVIEW_CHARACTERS))

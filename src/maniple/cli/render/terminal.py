@@ -214,7 +214,7 @@ class TerminalDisplay:
     def finish(self, run: RunView, seconds: float) -> None:
         """Print the answer if it was not streamed, then status, time and usage."""
         answer = clean(run.answer)
-        # What an agent that gives up wrote is its answer without the mark at the beginning.
+        # The answer of an agent that gave up, without the mark at its beginning.
         is_shown = run.is_answer_streamed or self._text.strip().endswith(answer.strip())
         if has_answer(run) and not is_shown:
             self._console.print()

@@ -197,7 +197,7 @@ class WorkerNode:
         if options.agent == self.role.name:
             task = replace(
                 task,
-                team=(),  # nobody else works
+                team=(),  # no other member works
                 conversation=conversation_of(state),
                 caller=caller_of(state),
                 start_page=options.start_page,

@@ -26,7 +26,7 @@ def main() -> None:
     if not api_key:
         sys.exit("the API key is missing on the standard input")
     answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the engine's output must not mix with the answer, nor fill a pipe that nobody reads
+    os.dup2(2, 1)  # the engine's output must not mix with the answer, nor fill a pipe that is not read
     try:
         server = _serve(options, api_key)
     except RuntimeError as error:  # the engine has written the reason
@@ -34,7 +34,7 @@ def main() -> None:
     print(json.dumps({"address": server.listening_address}), file=answer, flush=True)
     while sys.stdin.readline():
         continue
-    os._exit(0)  # skips the engine's own shutdown, which may wait for requests that nobody needs any more
+    os._exit(0)  # skips the engine's own shutdown, which may wait for abandoned requests
 
 
 def _options() -> argparse.Namespace:

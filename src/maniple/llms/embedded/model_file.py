@@ -366,7 +366,7 @@ async def _transfer(client: httpx.AsyncClient, url: str, offset: int, job: Fetch
                 await asyncio.to_thread(target.write, block)
                 job.report("fetching the local model from the hub", done)
         finally:
-            # Closing waits for a write in flight and makes later ones fail: after it, nobody writes any more.
+            # Closing waits for a write in flight and makes later ones fail: no write can follow it.
             target.close()
 
 
@@ -498,7 +498,7 @@ async def _append(wheel: Path, part: Path) -> None:
             while await asyncio.to_thread(_copy_block, source, target):
                 pass
     finally:
-        # Closing waits for a write in flight and makes later ones fail: after it, nobody writes any more.
+        # Closing waits for a write in flight and makes later ones fail: no write can follow it.
         target.close()
         archive.close()
 

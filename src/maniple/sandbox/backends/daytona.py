@@ -193,7 +193,7 @@ class DaytonaMachine(RemoteMachine):
         content = bytearray()
         try:
             stream = await self._sandbox.fs.download_file_stream(f"{self._directory}/{path}")
-            async with aclosing(stream):  # type: ignore[type-var]  # it is a generator, whatever it is declared as
+            async with aclosing(stream):  # type: ignore[type-var]  # it is a generator, in spite of its declaration
                 async for piece in stream:
                     content += piece
                     if len(content) > limit_bytes:

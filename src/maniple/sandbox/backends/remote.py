@@ -183,7 +183,7 @@ LOST = "The Python process was ended, so variables and imports are gone; the fil
 
 
 class OutputFloodError(Exception):
-    """A call printed more than a host should listen to; raised out of `Output.hear`."""
+    """A call printed more than the host accepts; raised by `Output.hear`."""
 
 
 class CallOutput:

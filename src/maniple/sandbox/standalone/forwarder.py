@@ -1,7 +1,7 @@
-"""The sandbox's end of the way out: joins a port on its own loopback to the gateway's unix socket.
+"""Forward a port on the sandbox's loopback to the unix socket of the egress gateway.
 
-`python -I -S forwarder.py PORT SOCKET` returns when the port is there and goes on behind it. It stands
-alone, with the standard library: it runs inside, where nothing of maniple is.
+`python -I -S forwarder.py PORT SOCKET` returns when the port is open and continues in the background. It uses
+the standard library only: it runs inside the sandbox, where maniple is not installed.
 """
 
 import os

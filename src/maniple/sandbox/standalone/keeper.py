@@ -1,11 +1,11 @@
-"""Stands above an unprotected worker, and ends all that it has started when it or the server ends.
+"""Supervise an unprotected worker; kill all its descendants when it or the server ends.
 
-A program of its own, which must stand alone with the standard library:
+A program that uses only the standard library:
 
     python keeper.py SERVER DIRECTORY MEMORY_BYTES FILE_BYTES PROGRAM [ARGUMENT…]
 
 A descendant that loses its parent becomes this process's child, however often it forks or changes its
-session, so that nothing is overlooked. It is no protection: what runs below may kill this process, too.
+session, so that none is missed. This is no security boundary: the worker's programs can kill this process.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def _sweep() -> None:
 
 
 def _kill(worker: int) -> None:
-    # It hears of the server's end, too, and may be the first to go.
+    # The worker notices the server's end, too, and may have exited already.
     with contextlib.suppress(ProcessLookupError):
         os.kill(worker, signal.SIGKILL)
 

@@ -77,7 +77,7 @@ def _process_limit_holds(limit: int) -> bool:
 
 
 def _leave_daemon() -> None:
-    """A process that has left this one's session and hears no signal holds a lock in the workspace."""
+    """A process that has left this session and ignores signals holds a lock in the workspace."""
     child = os.fork()
     if child == 0:
         os.setsid()

@@ -1,6 +1,6 @@
-"""Stands between a worker in a container and the one stream that leads out of it.
+"""Relay between a worker in a container and the single stream that connects it to the host.
 
-A program of its own, which must stand alone with the standard library. Its standard input and output carry
+A program that uses only the standard library. Its standard input and output carry
 frames: a channel (one byte: 0 control, 1 calls, 2 standard output, 3 standard error of the worker), a length
 (four bytes, big-endian) and so many bytes. The first frame is on channel 0 and holds, as JSON, the texts of
 `worker.py` and `interpreter.py`. The end of the input is the end of everything.

@@ -7,7 +7,7 @@ nothing of maniple, on any available Python. It imports little, because each imp
 
 CONTROL and CALLS are sockets to the host. This process answers the first and leaves the second to the
 interpreter, whose code is in the file INTERPRETER (`.py` or `.pyc`). What is printed goes to the
-descriptors 1 and 2, of which the host reads the other ends. A frame is its length in four bytes,
+descriptors 1 and 2; the host reads their other ends. A frame is its length in four bytes,
 big-endian, and then, towards here, an id, a verb and a text on lines of their own; towards the host, a
 JSON object in UTF-8.
 
