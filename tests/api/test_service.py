@@ -4,10 +4,14 @@ import asyncio
 import contextlib
 import json
 import re
+import threading
+from typing import Any
 
 import httpx
 import pytest
+from fastapi.openapi.utils import get_openapi
 
+from maniple.api import app as api_app
 from maniple.api import readiness
 from maniple.runtime.models import ModelUse
 from maniple.sandbox import Workspaces
@@ -134,6 +138,39 @@ async def figures(it: Inside) -> dict[str, float]:
     lines = (await it.client.get("/metrics")).text.splitlines()
     ours = [line.removeprefix("maniple_").rsplit(" ", 1) for line in lines if line.startswith("maniple_")]
     return {name: float(value) for name, value in ours}
+
+
+async def test_the_openapi_document_is_made_for_its_first_request_outside_the_event_loop(
+    tmp_path, model, monkeypatch
+):
+    makers: list[int] = []
+
+    def make(**options: Any) -> dict[str, Any]:
+        makers.append(threading.get_ident())
+        return get_openapi(**options)
+
+    monkeypatch.setattr(api_app, "get_openapi", make)
+    api_app._describe_api.cache_clear()
+    async with inside(model.base_url, tmp_path) as it:
+        assert (await it.client.delete("/healthz")).status_code == 405
+        assert makers == []
+        first = await it.get("/openapi.json")
+        assert await it.get("/openapi.json") == first == it.app.openapi()
+    assert len(makers) == 1
+    assert threading.get_ident() not in makers
+
+
+async def test_the_document_names_the_path_below_which_the_service_is_mounted(it: Inside):
+    transport = httpx.ASGITransport(it.app, root_path="/team")
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        assert (await client.get("/team/openapi.json")).json()["servers"] == [{"url": "/team"}]
+    assert "servers" not in await it.get("/openapi.json")
+
+
+async def test_a_method_that_a_path_lacks_is_refused_with_all_those_it_has(it: Inside):
+    response = await it.client.put("/api/threads/t")
+    assert response.status_code == 405
+    assert set(response.headers["allow"].split(", ")) == {"DELETE", "GET", "PATCH"}
 
 
 async def test_every_route_is_described_with_its_answers_and_refusals(it: Inside):

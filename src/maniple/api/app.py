@@ -1,5 +1,6 @@
 """The HTTP service."""
 
+import asyncio
 import gc
 import re
 from collections.abc import AsyncGenerator
@@ -14,7 +15,9 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maniple.api.auth import KeyGate
@@ -37,6 +40,7 @@ LANGMANUS_ORIGIN = "http://localhost:3000"
 """Where the LangManus web client runs; allowed while the service listens on loopback only."""
 GARBAGE_THRESHOLDS = (5_000, 10, 200)
 _TITLE = "maniple"
+_DOCUMENT_PATH = "/openapi.json"
 _ROUTERS = (
     page.router,
     chat.router,
@@ -56,8 +60,6 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_service(settings, progress) as opened:
             app.state.service = opened
-            # FastAPI writes the document for the first request of it, which would hold up the runs.
-            app.openapi()
             # These objects are permanent, so they are excluded from later garbage collections.
             gc.collect()
             gc.freeze()
@@ -67,8 +69,10 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
 
     app = FastAPI(
         # Not `include_router`, which builds a copy of each route, and that at the first request.
-        routes=_ROUTES,
+        # Its first match counts, so `_send_document` replaces FastAPI's own route.
+        routes=[Route(_DOCUMENT_PATH, _send_document, include_in_schema=False), *_ROUTES],
         title=_TITLE,
+        openapi_url=_DOCUMENT_PATH,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
         lifespan=lifespan,
@@ -80,6 +84,14 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     _guard(app, settings)
     app.openapi = lambda: _describe_api(*_members(settings.team))
     return app
+
+
+async def _send_document(request: Request) -> JSONResponse:
+    """Answer with the OpenAPI document, which the first request of it makes, in a thread."""
+    document = await asyncio.to_thread(request.app.openapi)
+    if root := request.scope.get("root_path", "").rstrip("/"):
+        document = {**document, "servers": [{"url": root}]}
+    return JSONResponse(document)
 
 
 def _members(team: TeamSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:

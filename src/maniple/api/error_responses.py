@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
-from starlette.routing import compile_path
 
 from maniple.api.responses import ErrorResponse
 from maniple.errors import ManipleError, StoreError
@@ -94,12 +94,12 @@ async def answer_http_exception(request: Request, error: Exception) -> JSONRespo
 
 def _allowed(request: Request) -> dict[str, str]:
     """Return every method of a path; the router returns those of its first route only."""
-    path, documented = request.scope["path"], request.app.openapi()["paths"]
+    path = request.scope["path"]
     methods = {
-        method.upper()
-        for pattern, routes in documented.items()
-        for method in routes
-        if compile_path(pattern)[0].match(path)
+        method
+        for route in request.app.routes
+        if isinstance(route, APIRoute) and route.include_in_schema and route.path_regex.match(path)
+        for method in route.methods or ()
     }
     return {"allow": ", ".join(sorted(methods))} if methods else {}
 

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from maniple.cli.render.plain import JsonDisplay, PlainDisplay
 from maniple.cli.render.startup import StartupBar, StartupLines
-from maniple.cli.render.terminal import TerminalDisplay
 from maniple.cli.text import clean
 from maniple.events import Event, RunView
 
@@ -74,6 +73,9 @@ class Consoles:
         if json:
             return JsonDisplay(self.output.file, self.notes.file)
         if self.is_live:
+            # A service shows no runs: it does without the import of what renders Markdown.
+            from maniple.cli.render.terminal import TerminalDisplay
+
             return TerminalDisplay(self.output, verbose=self.verbose)
         return PlainDisplay(self.output.file, self.notes.file, verbose=self.verbose)
 
