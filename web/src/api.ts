@@ -1,10 +1,10 @@
 import { signal } from "@preact/signals";
-import { keep, kept } from "./kept";
+import { readStored, writeStored } from "./storage";
 
-const KEPT_AS = "maniple.key";
+const STORAGE_KEY = "maniple.key";
 
 /** The API key of this tab; "" if none is needed or given. */
-export const apiKey = signal(kept(KEPT_AS));
+export const apiKey = signal(readStored(STORAGE_KEY));
 /** The service's message that asks for a key; null if it needs none. */
 export const keyWanted = signal<string | null>(null);
 
@@ -15,14 +15,14 @@ export class Refusal extends Error {
     readonly code: string,
     message: string,
     /** The response body. */
-    readonly told: unknown,
+    readonly body: unknown,
   ) {
     super(message);
   }
 }
 
 export function useKey(key: string): void {
-  keep(KEPT_AS, key);
+  writeStored(STORAGE_KEY, key);
   apiKey.value = key;
   keyWanted.value = null;
 }
@@ -51,8 +51,8 @@ export async function send<T>(method: string, path: string, body?: unknown): Pro
 }
 
 async function refusalOf(response: Response): Promise<Refusal> {
-  const told: unknown = await response.json().catch(() => null);
-  const { detail, code } = (told ?? {}) as { detail?: unknown; code?: string };
+  const body: unknown = await response.json().catch(() => null);
+  const { detail, code } = (body ?? {}) as { detail?: unknown; code?: string };
   const words = typeof detail === "string" ? detail : JSON.stringify(detail ?? response.statusText);
-  return new Refusal(response.status, code ?? "", words, told);
+  return new Refusal(response.status, code ?? "", words, body);
 }

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
 import type { PlanChange } from "./components/service";
 import { moveDraft } from "./drafts";
-import { followOne, isFollowed, letGo } from "./followers";
+import { followOne, isFollowed, unfollow } from "./subscriptions";
 import { RunModel } from "./run";
 import { makeThread, refreshThreads, threads } from "./threads";
 import { words } from "./words";
@@ -80,7 +80,7 @@ function sentence(error: unknown): string {
 }
 
 export async function open(id: string | null): Promise<void> {
-  letGo();
+  unfollow();
   runs = [];
   shown = FIRST_RUNS;
   earlier.value = 0;
@@ -103,7 +103,7 @@ function unlessGone(error: unknown, id: string | null): void {
   if (openId.value !== id) return;
   isGone.value = true;
   place.id = null;
-  letGo();
+  unfollow();
   runs = [];
   changed();
 }
@@ -217,7 +217,7 @@ async function unlessAnswered(error: unknown, run: RunModel): Promise<never> {
   if (!(error instanceof Refusal) || error.code !== "not_waiting") throw error;
   run.reopen();
   await reload();
-  throw new Refusal(error.status, error.code, words.answeredElsewhere, error.told);
+  throw new Refusal(error.status, error.code, words.answeredElsewhere, error.body);
 }
 
 export function cancel(run: RunModel): Promise<boolean> {
@@ -258,7 +258,7 @@ export function tellTabs(): void {
 
 async function lookAround(): Promise<void> {
   if (document.hidden) {
-    letGo((run) => run.isAtWork);
+    unfollow((run) => run.isAtWork);
     // The title of the tab still shows the status of its runs.
     if (runs.some((run) => run.isAtWork)) await reload();
     return;

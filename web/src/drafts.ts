@@ -1,4 +1,4 @@
-import { keep, kept } from "./kept";
+import { readStored, writeStored } from "./storage";
 
 /** The draft of a question by conversation; null is a new conversation. */
 export interface Draft {
@@ -10,7 +10,7 @@ const files = new Map<string | null, readonly File[]>();
 const nameOf = (thread: string | null) => `maniple.draft.${thread ?? ""}`;
 
 export function draftOf(thread: string | null): Draft {
-  return { text: kept(nameOf(thread)), files: files.get(thread) ?? [] };
+  return { text: readStored(nameOf(thread)), files: files.get(thread) ?? [] };
 }
 
 /** Move a draft to another conversation. */
@@ -21,6 +21,6 @@ export function moveDraft(from: string | null, to: string): void {
 
 /** Store a draft: its text until the tab is closed, its files until the page is left. */
 export function keepDraft(thread: string | null, draft: Draft): void {
-  keep(nameOf(thread), draft.text);
+  writeStored(nameOf(thread), draft.text);
   files.set(thread, draft.files);
 }

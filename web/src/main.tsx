@@ -1,13 +1,13 @@
 import { render } from "preact";
 import { lookAtAddress, reading } from "./address";
-import { showCards } from "./card";
+import { showTooltips } from "./tooltip";
 import { App } from "./components/App";
 import { Reading } from "./components/report/Reading";
 import { ServiceContext } from "./components/service";
 import { keepAgreeing, open, openId } from "./conversation";
-import { live, share } from "./live";
+import { live, share } from "./backend";
 import { refreshThreads } from "./threads";
-import { keepTitle } from "./title";
+import { updateTitle } from "./title";
 import { language, words } from "./words";
 import "./styles/index.css";
 
@@ -34,5 +34,5 @@ render(
 );
 load();
 keepAgreeing();
-keepTitle();
-showCards();
+updateTitle();
+showTooltips();

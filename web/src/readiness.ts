@@ -21,6 +21,6 @@ export async function absences(): Promise<Absence[]> {
 
 function unready(error: unknown): Record<string, Ready> {
   // A service that is not ready reports the reason with a 503.
-  if (error instanceof Refusal && error.status === 503 && error.told) return error.told as Record<string, Ready>;
+  if (error instanceof Refusal && error.status === 503 && error.body) return error.body as Record<string, Ready>;
   throw error;
 }

@@ -105,9 +105,9 @@ function isWeb(url: string): boolean {
 
 /** A page that was read, with title, address and text; null for anything else. */
 export function pageOf(result: string): ReadPage | null {
-  const told = /^# ([^\n]*)\n\nSource(?: \[(\d+)\])?: (\S+)[^\n]*(?:\n\n|$)/.exec(result);
-  if (!told || !isWeb(told[3]!)) return null;
-  return { title: told[1]!, url: told[3]!, cite: told[2] ? Number(told[2]) : null, text: result.slice(told[0].length) };
+  const match = /^# ([^\n]*)\n\nSource(?: \[(\d+)\])?: (\S+)[^\n]*(?:\n\n|$)/.exec(result);
+  if (!match || !isWeb(match[3]!)) return null;
+  return { title: match[1]!, url: match[3]!, cite: match[2] ? Number(match[2]) : null, text: result.slice(match[0].length) };
 }
 
 /** The value of a JSON text; undefined if it is none. */

@@ -1,6 +1,6 @@
 import type { ArtifactLink, ChatMessage, Gap, Interrupt, RunEvent, Step, StepQuestion } from "./events";
 import { type Said, type Turn, Turns } from "./turns";
-import { Film } from "./film";
+import { Recording } from "./recording";
 
 export type { Call, Printed, Said, Turn } from "./turns";
 
@@ -44,7 +44,7 @@ export class RunModel {
   /** The user's messages to the run. */
   exchanges: Exchange[] = [];
   tokens = 0;
-  readonly film = new Film();
+  readonly film = new Recording();
   lastId = 0;
   version = 0;
   /** Whether the last event of the newest segment has been received. */

@@ -3,14 +3,14 @@ import { Refusal, ask } from "./api";
 import { agreeWith } from "./clock";
 import type { RunEvent } from "./events";
 import type { RunModel } from "./run";
-import { paced } from "./slices";
+import { createPacer } from "./scheduling";
 
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
 
 export interface Listener {
   /** An event was added to the model. */
-  told(): void;
+  onEvent(): void;
   /** The stream was lost or restored. */
   connected(isConnected: boolean): void;
 }
@@ -52,14 +52,14 @@ async function listen(run: RunModel, listener: Listener, signal: AbortSignal): P
     .pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array<ArrayBuffer>, string>)
     .pipeThrough(new EventSourceParserStream())
     .getReader();
-  const pace = paced();
+  const pace = createPacer();
   for (;;) {
     const { done, value } = await frames.read();
     if (done) return;
     // A closing event has no number, because it is not part of the run.
     const id = value.id ? Number(value.id) : null;
     run.apply({ ...JSON.parse(value.data), type: value.event, id } as RunEvent);
-    listener.told();
+    listener.onEvent();
     await pace();
   }
 }

@@ -5,7 +5,7 @@ import { threads } from "./threads";
 const NAME = "maniple";
 
 /** The title of the tab: the conversation, after a sign that the newest run is in progress (●) or waits (?). */
-export function keepTitle(): void {
+export function updateTitle(): void {
   effect(() => {
     void tick.value;
     const run = openRuns().at(-1);

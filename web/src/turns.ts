@@ -1,6 +1,6 @@
 import type { ArtifactLink, BrowserStep, Decision, Interrupt, RunEvent, Step } from "./events";
 import { RUNS_CODE } from "./results";
-import { type Waited, Waits } from "./waits";
+import { type Waited, Pauses } from "./pauses";
 
 /** A text of a member in one model call. */
 export interface Said {
@@ -81,7 +81,7 @@ export class Turns {
   #byFile = new Map<string, { call: Call; turn: Turn }>();
   #begun: { id: number; title: string; agent: string }[] = [];
   #standing = new Map<number, string>();
-  #waits = new Waits();
+  #waits = new Pauses();
 
   /** Record the started steps: the next turns of their members belong to them. */
   plan(steps: readonly Step[]): void {

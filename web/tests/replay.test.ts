@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { RunEvent, Told } from "../src/events";
-import { paced } from "../src/replay/pace";
+import { playbackTimes } from "../src/replay/playbackTimes";
 import { Player } from "../src/replay/player";
 import type { Shared } from "../src/replay/shared";
 import { serviceIn, sharedIn } from "../src/replay/shared";
@@ -15,12 +15,12 @@ const TALK: Told[] = [
   { type: "final_session_state", messages: [] },
 ];
 
-function happened(told: Told[], at: number[] = []): RunEvent[] {
-  return told.map((event, index) => ({ ...event, id: index + 1, ...(at.length > 0 ? { at: at[index]! } : {}) }));
+function happened(events: Told[], at: number[] = []): RunEvent[] {
+  return events.map((event, index) => ({ ...event, id: index + 1, ...(at.length > 0 ? { at: at[index]! } : {}) }));
 }
 
-function shared(told: Told[], at: number[] = []): Shared {
-  const events = happened(told, at);
+function shared(sent: Told[], at: number[] = []): Shared {
+  const events = happened(sent, at);
   return { runId: "r1", question: "Hi?", status: "completed", createdAt: 1, events, leftOut: { events: 0, pictures: 0 } };
 }
 
@@ -32,15 +32,15 @@ function file(blocks: Record<string, string>): ParentNode {
 
 describe("the pace of a play", () => {
   it("is the run's own, with its long waits shortened", () => {
-    expect(paced(happened(TALK, [10, 10.5, 70, 70.2, 70.2, 70.3]))).toEqual([0, 500, 2_500, 2_700, 2_700, 2_800].map((ms) => expect.closeTo(ms)));
+    expect(playbackTimes(happened(TALK, [10, 10.5, 70, 70.2, 70.2, 70.3]))).toEqual([0, 500, 2_500, 2_700, 2_700, 2_800].map((ms) => expect.closeTo(ms)));
   });
 
   it("does not run backwards where members worked at the same time", () => {
-    expect(paced(happened(TALK.slice(0, 4), [10, 11, 10.2, 11.1]))).toEqual([0, 1_000, 1_000, 1_100].map((ms) => expect.closeTo(ms)));
+    expect(playbackTimes(happened(TALK.slice(0, 4), [10, 11, 10.2, 11.1]))).toEqual([0, 1_000, 1_000, 1_100].map((ms) => expect.closeTo(ms)));
   });
 
   it("is made up where nobody knows the times", () => {
-    expect(paced(happened(TALK))).toEqual([0, 400, 430, 460, 460, 460]);
+    expect(playbackTimes(happened(TALK))).toEqual([0, 400, 430, 460, 460, 460]);
   });
 });
 
@@ -83,7 +83,7 @@ describe("a player", () => {
     expect([player.position.value, player.run === run]).toEqual([0, true]);
   });
 
-  it("goes faster when it is told to, and rests where it is", () => {
+  it("plays at the chosen speed, and stays at its position while paused", () => {
     const player = new Player(shared(TALK));
     player.speed.value = 4;
     player.play();
@@ -111,7 +111,7 @@ describe("a player", () => {
     expect(player.run.answer?.content).toBe("Hello");
   });
 
-  it("passes over an event that cannot be told", () => {
+  it("skips an event that cannot be played", () => {
     const broken = { type: "start_of_workflow" } as Told;
     const warned = vi.spyOn(console, "warn").mockReturnValue();
     expect(new Player({ ...shared([broken, ...TALK]), question: "" }).run.status).toBe("completed");

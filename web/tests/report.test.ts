@@ -5,7 +5,7 @@ import { numbersIn } from "../src/evidence";
 import { languageOf } from "../src/highlight";
 import { coloured } from "../src/languages";
 import { GrowingText } from "../src/markdown";
-import { nameIn } from "../src/save";
+import { nameIn } from "../src/download";
 import { en } from "../src/words/en";
 
 const whole = (text: string) => new GrowingText().take(text, true).settled;

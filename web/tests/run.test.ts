@@ -11,7 +11,7 @@ const streams = Object.fromEntries(
   ),
 );
 
-function told(name: string, upTo = Infinity, run = new RunModel("id1")): RunModel {
+function runAfter(name: string, upTo = Infinity, run = new RunModel("id1")): RunModel {
   for (const event of streams[name]!.slice(0, upTo)) run.apply(event);
   return run;
 }
@@ -27,7 +27,7 @@ function shape(run: RunModel) {
 
 describe("a run", () => {
   it("shows a workflow with its question, plan, calls and report", () => {
-    const run = told("workflow");
+    const run = runAfter("workflow");
     expect(run.question).toBe("1+3=?");
     expect(run.status).toBe("completed");
     expect(run.plan?.steps.map((step) => step.status)).toEqual(["completed", "completed"]);
@@ -38,17 +38,17 @@ describe("a run", () => {
   });
 
   it("answers small talk with the coordinator's words", () => {
-    const run = told("small-talk");
+    const run = runAfter("small-talk");
     expect([run.question, run.answer?.content, run.plan]).toEqual(["1+3=?", "Hello! How are you?", null]);
   });
 
-  it("shows a plan while it is written, which is none until it is told without being a draft", () => {
+  it("shows a plan while it is written, which is none until it is sent without being a draft", () => {
     const events = streams["workflow"]!;
     const drafts = events.flatMap((event, at) => (event.type === "plan" && event.draft ? [at + 1] : []));
-    const seen = drafts.map((upTo) => told("workflow", upTo));
+    const seen = drafts.map((upTo) => runAfter("workflow", upTo));
     expect(seen.map((run) => [run.plan, run.draft?.steps.length])).toEqual([[null, 1], [null, 2]]);
     const first = events.findIndex((event) => event.type === "plan" && !event.draft) + 1;
-    const run = told("workflow", first);
+    const run = runAfter("workflow", first);
     expect([run.plan?.steps.length, run.draft]).toEqual([2, null]);
   });
 
@@ -61,44 +61,44 @@ describe("a run", () => {
   });
 
   it("says why it failed", () => {
-    const run = told("model-error-of-planner");
+    const run = runAfter("model-error-of-planner");
     expect(run.status).toBe("failed");
     expect(run.problems).toHaveLength(1);
   });
 
   it("shows the error of a tool as its result", () => {
-    const calls = told("tool-that-raises").turns.flatMap((turn) => turn.parts.filter((part) => part.kind === "call"));
+    const calls = runAfter("tool-that-raises").turns.flatMap((turn) => turn.parts.filter((part) => part.kind === "call"));
     expect(calls).toHaveLength(1);
     expect(calls[0]?.result).toBeTruthy();
   });
 
   it("is at work once somebody works, not while it waits for another run", () => {
     const begun = streams["workflow"]!.findIndex((event) => event.type === "start_of_agent");
-    expect([told("workflow", begun).status, told("workflow", begun + 1).status]).toEqual(["queued", "running"]);
+    expect([runAfter("workflow", begun).status, runAfter("workflow", begun + 1).status]).toEqual(["queued", "running"]);
   });
 
-  it("takes what is heard of it for no end of what its stream told, nor for a new beginning", () => {
-    const over = told("cancelled");
+  it("does not take a status from elsewhere for the end of its stream, nor for a new beginning", () => {
+    const over = runAfter("cancelled");
     over.heard("running");
     expect([over.status, over.isTold]).toEqual(["cancelled", true]);
     const paused = streams["plan-review"]!.findIndex((event) => event.type === "final_session_state") + 1;
-    const waits = told("plan-review", paused);
+    const waits = runAfter("plan-review", paused);
     waits.heard("running");
     expect([waits.status, waits.isTold]).toEqual(["interrupted", false]);
   });
 
   it("waits for its review and goes on as the same run", () => {
     const paused = streams["plan-review"]!.findIndex((event) => event.type === "final_session_state") + 1;
-    const run = told("plan-review", paused);
+    const run = runAfter("plan-review", paused);
     expect([run.status, run.waiting?.kind, run.isTold]).toEqual(["interrupted", "plan_review", true]);
     run.reopen();
     expect(run.isTold).toBe(false);
-    told("plan-review", Infinity, run);
+    runAfter("plan-review", Infinity, run);
     expect([run.status, run.waiting, run.isTold]).toEqual(["completed", null, true]);
   });
 
   it("passes over what has no number, or is not known", () => {
-    const run = told("workflow");
+    const run = runAfter("workflow");
     const before = shape(run);
     run.apply({ id: null, type: "error", code: "stopping", message: "", agent_name: null, retryable: true });
     expect(shape(run)).toEqual(before);
@@ -106,13 +106,13 @@ describe("a run", () => {
     expect(run.status).toBe("completed");
   });
 
-  it("shows each step of a call of the browser as it was told last", () => {
+  it("shows each step of a call of the browser as it was sent last", () => {
     const run = new RunModel("id1");
     const step = { type: "browser_step", tool_call_id: "c", thought: "", action: null, observation: null, seconds: 0 } as const;
     run.apply({ id: 1, type: "start_of_agent", agent_name: "browser", agent_id: "a" });
     run.apply({ id: 2, type: "tool_call", tool_call_id: "c", tool_name: "browser", tool_input: {} });
-    const told = [[1, "thinking"], [1, "completed"], [2, "thinking"]] as const;
-    told.forEach(([number, state], index) => run.apply({ id: 3 + index, ...step, number, state }));
+    const runAfter = [[1, "thinking"], [1, "completed"], [2, "thinking"]] as const;
+    runAfter.forEach(([number, state], index) => run.apply({ id: 3 + index, ...step, number, state }));
     const part = run.turns[0]?.parts[0];
     expect(part?.kind === "call" && part.steps.map((one) => [one.number, one.state])).toEqual([
       [1, "completed"],
@@ -191,8 +191,8 @@ describe("a run", () => {
     expect([callsOf(run)[0]!.begun, callsOf(run)[0]!.ended]).toEqual([102, 105.5]);
   });
 
-  it("says no times where none were told", () => {
-    const run = told("workflow");
+  it("shows no times if none were sent", () => {
+    const run = runAfter("workflow");
     expect([run.worked(1_000), run.turns[0]!.begun, callsOf(run)[0]!.ended]).toEqual([null, null, null]);
   });
 
@@ -227,10 +227,10 @@ describe("a run", () => {
 });
 
 describe.each(Object.keys(streams))("the stream %s", (name) => {
-  it("gives the same run when any part of it is told twice", () => {
-    const whole = shape(told(name));
+  it("gives the same run when any part of it is sent twice", () => {
+    const whole = shape(runAfter(name));
     for (let cut = 0; cut <= streams[name]!.length; cut += 1) {
-      expect(shape(told(name, Infinity, told(name, cut)))).toEqual(whole);
+      expect(shape(runAfter(name, Infinity, runAfter(name, cut)))).toEqual(whole);
     }
   });
 });

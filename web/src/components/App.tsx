@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { keyWanted } from "../api";
 import { openId, trouble } from "../conversation";
-import { isOffline } from "../followers";
+import { isOffline } from "../subscriptions";
 import { words } from "../words";
 import { Announcer } from "./Announcer";
 import { Composer } from "./chat/Composer";

@@ -2,7 +2,7 @@ import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { reading, stopReading } from "../address";
 import { RunView } from "../components/chat/RunView";
-import { useFollowing } from "../components/chat/following";
+import { useFollowing } from "../components/chat/autoscroll";
 import { ReportView } from "../components/report/ReportView";
 import { words } from "../words";
 import { Controls } from "./Controls";

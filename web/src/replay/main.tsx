@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { lookAtAddress } from "../address";
-import { showCards } from "../card";
+import { showTooltips } from "../tooltip";
 import { ServiceContext } from "../components/service";
 import { language } from "../words";
 import { Player } from "./player";
@@ -20,4 +20,4 @@ render(
   </ServiceContext.Provider>,
   document.getElementById("page")!,
 );
-showCards();
+showTooltips();

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Clock } from "../components/service";
 import { RunModel } from "../run";
-import { paced } from "./pace";
+import { playbackTimes } from "./playbackTimes";
 import type { Shared } from "./shared";
 
 /** Replays the events of a run into its model; initially it shows the end of the run. */
@@ -23,7 +23,7 @@ export class Player {
 
   constructor(shared: Shared) {
     this.#shared = shared;
-    this.#times = paced(shared.events);
+    this.#times = playbackTimes(shared.events);
     this.length = this.#times.at(-1) ?? 0;
     this.run = this.#afresh();
     this.seek(this.length);

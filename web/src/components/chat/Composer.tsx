@@ -9,7 +9,7 @@ import type { RunModel } from "../../run";
 import { words } from "../../words";
 import { titleOf } from "../plan/InterruptForm";
 import { Options, chosenOptions } from "./Options";
-import { pasted, useDropped } from "./giving";
+import { pasted, useDropped } from "./fileInput";
 
 export function Composer() {
   const [draft, setDraft] = useDraft();
@@ -25,7 +25,7 @@ export function Composer() {
   const isOver = useDropped(add);
   useEffect(() => {
     read<{ team_members: Record<string, Member> }>("/api/team_members").then(
-      (told) => (members.value = Object.values(told.team_members)),
+      (config) => (members.value = Object.values(config.team_members)),
       () => undefined,
     );
   }, [apiKey.value]);

@@ -3,7 +3,7 @@ import { asked, earlier, isGone, openId, openRuns, showEarlier, tick } from "../
 import { words } from "../../words";
 import { Hello } from "./Hello";
 import { RunView } from "./RunView";
-import { useFollowing, useHeld } from "./following";
+import { useFollowing, useHeld } from "./autoscroll";
 
 export function Conversation() {
   const place = useRef<HTMLDivElement>(null);

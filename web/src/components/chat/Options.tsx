@@ -1,22 +1,22 @@
 import { type Signal, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { RunChoices } from "../../conversation";
-import { keep, kept } from "../../kept";
+import { readStored, writeStored } from "../../storage";
 import { members } from "../../members";
 import { words } from "../../words";
-import { useDismissed } from "../dismissed";
+import { useDismissal } from "../dismissal";
 
 const isDeep = chosen("deep");
 const searchesFirst = chosen("search");
 const reviews = chosen("review");
-const leftOut = signal<ReadonlySet<string>>(new Set(kept("maniple.left-out").split("\n").filter(Boolean)));
+const leftOut = signal<ReadonlySet<string>>(new Set(readStored("maniple.left-out").split("\n").filter(Boolean)));
 
 /** An option of this tab, and the function that stores it. */
 function chosen(name: string): { choice: Signal<boolean>; toggle: () => void } {
-  const choice = signal(kept(`maniple.${name}`) !== "");
+  const choice = signal(readStored(`maniple.${name}`) !== "");
   const toggle = () => {
     choice.value = !choice.value;
-    keep(`maniple.${name}`, choice.value ? "yes" : "");
+    writeStored(`maniple.${name}`, choice.value ? "yes" : "");
   };
   return { choice, toggle };
 }
@@ -53,7 +53,7 @@ export function Options() {
 
 function Team() {
   const menu = useRef<HTMLDetailsElement>(null);
-  useDismissed(menu);
+  useDismissal(menu);
   return (
     <details class="team" ref={menu}>
       <summary class={`chip ${leftOut.value.size > 0 ? "chosen-some" : ""}`}>
@@ -76,5 +76,5 @@ function choose(name: string): void {
   const left = new Set(leftOut.value);
   if (!left.delete(name)) left.add(name);
   leftOut.value = left;
-  keep("maniple.left-out", [...left].join("\n"));
+  writeStored("maniple.left-out", [...left].join("\n"));
 }

@@ -8,7 +8,7 @@ import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
 import { PlanList } from "../plan/PlanList";
 import { Question } from "./Question";
-import { Act } from "../Act";
+import { ActionButton } from "../ActionButton";
 import { useService } from "../service";
 import { BrowserView } from "../work/BrowserView";
 import { Timeline } from "../work/Timeline";
@@ -116,12 +116,12 @@ function Standing({ run }: Shown) {
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
       {run.calls > 0 && <span>{words.calls(run.calls)}</span>}
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{words.share}</button>}
-      {acts && run.isAtWork && <Act act={() => acts.cancel(run)}>{words.cancelRun}</Act>}
+      {acts && run.isAtWork && <ActionButton act={() => acts.cancel(run)}>{words.cancelRun}</ActionButton>}
       {acts && run.isOver && (run.status === "failed" || run.gaps.length > 0) && (
-        <Act act={() => acts.retry(run)}>{words.retryRun}</Act>
+        <ActionButton act={() => acts.retry(run)}>{words.retryRun}</ActionButton>
       )}
       {acts && run.isOver && run.status !== "completed" && run.question && (
-        <Act act={() => acts.askAgain(run)}>{words.askAgain}</Act>
+        <ActionButton act={() => acts.askAgain(run)}>{words.askAgain}</ActionButton>
       )}
     </footer>
   );

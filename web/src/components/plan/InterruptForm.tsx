@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Interrupt } from "../../events";
 import type { RunModel } from "../../run";
 import { words } from "../../words";
-import { useOnce } from "../Act";
+import { useOnce } from "../ActionButton";
 import { type Acts, useService } from "../service";
 import { PlanEditor, type PlannedSteps, reviewedPlan } from "./PlanEditor";
 
@@ -12,7 +12,7 @@ interface Waits {
   answer: (reply: unknown) => Promise<boolean>;
 }
 
-/** The question of a run, or of one of its steps: a form, or only its text if nobody can answer. */
+/** The question of a run, or of one of its steps: a form, or only its text if it cannot be answered here. */
 export function InterruptForm({ run, waiting, asker }: Omit<Waits, "answer"> & { asker?: string }) {
   const { acts } = useService();
   const error = waiting.payload["error"];

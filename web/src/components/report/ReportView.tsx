@@ -72,8 +72,8 @@ function useSources(runId: string): ReadonlyMap<number, Source> | null {
   useEffect(() => {
     const leaving = new AbortController();
     const path = `/api/runs/${encodeURIComponent(runId)}/sources`;
-    const told = has(path) ? ask(path, { signal: leaving.signal }).then((response) => response.json()) : Promise.resolve({});
-    told
+    const request = has(path) ? ask(path, { signal: leaving.signal }).then((response) => response.json()) : Promise.resolve({});
+    request
       // The report's own list of sources stays.
       .catch(() => ({}))
       .then(({ sources = [] }: { sources?: Source[] }) => setKnown(new Map(sources.map((one) => [one.number, one]))));

@@ -1,4 +1,4 @@
-import { save } from "../../save";
+import { save } from "../../download";
 import { words } from "../../words";
 import type { Service } from "../service";
 

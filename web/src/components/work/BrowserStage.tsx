@@ -1,13 +1,13 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Mark, Tab } from "../../events";
-import type { Frame, Place } from "../../film";
+import type { Frame, BrowserState } from "../../recording";
 import { Pictures } from "../../pictures";
 import { words } from "../../words";
 import { useService } from "../service";
 
 interface Shown {
   frame: Frame | null;
-  place: Place | null;
+  place: BrowserState | null;
   /** Whether this is the newest step of a run in progress. */
   isActing: boolean;
   words: string;

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { acting, filled } from "../../acting";
-import type { Film, Frame } from "../../film";
+import { describeAction, filled } from "../../actionText";
+import type { Recording, Frame } from "../../recording";
 import { words } from "../../words";
 import { BrowserControls } from "./BrowserControls";
 import { BrowserStage } from "./BrowserStage";
@@ -10,7 +10,7 @@ const FRAME_MS = 1_500;
 const SHOWN_WORDS = 500;
 
 interface Shown {
-  film: Film;
+  film: Recording;
   /** Whether the run is in progress; then the newest step is followed, at the side if there is room. */
   isLive: boolean;
   version: number;
@@ -76,7 +76,7 @@ export function BrowserView({ film, isLive }: Shown) {
 }
 
 function doingIn({ action, element, state, thought }: Frame): string {
-  if (action) return acting(action, element);
+  if (action) return describeAction(action, element);
   return thought && state !== "thinking" ? words.film.answers : words.film.thinking;
 }
 

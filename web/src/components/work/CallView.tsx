@@ -5,7 +5,7 @@ import type { Call } from "../../turns";
 import { words } from "../../words";
 import { Boundary } from "../Boundary";
 import { BrowserSteps } from "./BrowserSteps";
-import { Lasts } from "./Lasts";
+import { Duration } from "./Duration";
 import { SHOWN } from "./Text";
 import { CodeCall } from "./calls/CodeCall";
 import { FileCall } from "./calls/FileCall";
@@ -34,7 +34,7 @@ export const CallView = memo(function CallView({ call, isLive }: Told) {
         <span class="sign" aria-hidden="true">{outcome === "open" && !isLive ? "–" : SIGNS[outcome]}</span>
         <code>{call.tool}</code> <span class="about">{about(call.input)}</span>
         <span class="unseen">, {saidOf(outcome, isLive)}</span>
-        <Lasts begun={call.begun} ended={call.ended} isOpen={isUnderWay} />
+        <Duration begun={call.begun} ended={call.ended} isOpen={isUnderWay} />
       </summary>
       {isOpen && (
         <>

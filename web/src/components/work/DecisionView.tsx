@@ -1,4 +1,4 @@
-import { filled } from "../../acting";
+import { filled } from "../../actionText";
 import type { Decision } from "../../events";
 import { words } from "../../words";
 

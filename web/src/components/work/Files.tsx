@@ -1,5 +1,5 @@
 import type { ArtifactLink } from "../../events";
-import { save } from "../../save";
+import { save } from "../../download";
 import { words } from "../../words";
 import { useService } from "../service";
 import { Picture } from "./Picture";

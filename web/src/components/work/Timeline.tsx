@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import type { RunModel } from "../../run";
 import type { Said, Turn } from "../../turns";
 import { words } from "../../words";
-import { Lasts } from "./Lasts";
+import { Duration } from "./Duration";
 import { Totals } from "./Totals";
 import { TurnView } from "./TurnView";
-import { useMounted } from "./mounting";
+import { useProgressiveCount } from "./progressive";
 
 interface Shown {
   run: RunModel;
@@ -16,7 +16,7 @@ interface Shown {
 export function Timeline({ run, version }: Shown) {
   const [isOpen, setOpen] = useState(false);
   const atWork = run.isAtWork ? run.turns.filter((turn) => turn.isOpen) : [];
-  const hasWork = run.turns.some((turn) => worthTelling(turn, run.answer));
+  const hasWork = run.turns.some((turn) => isWorthShowing(turn, run.answer));
   if (!hasWork && atWork.length === 0) return null;
   const outage = atWork.findLast((turn) => turn.outage)?.outage;
   return (
@@ -31,7 +31,7 @@ export function Timeline({ run, version }: Shown) {
               {atWork.map((turn, index) => (
                 <span key={turn.id}>
                   {index > 0 && ", "}
-                  {turn.agent} {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Lasts begun={turn.begun} ended={turn.ended} isOpen />
+                  {turn.agent} {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Duration begun={turn.begun} ended={turn.ended} isOpen />
                 </span>
               ))}
             </span>
@@ -45,12 +45,12 @@ export function Timeline({ run, version }: Shown) {
 
 function Work({ run, version }: Shown) {
   const [member, setMember] = useState<string | null>(null);
-  const told = run.turns.filter((turn) => worthTelling(turn, run.answer));
-  const turns = member === null ? told : told.filter((turn) => turn.agent === member);
-  let left = useMounted(turns.reduce((sum, turn) => sum + turn.parts.length, 0));
+  const visibleTurns = run.turns.filter((turn) => isWorthShowing(turn, run.answer));
+  const turns = member === null ? visibleTurns : visibleTurns.filter((turn) => turn.agent === member);
+  let left = useProgressiveCount(turns.reduce((sum, turn) => sum + turn.parts.length, 0));
   return (
     <>
-      <Totals run={run} version={version} members={[...new Set(told.map((turn) => turn.agent))]} chosen={member} onChoice={setMember} />
+      <Totals run={run} version={version} members={[...new Set(visibleTurns.map((turn) => turn.agent))]} chosen={member} onChoice={setMember} />
       <ol class="turns">
         {turns.map((turn) => {
           const shown = Math.max(0, Math.min(left, turn.parts.length));
@@ -63,6 +63,6 @@ function Work({ run, version }: Shown) {
   );
 }
 
-function worthTelling(turn: Turn, answer: Said | null): boolean {
+function isWorthShowing(turn: Turn, answer: Said | null): boolean {
   return turn.parts.some((part) => part !== answer && (turn.agent !== "planner" || part.kind !== "said" || part.reasoning));
 }

@@ -65,8 +65,8 @@ function useShares(run: RunModel): Share[] {
     const leaving = new AbortController();
     const look = async () => {
       askedAt.current = performance.now();
-      const told = (await (await ask(path, { signal: leaving.signal })).json()) as { by_agent?: Share[] };
-      if (!leaving.signal.aborted) setShares(told.by_agent ?? []);
+      const usage = (await (await ask(path, { signal: leaving.signal })).json()) as { by_agent?: Share[] };
+      if (!leaving.signal.aborted) setShares(usage.by_agent ?? []);
     };
     const wait = run.isAtWork ? askedAt.current + AGAIN_AFTER_MS - performance.now() : 0;
     // If this fails, the cost is not shown.

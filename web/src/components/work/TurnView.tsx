@@ -5,7 +5,7 @@ import { words } from "../../words";
 import { Markdown } from "../chat/Markdown";
 import { CallView } from "./CallView";
 import { DecisionView } from "./DecisionView";
-import { Lasts } from "./Lasts";
+import { Duration } from "./Duration";
 import { WaitedView } from "./WaitedView";
 
 interface Told {
@@ -43,7 +43,7 @@ function Figures({ turn, isLive }: { turn: Turn; isLive: boolean }) {
   return (
     <span class="figures">
       {turn.begun === null && turn.seconds > 0 ? <span>{lasted(turn.seconds)}</span> : null}
-      <Lasts begun={turn.begun} ended={turn.ended} isOpen={isLive} />
+      <Duration begun={turn.begun} ended={turn.ended} isOpen={isLive} />
       {turn.tokens > 0 && <span>{`${turn.tokens.toLocaleString()} ${words.tokens}`}</span>}
     </span>
   );

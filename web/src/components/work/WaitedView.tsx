@@ -1,5 +1,5 @@
 import { memo } from "preact/compat";
-import type { Waited } from "../../waits";
+import type { Waited } from "../../pauses";
 import { words } from "../../words";
 
 /** The maximum length of a question, in characters. */

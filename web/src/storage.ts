@@ -1,7 +1,7 @@
 const fallback = new Map<string, string>();
 
 /** The text that this tab stores under a name; "" if there is none. */
-export function kept(name: string): string {
+export function readStored(name: string): string {
   try {
     return sessionStorage.getItem(name) ?? fallback.get(name) ?? "";
   } catch {
@@ -11,7 +11,7 @@ export function kept(name: string): string {
 }
 
 /** Store a text; "" deletes it. Without session storage, it is kept in memory. */
-export function keep(name: string, text: string): void {
+export function writeStored(name: string, text: string): void {
   fallback.delete(name);
   try {
     if (text) sessionStorage.setItem(name, text);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { agreeWith, now, watchClock } from "../src/clock";
-import { breathe, paced } from "../src/slices";
+import { yieldToBrowser, createPacer } from "../src/scheduling";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -10,7 +10,7 @@ afterEach(() => {
 describe("work in slices", () => {
   it("goes on at once until its time is up, then lets the browser come in", async () => {
     const clock = vi.spyOn(performance, "now").mockReturnValue(0);
-    const pace = paced();
+    const pace = createPacer();
     clock.mockReturnValue(7);
     expect(pace()).toBe(undefined);
     clock.mockReturnValue(8);
@@ -23,7 +23,7 @@ describe("work in slices", () => {
 
   it("comes back where the browser has no scheduler", async () => {
     vi.stubGlobal("scheduler", undefined);
-    await breathe();
+    await yieldToBrowser();
   });
 });
 

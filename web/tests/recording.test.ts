@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
-import { acting } from "../src/acting";
+import { describeAction } from "../src/actionText";
 import type { RunEvent } from "../src/events";
-import { MAX_FRAMES } from "../src/film";
+import { MAX_FRAMES } from "../src/recording";
 import { Pictures } from "../src/pictures";
 import { RunModel } from "../src/run";
 import { en } from "../src/words/en";
@@ -20,7 +20,7 @@ function look(picture: string | null, url = "https://e.test/"): RunEvent {
   return { id: (lastId += 1), type: "browser_state", url, title: "E", tabs: [], screenshot: picture };
 }
 
-function filmOf(...events: RunEvent[]) {
+function recordingOf(...events: RunEvent[]) {
   const run = new RunModel("r");
   for (const event of events) run.apply(event);
   return run.film;
@@ -28,7 +28,7 @@ function filmOf(...events: RunEvent[]) {
 
 describe("the film of a browser", () => {
   it("shows each step on the picture that it was decided on, with its mark", () => {
-    const film = filmOf(
+    const film = recordingOf(
       step(1, "thinking"),
       step(1, "acting", { action: { name: "go_to_url", parameters: {} } }),
       step(2, "thinking"),
@@ -45,50 +45,50 @@ describe("the film of a browser", () => {
     ]);
   });
 
-  it("shows what was seen last until the next look is told", () => {
-    const film = filmOf(look("/a"), step(1, "thinking"));
+  it("shows what was seen last until the next observation arrives", () => {
+    const film = recordingOf(look("/a"), step(1, "thinking"));
     expect(film.newest?.picture).toBe("/a");
   });
 
   it("takes no older picture for that of a step that was not watched", () => {
-    const film = filmOf(look("/a"), step(1, "thinking"), step(1, "acting", { action: CLICK }));
+    const film = recordingOf(look("/a"), step(1, "thinking"), step(1, "acting", { action: CLICK }));
     expect(film.newest?.picture).toBe(null);
   });
 
-  it("keeps picture and mark of a step that is told again after a pause", () => {
+  it("keeps picture and mark of a step that is sent again after a pause", () => {
     const acts = { action: CLICK, mark: MARK, screenshot: "/a" };
-    const film = filmOf(step(1, "thinking"), look("/a"), step(1, "acting", acts), step(1, "acting", { action: CLICK }));
+    const film = recordingOf(step(1, "thinking"), look("/a"), step(1, "acting", acts), step(1, "acting", { action: CLICK }));
     expect(film.frames.map(({ picture, mark }) => [picture, mark])).toEqual([["/a", MARK]]);
   });
 
-  it("shows the picture of the look where an earlier version told no picture of a step", () => {
-    const film = filmOf(step(1, "thinking"), look("/a"), step(1, "acting", { action: CLICK, screenshot: undefined }));
+  it("shows the observed picture where an earlier version sent no picture of a step", () => {
+    const film = recordingOf(step(1, "thinking"), look("/a"), step(1, "acting", { action: CLICK, screenshot: undefined }));
     expect(film.newest?.picture).toBe("/a");
   });
 
   it("has a frame for each action of an answer", () => {
-    const film = filmOf(look("/a"), step(1, "thinking"), step(1, "acting", { screenshot: "/a" }), step(2, "acting", { screenshot: "/a" }));
+    const film = recordingOf(look("/a"), step(1, "thinking"), step(1, "acting", { screenshot: "/a" }), step(2, "acting", { screenshot: "/a" }));
     expect(film.frames.map((frame) => frame.picture)).toEqual(["/a", "/a"]);
   });
 
   it("leaves out the first steps of a long run", () => {
-    const film = filmOf(...Array.from({ length: MAX_FRAMES + 10 }, (_, n) => step(n + 1, "thinking")));
+    const film = recordingOf(...Array.from({ length: MAX_FRAMES + 10 }, (_, n) => step(n + 1, "thinking")));
     expect([film.frames.length, film.frames[0]?.number, film.leftOut]).toEqual([MAX_FRAMES, 11, 10]);
   });
 });
 
 describe("an action in words", () => {
   it("names what is acted on", () => {
-    expect(acting(CLICK, { role: "button", name: "Accept" })).toBe("clicks “Accept”");
-    expect(acting(CLICK, { role: "button", name: "" })).toBe("clicks button");
-    expect(acting(CLICK, null)).toBe("clicks [3]");
+    expect(describeAction(CLICK, { role: "button", name: "Accept" })).toBe("clicks “Accept”");
+    expect(describeAction(CLICK, { role: "button", name: "" })).toBe("clicks button");
+    expect(describeAction(CLICK, null)).toBe("clicks [3]");
     const typing = { name: "input_text", parameters: { index: 1, text: "a {b} $& c" } };
-    expect(acting(typing, { role: "input", name: "{text}" })).toBe("types “a {b} $& c” into “{text}”");
+    expect(describeAction(typing, { role: "input", name: "{text}" })).toBe("types “a {b} $& c” into “{text}”");
   });
 
   it("is cut, and that of a tool of somebody else is shown as it is", () => {
-    expect(acting({ name: "go_to_url", parameters: { url: "x".repeat(5_000) } }, null)).toHaveLength(127);
-    expect(acting({ name: "constructor", parameters: { a: [1] } }, null)).toBe('constructor {"a":[1]}');
+    expect(describeAction({ name: "go_to_url", parameters: { url: "x".repeat(5_000) } }, null)).toHaveLength(127);
+    expect(describeAction({ name: "constructor", parameters: { a: [1] } }, null)).toBe('constructor {"a":[1]}');
   });
 
   it("has the same templates in both languages", () => {

@@ -11,7 +11,7 @@ interface Stretch {
 }
 
 /** The duration of something, up to now if it is in progress; nothing if unknown. */
-export function Lasts({ begun, ended, isOpen }: Stretch) {
+export function Duration({ begun, ended, isOpen }: Stretch) {
   const { clock } = useService();
   const counts = isOpen && begun !== null && ended === null;
   useEffect(() => (counts ? clock.watch() : undefined), [counts, clock]);

@@ -3,7 +3,7 @@ import { now, watchClock } from "./clock";
 import { chosenOptions } from "./components/chat/Options";
 import type { Service } from "./components/service";
 import { answer, attempt, cancel, changePlan, retry, say } from "./conversation";
-import { save } from "./save";
+import { save } from "./download";
 
 /** The service that the page came from. */
 export const live: Service = {

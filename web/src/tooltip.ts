@@ -3,7 +3,7 @@ const WAY_MS = 200;
 const GAP = 6;
 
 /** Show the `data-card` of an element while it is hovered or focused; Escape hides it. */
-export function showCards(): void {
+export function showTooltips(): void {
   const card = Object.assign(document.createElement("div"), { className: "card", id: "card", popover: "manual" });
   card.setAttribute("role", "tooltip");
   document.body.append(card);

@@ -11,13 +11,13 @@ export function isFollowed(run: RunModel): boolean {
   return followed.has(run);
 }
 
-/** Follow a run until all events are received or it is released; `told` is called with each event. Throws `Refusal` like `follow`. */
-export async function followOne(run: RunModel, told: () => void): Promise<void> {
+/** Follow a run until all events are received or it is released; `onEvent` is called with each event. Throws `Refusal` like `follow`. */
+export async function followOne(run: RunModel, onEvent: () => void): Promise<void> {
   const leaving = new AbortController();
   followed.set(run, leaving);
   const connected = (isConnected: boolean) => note(run, !isConnected && !leaving.signal.aborted);
   try {
-    await follow(run, { told, connected }, leaving.signal);
+    await follow(run, { onEvent, connected }, leaving.signal);
   } finally {
     if (followed.get(run) === leaving) followed.delete(run);
     note(run, false);
@@ -25,7 +25,7 @@ export async function followOne(run: RunModel, told: () => void): Promise<void> 
 }
 
 /** Stop following the runs that `which` selects. */
-export function letGo(which: (run: RunModel) => boolean = () => true): void {
+export function unfollow(which: (run: RunModel) => boolean = () => true): void {
   for (const [run, leaving] of followed) {
     if (!which(run)) continue;
     followed.delete(run);

@@ -15,7 +15,7 @@ const USUAL_GAPS: Record<string, number> = {
 };
 
 /** The time of each event in milliseconds from the start of the replay: at the run's pace, without its waits. */
-export function paced(events: readonly RunEvent[]): number[] {
+export function playbackTimes(events: readonly RunEvent[]): number[] {
   let now = 0;
   let newest: number | undefined;
   return events.map(({ type, at }) => {

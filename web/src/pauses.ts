@@ -19,7 +19,7 @@ interface Open {
 }
 
 /** The outcomes of calls that the user was asked about; the stream only shows those that are executed. */
-export class Waits {
+export class Pauses {
   /** The newest question about a call by tool and arguments. */
   #byCall = new Map<string, Open>();
   /** The open ones: as many as wait in one pause. */

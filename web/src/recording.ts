@@ -1,11 +1,11 @@
 import type { BrowserStep, RunEvent } from "./events";
 
 /** The state of the browser when an agent observed it. */
-export type Place = Extract<RunEvent, { type: "browser_state" }>;
+export type BrowserState = Extract<RunEvent, { type: "browser_state" }>;
 
 /** The newest event of a browser step, with the page on which its action was decided. */
 export interface Frame extends BrowserStep {
-  place: Place | null;
+  place: BrowserState | null;
   /** The URL of its screenshot; null if there is none. */
   picture: string | null;
 }
@@ -14,10 +14,10 @@ export interface Frame extends BrowserStep {
 export const MAX_FRAMES = 500;
 
 /** The recording of a run's browsers, step by step. Each event is processed in constant time. */
-export class Film {
+export class Recording {
   readonly frames: Frame[] = [];
   /** The present state of the browser. */
-  place: Place | null = null;
+  place: BrowserState | null = null;
   /** The number of dropped frames. */
   leftOut = 0;
   #byStep = new Map<string, Frame>();
@@ -31,7 +31,7 @@ export class Film {
   }
 
   /** Record the state of the browser for the step that is thinking now. */
-  look(place: Place): void {
+  look(place: BrowserState): void {
     this.place = place;
     const { newest } = this;
     if (newest?.state === "thinking") Object.assign(newest, { place, picture: place.screenshot });

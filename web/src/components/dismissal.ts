@@ -2,7 +2,7 @@ import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 
 /** Close a menu (`<details>`) on Escape and on a click outside. */
-export function useDismissed(menu: RefObject<HTMLDetailsElement | null>): void {
+export function useDismissal(menu: RefObject<HTMLDetailsElement | null>): void {
   useEffect(() => {
     const leaving = new AbortController();
     const options = { signal: leaving.signal };

@@ -10,7 +10,7 @@ export function filled(template: string, values: Record<string, unknown>, longes
 }
 
 /** Describe a browser action, such as `clicks “Accept”`. */
-export function acting(action: BrowserAction, element: BrowserElement | null | undefined): string {
+export function describeAction(action: BrowserAction, element: BrowserElement | null | undefined): string {
   const { name, parameters } = action;
   const template = Object.hasOwn(words.actions, name) ? words.actions[name] : undefined;
   if (template === undefined) return `${name} ${said(parameters)}`;

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { TurnView } from "../src/components/work/TurnView";
 import type { RunEvent, Told } from "../src/events";
 import { RunModel } from "../src/run";
-import type { Waited } from "../src/waits";
+import type { Waited } from "../src/pauses";
 
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
-const told = (name: string) => applied(streams[`./streams/${name}.json`]!);
+const runAfter = (name: string) => applied(streams[`./streams/${name}.json`]!);
 const CODER = { agent_name: "coder", agent_id: "a" };
 const ECHO = { cmd: "echo 4" };
 
@@ -49,7 +49,7 @@ describe("what a run waited for", () => {
     ] as const) {
       const paused = streams[`./streams/${name}.json`]!.findIndex((event) => event.type === "final_session_state") + 1;
       expect(waitsOf(applied(streams[`./streams/${name}.json`]!.slice(0, paused)))).toEqual([]);
-      expect(waitsOf(told(name)).map(([who, one]) => [who, one.asked.kind, one.fate])).toEqual([[agent, kind, fate]]);
+      expect(waitsOf(runAfter(name)).map(([who, one]) => [who, one.asked.kind, one.fate])).toEqual([[agent, kind, fate]]);
     }
   });
 

@@ -6,7 +6,7 @@ interface Given {
 }
 
 /** A button that is disabled until its action has finished. */
-export function Act({ act, children }: Given) {
+export function ActionButton({ act, children }: Given) {
   const [isUnderWay, once] = useOnce();
   return (
     <button disabled={isUnderWay} onClick={() => void once(act)}>{children}</button>

@@ -6,16 +6,16 @@ interface Scheduler {
 }
 
 /** Work in slices: `await pace()` between small pieces yields to the browser when necessary. */
-export function paced(): () => Promise<void> | undefined {
+export function createPacer(): () => Promise<void> | undefined {
   let begun = performance.now();
   return () => {
     if (performance.now() - begun < SLICE_MS) return undefined;
-    return breathe().then(() => void (begun = performance.now()));
+    return yieldToBrowser().then(() => void (begun = performance.now()));
   };
 }
 
 /** Yield to the browser. Unlike timers, this is not throttled in hidden tabs. */
-export function breathe(): Promise<void> {
+export function yieldToBrowser(): Promise<void> {
   const { scheduler } = globalThis as { scheduler?: Scheduler };
   if (scheduler?.yield) return scheduler.yield();
   return new Promise((resolve) => {
