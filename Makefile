@@ -11,7 +11,7 @@
 # make bench        the figures of docs/figures.md, measured here
 BIN := .venv/bin
 
-# Where it is set, as in many containers, each of the tests' workers would compile all of them anew, and all of maniple.
+# Many containers set it; each worker of the tests would then compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup page types test test-slow check browser-use browser-use-begun compiled lint format run serve bench
@@ -37,12 +37,12 @@ lint: setup
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-# Its packages hold others back: it gets none of those that the tests above run with.
-# It gives way to the tests that run beside it: some of them measure.
+# browser-use requires older versions of shared packages, so its tests have an environment of their own.
+# They run with a low priority, because tests that run at the same time measure.
 browser-use: setup
 	@nice bash tests/browser/contract/apart.sh
 
-# That environment is mostly waited for: it is made beside the other checks.
+# Downloads dominate the time of making that environment, so it is made in the background of the other checks.
 browser-use-begun: setup
 	@bash tests/browser/contract/apart.sh prepare >/dev/null 2>&1 </dev/null &
 

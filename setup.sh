@@ -12,7 +12,7 @@ say() { printf '%s[setup]%s %s\n' "$dim" "$plain" "$*" >&2; }
 fail() { say "$@"; exit 1; }
 [ "$mode" = run ] || [ "$mode" = dev ] || fail "unknown mode $mode; say: bash setup.sh, or bash setup.sh dev"
 
-# One set-up at a time. What it starts holds the lock too: nothing is made anew beneath a pip that outlived its set-up.
+# One set-up at a time. Its child processes inherit the lock: a pip that outlives its set-up blocks the next one.
 exec 9<setup.sh
 if command -v flock >/dev/null && ! flock -n 9; then
   say "waiting for another set-up of this folder to end"
@@ -111,7 +111,7 @@ is_sound() {
 }
 
 if ! is_sound; then
-  [ ! -e .venv ] || say "making .venv anew: the one here is unfinished, was moved, or has lost its Python"
+  [ ! -e .venv ] || say "making .venv again: the one here is unfinished, was moved, or has lost its Python"
   rm -rf .venv
   mkdir .venv
   touch "$unfinished"

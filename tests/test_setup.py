@@ -225,18 +225,18 @@ def test_a_moved_clone_gets_a_new_venv(clone: Clone) -> None:
     clone.set_up()
     moved = Clone(clone.folder.rename(clone.folder.with_name("a new place")), clone.log)
     status, said = moved.set_up()
-    assert (status, "anew" in said) == (0, True)
+    assert (status, ".venv again" in said) == (0, True)
     assert str(moved.folder) in (moved.folder / ".venv/bin/maniple").read_text(encoding="utf-8")
     assert moved.set_up() == (0, "")
 
 
-def test_a_set_up_that_was_killed_while_pip_worked_is_begun_anew(clone: Clone) -> None:
+def test_a_set_up_that_was_killed_while_pip_worked_is_started_again(clone: Clone) -> None:
     (clone.log / "killed").touch()
     assert clone.set_up()[0] == -9
     (clone.log / "killed").unlink()
     clone.asked("python")
     status, said = clone.set_up()
-    assert (status, "anew" in said, clone.is_marked_done) == (0, True, True)
+    assert (status, ".venv again" in said, clone.is_marked_done) == (0, True, True)
     assert "-m venv .venv" in clone.asked("python")
 
 
