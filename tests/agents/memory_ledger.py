@@ -1,4 +1,4 @@
-"""A ledger in a dict: what outlives the graphs, models and tools of a test."""
+"""A ledger of tool calls in a dict, shared by the graphs, models and tools of a test."""
 
 from dataclasses import dataclass, field, replace
 
@@ -6,8 +6,8 @@ from maniple.store.records import ToolCallRecord
 
 
 @dataclass
-class Book:
-    """Keeps `store.protocols.Ledger`; its clock stands still."""
+class MemoryLedger:
+    """Implements `store.protocols.Ledger`; all its times are 0."""
 
     rows: dict[tuple[str, str], ToolCallRecord] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""A team of one coder whose run pauses, dies and continues: each `life` opens what the last one left."""
+"""A team of one coder whose run pauses, dies and continues: each `open_team` continues from the last disk."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from langgraph.types import Command, Interrupt
 from maniple.agents.offers import Offer
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RECURSION_LIMIT, RunOptions
-from tests.agents.ledger import Book
+from tests.agents.memory_ledger import MemoryLedger
 from tests.openai_server import OpenAIServer, call, reply
 from tests.team import plan, scripted_team, step
 
@@ -43,13 +43,13 @@ def calls(*each: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 @dataclass
-class Machine:
-    """What tools do to the world: it outlives every crash."""
+class FakeTools:
+    """Tools that record their calls; the record survives every simulated crash."""
 
     ran: list[str] = field(default_factory=list)
     stuck: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     sticks_at: str | None = None
-    """The command at which it gets stuck; "" for any."""
+    """The command that blocks until it is cancelled; "" for any."""
 
     def tools(self) -> list[BaseTool]:
         async def bash_tool(cmd: str, count: int = 1) -> str:
@@ -71,7 +71,7 @@ class Machine:
 
 
 @dataclass
-class Life:
+class TeamProcess:
     """The team in one process, from its start to its end."""
 
     team: CompiledStateGraph[Any, Any, Any, Any]
@@ -89,7 +89,7 @@ class Life:
         waiting = (await self.team.aget_state(self.config)).interrupts
         return await self._go(Command(resume={w.id: a for w, a in zip(waiting, answers, strict=False)}))
 
-    async def die(self, given: Any, machine: Machine, at: str = "", calls: int = 1) -> None:
+    async def die(self, given: Any, machine: FakeTools, at: str = "", calls: int = 1) -> None:
         """Run until so many tool calls are stuck, then end."""
         machine.sticks_at, machine.stuck = at, asyncio.Semaphore(0)
         task = asyncio.create_task(self._go(given))
@@ -109,22 +109,23 @@ class Life:
         """Return how often the model was asked for a role."""
         return self.server.stats["by_role"].get(role, 0)
 
-    def heard(self) -> list[dict[str, Any]]:
+    def tool_messages(self) -> list[dict[str, Any]]:
         """Return the tool messages that the coder's model was shown at last, without their marks."""
         shown = [r["messages"] for r in self.server.requests if "You are the coder" in str(r["messages"][0])]
-        heard = [message for message in shown[-1] if message["role"] == "tool"]
-        return [message | {"content": _MARKS.sub("", message["content"])} for message in heard]
+        messages = [message for message in shown[-1] if message["role"] == "tool"]
+        return [message | {"content": _MARKS.sub("", message["content"])} for message in messages]
 
 
 @asynccontextmanager
-async def life(
-    folder: Path, told: dict[str, Any], machine: Machine, scope: RunScope | None, **options: Any
-) -> AsyncIterator[Life]:
+async def open_team(
+    folder: Path, script: dict[str, Any], machine: FakeTools, scope: RunScope | None, **options: Any
+) -> AsyncIterator[TeamProcess]:
     toolbox = Offer({"coder": options.pop("tools", None) or machine.tools()})
     async with AsyncSqliteSaver.from_conn_string(str(copy_of_disk(folder) / "checkpoints.db")) as saver:
-        async with scripted_team(told, checkpointer=saver, toolbox=toolbox, **options) as it:
-            configurable: dict[str, Any] = {"thread_id": "t"} | ({SCOPE_KEY: scope} if scope else {})
-            yield Life(it.team, it.server, {"configurable": configurable, "recursion_limit": RECURSION_LIMIT})
+        async with scripted_team(script, checkpointer=saver, toolbox=toolbox, **options) as it:
+            values: dict[str, Any] = {"thread_id": "t"} | ({SCOPE_KEY: scope} if scope else {})
+            config = {"configurable": values, "recursion_limit": RECURSION_LIMIT}
+            yield TeamProcess(it.team, it.server, config)
 
 
 def copy_of_disk(folder: Path) -> Path:
@@ -141,5 +142,5 @@ def copy_of_disk(folder: Path) -> Path:
     return Path(copytree(folder / f"life-{lives - 1}", new, ignore=ignore_patterns("*-shm")))
 
 
-def scope(book: Book | None, *approval: str) -> RunScope:
+def scope(book: MemoryLedger | None, *approval: str) -> RunScope:
     return RunScope(run_id="r", ledger=book, approval=frozenset(approval))

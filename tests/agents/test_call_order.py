@@ -13,8 +13,8 @@ from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
 from maniple.sandbox import Workspaces
 from tests.agents.endpoints import coder_with, heard, told_by
-from tests.agents.ledger import Book
-from tests.agents.pausing import Machine, calls, life, scope, script
+from tests.agents.memory_ledger import MemoryLedger
+from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script
 from tests.openai_server import reply
 from tests.tools.built import build_file_search, build_file_tools
 
@@ -129,7 +129,7 @@ def test_the_metadata_say_which_calls_keep_their_order(metadata, expected):
 
 @pytest.fixture(params=[True, False], ids=["ledger", "no ledger"])
 def book(request):
-    return Book() if request.param else None
+    return MemoryLedger() if request.param else None
 
 
 async def test_behind_a_call_that_waits_for_people_the_others_wait_too(tmp_path, book):
@@ -139,23 +139,23 @@ async def test_behind_a_call_that_waits_for_people_the_others_wait_too(tmp_path,
         ("python", {"what": "before"}), ("bash_tool", {"what": "first"}), ("python", {"what": "then"})
     )
     run = scope(book, "bash_tool")
-    async with life(tmp_path, script(answer, DONE), Machine(), run, tools=tools) as it:
+    async with open_team(tmp_path, script(answer, DONE), FakeTools(), run, tools=tools) as it:
         (waiting,) = await it.begin()
         assert waiting.value["tool_input"] == {"what": "first"}
         assert world.did == ["before"]
-    async with life(tmp_path, script(DONE), Machine(), run, tools=tools) as it:
+    async with open_team(tmp_path, script(DONE), FakeTools(), run, tools=tools) as it:
         assert await it.answer("approve") == []
-        assert [one["content"] for one in it.heard()] == ["did before", "did first", "did then"]
+        assert [one["content"] for one in it.tool_messages()] == ["did before", "did first", "did then"]
     assert world.did == ["before", "first", "then"]
 
 
 async def test_after_a_crash_what_had_not_ended_goes_on_in_order(tmp_path):
-    machine, book = Machine(), Book()
+    machine, book = FakeTools(), MemoryLedger()
     each = calls(*[("bash_tool", {"cmd": cmd}) for cmd in ("one", "two", "three")])
-    async with life(tmp_path, script(each, DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(each, DONE), machine, scope(book)) as it:
         await it.die({"messages": [("user", "do it")]}, machine, at="two")
     assert machine.ran == ["one", "two"]
-    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         (waiting,) = await it.recover()
         assert waiting.value["reason"] == "unknown_result"
         assert machine.ran == ["one", "two"]

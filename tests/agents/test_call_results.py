@@ -12,8 +12,8 @@ from langgraph.types import Command, Send
 from maniple.agents.middleware.call_records import decode_answer, encode_answer
 from maniple.redaction import Redactor
 from maniple.store.redaction import RedactedLedger
-from tests.agents.ledger import Book
-from tests.agents.pausing import Machine, calls, life, scope, script
+from tests.agents.memory_ledger import MemoryLedger
+from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script
 from tests.openai_server import reply
 
 pytestmark = pytest.mark.anyio
@@ -34,10 +34,10 @@ def noting(machine, update=lambda said: [said, HumanMessage("The user's number i
 
 
 @dataclass
-class Telling(Book):
+class Telling(MemoryLedger):
     """Lets the machine's watcher know of each result."""
 
-    machine: Machine | None = None
+    machine: FakeTools | None = None
 
     async def end(self, run_id, tool_call_id, result):
         await super().end(run_id, tool_call_id, result)
@@ -46,20 +46,20 @@ class Telling(Book):
 
 
 async def test_a_tools_command_is_given_back_after_a_crash_and_the_tool_is_not_run_again(tmp_path):
-    machine = Machine()
+    machine = FakeTools()
     book = Telling(machine=machine)
     two = calls(("note", {"text": "seven"}), ("look", {"what": "slow"}))
-    async with life(tmp_path, script(two), machine, scope(book), tools=noting(machine)) as it:
+    async with open_team(tmp_path, script(two), machine, scope(book), tools=noting(machine)) as it:
         await it.die({"messages": [("user", "do it")]}, machine, at="slow", calls=2)
-    async with life(tmp_path, script(reply("done")), machine, scope(book), tools=noting(machine)) as it:
+    async with open_team(tmp_path, script(reply("done")), machine, scope(book), tools=noting(machine)) as it:
         assert await it.recover() == []
-        assert [message["content"] for message in it.heard()] == ["noted", "did slow"]
+        assert [message["content"] for message in it.tool_messages()] == ["noted", "did slow"]
         assert "The user's number is 7." in str(it.server.requests[0]["messages"]), "the update is not lost"
     assert sorted(machine.ran) == ["seven", "slow", "slow"]
 
 
 async def test_a_command_on_record_holds_no_secret():
-    book = Book()
+    book = MemoryLedger()
     ledger = RedactedLedger(book, Redactor(["canary-1234"]))
     await ledger.begin("r", "1", "note", "{}")
     command = Command(update={"messages": [SAID], "password": "canary-1234"})

@@ -5,8 +5,8 @@ import json
 import pytest
 from langchain_core.tools import StructuredTool
 
-from tests.agents.ledger import Book
-from tests.agents.pausing import Machine, life, scope
+from tests.agents.memory_ledger import MemoryLedger
+from tests.agents.restartable_team import FakeTools, open_team, scope
 from tests.agents.test_compact import COMPACT, PLAN
 from tests.openai_server import reply
 
@@ -34,10 +34,10 @@ def tools(machine):
 
 
 async def test_what_was_shown_is_what_runs_even_if_the_model_changes_its_mind(tmp_path):
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     script = told("print('shown')", "print('another')")
     mine = scope(book, "python_repl_tool")
-    async with life(tmp_path, script, machine, mine, tools=tools(machine), models=COMPACT) as it:
+    async with open_team(tmp_path, script, machine, mine, tools=tools(machine), models=COMPACT) as it:
         (waiting,) = await it.begin("1+3=?")
         assert waiting.value["tool_input"] == {"code": "print('shown')"}
         assert await it.answer("approve") == []
@@ -48,21 +48,21 @@ async def test_what_was_shown_is_what_runs_even_if_the_model_changes_its_mind(tm
 
 
 async def test_a_rejected_program_fails_the_step(tmp_path):
-    machine = Machine()
-    mine = scope(Book(), "python_repl_tool")
-    async with life(tmp_path, told("a", "b"), machine, mine, tools=tools(machine), models=COMPACT) as it:
+    machine = FakeTools()
+    mine = scope(MemoryLedger(), "python_repl_tool")
+    async with open_team(tmp_path, told("a", "b"), machine, mine, tools=tools(machine), models=COMPACT) as it:
         await it.begin("1+3=?")
         assert await it.answer("never") == []
     assert machine.ran == []
 
 
 async def test_after_a_crash_the_program_is_asked_about_and_its_text_is_the_one_that_began(tmp_path):
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     mine = scope(book)
-    async with life(tmp_path, told("a"), machine, mine, tools=tools(machine), models=COMPACT) as it:
+    async with open_team(tmp_path, told("a"), machine, mine, tools=tools(machine), models=COMPACT) as it:
         await it.die({"messages": [("user", "1+3=?")]}, machine)
     with_another = {"other": [reply("b"), reply("b"), reply("4")]}
-    async with life(tmp_path, with_another, machine, mine, tools=tools(machine), models=COMPACT) as it:
+    async with open_team(tmp_path, with_another, machine, mine, tools=tools(machine), models=COMPACT) as it:
         (waiting,) = await it.recover()
         assert waiting.value["reason"] == "unknown_result"
         assert waiting.value["tool_input"] == {"code": "a"}

@@ -17,7 +17,7 @@ from maniple.errors import WorkspaceFull
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
 from maniple.tools.items import StoredResults
-from tests.agents.pausing import script
+from tests.agents.restartable_team import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team
 from tests.tools.built import build_file_tools

@@ -7,7 +7,7 @@ from langchain_core.tools import tool
 from maniple.agents import StepFailed, Task
 from maniple.agents.offers import Offer
 from tests.agents.endpoints import coder_with, heard, shown
-from tests.agents.pausing import calls, script
+from tests.agents.restartable_team import calls, script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team, status
 

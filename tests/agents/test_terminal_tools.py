@@ -5,7 +5,7 @@ from langchain_core.tools import StructuredTool
 
 from maniple.agents import Task
 from tests.agents.endpoints import coder_with, heard
-from tests.agents.pausing import calls
+from tests.agents.restartable_team import calls
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ from langchain_core.tools import tool
 from maniple.agents import Task
 from maniple.agents.middleware.limits import count_tool_results
 from tests.agents.endpoints import coder_with, heard
-from tests.agents.pausing import calls
+from tests.agents.restartable_team import calls
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio

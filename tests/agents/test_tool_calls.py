@@ -10,8 +10,8 @@ from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.call_records import CallRecords
 from maniple.agents.run_scope import RunScope, run_scope
 from maniple.store import RunUsage
-from tests.agents.ledger import Book
-from tests.agents.pausing import Machine, calls, life, scope, script
+from tests.agents.memory_ledger import MemoryLedger
+from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio
@@ -24,8 +24,8 @@ def payloads(waiting):
 
 
 async def test_a_call_is_recorded_before_and_after(tmp_path):
-    book, machine = Book(), Machine()
-    async with life(tmp_path, script(BASH, DONE), machine, scope(book)) as it:
+    book, machine = MemoryLedger(), FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book)) as it:
         assert await it.begin() == []
     (row,) = book.of_tool("bash_tool")
     assert json.loads(row.arguments) == {"cmd": "make"}
@@ -33,10 +33,12 @@ async def test_a_call_is_recorded_before_and_after(tmp_path):
 
 
 async def test_a_failure_is_recorded_as_one(tmp_path):
-    book = Book()
-    async with life(tmp_path, script(call("bash_tool", cmd="fail"), DONE), Machine(), scope(book)) as it:
+    book = MemoryLedger()
+    async with open_team(
+        tmp_path, script(call("bash_tool", cmd="fail"), DONE), FakeTools(), scope(book)
+    ) as it:
         await it.begin()
-        assert "it broke" in it.heard()[0]["content"]
+        assert "it broke" in it.tool_messages()[0]["content"]
     (row,) = book.of_tool("bash_tool")
     assert json.loads(row.result or "")["status"] == "error"
     assert "it broke" in json.loads(row.result or "")["content"]
@@ -44,32 +46,32 @@ async def test_a_failure_is_recorded_as_one(tmp_path):
 
 async def test_a_result_on_record_is_returned_without_running_the_tool(tmp_path):
     """The process died after the result was recorded and before LangGraph had stored it."""
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     two = calls(("bash_tool", {"cmd": "quick"}), ("look", {"what": "slow"}))
     first, then = script(two, DONE), script(DONE)
-    async with life(tmp_path, first, machine, scope(book)) as it:
+    async with open_team(tmp_path, first, machine, scope(book)) as it:
         task = {"messages": [("user", "do it")]}
         await it.die(task, machine, calls=2)
         assert sorted(machine.ran) == ["quick", "slow"]
         assert it.asked() == 1
     for row in book.of_tool("bash_tool"):
         await book.end(row.run_id, row.tool_call_id, '{"status": "error", "content": "as recorded"}')
-    async with life(tmp_path, then, machine, scope(book)) as it:
+    async with open_team(tmp_path, then, machine, scope(book)) as it:
         assert await it.recover() == []
-        assert [m["content"] for m in it.heard()] == ["as recorded", "did slow"]
+        assert [m["content"] for m in it.tool_messages()] == ["as recorded", "did slow"]
         assert it.asked() == 1
     assert sorted(machine.ran) == ["quick", "slow", "slow"], "only what is idempotent may run again"
 
 
 async def died(tmp_path, machine, book, told=None):
-    async with life(tmp_path, told or script(BASH, DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, told or script(BASH, DONE), machine, scope(book)) as it:
         await it.die({"messages": [("user", "do it")]}, machine)
 
 
 async def test_an_unknown_result_is_asked_about_and_run_again_only_when_told(tmp_path):
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     await died(tmp_path, machine, book)
-    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         (question,) = payloads(await it.recover())
         assert question == {
             "kind": "tool_approval",
@@ -82,7 +84,7 @@ async def test_an_unknown_result_is_asked_about_and_run_again_only_when_told(tmp
         assert await it.answer("Run again") == []
         assert machine.ran == ["make", "make"]
         assert it.asked() == 1, "the model is not asked again for what it decided"
-        assert it.heard()[0]["content"] == "did make"
+        assert it.tool_messages()[0]["content"] == "did make"
 
 
 @pytest.mark.parametrize(
@@ -94,59 +96,59 @@ async def test_an_unknown_result_is_asked_about_and_run_again_only_when_told(tmp
     ],
 )
 async def test_other_words_about_an_unknown_result_are_the_result(tmp_path, answer, told):
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     await died(tmp_path, machine, book)
-    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         await it.recover()
         assert await it.answer(answer) == []
-        assert told in it.heard()[0]["content"]
+        assert told in it.tool_messages()[0]["content"]
     assert machine.ran == ["make"]
 
 
 async def test_a_second_crash_asks_a_second_time(tmp_path):
     """The first answer is still on the checkpoint: it must not count for the second try."""
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     await died(tmp_path, machine, book)
-    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         await it.recover()
         (waiting,) = (await it.team.aget_state(it.config)).interrupts
         await it.die(Command(resume={waiting.id: "run again"}), machine)
     assert machine.ran == ["make", "make"]
-    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         assert [one["reason"] for one in payloads(await it.recover())] == ["unknown_result"]
         assert machine.ran == ["make", "make"]
         assert await it.answer("it worked") == []
-        assert it.heard()[0]["content"] == "it worked"
+        assert it.tool_messages()[0]["content"] == "it worked"
 
 
 async def test_an_idempotent_tool_just_runs_again(tmp_path):
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     await died(tmp_path, machine, book, script(call("look", what="x"), DONE))
-    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         assert await it.recover() == []
     assert machine.ran == ["x", "x"]
 
 
 async def test_the_same_call_id_in_another_step_is_another_call(tmp_path):
     """Endpoints number their calls anew in each answer."""
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     same = {"tool_calls": [{"name": "bash_tool", "arguments": {"cmd": "make"}, "id": "call_0"}]}
-    async with life(tmp_path, script(same, same, DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(same, same, DONE), machine, scope(book)) as it:
         assert await it.begin() == []
     assert machine.ran == ["make", "make"]
     assert len(book.rows) == 2
 
 
 async def test_without_a_ledger_nothing_is_kept_and_all_works(tmp_path):
-    machine = Machine()
-    async with life(tmp_path, script(BASH, DONE), machine, None) as it:
+    machine = FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, None) as it:
         assert await it.begin() == []
-        assert it.heard()[0]["content"] == "did make"
+        assert it.tool_messages()[0]["content"] == "did make"
 
 
 async def test_the_scope_is_inherited_by_agents_and_stored_nowhere(tmp_path):
     seen: list[RunScope] = []
-    machine = Machine()
+    machine = FakeTools()
     tools = machine.tools()
     look = next(tool for tool in tools if tool.name == "look")
 
@@ -156,8 +158,8 @@ async def test_the_scope_is_inherited_by_agents_and_stored_nowhere(tmp_path):
         return what
 
     look.coroutine = spy  # type: ignore[attr-defined]
-    mine = scope(Book(), "canary-of-the-scope")
-    async with life(tmp_path, script(call("look", what="x"), DONE), machine, mine, tools=tools) as it:
+    mine = scope(MemoryLedger(), "canary-of-the-scope")
+    async with open_team(tmp_path, script(call("look", what="x"), DONE), machine, mine, tools=tools) as it:
         await it.begin()
     assert seen == [replace(mine, thread_id="t")]
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*.db*"))
@@ -167,14 +169,14 @@ async def test_the_scope_is_inherited_by_agents_and_stored_nowhere(tmp_path):
 
 async def test_outside_of_a_run_the_scope_is_empty():
     assert run_scope() == RunScope()
-    assert CallRecords(Book(), "r", "t", "c").key == ":c"
+    assert CallRecords(MemoryLedger(), "r", "t", "c").key == ":c"
 
 
 async def test_a_call_that_the_budget_refuses_leaves_no_intent_behind(tmp_path):
-    book, machine, meter = Book(), Machine(), UsageMeter(Budget(tool_calls=1))
+    book, machine, meter = MemoryLedger(), FakeTools(), UsageMeter(Budget(tool_calls=1))
     mine = RunScope(run_id="r", ledger=book, meter=meter, approval=frozenset({"look"}))
     told = script(call("bash_tool", cmd="one"), call("bash_tool", cmd="two"), call("look", what="x"), DONE)
-    async with life(tmp_path, told, machine, mine) as it:
+    async with open_team(tmp_path, told, machine, mine) as it:
         it.config["callbacks"] = meter.callbacks
         assert await it.begin() == []
     assert machine.ran == ["one"]
@@ -183,18 +185,18 @@ async def test_a_call_that_the_budget_refuses_leaves_no_intent_behind(tmp_path):
 
 
 async def test_a_result_on_record_is_handed_out_though_the_budget_is_used_up(tmp_path):
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     both = calls(("look", {"what": "one"}), ("bash_tool", {"cmd": "two"}))
-    async with life(tmp_path, script(both, DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(both, DONE), machine, scope(book)) as it:
         await it.die({"messages": [("user", "do it")]}, machine, calls=2)
     (first,) = book.of_tool("look")
     await book.end(first.run_id, first.tool_call_id, '{"status": "success", "content": "as recorded"}')
     meter = UsageMeter(Budget(tool_calls=2), used=RunUsage(tool_calls=2))
-    async with life(tmp_path, script(DONE), machine, RunScope("r", book, meter)) as it:
+    async with open_team(tmp_path, script(DONE), machine, RunScope("r", book, meter)) as it:
         it.config["callbacks"] = meter.callbacks
         (waiting,) = await it.recover()
         assert waiting.value["reason"] == "unknown_result"
         assert await it.answer("skip") == []
-        assert "as recorded" in [message["content"] for message in it.heard()]
+        assert "as recorded" in [message["content"] for message in it.tool_messages()]
     assert len(machine.ran) == 2
     assert meter.exhausted is None

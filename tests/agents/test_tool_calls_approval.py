@@ -6,8 +6,8 @@ import re
 import pytest
 from langgraph.types import Command
 
-from tests.agents.ledger import Book
-from tests.agents.pausing import Machine, calls, life, scope, script
+from tests.agents.memory_ledger import MemoryLedger
+from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio
@@ -17,12 +17,12 @@ DONE = reply("done")
 
 @pytest.fixture(params=[True, False], ids=["ledger", "no ledger"])
 def book(request):
-    return Book() if request.param else None
+    return MemoryLedger() if request.param else None
 
 
 async def test_a_call_waits_with_its_exact_arguments_and_runs_once_approved(tmp_path, book):
-    machine = Machine()
-    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+    machine = FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
         (waiting,) = await it.begin()
         assert machine.ran == []
         asked = dict(waiting.value)
@@ -33,16 +33,16 @@ async def test_a_call_waits_with_its_exact_arguments_and_runs_once_approved(tmp_
             "tool_name": "bash_tool",
             "tool_input": {"cmd": "make"},
         }
-    async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
         assert await it.answer(" Approve ") == []
         assert it.asked() == 1, "only about the result"
-        assert it.heard()[0]["content"] == "did make"
+        assert it.tool_messages()[0]["content"] == "did make"
     assert machine.ran == ["make"]
 
 
 async def test_edited_arguments_run_instead(tmp_path, book):
-    machine = Machine()
-    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+    machine = FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
         await it.begin()
         assert await it.answer({"type": "edit", "args": {"cmd": "make test", "count": 2}}) == []
     assert machine.ran == ["make test"]
@@ -55,8 +55,8 @@ async def test_edited_arguments_run_instead(tmp_path, book):
     "wrong", [{"cmd": "x", "count": "many"}, {"count": 1}, {"cmd": "x", "sudo": True}, {}]
 )
 async def test_an_edit_that_the_tool_cannot_take_is_asked_again_with_the_reason(tmp_path, book, wrong):
-    machine = Machine()
-    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+    machine = FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
         await it.begin()
         (again,) = await it.answer({"type": "edit", "args": wrong})
         assert again.value["tool_input"] == wrong
@@ -77,11 +77,13 @@ async def test_an_edit_that_the_tool_cannot_take_is_asked_again_with_the_reason(
     ],
 )
 async def test_anything_else_rejects_it_with_those_words(tmp_path, book, answer, words):
-    machine = Machine()
-    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+    machine = FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
         await it.begin()
         assert await it.answer(answer) == []
-        assert it.heard()[0]["content"] == f"The user rejected this call{f': {words}' if words else '.'}"
+        assert (
+            it.tool_messages()[0]["content"] == f"The user rejected this call{f': {words}' if words else '.'}"
+        )
         shown = [message for request in it.server.requests for message in request["messages"]]
         results = [message["content"] for message in shown if message["role"] == "tool"]
         assert "</data" not in str(results), "the user's words are not for the model to doubt"
@@ -89,46 +91,46 @@ async def test_anything_else_rejects_it_with_those_words(tmp_path, book, answer,
 
 
 async def test_arguments_that_do_not_fit_are_not_put_before_the_user(tmp_path, book):
-    machine = Machine()
+    machine = FakeTools()
     wrong = call("bash_tool", cmd="make", sudo=True)
-    async with life(tmp_path, script(wrong, DONE), machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, script(wrong, DONE), machine, scope(book, "bash_tool")) as it:
         assert await it.begin() == []
-        assert "unknown: sudo" in it.heard()[0]["content"]
+        assert "unknown: sudo" in it.tool_messages()[0]["content"]
     assert machine.ran == []
 
 
 async def test_siblings_of_a_call_that_waits_run_and_are_not_run_again(tmp_path, book):
-    machine = Machine()
+    machine = FakeTools()
     three = calls(("look", {"what": "a"}), ("bash_tool", {"cmd": "b"}), ("look", {"what": "c"}))
-    async with life(tmp_path, script(three, DONE), machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, script(three, DONE), machine, scope(book, "bash_tool")) as it:
         assert len(await it.begin()) == 1
         assert sorted(machine.ran) == ["a", "c"]
-    async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
         assert await it.answer("accept") == []
-        assert [m["content"] for m in it.heard()] == ["did a", "did b", "did c"]
+        assert [m["content"] for m in it.tool_messages()] == ["did a", "did b", "did c"]
         assert it.asked() == 1
     assert sorted(machine.ran) == ["a", "b", "c"]
 
 
 async def test_two_calls_wait_at_once_and_are_answered_one_by_one(tmp_path, book):
-    machine = Machine()
+    machine = FakeTools()
     two = calls(("bash_tool", {"cmd": "a"}), ("bash_tool", {"cmd": "b"}))
-    async with life(tmp_path, script(two, DONE), machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, script(two, DONE), machine, scope(book, "bash_tool")) as it:
         first, second = [one.value["tool_input"]["cmd"] for one in await it.begin()]
         assert {first, second} == {"a", "b"}
         assert [one.value["tool_input"]["cmd"] for one in await it.answer("approve")] == [second]
         assert machine.ran == [first]
         assert await it.answer("no, not that") == []
         said = {first: f"did {first}", second: "The user rejected this call: no, not that"}
-        assert [m["content"] for m in it.heard()] == [said["a"], said["b"]]
+        assert [m["content"] for m in it.tool_messages()] == [said["a"], said["b"]]
         assert it.asked() == 2
     assert machine.ran == [first]
 
 
 async def test_one_approval_does_not_count_for_the_next_call(tmp_path, book):
-    machine = Machine()
+    machine = FakeTools()
     script_ = script(BASH, call("bash_tool", cmd="rm"), DONE)
-    async with life(tmp_path, script_, machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, script_, machine, scope(book, "bash_tool")) as it:
         await it.begin()
         (second,) = await it.answer("approve")
         assert second.value["tool_input"] == {"cmd": "rm"}
@@ -139,11 +141,11 @@ async def test_one_approval_does_not_count_for_the_next_call(tmp_path, book):
 
 async def test_an_approval_does_not_answer_for_an_unknown_result_after_a_crash(tmp_path):
     """Approved, begun, died: that it was approved does not mean that it may run twice."""
-    book, machine = Book(), Machine()
-    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+    book, machine = MemoryLedger(), FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
         (waiting,) = await it.begin()
         await it.die(Command(resume={waiting.id: "approve"}), machine)
-    async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
         assert [one.value["reason"] for one in await it.recover()] == ["unknown_result"]
         assert machine.ran == ["make"]
         assert await it.answer("run again") == []
@@ -152,13 +154,13 @@ async def test_an_approval_does_not_answer_for_an_unknown_result_after_a_crash(t
 
 async def test_an_answer_left_over_from_a_crash_approves_nothing_else(tmp_path):
     """A resume value without an interrupt's id stays on the parent's checkpoint until its node has ended."""
-    book, machine = Book(), Machine()
+    book, machine = MemoryLedger(), FakeTools()
     first = script(BASH, call("look", what="x"), DONE)
-    async with life(tmp_path, first, machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, first, machine, scope(book, "bash_tool")) as it:
         await it.begin()
         await it.die(Command(resume="approve"), machine, at="x")
         assert machine.ran == ["make", "x"]
-    async with life(
+    async with open_team(
         tmp_path, script(call("bash_tool", cmd="rm"), DONE), machine, scope(book, "bash_tool")
     ) as it:
         (waiting,) = await it.recover()
@@ -171,22 +173,22 @@ async def test_an_answer_left_over_from_a_crash_approves_nothing_else(tmp_path):
 
 async def test_settings_that_changed_over_a_crash_mix_no_answers_up(tmp_path):
     """Approved, died, and started again without approval: the old word says nothing of the result."""
-    book, machine = Book(), Machine()
-    async with life(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+    book, machine = MemoryLedger(), FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
         await it.begin()
         await it.die(Command(resume="approve"), machine)
-    async with life(tmp_path, script(DONE), machine, scope(book)) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         assert [one.value["reason"] for one in await it.recover()] == ["unknown_result"]
-    async with life(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+    async with open_team(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
         assert await it.answer("run again") == []
     assert machine.ran == ["make", "make"]
 
 
 async def test_a_tool_may_say_itself_that_people_must_approve_it(tmp_path, book):
-    machine = Machine()
+    machine = FakeTools()
     bash, _ = machine.tools()
     bash.metadata = {"approval": True}
-    async with life(tmp_path, script(BASH, DONE), machine, scope(book), tools=[bash]) as it:
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book), tools=[bash]) as it:
         (waiting,) = await it.begin()
         assert waiting.value["reason"] == "approval"
         assert machine.ran == []
@@ -195,10 +197,10 @@ async def test_a_tool_may_say_itself_that_people_must_approve_it(tmp_path, book)
 
 
 async def test_wrong_arguments_are_shown_to_the_model_and_not_to_people(tmp_path, book):
-    machine, wrong = Machine(), call("bash_tool", cmd="make", count="many")
-    async with life(tmp_path, script(wrong, DONE), machine, scope(book, "bash_tool")) as it:
+    machine, wrong = FakeTools(), call("bash_tool", cmd="make", count="many")
+    async with open_team(tmp_path, script(wrong, DONE), machine, scope(book, "bash_tool")) as it:
         assert await it.begin() == []
-        words = it.heard()[0]["content"]
+        words = it.tool_messages()[0]["content"]
     assert re.match(r"bash_tool was not run\.\n.*count: Input", words)
     assert '"required": ["cmd"]' in words
     assert machine.ran == []

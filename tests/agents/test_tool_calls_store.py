@@ -11,7 +11,7 @@ import pytest
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.store.configured import open_store
 from maniple.store.records import RunRecord, Thread
-from tests.agents.pausing import Life, Machine, script
+from tests.agents.restartable_team import FakeTools, TeamProcess, script
 from tests.openai_server import call, reply
 from tests.team import Offer, scripted_team
 
@@ -21,7 +21,7 @@ DONE = reply("done")
 ROOT = Path(__file__).parents[2]
 
 
-async def living(folder: Path, told: dict, machine: Machine, work) -> None:
+async def living(folder: Path, told: dict, machine: FakeTools, work) -> None:
     async with open_store(folder / "store.db", folder / "artifacts", server=False) as store:
         if await store.runs.get("r") is None:
             await store.threads.create(Thread("t", "", "", 1.0, 1.0))
@@ -30,14 +30,14 @@ async def living(folder: Path, told: dict, machine: Machine, work) -> None:
         toolbox = Offer({"coder": machine.tools()})
         async with scripted_team(told, checkpointer=store.checkpointer, toolbox=toolbox) as it:
             config = {"configurable": {"thread_id": "t", SCOPE_KEY: scope}, "recursion_limit": 100}
-            await work(Life(it.team, it.server, config))
+            await work(TeamProcess(it.team, it.server, config))
 
 
 async def until_killed(folder: Path) -> None:
     """Approve a call, then say so and hang in the middle of it."""
-    machine = Machine(sticks_at="make")
+    machine = FakeTools(sticks_at="make")
 
-    async def work(it: Life) -> None:
+    async def work(it: TeamProcess) -> None:
         await it.begin()
         going = asyncio.create_task(it.answer("approve"))
         await machine.stuck.acquire()
@@ -60,14 +60,14 @@ async def test_a_killed_process_asks_before_it_runs_anything_twice(tmp_path):
     finally:
         os.kill(child.pid, signal.SIGKILL)
         await child.wait()
-    machine = Machine()
+    machine = FakeTools()
 
-    async def recovered(it: Life) -> None:
+    async def recovered(it: TeamProcess) -> None:
         (waiting,) = await it.recover()
         assert (waiting.value["reason"], waiting.value["tool_input"]) == ("unknown_result", {"cmd": "make"})
         assert machine.ran == [], "the first call's result is on record, the second one's is not known"
         assert await it.answer("it had worked") == []
-        assert [message["content"] for message in it.heard()] == ["did x", "it had worked"]
+        assert [message["content"] for message in it.tool_messages()] == ["did x", "it had worked"]
         assert it.asked() == 1
 
     await living(tmp_path, script(DONE), machine, recovered)

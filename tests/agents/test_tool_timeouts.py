@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.agents import Task
 from maniple.agents.offers import Offer
 from tests.agents.endpoints import coder_with, heard
-from tests.agents.pausing import script
+from tests.agents.restartable_team import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team
 

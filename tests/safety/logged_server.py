@@ -1,4 +1,4 @@
-"""A server process of which every word is kept."""
+"""A server process whose output is recorded."""
 
 import re
 import signal
@@ -15,7 +15,7 @@ from tests.serving import ROOT
 _ADDRESS = re.compile(r"Serving on (http://127\.0\.0\.1:\d+)")
 
 
-class Heard:
+class LoggedServer:
     """A running server: its address, its process, and what it has written to stdout and stderr."""
 
     def __init__(self, command: Sequence[str], cwd: Path, env: dict[str, str]) -> None:
@@ -28,15 +28,15 @@ class Heard:
         self._listening.start()
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return "".join(self._lines)
 
     def wait_until_it_serves(self) -> None:
         self._known.wait(60)
-        assert self.url, f"the server ended at its start:\n{self.said}"
+        assert self.url, f"the server ended at its start:\n{self.output}"
 
     def stop(self) -> None:
-        """Stop it as an operator does; all it says until its end is heard."""
+        """Stop it as an operator does; record its output until it ends."""
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(20)
@@ -57,10 +57,10 @@ class Heard:
 
 
 @contextmanager
-def heard_server(env: dict[str, str], cwd: Path, *, before: Sequence[str] = ()) -> Iterator[Heard]:
+def open_server(env: dict[str, str], cwd: Path, *, before: Sequence[str] = ()) -> Iterator[LoggedServer]:
     """Start `server.py` on a free port, after the words `before`, and stop it in the end."""
     env = {**env, "PYTHONPATH": str(ROOT), "MANIPLE_SERVER__PORT": "0"}
-    server = Heard([*before, sys.executable, str(ROOT / "server.py")], cwd, env)
+    server = LoggedServer([*before, sys.executable, str(ROOT / "server.py")], cwd, env)
     try:
         server.wait_until_it_serves()
         yield server

@@ -16,7 +16,7 @@ from tests.forking import Forked
 from tests.openai_server import OpenAIServer, serving
 from tests.safety import talk
 from tests.safety.canaries import CANARIES, configured, found_in, secret_settings, value_at
-from tests.safety.heard import heard_server
+from tests.safety.logged_server import open_server
 from tests.safety.site import ALL, Site, open_site
 
 # A server, a terminal and a dozen commands, one after the other, all before the first test.
@@ -105,11 +105,11 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
     home, gathered = tmp_path_factory.mktemp("canary"), Evidence()
     with open_site() as site, serving(talk.SMALL_TALK) as model:
         env = configured(model.base_url, site.url, home)
-        with heard_server(env, home) as server:
+        with open_server(env, home) as server:
             with httpx.Client(base_url=server.url, timeout=60) as client:
                 _say_everything(Person(client, model, gathered), site)
             gathered.keep_files("under way", home / "data")
-        gathered.told["log"] = server.said
+        gathered.told["log"] = server.output
         gathered.keep_files("afterwards", home / "data")
         gathered.keep_files("cached", home / "cache")
         for number, (path, body) in enumerate(site.received):

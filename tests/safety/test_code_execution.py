@@ -17,7 +17,7 @@ import pytest
 
 from tests.environment import environment
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
-from tests.safety.heard import heard_server
+from tests.safety.logged_server import open_server
 from tests.safety.test_faults import QUESTION, Frames, frames_in, of
 from tests.sizes import rest_is_slow
 
@@ -35,7 +35,7 @@ def model() -> Iterator[OpenAIServer]:
 @contextmanager
 def _served(model: OpenAIServer, home: Path, **more: str) -> Iterator[httpx.Client]:
     env = environment(model.base_url, home, MANIPLE_SANDBOX__TIMEOUT_SECONDS=str(TIMEOUT_SECONDS), **more)
-    with heard_server(env, home) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with open_server(env, home) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         yield client
 
 

@@ -13,7 +13,7 @@ from maniple.llms.calls import CUT_STREAM_ATTEMPTS
 from tests.environment import environment
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
-from tests.safety.heard import heard_server
+from tests.safety.logged_server import open_server
 from tests.sizes import rest_is_slow
 
 RETRIES = 1
@@ -52,7 +52,7 @@ def client(model: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
         MANIPLE_MODELS__BASIC__MAX_RETRIES=str(RETRIES),
         MANIPLE_MODELS__BASIC__TIMEOUT_SECONDS="3",
     )
-    with heard_server(env, home) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with open_server(env, home) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         yield client
 
 

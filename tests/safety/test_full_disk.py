@@ -12,7 +12,7 @@ import httpx
 from tests.environment import environment
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, serving
-from tests.safety.heard import heard_server
+from tests.safety.logged_server import open_server
 from tests.safety.test_faults import QUESTION, REPORT, frames_in, last_words, of
 
 MEGABYTES = 8
@@ -62,12 +62,12 @@ def test_a_disk_that_fills_in_mid_run_is_told_and_the_run_goes_on_after_a_restar
         small_disk(data) as (inside, disk),
     ):
         env = environment(model.base_url, tmp_path, MANIPLE_DATA_DIR=str(data))
-        with heard_server(env, tmp_path, before=inside) as server:
+        with open_server(env, tmp_path, before=inside) as server:
             heard, ballast = _heard_until_full(server.url, disk)
             told = frames_in(heard)
             ballast.unlink()
         model.reset({**SIMPLE, "by_history": True})
-        with heard_server(env, tmp_path, before=inside) as server:
+        with open_server(env, tmp_path, before=inside) as server:
             run_id = of(told, "run")[0]["run_id"]
             with httpx.Client(base_url=server.url, timeout=60) as client:
                 whole = client.get(f"/api/runs/{run_id}/events").text

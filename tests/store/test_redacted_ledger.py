@@ -6,14 +6,14 @@ import pytest
 
 from maniple.redaction import Redactor
 from maniple.store.redaction import RedactedLedger
-from tests.agents.ledger import Book
+from tests.agents.memory_ledger import MemoryLedger
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("secret", ["20261122", "content", "status", "sk-VERYSECRET1"])
 async def test_a_call_is_read_back_whatever_the_secrets_are(secret):
-    book = Book()
+    book = MemoryLedger()
     ledger = RedactedLedger(book, Redactor([secret, "another-secret"]))
     await ledger.begin(
         "r", "c", "look", json.dumps({"date": 20261122, "text": f"so {secret} another-secret"})

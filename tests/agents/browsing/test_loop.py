@@ -8,7 +8,7 @@ from maniple.agents.browsing.trace import EVENT_CHARACTERS
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RunOptions, TeamRules
 from tests.agents.browsing.shop import HOME, QUESTION, alone, done, shopping, told, use
-from tests.agents.ledger import Book
+from tests.agents.memory_ledger import MemoryLedger
 from tests.openai_server import call, reply
 from tests.team import agents, data, names, plan, status, step
 
@@ -141,7 +141,7 @@ async def test_an_agent_with_other_tools_tells_and_records_no_password_either(ty
         frames = await team.run(agent="manus")
     assert shop.only.done[-1]["action"] == typing["action"]
     assert "hunter2" not in json.dumps(frames, default=str)
-    book = Book()
+    book = MemoryLedger()
     async with alone(told(manus=list(ways))) as (team, shop):
         config = {"configurable": {"thread_id": "t", SCOPE_KEY: RunScope(run_id="r", ledger=book)}}
         await team.team.ainvoke({"messages": QUESTION}, config, context=RunOptions(agent="manus"))

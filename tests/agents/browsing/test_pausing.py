@@ -18,8 +18,8 @@ from maniple.graph import RECURSION_LIMIT, RunOptions
 from maniple.types import BROWSER_STEP
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
 from tests.agents.browsing.test_recording import picture
-from tests.agents.ledger import Book
-from tests.agents.pausing import copy_of_disk
+from tests.agents.memory_ledger import MemoryLedger
+from tests.agents.restartable_team import copy_of_disk
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio
@@ -59,11 +59,11 @@ class Told(AsyncCallbackHandler):
 
 
 @asynccontextmanager
-async def life(
+async def open_team(
     folder,
     script,
     shop: Shop,
-    book: Book | None = None,
+    book: MemoryLedger | None = None,
     told_to: Told | None = None,
     *,
     store_file: Any = None,
@@ -96,9 +96,9 @@ def asking(*after: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("with_ledger", [False, True])
 async def test_a_question_pauses_the_run_and_its_answer_goes_on_where_it_was(tmp_path, with_ledger):
-    book = Book() if with_ledger else None
+    book = MemoryLedger() if with_ledger else None
     shop, script = Shop(), asking(use("input_text", index=1, text="4711"), done())
-    async with life(tmp_path, script, shop, book) as (team, go):
+    async with open_team(tmp_path, script, shop, book) as (team, go):
         (question,) = await go(BEGIN)
         assert question.value == {"kind": "question", "question": "Which code did you get?", "options": []}
         assert await go(Command(resume={question.id: "4711"})) == []
@@ -108,28 +108,28 @@ async def test_a_question_pauses_the_run_and_its_answer_goes_on_where_it_was(tmp
 
 
 async def test_the_answer_reaches_the_run_in_another_process(tmp_path):
-    book, script = Book(), asking(use("click_element", index=0), done())
-    async with life(tmp_path, script, Shop(), book) as (_, go):
+    book, script = MemoryLedger(), asking(use("click_element", index=0), done())
+    async with open_team(tmp_path, script, Shop(), book) as (_, go):
         (question,) = await go(BEGIN)
     later = Shop()
-    async with life(tmp_path, script, later, book) as (team, go):
+    async with open_team(tmp_path, script, later, book) as (team, go):
         assert await go(Command(resume={question.id: "4711"})) == []
     assert "restarted" in str(team.server.requests[0]["messages"][-1])
     assert [one["action"] for one in later.only.done] == ["click_element"]
 
 
 async def test_after_a_crash_the_loop_goes_on_with_what_it_had_done(tmp_path):
-    book = Book()
+    book = MemoryLedger()
     shop = Shop(hangs_at="click_element")
     script = {**told(use("go_to_url", url=HOME), use("click_element", index=0), done()), "by_history": True}
-    async with life(tmp_path, script, shop, book) as (_, go):
+    async with open_team(tmp_path, script, shop, book) as (_, go):
         task = asyncio.create_task(go(BEGIN))
         async with asyncio.timeout(60):
             await shop.stuck.wait()
         task.cancel()
         await asyncio.wait({task})
     later = Shop()
-    async with life(tmp_path, script, later, book) as (team, go):
+    async with open_team(tmp_path, script, later, book) as (team, go):
         assert await go(None) == []
     # The click was decided on a page that died with the first process: it finds nothing, and harms nobody.
     assert [one["action"] for one in later.only.done] == ["click_element"]
@@ -139,13 +139,13 @@ async def test_after_a_crash_the_loop_goes_on_with_what_it_had_done(tmp_path):
 
 
 async def test_the_step_that_waited_is_observed_in_another_process_with_its_number_and_its_thought(tmp_path):
-    book, told_to = Book(), Told()
+    book, told_to = MemoryLedger(), Told()
     script = asking(use("wait", seconds=0), done())
     script["browser"][1]["text"] = "There must be a code."
-    async with life(tmp_path, script, Shop(), book, told_to) as (_, go):
+    async with open_team(tmp_path, script, Shop(), book, told_to) as (_, go):
         (question,) = await go(BEGIN)
         assert told_to.ended() == [(1, "", "go_to_url", f"Navigated to {HOME}")]
-    async with life(tmp_path, script, Shop(), book, told_to) as (_, go):
+    async with open_team(tmp_path, script, Shop(), book, told_to) as (_, go):
         await go(Command(resume={question.id: "4711"}))
     assert told_to.ended()[1:] == [
         (2, "There must be a code.", "ask_human", "4711"),
@@ -155,14 +155,14 @@ async def test_the_step_that_waited_is_observed_in_another_process_with_its_numb
 
 
 async def test_what_was_extracted_before_a_pause_is_shown_after_the_conversation_was_shortened(tmp_path):
-    book, long = Book(), {**use("wait", seconds=0), "text": "word " * 3_000}
+    book, long = MemoryLedger(), {**use("wait", seconds=0), "text": "word " * 3_000}
     before = (use("go_to_url", url=HOME), use("extract_content", goal="price"), long, long, long)
     found = [reply("Apples: 3.50 EUR"), reply("Summary: nothing.")]
     options = {"models": {"context_tokens": 8_000}}
     script = told(*before, call("ask_human", inquire="Go on?"), other=found)
-    async with life(tmp_path, script, Shop(), book, **options) as (_, go):
+    async with open_team(tmp_path, script, Shop(), book, **options) as (_, go):
         (question,) = await go(BEGIN)
-    async with life(tmp_path, told(done()), Shop(), book, **options) as (team, go):
+    async with open_team(tmp_path, told(done()), Shop(), book, **options) as (team, go):
         assert await go(Command(resume={question.id: "yes"})) == []
         asked = json.dumps(team.server.requests[0]["messages"])
     assert "Summary: nothing." in asked
@@ -174,7 +174,7 @@ FILMED = {"recording": "always"}
 
 async def test_a_pause_keeps_the_recording_so_far_and_the_rest_becomes_another(tmp_path):
     kept, shop, script = Kept(), Shop(picture=picture()), asking(use("click_element", index=0), done())
-    async with life(tmp_path, script, shop, Book(), store_file=kept, browsing=FILMED) as (_, go):
+    async with open_team(tmp_path, script, shop, MemoryLedger(), store_file=kept, browsing=FILMED) as (_, go):
         (question,) = await go(BEGIN)
         assert kept.frames == [1]
         await go(Command(resume={question.id: "4711"}))
@@ -184,7 +184,9 @@ async def test_a_pause_keeps_the_recording_so_far_and_the_rest_becomes_another(t
 async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
     kept, told_to, shop = Kept(), Told(), Shop(picture=picture(), hangs_at="click_element")
     script = told(use("go_to_url", url=HOME), use("click_element", index=0))
-    async with life(tmp_path, script, shop, Book(), told_to, store_file=kept, browsing=FILMED) as (_, go):
+    async with open_team(
+        tmp_path, script, shop, MemoryLedger(), told_to, store_file=kept, browsing=FILMED
+    ) as (_, go):
         task = asyncio.create_task(go(BEGIN))
         async with asyncio.timeout(60):
             await shop.stuck.wait()
@@ -199,7 +201,9 @@ async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
 async def test_a_call_that_its_model_fails_keeps_its_recording(tmp_path):
     kept, told_to, shop = Kept(), Told(), Shop(picture=picture())
     script = told(use("go_to_url", url=HOME), use("click_element", index=0), {"status": 400})
-    async with life(tmp_path, script, shop, Book(), told_to, store_file=kept, browsing=FILMED) as (_, go):
+    async with open_team(
+        tmp_path, script, shop, MemoryLedger(), told_to, store_file=kept, browsing=FILMED
+    ) as (_, go):
         await go(BEGIN)
     assert kept.frames == [1]
     assert told_to.steps[-1]["state"] == "failed"

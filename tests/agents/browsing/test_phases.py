@@ -7,8 +7,8 @@ from langgraph.types import Command
 
 from maniple.agents.browsing.loop import is_complex
 from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
-from tests.agents.browsing.test_pausing import BEGIN, life
-from tests.agents.ledger import Book
+from tests.agents.browsing.test_pausing import BEGIN, open_team
+from tests.agents.memory_ledger import MemoryLedger
 from tests.openai_server import call, reply
 from tests.team import data
 
@@ -137,8 +137,8 @@ async def test_a_plan_outlives_a_pause(tmp_path):
         task=LONG,
         other=[phases("Open the shop", "Pay"), phases("wrong")],
     )
-    shop, book = Shop(), Book()
-    async with life(tmp_path, script, shop, book) as (team, go):
+    shop, book = Shop(), MemoryLedger()
+    async with open_team(tmp_path, script, shop, book) as (team, go):
         (question,) = await go(BEGIN)
         assert await go(Command(resume={question.id: "red ones"})) == []
         last = team.server.requests[-2]["messages"]
