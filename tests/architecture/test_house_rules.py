@@ -32,10 +32,10 @@ def test_importing_the_package_loads_no_framework_server_or_browser():
     assert imported_by("import maniple") & HEAVY == set()
 
 
-def test_the_http_service_does_not_load_the_live_view_of_the_terminal():
-    loaded = imported_by("import maniple.cli.services, maniple.api")
+def test_the_http_service_loads_no_markdown_parser_and_no_live_view_of_the_terminal():
+    loaded = imported_by("import maniple.cli.services, maniple.api, maniple.report_files")
     assert {"uvicorn", "fastapi", "maniple.cli.render"} <= loaded
-    assert loaded & {"maniple.cli.render.terminal", "maniple.cli.render.markdown", "rich.markdown"} == set()
+    assert loaded & {"maniple.cli.render.terminal", "rich.markdown", "markdown_it"} == set()
 
 
 def test_opening_a_team_loads_no_server_and_no_browser():

@@ -1,13 +1,17 @@
 """Citations and `[unverified]` marks in the text of a report."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Iterable, Iterator
-
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from maniple.evidence.check import MARK
 from maniple.evidence.citations import find_citations
 from maniple.report_files.markdown import text_token, wrap_tokens
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 _PIECE = re.compile(r"\d{1,4}")
 _MAY_CITE = re.compile(r"[\[【［]")

@@ -1,10 +1,11 @@
 """A report as a document of title, contents, text and sources, which each file format renders."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from maniple.evidence.addresses import comparable_url
 from maniple.evidence.check import MARK
@@ -15,6 +16,9 @@ from maniple.report_files.document_texts import DocumentTexts, texts_for
 from maniple.report_files.markdown import FigureNames, parse_markdown, plain_text, text_token, wrap_tokens
 from maniple.run_page.pictures import Figure
 from maniple.text import fix_surrogates
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 LEAST_HEADINGS = 3
 """A document with fewer headings has no table of contents."""
@@ -133,7 +137,7 @@ def append_source_list(tokens: list[Token], markdown: str, sources: Sequence[Sou
 def anchor_sources(tokens: list[Token], sources: Sequence[Source], texts: DocumentTexts) -> set[int]:
     """Give each entry of the list of sources an `id` and the day it was read; return the entries' numbers."""
     known = {source.number: source for source in sources}
-    found = dict[int, tuple[Token, Token]]()
+    found: dict[int, tuple[Token, Token]] = {}
     for number, item, content in _entries(tokens, known):
         found[number] = (
             item,

@@ -1,11 +1,16 @@
 """TeX in a report, converted to MathML, which browsers show without scripts or extra fonts."""
 
+from __future__ import annotations
+
 import html
 import re
+from typing import TYPE_CHECKING
 from xml.etree.ElementTree import tostring
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
+
 
 _PAIRS = (("$$", "$$", True), (r"\[", r"\]", True), (r"\(", r"\)", False), ("$", "$", False))
 _LONGEST = 2_000

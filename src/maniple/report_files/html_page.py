@@ -1,16 +1,15 @@
 """A report as one self-contained HTML file without scripts."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from functools import cache
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nh3
 from jinja2 import Template, Undefined
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
 from markupsafe import Markup
 
 from maniple.report_files.document import Document
@@ -18,6 +17,10 @@ from maniple.report_files.formulas import FORMULA, FormulaRenderer
 from maniple.report_files.markdown import FIGURE, plain_text, wrap_tokens
 from maniple.run_page.markup import FIGURE_SCHEME, figure_element, figure_source
 from maniple.run_page.page_assets import csp_hash, load_templates, read_style
+
+if TYPE_CHECKING:
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
 
 _PACKAGE = __name__.rpartition(".")[0]
 _TEXT = (
@@ -66,6 +69,8 @@ def policy() -> str:
 
 
 def _body(document: Document) -> str:
+    from markdown_it import MarkdownIt
+
     formulas = FormulaRenderer()
 
     def formula(_: RendererHTML, tokens: Sequence[Token], index: int, *__: Any) -> str:

@@ -1,18 +1,21 @@
 """A report's Markdown as safe tokens: they load and run nothing, and link only to the web and to mail."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
-
-from markdown_it import MarkdownIt
-from markdown_it.rules_core import StateCore
-from markdown_it.token import Token
+from typing import TYPE_CHECKING, Any
 
 from maniple.reading.pictures import figure_path
 from maniple.report_files.formulas import enable_formulas
 from maniple.run_page.bounds import enable_tables, is_readable
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
+    from markdown_it.token import Token
 
 _SCHEMES = ("http://", "https://", "mailto:")
 _SIDE = re.compile(r"text-align:(center|right)")
@@ -44,6 +47,8 @@ def parse_markdown(
     but the web and mail become text, followed by the path of the file that they name. `labels` in brackets
     are never references, even if the report defines them. Blocks for up to some seconds.
     """
+    from markdown_it.token import Token
+
     if not is_readable(markdown):
         return [Token("code_block", "code", 0, content=markdown, block=True)]
     return _parser().parse(markdown, {"labels": labels, "figures": figures or FigureNames()})
@@ -56,16 +61,22 @@ def plain_text(children: list[Token] | None) -> str:
 
 def text_token(content: str) -> Token:
     """Return a text as a token."""
+    from markdown_it.token import Token
+
     return Token("text", "", 0, content=content)
 
 
 def wrap_tokens(name: str, tag: str, inner: list[Token], **attrs: str) -> list[Token]:
     """Return `inner` between the opening and closing token of an element; `class_` sets `class`."""
+    from markdown_it.token import Token
+
     given: dict[str, Any] = {key.rstrip("_"): value for key, value in attrs.items()}
     return [Token(f"{name}_open", tag, 1, attrs=given), *inner, Token(f"{name}_close", tag, -1)]
 
 
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
     parser.use(enable_tables).use(enable_formulas)
     parser.core.ruler.after("block", "labels", _forget_labels)
@@ -107,7 +118,9 @@ def _with_figures_apart(tokens: list[Token]) -> Iterator[Token]:
 
 def _split_at_figures(children: list[Token]) -> list[list[Token]]:
     """Split the children of a paragraph so that each figure alone on its line is a part of its own."""
-    lines, breaks, depth = [list[Token]()], list[Token](), 0
+    lines: list[list[Token]] = [[]]
+    breaks: list[Token] = []
+    depth = 0
     for one in children:
         depth += one.nesting
         if one.type.endswith("break") and depth == 0:
@@ -115,7 +128,7 @@ def _split_at_figures(children: list[Token]) -> list[list[Token]]:
             lines.append([])
         else:
             lines[-1].append(one)
-    parts = list[list[Token]]()
+    parts: list[list[Token]] = []
     for number, line in enumerate(lines):
         shown = [one for one in line if one.type != "text" or one.content.strip()]
         if _is_figure(shown):
@@ -155,6 +168,8 @@ def _sanitize_inline(children: list[Token], figures: FigureNames) -> Iterator[To
 
 
 def _replace_image(image: Token, figures: FigureNames, *, in_link: bool) -> list[Token]:
+    from markdown_it.token import Token
+
     href = str(image.attrGet("src") or "")
     path, caption = figure_path(href), plain_text(image.children)
     if path in figures.paths:

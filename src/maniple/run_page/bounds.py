@@ -1,8 +1,13 @@
 """Limits for parsing a report as Markdown, whose cost can grow much faster than the length."""
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, table
-from markdown_it.token import Token
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.token import Token
 
 MAX_MARKDOWN_LENGTH = 300_000
 MAX_LINE_LENGTH = 20_000
@@ -36,6 +41,8 @@ def is_table_code(token: Token) -> bool:
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    from markdown_it.rules_block import table
+
     if not table(state, start, end, True):
         return False
     if silent:

@@ -1,19 +1,23 @@
 """Sanitises reports, which models write after reading untrusted pages, before they are shown."""
 
+from __future__ import annotations
+
 import html
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import nh3
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
 
 from maniple.reading.pictures import FIGURE, figure_path
 from maniple.run_page.bounds import enable_tables, is_readable, is_table_code
 from maniple.run_page.pictures import Figure
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol",
@@ -147,6 +151,8 @@ def _is_harmless(markdown: str, allowed: Collection[str]) -> bool:
 
 
 def _parser(*, html: bool = False) -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark", {"html": html}).enable("strikethrough").use(enable_tables)
     parser.add_render_rule("image", _image_as_link)
     return parser
