@@ -116,7 +116,7 @@ def test_of_very_large_tables_those_beyond_the_budget_are_code():
     small = "|a|b|\n|-|-|\n|1|2|\n"
     text = f"{small}\n{WIDE}\n{small}\n"
     for shown in (render_markdown(text), page(text)):
-        assert shown.count("<td>") == 2
+        assert shown.count("<td") == 2
         assert shown.count("<pre><code>") == 2
         assert "![i](https://e.test/x)&lt;b" in shown
     again = sanitize_markdown(f"`<i>`\n\n{text}")
