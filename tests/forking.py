@@ -108,7 +108,7 @@ class _ForkServer:
             return pid
 
     def close(self) -> None:
-        """End it; what it has forked goes on."""
+        """End it; the processes that it has forked continue."""
         self._channel.close()
         self._process.wait(30)
         self._probed.cleanup()

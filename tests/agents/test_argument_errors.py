@@ -39,7 +39,7 @@ async def of_a_server(**arguments) -> str:
 
 
 async def told(tool, **arguments) -> str:
-    """What the model hears of a call."""
+    """Return the result of a call as the model gets it."""
     async with coder_with([tool], call(tool.name, **arguments), reply("Done.")) as (coder, server):
         await coder.work(TASK)
     (words,) = heard(server)

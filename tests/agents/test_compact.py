@@ -222,7 +222,7 @@ async def test_planner_and_reporter_are_told_the_users_language(sandboxed, reque
 async def test_the_planner_is_shown_plans_with_titles_in_the_users_language(
     sandboxed, request_text, named, title
 ):
-    """A small model's own titles follow those that it is shown, whatever it is told."""
+    """A small model's own titles follow those that it is shown, regardless of instructions."""
     sorting = reply(json.dumps({"kind": "coder", "language": named}))
     script = small(sorting, reply("print(4)"), reply("4"))
     async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:

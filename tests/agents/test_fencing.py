@@ -1,4 +1,4 @@
-"""What tools return stands between marks that it cannot forge."""
+"""Tool results are enclosed in marks that they cannot forge."""
 
 import re
 
@@ -19,7 +19,7 @@ _FENCED = re.compile(r"<data ([0-9a-f]{8})>\n(.*)\n</data \1>", re.DOTALL)
 
 
 def inside(result: str) -> tuple[str, str]:
-    """The mark and what stands between it and its like."""
+    """Return the mark and the text that it encloses."""
     match = _FENCED.fullmatch(result)
     assert match, result
     return match[1], match[2]

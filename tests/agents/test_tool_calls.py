@@ -130,7 +130,7 @@ async def test_an_idempotent_tool_just_runs_again(tmp_path):
 
 
 async def test_the_same_call_id_in_another_step_is_another_call(tmp_path):
-    """Endpoints number their calls anew in each answer."""
+    """Endpoints restart the numbers of calls in each answer."""
     book, machine = MemoryLedger(), FakeTools()
     same = {"tool_calls": [{"name": "bash_tool", "arguments": {"cmd": "make"}, "id": "call_0"}]}
     async with open_team(tmp_path, script(same, same, DONE), machine, scope(book)) as it:

@@ -53,7 +53,7 @@ class Own(BaseTool):
 
 
 async def told(tool, **limits) -> str:
-    """What the model hears of a call of `tool`."""
+    """Return the result of a call of `tool` as the model gets it."""
     async with coder_with([tool], call(tool.name), DONE, **limits) as (coder, server):
         async with asyncio.timeout(60):
             assert await coder.work(TASK) == "Done."

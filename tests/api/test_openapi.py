@@ -1,4 +1,4 @@
-"""Whatever fits the OpenAPI document, and whatever does not, is answered as the document says.
+"""Valid and invalid requests are answered as the OpenAPI document says.
 
 That everything beyond the document is refused is not asked for: unknown fields and headers are ignored, and a
 switch may be 0 or 1, as the old client's server took them.

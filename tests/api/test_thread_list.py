@@ -1,4 +1,4 @@
-"""The list of conversations: how each stands, what it is called, and how long that takes."""
+"""The list of conversations: the status and name of each, and how long the list takes."""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a page may try to reach with all that Chromium can do: nothing internal hears of it."""
+"""A page tries all of Chromium's ways to connect: no internal server receives a request."""
 
 from contextlib import AsyncExitStack
 

@@ -1,4 +1,4 @@
-"""What the guide shows of the browser is run as it stands, but for the address."""
+"""The guide's browser examples run unchanged except for the address."""
 
 import asyncio
 import re

@@ -145,7 +145,7 @@ async def test_a_killed_browser_is_said_and_replaced(browser: Browser, site: Sit
 
 @pytest.fixture
 async def playwright_may_complain(anyio_backend: str) -> AsyncIterator[None]:
-    """Playwright leaves a future that nobody reads when its own process ends; that fails no test."""
+    """Playwright leaves an unread future when its own process ends; that fails no test."""
     loop = asyncio.get_running_loop()
     handler = loop.get_exception_handler()
     loop.set_exception_handler(lambda *_: None)

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.
 
 @asynccontextmanager
 async def http_proxy(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """A proxy that grants or refuses as told and says what it was asked for."""
+    """A proxy that grants or refuses as configured and records its requests."""
     asked: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -107,7 +107,7 @@ class NoRuns:
 
 
 class NoConversations:
-    """Nothing is kept, and nobody else works on anything."""
+    """Nothing is stored, and no other process drives runs."""
 
     def __init__(self) -> None:
         self.store: Any = SimpleNamespace(runs=NoRuns())

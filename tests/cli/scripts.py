@@ -1,4 +1,4 @@
-"""What the scripted models have the team do, and where it stands."""
+"""The scripted models' calls, and the paths of the scripts."""
 
 import asyncio
 

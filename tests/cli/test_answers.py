@@ -17,7 +17,7 @@ ASKS = call("ask_human", question="Which base?", options=["ten", "two"])
 
 
 def tool_results(server: OpenAIServer) -> str:
-    """What the tools told the coder's model last."""
+    """Return the tool results that the coder's model got last."""
     return json.dumps([m for m in server.requests[-2]["messages"] if m["role"] == "tool"], ensure_ascii=False)
 
 

@@ -10,7 +10,7 @@ from maniple.cli.render.terminal import LiveRegion
 
 
 class ReflowingScreen:
-    """A terminal that wraps its lines anew when its width changes, as most do, and takes the cursor along."""
+    """A terminal that rewraps its lines when its width changes, as most do, and moves the cursor along."""
 
     def __init__(self, width: int) -> None:
         self.width = width

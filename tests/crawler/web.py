@@ -1,4 +1,4 @@
-"""A loopback web for tests: sites that answer as told, and a canary that nothing may reach."""
+"""A loopback web for tests: sites with scripted answers, and a canary that nothing may reach."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. `stream` goes on sending after the body until it returns or the client has gone."""
+    """One answer. `stream` continues sending after the body until it returns or the client disconnects."""
 
     body: bytes | str = b""
     content_type: str = "text/html; charset=utf-8"

@@ -1,4 +1,4 @@
-"""What the guides show is run as it stands."""
+"""The examples of the guides run unchanged."""
 
 import re
 import subprocess

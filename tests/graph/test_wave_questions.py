@@ -144,7 +144,7 @@ async def _input(it, config, user: User):
 
 
 async def _answer_the_rest(it, config, user: User) -> bool:
-    """Answer what the run waits for, as a user does after a pause; the next execution goes on."""
+    """Answer what the run waits for, as a user does after a pause; the next execution continues."""
     for pause in (await it.team.aget_state(config)).interrupts:
         key = pause.value["question"]
         if key in user.stored or key in user.answered:

@@ -28,7 +28,7 @@ from tests.mcp.open_servers import until
 
 @dataclass
 class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Everybody who comes is let in, or with `refuses` nobody; tokens end after `lifetime_seconds`."""
+    """Accepts every login, or with `refuses` none; tokens expire after `lifetime_seconds`."""
 
     lifetime_seconds: int = 3_600
     refuses: bool = False
@@ -103,7 +103,7 @@ class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken
 
 @asynccontextmanager
 async def closed_site(authority: Authority) -> AsyncIterator[str]:
-    """Serve a server that nobody may use without a login; yield its address."""
+    """Serve a server that requires a login; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         here = f"http://127.0.0.1:{listener.getsockname()[1]}"
         server = MCPServer(

@@ -65,7 +65,7 @@ class Host:
     told: list[str] = field(default_factory=list)
 
     async def call(self, tool: str, **arguments: Any) -> CallToolResult:
-        """Call a tool without wanting to hear of it meanwhile."""
+        """Call a tool without progress notifications."""
         return await self.client.call_tool(tool, arguments)
 
     async def run(self, tool: str = "ask_team", **arguments: Any) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser, server: ServerProcess, model: OpenAIServer) -> Iterator[Page]:
-    """A tab of a new person, on the page; whatever it logs as an error fails the test."""
+    """A tab of a new person, on the page; an error in its log fails the test."""
     model.reset(SIMPLE)
     context = browser.new_context(base_url=server.url, locale="en-GB")
     context.set_default_timeout(_PATIENCE_MS)

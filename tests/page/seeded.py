@@ -55,7 +55,7 @@ SEEDS: Mapping[str, Seed] = {
 
 @asynccontextmanager
 async def seeded(home: Path) -> AsyncIterator[Store]:
-    """Fill the store of a server that is to start in `home`. What runs goes on as long as this is open."""
+    """Fill the store of a server that is to start in `home`. Runs continue as long as this is open."""
     folder = home / "data"
     folder.mkdir(parents=True, exist_ok=True)
     async with open_store(folder / "maniple.db", folder / "artifacts", server=False) as store:

@@ -1,4 +1,4 @@
-"""A keyboard is enough, a screen reader hears what happens, and the page speaks the browser's language."""
+"""A keyboard is enough, screen readers announce changes, and the page is in the browser's language."""
 
 import json
 import re

@@ -22,7 +22,7 @@ BUTTON = (0.4, 0.5, 0.2, 0.1)
 
 
 class Shop(ThreadingHTTPServer):
-    """A shop that delivers when it is told to."""
+    """A shop that delivers on demand."""
 
     daemon_threads = True
 

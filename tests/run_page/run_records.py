@@ -14,7 +14,7 @@ JPEG = "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQEAYABgAAD/2wBDAAgGBgcGBQgHBwcJC
 
 
 def events(*history_of: tuple[str, Any]) -> list[EventRecord]:
-    """Return events as the store has them; what is a string is the data as it stands there."""
+    """Return events as the store has them; a string is the stored data itself."""
     return [
         EventRecord(number, type_, data if isinstance(data, str) else json.dumps(data))
         for number, (type_, data) in enumerate(history_of, 1)

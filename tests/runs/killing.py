@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Mortal:
-    """A server process on one data directory; `kill` is SIGKILL, `start` begins anew on what is left."""
+    """A server process on one data directory; `kill` is SIGKILL, `start` starts another on the same data."""
 
     def __init__(self, env: dict[str, str], cwd: Path) -> None:
         self._env, self._cwd = env, cwd
@@ -54,7 +54,7 @@ class Mortal:
 
 
 class Ears:
-    """How much all followers of runs together have heard of what a test counts."""
+    """The number of counted events that all followers of runs have received together."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -66,7 +66,7 @@ class Ears:
             self._changed.notify_all()
 
     async def heard(self, number: int) -> None:
-        """Wait until so much was heard."""
+        """Wait until so many events were received."""
         await self.agree(lambda: self.count >= number)
 
     async def agree(self, on: Callable[[], bool]) -> None:

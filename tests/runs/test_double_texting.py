@@ -1,4 +1,4 @@
-"""A second run on a busy thread, again and again, at whatever moment the first one is."""
+"""A second run on a busy thread, repeatedly, at every stage of the first one."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Stored pages are reported once, whatever happens in between."""
+"""Stored pages are reported once, also across kills."""
 
 import hashlib
 

@@ -22,7 +22,7 @@ WHEN = pytest.mark.parametrize("killed_after_the_answer", rest_is_slow([True, Fa
 
 @dataclass
 class Answered:
-    """One run: its name, what it is to be answered, and what it told before and after."""
+    """One run: its name, the answer for it, and its events before and after."""
 
     name: str
     answer: Any
@@ -60,7 +60,7 @@ class Answered:
 async def through_a_crash(
     server: Mortal, runs: list[Answered], killed_after_the_answer: bool, **body: Any
 ) -> list[list[Frame]]:
-    """Let all pause, kill the server, answer, and return what was told then."""
+    """Let all pause, kill the server, answer, and return the events after that."""
     async with server.client() as client:
         await together(one.begin(client, **body) for one in runs)
     await server.kill()

@@ -1,4 +1,4 @@
-"""A follower of a run gets every event once and in order, whatever breaks in between."""
+"""A follower of a run gets every event once and in order, in spite of failures."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Secrets in the settings are found nowhere that leaves the process, whatever repeats them."""
+"""Secrets in the settings never leave the process, in spite of everything that repeats them."""
 
 import json
 import sys

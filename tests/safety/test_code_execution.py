@@ -54,7 +54,7 @@ def client(model: OpenAIServer, home: Path) -> Iterator[httpx.Client]:
 
 
 def _obeyed(client: httpx.Client, model: OpenAIServer, *calls: dict[str, Any]) -> list[str]:
-    """Let the coder make these calls; what it was answered. The run completes whatever they do."""
+    """Let the coder make these calls; return their results. The run completes in every case."""
     model.reset({**SIMPLE, "coder": [*calls, reply("Done.")]})
     frames = frames_in(client.post("/api/chat/stream", json=QUESTION).text)
     assert of(frames, "run_status") == [{"status": "completed"}], of(frames, "error")

@@ -1,4 +1,4 @@
-"""Whatever the model's endpoint does, a run recovers within its retries or ends with a typed error."""
+"""After any fault of the endpoint, a run recovers within its retries or ends with a typed error."""
 
 import json
 import time

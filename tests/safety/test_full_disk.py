@@ -83,7 +83,7 @@ def test_a_disk_that_fills_in_mid_run_is_told_and_the_run_goes_on_after_a_restar
 
 
 def _heard_until_full(url: str, disk: Path) -> tuple[str, Path]:
-    """Ask; when the report has begun, fill the disk. Returns all that was heard."""
+    """Ask; when the report has begun, fill the disk. Returns all received events."""
     heard, ballast = "", None
     with httpx.Client(timeout=60) as client:
         with client.stream("POST", f"{url}/api/chat/stream", json=QUESTION) as response:

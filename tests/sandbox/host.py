@@ -19,7 +19,7 @@ def descriptors() -> set[str]:
 
 
 def new_marker() -> str:
-    """A word that stands in the command line of one process in the world."""
+    """A word that is in the command line of exactly one process."""
     return f"marker-{secrets.token_hex(8)}"
 
 

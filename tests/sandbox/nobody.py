@@ -30,7 +30,7 @@ needs_root = [
 
 @contextmanager
 def home_of_nobody() -> Iterator[Path]:
-    """A directory of nobody's own."""
+    """A directory that the user `nobody` owns."""
     home = Path(tempfile.mkdtemp(dir="/var/tmp"))
     os.chown(home, NOBODY, NOBODY)
     try:
@@ -40,7 +40,7 @@ def home_of_nobody() -> Iterator[Path]:
 
 
 def as_nobody(action: Callable[[], str]) -> str:
-    """What `action` returns in a child process that has become nobody; of an error, its traceback."""
+    """Return the result of `action` in a child process as the user `nobody`; of an error, its traceback."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -36,7 +36,7 @@ def environment(folder: Path, *requirements: str) -> PackageEnvironment:
 
 
 def nobody(words: str) -> None:
-    """Hear nothing."""
+    """Discard the progress."""
 
 
 async def test_what_is_installed_stands_and_names_its_versions(tmp_path: Path, wheels: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a call shows: values, output and errors, its own and its children's; and that it can ask nobody."""
+"""What a call shows: values, output and errors, also of its children; and that it has no input."""
 
 import os
 

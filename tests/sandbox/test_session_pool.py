@@ -1,4 +1,4 @@
-"""More threads than places: who waits, who makes room, and what each is told."""
+"""More threads than places: which wait, which are evicted, and the notice that each gets."""
 
 import asyncio
 from pathlib import Path

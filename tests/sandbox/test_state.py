@@ -1,4 +1,4 @@
-"""What stays between the calls of a thread, what does not, and what its model is told of it."""
+"""What persists between the calls of a thread, what does not, and the notices to its model."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Files that are not what was written: told in words, and left as they are."""
+"""Damaged files are reported and not changed."""
 
 import os
 import shutil
@@ -123,7 +123,7 @@ async def test_a_log_cut_in_its_last_frame_is_read_up_to_there(tmp_path):
 
 
 async def test_a_last_page_of_which_only_the_head_was_written_is_no_damage(tmp_path):
-    """In a log begun anew the page itself is an older one, so the length of the file tells nothing."""
+    """In a restarted log the page itself is an older one, so the file's length shows nothing."""
     path = tmp_path / "maniple.db"
     log = killed_in_the_middle(path)
     overwrite(log, log.stat().st_size - 4096, os.urandom(4096))

@@ -21,7 +21,7 @@ NAMESPACE = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--map-
 
 
 def in_namespace(mounting: str, *words: object) -> list[dict]:
-    """Run a scene of `child.py` after the shell has mounted something; returns what it told."""
+    """Run a scene of `child.py` after the shell has mounted something; returns its output."""
     shell = (*NAMESPACE, "sh", "-ec", f'{mounting}; exec "$0" "$@"')
     done = subprocess.run(
         command(*words, before=shell), capture_output=True, text=True, timeout=100, check=False

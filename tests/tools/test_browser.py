@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Window:
-    """A browser that shows one page, whatever is asked for."""
+    """A browser that shows one page for every address."""
 
     def __init__(self, page: PageText | None = None) -> None:
         self.page = page or PageText("https://a.test/", "Title", "Text.", ())

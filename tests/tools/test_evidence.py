@@ -1,4 +1,4 @@
-"""What tools read is recorded in their run, and told with its number."""
+"""Sources that tools read are recorded in their run and numbered in the results."""
 
 import json
 

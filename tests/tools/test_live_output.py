@@ -1,4 +1,4 @@
-"""Output is told while the code runs: that waits in a pipe for this test, and the test for it."""
+"""Output is emitted while the code runs: code and test wait for each other through a pipe."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ async def sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
 
 
 async def _events(sandbox: Sandbox, folder: Path, replies: Sequence[Any], go_on_after: int) -> list[Any]:
-    """Run the team; the code may go on once so many `tool_output` have been told."""
+    """Run the team; the code may continue after so many `tool_output` events."""
     workspaces = Workspaces(folder)
     pipe = workspaces.open("t").path / "go"
     os.mkfifo(pipe)

@@ -1,4 +1,4 @@
-"""What is told of an action before it is done."""
+"""The events of an action before it is performed."""
 
 from typing import Any
 

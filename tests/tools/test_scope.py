@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def told(context_schema: Any = None, context: Any = None, **config: Any) -> tuple[str, str, str]:
-    """Return what a node of a graph is told: run, thread and language."""
+    """Return the scope of a node of a graph: run, thread and language."""
     found = []
 
     async def node(state: MessagesState) -> None:

@@ -1,4 +1,4 @@
-"""What functions of others do holds up nobody and ends nothing."""
+"""Third-party functions block no other work and end no process."""
 
 import argparse
 import asyncio

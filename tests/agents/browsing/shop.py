@@ -41,7 +41,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     f"{HOME}basket": ("button Pay", "link Back", "text 2 apples, 3.50 EUR"),
 }
 BOXES = {"link Basket": (0.1, 0.2, 0.3, 0.25)}
-"""Where some of it stands in the window."""
+"""The positions of some elements in the window."""
 PICTURE = b"\xff\xd8\xff\xe0 picture"
 
 

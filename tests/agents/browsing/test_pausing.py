@@ -38,7 +38,7 @@ class Kept:
 
 
 class Told(AsyncCallbackHandler):
-    """The steps as they are told."""
+    """Collect the emitted steps."""
 
     run_inline = True
 

@@ -14,7 +14,7 @@ class Control:
 
     index: int
     opening: str
-    """What stands between the angle brackets: the role and the details."""
+    """The text in angle brackets: the role and the details."""
     name: str
     line: int
 
@@ -52,7 +52,7 @@ class Episode:
         return self.text.splitlines()
 
     def quoted(self) -> list[str]:
-        """What stands in quotation marks in the goal."""
+        """The quoted texts of the goal."""
         return re.findall(r'"([^"]*)"', self.goal)
 
     def of(self, name: str, role: str = "") -> Control:

@@ -54,7 +54,7 @@ class Tasks:
             return -1
 
     def end(self, task: str, reward: float) -> None:
-        """Told by the server's threads."""
+        """Set by the server's threads."""
         self._loop.call_soon_threadsafe(self._end, task, reward)
 
     def _end(self, task: str, reward: float) -> None:

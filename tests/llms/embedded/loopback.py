@@ -49,7 +49,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Request:
 
 
 def write_head(writer: asyncio.StreamWriter, status: int, **headers: object) -> None:
-    """Write a status line and headers; `content_length=3` stands for `Content-Length: 3`."""
+    """Write a status line and headers; `content_length=3` writes `Content-Length: 3`."""
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "Connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
@@ -63,6 +63,6 @@ def write_reply(writer: asyncio.StreamWriter, body: bytes | object, status: int 
 
 
 async def unused_port() -> int:
-    """A loopback port on which nobody listens."""
+    """A loopback port without a listener."""
     async with serving(lambda request, writer: asyncio.sleep(0)) as port:
         return port

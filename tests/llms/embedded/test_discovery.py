@@ -37,7 +37,7 @@ def listing(models: object, properties: object = None) -> Answer:
 
 
 def saying(content: bytes) -> Answer:
-    """A program that says `content` whatever it is asked, be it HTTP or not."""
+    """A program that answers every request with `content`, be it HTTP or not."""
 
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(content)

@@ -111,7 +111,7 @@ class Hub:
 
 
 class Recorder:
-    """Keeps what it is told, and sets `noticed` as soon as `wanted` is true of a step."""
+    """Records the steps, and sets `noticed` as soon as `wanted` is true of one."""
 
     def __init__(self, wanted: Callable[[str, int], bool] = lambda text, done: False) -> None:
         self.steps: list[tuple[str, int | None]] = []

@@ -25,7 +25,7 @@ SECRET = "CANARY_OF_THE_HOST"
 
 @contextmanager
 def targets(root: Path) -> Iterator[dict[str, Any]]:
-    """Files beneath `root`, sockets, a process with a secret in its environment and arguments, and threads.
+    """Files below `root`, sockets, a process with a secret in its environment and arguments, and threads.
 
     Fails when a datagram arrived.
     """
