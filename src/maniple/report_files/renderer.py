@@ -116,7 +116,7 @@ def _zip(report: Report) -> bytes:
     """Return a ZIP file of `report.md`, its figures and the files that it links to, all by relative paths."""
     markdown, figures = write_with_figures(report, _FIGURES)
     markdown = _WORKSPACE_LINK.sub("](", markdown)
-    files = {path: content for path, content in report.files.items() if not path.startswith(_FIGURES)}
+    files = {path: content for path, content in report.files.items() if path not in figures}
     ended_at = max(datetime.fromtimestamp(report.ended_at or 0, UTC), _EARLIEST)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
