@@ -148,10 +148,23 @@ async def test_a_cancelled_call_that_waited_takes_no_place() -> None:
         (4, {"concurrent": 32}, 32),
         (1, {"resident": 50}, 50),
         (24, {"backend": "docker"}, 8),
+        (24, {"resident": 1_000}, 500),
     ],
 )
 def test_how_many_sessions_there_are_follows_from_the_memory(
     memory_gigabytes: int, values: dict[str, object], expected: int
 ) -> None:
     settings = SandboxSettings.model_validate(values)
-    assert count_residents(settings, memory_gigabytes * GIGABYTE) == expected
+    assert count_residents(settings, memory_gigabytes * GIGABYTE, 20_000) == expected
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "values", "expected"),
+    [(1_024, {}, 25), (1_024, {"resident": 96}, 25), (1_024, {"resident": 20}, 20), (64, {}, 8)],
+)
+def test_sessions_leave_descriptors_to_the_rest_of_the_process(
+    descriptors: int, values: dict[str, object], expected: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = SandboxSettings.model_validate(values)
+    assert count_residents(settings, 24 * GIGABYTE, descriptors) == expected
+    assert ("sandbox.resident" in caplog.text) == (values.get("resident") == 96)

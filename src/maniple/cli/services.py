@@ -63,6 +63,7 @@ async def serve_mcp_http(settings: Settings) -> int:
 
 async def _serve_http(settings: Settings, open_server: _OpenServerAt) -> int:
     await require_access_control(settings)
+    raise_descriptor_limit()  # before the service opens: it limits the sandboxes, too
     consoles = Consoles.of_this_process()
     progress = consoles.progress()
     with await asyncio.to_thread(bind_address, settings.server) as listener:

@@ -6,6 +6,8 @@ the calls that run at the same time.
 
 import asyncio
 import logging
+import resource
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -271,17 +273,32 @@ class CallLimit:
 # What an ordinary session takes: Python with pandas and matplotlib. Half of the memory is for resting ones.
 _RESTING_BYTES, _RESTING_SHARE = 128 * 1024**2, 2
 _MAX_RESIDENT = 256
+_DESCRIPTORS, _DESCRIPTOR_SHARE = 10, 4
+"""What a session holds open in this process, and the share of the process's limit for all of them."""
 
 
-def count_residents(settings: SandboxSettings, memory_bytes: int) -> int:
+def count_residents(settings: SandboxSettings, memory_bytes: int, descriptors: int) -> int:
     """Return how many sessions may exist on a machine with this memory.
 
-    Elsewhere than in bubblewrap each costs more, or money, and its background processes cannot be frozen.
+    `descriptors` is the number of files that this process may open. Elsewhere than in bubblewrap each session
+    costs more, or money, and its background processes cannot be frozen.
     """
+    openable = max(settings.concurrent, descriptors // _DESCRIPTOR_SHARE // _DESCRIPTORS)
     if settings.resident is not None:
-        return settings.resident
+        if settings.resident > openable:
+            _LOG.warning(
+                "sandbox.resident is %d, but the process may open %d files, enough for %d sandboxes. "
+                "Raise its limit (ulimit -n).",
+                *(settings.resident, descriptors, openable),
+            )
+        return min(settings.resident, openable)
     fitting = memory_bytes // _RESTING_SHARE // _RESTING_BYTES if settings.backend == "bubblewrap" else 0
-    return max(settings.concurrent, min(fitting, _MAX_RESIDENT))
+    return max(settings.concurrent, min(fitting, _MAX_RESIDENT, openable))
+
+
+def _descriptor_limit() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 Call = Callable[[SandboxSession], Awaitable[ExecutionResult]]
@@ -320,7 +337,7 @@ class Sandbox:
     ) -> None:
         self._backend = backend
         self._settings = settings
-        residents = count_residents(settings, read_machine_memory().total_bytes)
+        residents = count_residents(settings, read_machine_memory().total_bytes, _descriptor_limit())
         self._pool = SessionPool(residents, self._make_room, policy)
         self._work = CallLimit(settings.concurrent)
         self._slots: dict[str, SessionSlot] = {}
