@@ -14,6 +14,7 @@ import typer
 from maniple.cli.lookup import crawl, search
 from maniple.cli.mcp import mcp
 from maniple.cli.options import (
+    SAVE_FORMATS,
     ConfigOption,
     HostOption,
     InsecureOption,
@@ -135,7 +136,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
             "--save",
             metavar="PATH",
             dir_okay=False,
-            help="Save the report (md, html, pdf, docx, zip); repeatable; replaces a file.",
+            help=f"Save the report ({SAVE_FORMATS}); repeatable; replaces a file.",
             show_default=False,
         ),
     ] = None,

@@ -104,3 +104,8 @@ def finish_service(work: Coroutine[Any, Any, int]) -> NoReturn:
     from maniple.cli.process import new_service_loop, run_to_status
 
     raise typer.Exit(run_to_status(work, new_service_loop))
+
+
+SAVE_SUFFIXES = (".md", ".txt", ".html", ".pdf", ".docx", ".zip")
+"""The suffixes of the files that a report can be saved as; `.txt` holds Markdown."""
+SAVE_FORMATS = ", ".join(suffix[1:] for suffix in SAVE_SUFFIXES)

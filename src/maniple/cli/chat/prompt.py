@@ -37,7 +37,7 @@ from maniple.cli.chat.session import (
     render_report,
     write_page,
 )
-from maniple.cli.options import UnknownMember, parse_members
+from maniple.cli.options import SAVE_FORMATS, UnknownMember, parse_members
 from maniple.cli.render import Consoles
 from maniple.cli.text import clean, counted, one_line, source_lines, time_ago
 from maniple.errors import FileError, ManipleError
@@ -354,7 +354,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
     "/save": SlashCommand(
         "/save FILE",
-        "saves the last report (md, html, pdf, docx, zip); /save! overwrites",
+        f"saves the last report ({SAVE_FORMATS}); /save! overwrites",
         _save,
     ),
     "/quit": SlashCommand("/quit", "quits", _quit),

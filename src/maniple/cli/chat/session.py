@@ -17,6 +17,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.cli.chat.answers import EditRequest, UnclearAnswer, parse_answer
 from maniple.cli.chat.attachments import Attachments, is_folder
+from maniple.cli.options import SAVE_SUFFIXES
 from maniple.cli.process import TypedLine, cancel_on_interrupt, hide_typing, is_typing_possible, read_typing
 from maniple.cli.render import Consoles, RunDisplay
 from maniple.cli.render.run_text import TO_TEAM, has_answer
@@ -596,7 +597,7 @@ def choose_format(name: str) -> "ReportFormat":
     if suffix in _PLAIN_SUFFIXES:
         return "markdown"
     if suffix not in SUFFIXES:
-        endings = ", ".join(filter(None, (*SUFFIXES, *_PLAIN_SUFFIXES)))
+        endings = ", ".join(SAVE_SUFFIXES)
         raise FileError(f"A report cannot be saved as {suffix}. Use a name that ends in one of {endings}.")
     return SUFFIXES[suffix]
 
