@@ -104,11 +104,13 @@ def write_with_figures(report: Report, folder: str) -> tuple[str, dict[str, byte
 
 def _name_figures(report: Report, folder: str) -> dict[str, str]:
     names = dict[str, str]()
+    linked = report.files.keys() - report.figures.keys()
     for number, (path, figure) in enumerate(report.figures.items(), start=1):
         stem = _NOT_IN_NAMES.sub("-", PurePosixPath(path).stem).strip(".-")[:80] or "figure"
         ending = figure.info.media_type.removeprefix("image/")
         name = f"{folder}/{stem}.{ending}"
-        names[path] = name if name not in names.values() else f"{folder}/{number}-{stem}.{ending}"
+        is_taken = name in linked or name in names.values()
+        names[path] = f"{folder}/{number}-{stem}.{ending}" if is_taken else name
     return names
 
 
