@@ -160,13 +160,22 @@ async def _clicked_in_time(
     return True
 
 
+_IS_HIT = """element => {
+    const box = element.getBoundingClientRect();
+    const hit = element.getRootNode().elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return element.contains(hit);
+}"""
+
+
 async def _is_in_view(window: BrowserWindow, handle: "ElementHandle") -> bool:
+    """Return whether a click reaches an element without scrolling, also within a part of the page."""
     box = await handle.bounding_box()
     return (
         box is not None
         and min(box["x"], box["y"]) >= 0
         and box["x"] + box["width"] <= window.settings.viewport_width
         and box["y"] + box["height"] <= window.settings.viewport_height
+        and bool(await handle.evaluate(_IS_HIT))
     )
 
 
