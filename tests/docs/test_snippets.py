@@ -51,7 +51,8 @@ def test_every_relative_link_of_the_guides_leads_somewhere():
 
 def test_the_pages_for_developers_name_files_and_classes_that_exist():
     files = [str(path) for top in ("src", "tests", "web/src", "docs") for path in (ROOT / top).rglob("*.*")]
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    sources = ("src/**/*.py", "tests/**/*.py", "web/src/**/*.ts*")
+    code = "\n".join(path.read_text(encoding="utf-8") for kind in sources for path in ROOT.glob(kind))
     defined = set(re.findall(r"\b[A-Z]\w+", code))
     missing = []
     for page in ("CONTRIBUTING.md", "AGENTS.md", "docs/architecture.md"):
