@@ -82,6 +82,17 @@ async def test_single_tools_do_the_same_and_edits_are_undone_with_them(ask: Ask,
     assert place.read("a.md", 9).content == b"one"
 
 
+async def test_an_undo_says_how_many_earlier_changes_remain(ask: Ask, place: Workspace) -> None:
+    for name in ("a", "b"):
+        place.write(name, b"x")
+        await ask("move_file", source=name, destination=f"{name}s/")
+    told = await ask("undo_file_operations")
+    assert "steps=1" in told
+    assert sorted(name for name, _ in place.files(9)) == ["as/a", "b"]
+    assert "steps=" not in await ask("undo_file_operations", steps=1)
+    assert sorted(name for name, _ in place.files(9)) == ["a", "b"]
+
+
 async def test_the_team_s_own_records_stay(ask: Ask, place: Workspace) -> None:
     place.write_read_only("reports/1.md", b"report")
     place.write("a", b"a")

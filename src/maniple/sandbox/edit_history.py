@@ -68,11 +68,13 @@ class FileOperation:
 
 @dataclass(frozen=True, slots=True)
 class OperationReport:
-    """What was done: one sentence for each thing. `not_undoable` is why it cannot be undone; "" if it can."""
+    """What was done, in sentences; `not_undoable` is why it cannot be undone, "" if it can."""
 
     done: Sequence[str]
     moves: Moves = ()
     not_undoable: str = ""
+    remaining: int = 0
+    """The number of older changes that can be undone, after an undo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ class EditHistory:
                     return OperationReport([*done, f"Then no further: {error}"], moves)
         if not done:
             raise FileError("There is nothing to undo: no file tool has changed anything here.")
-        return OperationReport(done, moves)
+        return OperationReport(done, moves, remaining=len(self._files()))
 
     def _undo_operation(self, workspace: Workspace, entry: Path, done: list[str]) -> Moves:
         record = _read_record(entry)

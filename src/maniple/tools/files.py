@@ -450,6 +450,10 @@ def _format_report(report: OperationReport) -> str:
     lines += (
         [f"This cannot be undone: {escape_unprintable(report.not_undoable)}"] if report.not_undoable else []
     )
+    if left := report.remaining:
+        lines.append(
+            f"Not undone: {left} earlier changes. If they are meant, too, call this with steps={left}."
+        )
     return "\n".join(lines)
 
 
