@@ -38,9 +38,9 @@ from maniple.types import GENERAL
 
 LANGMANUS_ORIGIN = "http://localhost:3000"
 """Where the LangManus web client runs; allowed while the service listens on loopback only."""
-GARBAGE_THRESHOLDS = (5_000, 10, 10)
+GARBAGE_THRESHOLDS = (5_000, 10, 3)
 """Of `gc.set_threshold`. The graphs of a run are cycles of about 700 objects that hold its events and
-messages, 0.15 MB: the oldest generation is collected after about 150 runs, which takes 0.1 s."""
+messages, 0.15 MB: the oldest generation is collected after about 60 runs, which takes up to 0.1 s."""
 _TITLE = "maniple"
 _DOCUMENT_PATH = "/openapi.json"
 _ROUTERS = (
