@@ -135,6 +135,50 @@ async def test_the_planner_knows_what_the_conversation_has(tmp_path):
     assert "- reports/1.md (report, Tea, " in second
 
 
+async def test_the_planner_of_a_follow_up_knows_what_was_not_done_and_what_the_user_removed():
+    steps = [
+        step("researcher", "Ask the embassy"),
+        step("coder", "Chart"),
+        step("coder", "Sum"),
+        step("reporter", "Report"),
+    ]
+    script = {
+        "coordinator": [HANDOFF, HANDOFF, HANDOFF],
+        "planner": [reply(json.dumps(plan(*steps))), planned("coder", "reporter"), planned("reporter")],
+        "researcher": [reply("STEP FAILED: the site did not answer")],
+        "supervisor": [reply('{"decision": "continue_without", "hint": null, "step": null}')],
+        "coder": [reply("4"), reply("5")],
+        "reporter": [reply("# Four"), reply("# Five"), reply("# Six")],
+    }
+    async with scripted_team(script) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        edited = json.dumps(plan(steps[0], *steps[2:]))
+        await it.run(edited, thread_id="t", auto_accepted_plan=False)
+        await it.run("try the failed part again", thread_id="t")
+        await it.run("thanks, shorter please", thread_id="t")
+        first, second, third = it.prompts("planner")
+    assert "Ask the embassy" not in first
+    assert "- researcher: Ask the embassy (The site did not answer)\n" in second
+    assert "- Chart (removed by the user)" in second
+    assert "- coder: Sum" not in second
+    assert "Chart" not in third, "all steps of the second plan were done"
+
+
+async def test_small_talk_between_two_requests_does_not_hide_what_was_not_done():
+    script = {
+        "coordinator": [HANDOFF, reply("You are welcome!"), HANDOFF],
+        "planner": [planned("researcher", "reporter"), planned("reporter")],
+        "researcher": [reply("STEP FAILED: the site did not answer")],
+        "supervisor": [reply('{"decision": "continue_without", "hint": null, "step": null}')],
+        "reporter": [reply("# Nothing"), reply("# Again")],
+    }
+    async with scripted_team(script) as it:
+        await it.run(thread_id="t")
+        await it.run("thank you", thread_id="t")
+        await it.run("try the failed part again", thread_id="t")
+        assert "(The site did not answer)" in it.prompts("planner")[1]
+
+
 async def test_no_member_is_told_to_execute_the_next_step():
     script = {
         "coordinator": [HANDOFF],

@@ -1,9 +1,13 @@
-"""Replanning: replaces the remaining steps of a plan that cannot be completed (seed 003)."""
+"""Replanning: replaces the remaining steps of a plan that cannot be completed (seed 003).
+
+It also lists for the planner of the next request which steps were not done.
+"""
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from maniple.agents import StepResult
 from maniple.agents.briefing import format_removed, format_results
+from maniple.agents.task import explain_failure
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, PlanProgress, TrackedStep
 
 
@@ -47,6 +51,25 @@ def request_for_rest(progress: PlanProgress, tokens: int, feedback: str = "") ->
     if progress.replan_hint:
         text = f"{text}\nThe lead's hint: {progress.replan_hint}"
     return [*answers_of(progress, tokens), HumanMessage(text)]
+
+
+def format_unfinished(progress: PlanProgress) -> str:
+    """Return which steps of the previous request's plan were not done, why, and which the user removed.
+
+    "" for none.
+    """
+    missing = [f"- {step.agent_name}: {step.title} ({_why(step)})" for step in progress.unfinished]
+    removed = [f"- {title} (removed by the user)" for title in progress.removed]
+    if not missing and not removed:
+        return ""
+    head = "Not done of the plan for the previous request; plan it only if the user wants it now:"
+    return "\n".join([head, *missing, *removed])
+
+
+def _why(step: TrackedStep) -> str:
+    if step.status in OPEN:
+        return "the run ended before it"
+    return explain_failure(step.reason or step.result).rstrip(".")
 
 
 def apply_rest(progress: PlanProgress, rest: Plan) -> PlanProgress:

@@ -161,6 +161,11 @@ class PlanProgress(BaseModel):
         """The titles of the steps that the user removed, in the review or since."""
         return [*self.dropped, *(step.title for step in self.steps if step.is_removed)]
 
+    @property
+    def unfinished(self) -> list[TrackedStep]:
+        """The steps whose results are missing: failed, given up, or never reached; none that was replaced."""
+        return [s for s in self.steps if s.status != "completed" and not s.is_removed and not s.is_replaced]
+
     def open_work(self) -> list[TrackedStep]:
         """Return the open steps without the report."""
         return [step for step in self.steps if step.status in OPEN and step.agent_name != "reporter"]

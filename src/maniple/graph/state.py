@@ -50,6 +50,8 @@ class PrivateState(TypedDict, total=False):
     """The records of a wave by the step of each invocation, until they are applied to the plan."""
     feedback: str
     """The user's request to change the plan."""
+    unfinished: str
+    """What the plan of the previous request lacks, for the planner's prompt; "" for nothing."""
     request: str
     """The user's request together with the answers to the coordinator's questions about it."""
     locale: str

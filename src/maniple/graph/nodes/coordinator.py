@@ -29,6 +29,7 @@ from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
 from maniple.errors import BudgetExhausted, ModelError
+from maniple.graph.adaptation import format_unfinished
 from maniple.graph.clarification import ASK_TOOL, as_question, find_question, merge_clarifications
 from maniple.graph.limits import current_meter
 from maniple.graph.state import (
@@ -39,6 +40,7 @@ from maniple.graph.state import (
     conversation_of,
     make_update,
     private_of,
+    progress_of,
     request_of,
     with_private,
 )
@@ -146,6 +148,8 @@ class CoordinatorNode:
             "files": files,
             **outcome.summary,
         }
+        if (last := progress_of(state)) is not None:
+            fresh["unfinished"] = format_unfinished(last)
         answer = outcome.answer
         if answer is not None and outcome.question:
             asking = as_question(outcome.question, answer.id)

@@ -168,12 +168,11 @@ class PlannerNode:
     async def _messages(
         self, state: State, options: RunOptions, members: Sequence[Worker]
     ) -> list[BaseMessage]:
-        messages = await self._conversation(state, options, members)
-        if listed := await self._listed_items(state):
-            messages.insert(1, HumanMessage(listed))
+        private, messages = private_of(state), await self._conversation(state, options, members)
+        context = (await self._listed_items(state), private.get("unfinished"))
+        messages[1:1] = [HumanMessage(text) for text in context if text]
         if options.search_before_planning and self.search is not None:
             messages.append(HumanMessage(await _found(self.search, request_of(state))))
-        private = private_of(state)
         if feedback := private.get("feedback"):
             earlier = private.get("full_plan") or ""
             messages.append(
