@@ -179,6 +179,22 @@ async def test_small_talk_between_two_requests_does_not_hide_what_was_not_done()
         assert "(The site did not answer)" in it.prompts("planner")[1]
 
 
+async def test_small_talk_is_no_report_for_the_team_but_stays_in_the_conversation():
+    script = {
+        "coordinator": [reply("Hello! What shall we do?"), HANDOFF],
+        "planner": [planned("coder", "reporter")],
+        "coder": [reply("4")],
+        "reporter": [reply("# Four")],
+    }
+    async with scripted_team(script) as it:
+        await it.run("hi", thread_id="t")
+        await it.run(thread_id="t")
+        (planner,), (coder,), (reporter,) = (it.prompts(role) for role in ("planner", "coder", "reporter"))
+    assert "<report>" not in coder + reporter
+    assert "What shall we do?" not in coder + reporter
+    assert "What shall we do?" in planner
+
+
 async def test_no_member_is_told_to_execute_the_next_step():
     script = {
         "coordinator": [HANDOFF],

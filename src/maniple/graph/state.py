@@ -237,8 +237,9 @@ def history_of(state: State) -> ThreadHistory:
     earlier = messages[: asked[-1]] if asked else []
     requests = [message.text for message in earlier if is_users(message)]
     reports = [message for message in earlier if _is_report(message)]
+    # An API caller sends back answers without a name; what the coordinator says by itself is no report.
     replies = (one for one in earlier if isinstance(one, AIMessage) and not is_handover(one))
-    answers = reports or [one for one in replies if one.name != "supervisor"]
+    answers = reports or [one for one in replies if one.name not in DIRECTORS]
     return ThreadHistory(requests, answers[-1].text if answers else "")
 
 
