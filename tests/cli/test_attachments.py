@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from maniple.cli.chat.attachments import Attachments, open_attachments
-from maniple.sandbox import Workspaces
+from maniple.sandbox import EditHistory, FileOperation, Workspaces
 
 pytestmark = pytest.mark.anyio
 
@@ -33,13 +33,42 @@ async def test_a_file_name_is_one_line_and_a_long_list_is_cut(tmp_path: Path) ->
     assert (len(lines), lines[-1]) == (22, "  … and 10 more")
 
 
+async def test_of_many_files_folders_are_counted_and_each_file_is_listed_on_demand(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path)
+    workspace = workspaces.open("thread")
+    for number in range(10):
+        for kind in ("csv", "md"):
+            workspace.write(f"files/{kind}/{number}.{kind}", b"xx")
+    workspace.write("readme", b"x")
+    attachments = Attachments(workspaces)
+    folders = ["  files/csv/  10 files  20 bytes", "  files/md/  10 files  20 bytes", "  readme  1 byte"]
+    assert await attachments.new_files("thread") == [f"Files in {workspace.path}:", *folders]
+    assert (await attachments.all_files("thread"))[1:4] == folders
+    every = await attachments.all_files("thread", each=True)
+    assert len(every) == 22
+    assert "  files/md/9.md  2 bytes" in every
+
+
+async def test_files_of_the_user_are_listed_where_a_run_moved_them(tmp_path: Path) -> None:
+    workspaces = Workspaces(tmp_path / "workspaces")
+    for name in ("moved.txt", "left.txt"):
+        (tmp_path / name).write_text(name)
+        await Attachments(workspaces).add("thread", tmp_path / name)
+    attachments = Attachments(workspaces)  # of another process, to which all files are new
+    await attachments.track("thread")
+    move = FileOperation("move", "moved.txt", "done/")
+    report = EditHistory.of(workspaces, "thread").carry_out(workspaces.open("thread"), [move])
+    workspaces.uploads("thread").follow(report.moves)
+    assert (await attachments.new_files("thread"))[1:] == ["  done/moved.txt  9 bytes"]
+
+
 async def test_empty_workspaces_go_with_the_session_and_used_ones_stay(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path)
     empty, used, foreign = (workspaces.open(thread).path for thread in ("empty", "used", "foreign"))
     with pytest.raises(KeyboardInterrupt):
         async with open_attachments(workspaces) as attachments:
             for thread in ("empty", "used"):
-                attachments.track(thread)
+                await attachments.track(thread)
             workspaces.open("used").write("a", b"x")
             raise KeyboardInterrupt
     assert [path.exists() for path in (empty, used, foreign)] == [False, True, True]

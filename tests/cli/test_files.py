@@ -281,6 +281,7 @@ async def test_a_folder_of_thirty_files_is_filed_and_the_filing_is_undone(
     filed = sorted(f"./{name.partition('-')[0]}s/{name}" for name in names)
     assert seen[1].splitlines()[:31] == [*filed, "./post"]
     assert not [one for one in events if one["event"] == "artifact"], "what was moved is still the user's"
+    assert "bills/  10 files" in notes
 
     server.reset(script("undo_file_operations"))
     status, output, notes = await run("--thread", thread, "Undo it", folder=tmp_path, env=env)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maniple.errors import FileError, WorkspaceFull
-from maniple.sandbox import Upload, UploadStore, Workspaces, clean_file_name
+from maniple.sandbox import Upload, UploadStore, Workspaces, clean_file_name, group_files
 from maniple.sandbox.safe_open import split_path
 
 
@@ -79,3 +79,24 @@ def test_any_name_becomes_one_that_can_be_written_and_seen(name: str) -> None:
 
 def test_a_name_from_a_mac_and_one_from_windows_are_the_same() -> None:
     assert clean_file_name("Gro\u0308ße.txt") == clean_file_name("C:\\Temp\\Größe.txt") == "Größe.txt"
+
+
+@pytest.mark.parametrize(
+    ("paths", "most", "groups"),
+    [
+        (["a/1", "a/2", "b"], 3, ["a/1", "a/2", "b"]),
+        (["a/1", "a/2", "b"], 2, ["a/", "b"]),
+        (["a/b/1", "a/b/2", "a/c/1", "a/c/2"], 2, ["a/b/", "a/c/"]),
+        (["a/b/1", "a/b/2", "a/c/1", "a/c/2"], 1, ["a/"]),
+        (["a/b/1", "a/b/2", "a/c/1", "a/c/2", "d/1", "d/2"], 2, ["d/", "a/"]),
+        (["a/1", "b/1", "b/2", "c"], 3, ["a/1", "b/", "c"]),
+        (["a/1", "b/1", "c/1"], 2, ["a/1", "b/1", "c/1"]),
+    ],
+)
+def test_of_many_files_those_of_a_folder_are_counted_together(
+    paths: list[str], most: int, groups: list[str]
+) -> None:
+    found = group_files([(path, 2) for path in paths], most)
+    assert [one.path for one in found] == groups
+    assert sum(one.files for one in found) == len(paths)
+    assert sum(one.size for one in found) == 2 * len(paths)

@@ -8,6 +8,7 @@ import pytest
 
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
+from maniple.tools.files import uploaded_files
 from maniple.tools.registry import load_tools
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +52,30 @@ async def test_thirty_files_are_filed_by_one_call_and_undone_by_one(ask: Ask, pl
     await ask("undo_file_operations")
     assert [name for name, _ in place.files(99)] == sorted(names)
     assert await ask("directory_tree") == await ask("list_files")
+
+
+async def test_prompts_name_the_folders_into_which_many_files_of_the_user_were_moved(
+    ask: Ask, workspaces: Workspaces, place: Workspace
+) -> None:
+    uploads = workspaces.uploads("local")
+    uploads.add([(f"{number}.{kind}", io.BytesIO(b"xx")) for kind in ("csv", "md") for number in range(15)])
+    uploads.add([("newest", io.BytesIO(b"x"))])
+    named = uploaded_files(workspaces)
+    before = await named()
+    assert len(before) == 21
+    assert before[-2:] == ["newest (1 bytes)", "and 11 more"]
+    for kind in ("csv", "md"):
+        moves = [
+            {"action": "move", "path": f"{number}.{kind}", "destination": f"files/{kind}/"}
+            for number in range(15)
+        ]
+        await ask("file_operations", operations=moves)
+    after = await named()
+    assert sorted(after) == [
+        "files/csv/ (15 files, 30 bytes)",
+        "files/md/ (15 files, 30 bytes)",
+        "newest (1 bytes)",
+    ]
 
 
 async def test_one_wrong_operation_stops_all_and_each_is_named(ask: Ask, place: Workspace) -> None:

@@ -6,6 +6,7 @@ from maniple.sandbox.edit_history import EditHistory, FileOperation, OperationRe
 from maniple.sandbox.factory import open_sandbox
 from maniple.sandbox.sessions import Sandbox
 from maniple.sandbox.workspaces import (
+    FileGroup,
     FileHead,
     StoredUpload,
     TreeEntry,
@@ -15,6 +16,7 @@ from maniple.sandbox.workspaces import (
     WorkspaceListing,
     Workspaces,
     clean_file_name,
+    group_files,
     is_cache,
 )
 from maniple.types import Unavailable
@@ -23,6 +25,7 @@ __all__ = [
     "BubblewrapBackend",
     "EditHistory",
     "ExecutionResult",
+    "FileGroup",
     "FileHead",
     "FileOperation",
     "OnOutput",
@@ -39,6 +42,7 @@ __all__ = [
     "WorkspaceListing",
     "Workspaces",
     "clean_file_name",
+    "group_files",
     "is_cache",
     "open_sandbox",
 ]

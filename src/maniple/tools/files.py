@@ -12,12 +12,14 @@ from pydantic import BaseModel, Field
 from maniple.errors import FileError
 from maniple.sandbox import (
     EditHistory,
+    FileGroup,
     FileOperation,
     OperationReport,
     TreeEntry,
     Upload,
     Workspace,
     Workspaces,
+    group_files,
 )
 from maniple.tools.items import is_mirror
 from maniple.tools.registry import define_tool
@@ -293,14 +295,11 @@ NamedFiles = Callable[[], Awaitable[list[str]]]
 def uploaded_files(workspaces: Workspaces) -> NamedFiles:
     """Return a function that lists the uploads of the current thread.
 
-    Of many, those in a folder are one line, and only the newest of the others are named.
+    Of many, the files of a folder are one line, and only the newest of the others are named.
     """
 
     def read(key: str) -> list[str]:
-        known = workspaces.uploads(key).list_uploads()
-        if len(known) > NAMED_FILES:
-            return _name_folders(known)
-        return [f"{escape_unprintable(one.path)} ({one.size} bytes)" for one in known]
+        return _name_uploads(workspaces.uploads(key).list_uploads())
 
     async def named() -> list[str]:
         return await asyncio.to_thread(read, thread_key())
@@ -308,20 +307,20 @@ def uploaded_files(workspaces: Workspaces) -> NamedFiles:
     return named
 
 
-def _name_folders(uploads: Sequence[Upload]) -> list[str]:
-    folders: dict[str, list[Upload]] = {}
-    single: list[Upload] = []
-    for one in uploads:
-        top, _, below = one.path.partition("/")
-        (folders.setdefault(top, []) if below else single).append(one)
-    lines = [
-        f"{escape_unprintable(top)}/ ({len(inside)} files, {sum(one.size for one in inside)} bytes)"
-        for top, inside in folders.items()
-    ]
-    left = max(NAMED_FILES - len(lines), 0)
-    lines += [f"{escape_unprintable(one.path)} ({one.size} bytes)" for one in single[len(single) - left :]]
-    others = max(len(single) - left, 0)
+def _name_uploads(uploads: Sequence[Upload]) -> list[str]:
+    groups = group_files([(one.path, one.size) for one in uploads], NAMED_FILES)
+    inside = [one for one in groups if "/" in one.path]
+    outside = [one for one in groups if "/" not in one.path]
+    named = inside[:NAMED_FILES]
+    shown = [*named, *outside[max(len(outside) - (NAMED_FILES - len(named)), 0) :]]
+    others = len(uploads) - sum(one.files for one in shown)
+    lines = [_describe_group(one) for one in shown]
     return [*lines, f"and {others} more"] if others else lines
+
+
+def _describe_group(group: FileGroup) -> str:
+    counted = f"{group.files} files, " if group.is_folder else ""
+    return f"{escape_unprintable(group.path)} ({counted}{group.size} bytes)"
 
 
 _MANAGERS = ("file_manager",)

@@ -233,7 +233,7 @@ async def export_report(settings: Settings, options: ChatOptions, consoles: Cons
     async with open_session(settings, options, consoles) as session:
         found = await session.conversations.find(options.thread)
         await session.open_thread(found.thread_id)
-        session.attachments.track(found.thread_id)
+        await session.attachments.track(found.thread_id)
         await _save_reports(session, options, consoles)
     return 0
 

@@ -10,14 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from maniple.cli.text import file_size, one_line
+from maniple.cli.text import counted, file_size, one_line
 from maniple.errors import FileError
-from maniple.sandbox import StoredUpload, Workspace, WorkspaceListing, Workspaces, clean_file_name, is_cache
+from maniple.sandbox import (
+    StoredUpload,
+    Workspace,
+    WorkspaceListing,
+    Workspaces,
+    clean_file_name,
+    group_files,
+    is_cache,
+)
 from maniple.sandbox.safe_open import MAX_DEPTH
 from maniple.tools.items import is_mirror
 
 _LISTED_FILES = 20
 _SCANNED_FILES = 2_000
+_ALL_FILES_HINT = "To list every file, enter /files all."
 MAX_FOLDER_FILES = 1_000
 _GENERATED_FOLDERS = frozenset({"__pycache__", "node_modules", "venv"})
 _NAMED_SKIPS = 5
@@ -48,11 +57,15 @@ class Attachments:
         self.workspaces = workspaces
         self._listed: dict[str, set[tuple[str, int]]] = {}
         self._used: set[str] = set()
+        self._given: dict[str, set[str]] = {}
+        """By thread: where the files of the user were before the run."""
 
-    def track(self, thread_id: str) -> None:
+    async def track(self, thread_id: str) -> None:
         """Note that the thread has a run, so that its workspace is not removed with its files."""
         self._listed.setdefault(thread_id, set())
         self._used.add(thread_id)
+        given = await asyncio.to_thread(self.workspaces.uploads(thread_id).list_uploads)
+        self._given[thread_id] = {one.path for one in given}
 
     async def add(self, thread_id: str, path: Path) -> StoredUpload:
         """Copy a file of the user into the workspace, replacing one of the same name; raises `FileError`."""
@@ -67,16 +80,25 @@ class Attachments:
         listed.update((one.upload.path, one.upload.size) for one in stored)
         return content, stored
 
-    async def all_files(self, thread_id: str) -> list[str]:
-        """Return lines that list the files of a thread; no line if there are none."""
+    async def all_files(self, thread_id: str, *, each: bool = False) -> list[str]:
+        """Return lines that list the files of a thread; no line if there are none.
+
+        Of many, folders are counted, unless `each` file is wanted.
+        """
         files = await asyncio.to_thread(self.workspaces.files, thread_id, _SCANNED_FILES)
         found = tuple(file for file in files.found if not is_cache(file[0]))
-        return list(_file_lines(WorkspaceListing(files.folder, found))) if found else []
+        if not found:
+            return []
+        lines = list(
+            _file_lines(WorkspaceListing(files.folder, found), len(found) if each else _LISTED_FILES)
+        )
+        return lines if each or len(found) <= _LISTED_FILES else [*lines, _ALL_FILES_HINT]
 
     async def new_files(self, thread_id: str, since: float = 0) -> list[str]:
-        """Return lines that list the files that the team wrote since Unix time `since` and the last call.
+        """Return lines that list what the team wrote or moved since Unix time `since` and the last call.
 
-        They are new or have another size. A file that the user attached is listed only with other content.
+        Written files are new or have another size. A file that the user attached is listed where it was
+        moved to, or with other content.
         """
         folder, new = await asyncio.to_thread(self._new_files, thread_id, since)
         return list(_file_lines(WorkspaceListing(folder, tuple(new)))) if new else []
@@ -93,13 +115,11 @@ class Attachments:
         )
         listed.update(new)
         # Files of the user that were moved, and moved back, have changed and are still theirs.
-        digests = (
-            {one.path: one.sha256 for one in self.workspaces.uploads(thread_id).list_uploads()} if new else {}
-        )
-        written = [
-            one for one in new if one[0] not in digests or _digest(workspace, one[0]) != digests[one[0]]
-        ]
-        return workspace.path, written
+        uploads = self.workspaces.uploads(thread_id).list_uploads() if new else []
+        given = self._given.get(thread_id)
+        stayed = {one.path: one.sha256 for one in uploads if given is None or one.path in given}
+        made = [one for one in new if one[0] not in stayed or _digest(workspace, one[0]) != stayed[one[0]]]
+        return workspace.path, made
 
     def discard_unused(self) -> None:
         """Remove empty workspaces, and those whose thread never had a run. Blocks on disk."""
@@ -254,9 +274,11 @@ def _digest(workspace: Workspace, path: str) -> str:
     return ""
 
 
-def _file_lines(files: WorkspaceListing) -> Iterator[str]:
+def _file_lines(files: WorkspaceListing, most: int = _LISTED_FILES) -> Iterator[str]:
     yield f"Files in {files.folder}:"
-    for path, size in files.found[:_LISTED_FILES]:
-        yield f"  {one_line(path)}  {file_size(size)}"
-    if len(files.found) > _LISTED_FILES:
-        yield f"  … and {len(files.found) - _LISTED_FILES:,} more"
+    groups = group_files(files.found, most)
+    for one in groups[:most]:
+        counted_files = f"{counted(one.files, 'file')}  " if one.is_folder else ""
+        yield f"  {one_line(one.path)}  {counted_files}{file_size(one.size)}"
+    if left := sum(one.files for one in groups[most:]):
+        yield f"  … and {left:,} more"

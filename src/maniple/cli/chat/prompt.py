@@ -289,7 +289,9 @@ async def _file(session: ChatSession, rest: str) -> str:
 
 
 async def _files(session: ChatSession, rest: str) -> str:
-    lines = await session.attachments.all_files(session.thread_id)
+    if rest.casefold() not in ("", "all"):
+        return "Usage: /files, or /files all to list every file of every folder"
+    lines = await session.attachments.all_files(session.thread_id, each=bool(rest))
     return "\n".join(lines) or "This conversation has no files yet. To attach one, enter /file PATH."
 
 
@@ -349,7 +351,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/retry": SlashCommand("/retry", "does what the last run has not done; what is done stays", _retry),
     "/team": SlashCommand("/team [NAME …]", "shows or chooses the agents; /team all", _team),
     "/file": SlashCommand("/file PATH", "gives the team a copy of a file or folder", _file),
-    "/files": SlashCommand("/files", "lists the files of this conversation", _files),
+    "/files": SlashCommand("/files [all]", "lists the files of this conversation", _files),
     "/sources": SlashCommand("/sources", "lists the sources of the last answer, as it cites them", _sources),
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
     "/save": SlashCommand(

@@ -259,7 +259,7 @@ class ChatSession:
     async def switch_to(self, conversation: Conversation) -> RunView | None:
         """Switch to a conversation; return its newest run if that is finished or waits for an answer."""
         await self.open_thread(conversation.thread_id)
-        self.attachments.track(self.thread_id)
+        await self.attachments.track(self.thread_id)
         newest = conversation.newest
         if newest is None or conversation.state not in ("finished", "waiting"):
             return None
@@ -311,7 +311,7 @@ class ChatSession:
     async def _show_run(self, run_id: str, after: int = 0, since: float = 0) -> RunView:
         view = self.new_view()
         self.pending, self.run_id = None, run_id
-        self.attachments.track(self.thread_id)
+        await self.attachments.track(self.thread_id)
         writer = _MessageWriter(self.engine, run_id, view)
         usage = await self._earlier_usage(run_id, after) if after else RunView()
         seconds, started = self._seconds.get(run_id, 0.0), time.monotonic()
