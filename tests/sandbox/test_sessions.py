@@ -197,6 +197,78 @@ async def test_a_session_that_was_just_beginning_when_the_sandbox_closed_does_no
         assert children() == []
 
 
+class _Counted(_Announced):
+    """A backend that counts the sessions that it starts."""
+
+    def __init__(self, backend: SandboxBackend) -> None:
+        super().__init__(backend)
+        self.started = 0
+
+    async def start(self, workspace: Workspace) -> SandboxSession:
+        self.started += 1
+        return await super().start(workspace)
+
+
+async def test_a_prepared_session_takes_the_call(sandbox: Sandbox, workspace: Workspace) -> None:
+    backend = _Counted(sandbox._backend)
+    prepared = Sandbox(backend, SandboxSettings())
+    await prepared.prepare("t", workspace)
+    assert backend.started == 1
+    await prepared.prepare("t", workspace)
+    completed = await prepared.run_python("1 + 3", key="t", workspace=workspace)
+    await prepared.prepare("t", workspace)
+    await prepared.close()
+    assert (completed.value, completed.lost, backend.started) == ("4", "", 1)
+
+
+async def test_a_call_that_comes_during_the_preparation_waits_for_its_session(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    backend = _Counted(sandbox._backend)
+    prepared = Sandbox(backend, SandboxSettings())
+    preparing = asyncio.create_task(prepared.prepare("t", workspace))
+    await backend.begun.wait()
+    completed = await prepared.run_python("1 + 3", key="t", workspace=workspace)
+    await preparing
+    await prepared.close()
+    assert (completed.value, backend.started) == ("4", 1)
+
+
+async def test_nothing_is_prepared_where_a_call_would_have_to_wait(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    backend = _Counted(sandbox._backend)
+    full = Sandbox(backend, SandboxSettings(concurrent=1, resident=1))
+    await full.run_python("x = 1", key="t", workspace=workspace)
+    await full.prepare("u", workspace)
+    assert (await full.run_python("x", key="t", workspace=workspace)).value == "1"
+    await full.close()
+    assert backend.started == 1
+
+
+async def test_a_prepared_session_that_was_never_used_is_no_loss(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    await sandbox.prepare("t", workspace)
+    await sandbox.stop("t")
+    assert (await sandbox.run_python("1", key="t", workspace=workspace)).lost == ""
+
+
+async def test_a_preparation_that_fails_leaves_the_reason_to_the_call(workspace: Workspace) -> None:
+    class Broken:
+        name = "broken"
+
+        async def start(self, workspace: Workspace) -> SandboxSession:
+            raise SandboxError("There is no bubblewrap.")
+
+    broken = Sandbox(Broken(), SandboxSettings())
+    await broken.prepare("t", workspace)
+    with pytest.raises(SandboxError, match="no bubblewrap"):
+        await broken.run_python("1", key="t", workspace=workspace)
+    await broken.close()
+    await broken.prepare("t", workspace)
+
+
 def _endless(number: int, marker: str) -> str:
     """Code that does not end by itself, of a kind for each number."""
     return (

@@ -11,6 +11,7 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
 from maniple.tools.code import figure_reader
+from maniple.tools.registry import PreparedTool
 from maniple.tools.run_context import thread_key
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 from tests.tools.built import build_code_tools, build_file_tools
@@ -39,6 +40,20 @@ async def test_the_tools_have_the_names_and_arguments_that_clients_know(tools: d
     assert ours == {"python_repl_tool": ["code"], "bash_tool": ["cmd"]}
     assert all(len(tools[name].description.split()) < 25 for name in ours)
     assert all(tools[name].metadata == {"timeout_seconds": None} for name in ours), "the sandbox bounds them"
+
+
+@pytest.mark.parametrize("name", ["python_repl_tool", "bash_tool"])
+async def test_a_call_finds_the_sandbox_that_its_preparation_started(
+    sandbox: Sandbox, tools: dict[str, BaseTool], name: str
+) -> None:
+    tool = tools[name]
+    assert isinstance(tool, PreparedTool)
+    await tool.prepare()
+    (slot,) = sandbox._slots.values()
+    session = slot.session
+    await tool.ainvoke({"code": "1", "cmd": "true"})
+    assert session is not None
+    assert slot.session is session
 
 
 def test_a_description_says_what_can_be_imported_and_reached(sandbox: Sandbox, tmp_path: Path) -> None:

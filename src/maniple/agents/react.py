@@ -34,6 +34,7 @@ from maniple.agents.middleware.tool_availability import (
     DynamicTools,
     OfferedTools,
     TerminalTools,
+    ToolPreparation,
     UnknownTools,
     keep_tools,
 )
@@ -177,6 +178,7 @@ def build_react_graph(
         ModelRetryMiddleware(max_retries=2, retry_on=broke_off, on_failure="error", initial_delay=0.5),
         # Around the parsing of calls in text, to register those, too. A call waits for its turn first.
         CallOrder(),
+        ToolPreparation(),
         additions.text_tools,
         # Before a call is recorded or approved: a call beyond the limit is neither.
         ToolCallLimit(limits.tool_calls),

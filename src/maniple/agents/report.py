@@ -290,8 +290,9 @@ class CheckedReportModel(BaseChatModel):
     finish reason pass unchanged. Only asynchronous calls are supported.
     """
 
-    model: BaseChatModel = Field(exclude=True)
-    draft: Callable[[], ReportDraft | UncitedDraft] = Field(exclude=True)
+    # LangChain makes the representation of each model for traces, which takes long for nested ones.
+    model: BaseChatModel = Field(exclude=True, repr=False)
+    draft: Callable[[], ReportDraft | UncitedDraft] = Field(exclude=True, repr=False)
     cache: Any = Field(default=False, exclude=True)
     """Caching is off, because the result of the check differs in each run."""
 

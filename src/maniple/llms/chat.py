@@ -46,6 +46,7 @@ from maniple.llms.streams import (
     copy_reasoning,
     limit_answer,
     part_receiver,
+    pass_on_calls,
     split_thoughts,
 )
 from maniple.text import fix_surrogates
@@ -121,6 +122,7 @@ class EndpointModel(BaseChatOpenAI):
                         code="model_bad_response",
                     )
                 receive_part(grown)
+                pass_on_calls(chunk)
                 if run_manager is not None:
                     await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk

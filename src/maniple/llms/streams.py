@@ -105,6 +105,28 @@ def part_receiver() -> Callable[[int], None]:
     return receive
 
 
+_CALL_RECEIVER = ContextVar[Callable[[str], None] | None]("_CALL_RECEIVER", default=None)
+
+
+@contextmanager
+def receive_calls(receive: Callable[[str], None]) -> Iterator[None]:
+    """Pass `receive` the name of each tool call of the body's answers, before its arguments are written."""
+    token = _CALL_RECEIVER.set(receive)
+    try:
+        yield
+    finally:
+        _CALL_RECEIVER.reset(token)
+
+
+def pass_on_calls(chunk: ChatGenerationChunk) -> None:
+    """Pass on the names of the calls that begin with `chunk`; see `receive_calls`."""
+    receive = _CALL_RECEIVER.get()
+    if receive is not None and isinstance(chunk.message, AIMessageChunk):
+        for call in chunk.message.tool_call_chunks:
+            if call["name"]:
+                receive(call["name"])
+
+
 def chunk_bytes(chunk: ChatGenerationChunk) -> int:
     """Return the size of a chunk's text, reasoning and tool calls in bytes of UTF-8."""
     message = chunk.message

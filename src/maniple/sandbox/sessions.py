@@ -103,6 +103,11 @@ class SessionPool:
         """How many slots are held."""
         return self._number - self._free
 
+    @property
+    def has_room(self) -> bool:
+        """Whether `acquire` would return immediately."""
+        return self._free > 0
+
     def evict_one(self) -> None:
         """Evict the session that is marked as done or has been idle for longest, if there is one."""
         if (key := self._next_idle()) is not None:
@@ -216,6 +221,11 @@ class CallLimit:
         self._frozen: dict[str, BackgroundProcesses] = {}
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a call would begin immediately."""
+        return not self._places.locked()
+
     @asynccontextmanager
     async def working(self, key: str) -> AsyncGenerator[None]:
         """Wait for a place and hold it for a call."""
@@ -317,6 +327,8 @@ class SessionSlot:
     is_resident: bool = False
     """Whether it holds a place of the pool; outside of its turn, whether it has a session."""
     session: SandboxSession | None = None
+    is_used: bool = False
+    """Whether the session has begun a call, so that something is lost with it."""
     folder: tuple[int, int] = (0, 0)
     """The device and inode of the directory that the session works in."""
     mark: SessionMarker | None = None
@@ -383,6 +395,28 @@ class Sandbox:
             key, workspace, lambda session: session.run_bash(command, on_output=on_output), during
         )
 
+    async def prepare(self, key: str, workspace: Workspace) -> None:
+        """Start the thread's session for a call that a model is writing, unless it would have to wait.
+
+        Where that fails, nothing is raised: the call itself starts the session, or reports why it cannot.
+        """
+        slot = self._slots.setdefault(key, SessionSlot())
+        slot.waiting += 1
+        try:
+            if slot.turn.locked() or slot.is_resident or not (self._pool.has_room and self._work.has_room):
+                return
+            async with slot.turn, self._work.working(key):
+                await self._become_resident(key, slot)
+                try:
+                    await self._session(key, slot, workspace)
+                finally:
+                    self._release_if_ended(key, slot)
+        except SandboxError as error:
+            _LOG.info("The sandbox of thread %s could not be prepared: %s", key, error)
+        finally:
+            slot.waiting -= 1
+            self._update_idle(key, slot)
+
     def mark_idle(self, key: str) -> None:
         """Expect no call of a thread soon; its session stays until another thread needs the slot."""
         self._pool.mark_done(key)
@@ -420,10 +454,11 @@ class Sandbox:
                         async with self._work.working(key):
                             # Nothing is awaited between the check that it is alive and the call.
                             session = await self._session(key, slot, workspace)
+                            slot.is_used = True
                             completed = await call(session)
                 except asyncio.CancelledError:
                     if session is not None and not session.is_alive:
-                        self._note_loss(key, _CANCELLED)
+                        self._note_loss(key, slot, _CANCELLED)
                     raise
                 finally:
                     self._release_if_ended(key, slot)
@@ -439,7 +474,7 @@ class Sandbox:
         """Hold a place of the pool for the thread's session, after others if these have waited too long."""
         if slot.is_resident and self._pool.is_overdue:
             if slot.session is not None:
-                self._note_loss(key, _NEEDED if slot.session.is_alive else _ended(slot.session))
+                self._note_loss(key, slot, _NEEDED if slot.session.is_alive else _ended(slot.session))
                 await slot.session.stop()
             self._release(key, slot)
         if not slot.is_resident:
@@ -466,7 +501,7 @@ class Sandbox:
             if session.is_alive and is_same_folder:
                 return session
             if not session.is_alive:
-                self._note_loss(key, _ended(session))
+                self._note_loss(key, slot, _ended(session))
             # Otherwise the workspace was removed and created again; the session still mounts the old one.
             await session.stop()
             slot.session = None
@@ -474,10 +509,11 @@ class Sandbox:
 
     async def _start_session(self, key: str, slot: SessionSlot, workspace: Workspace) -> SandboxSession:
         self._refuse_when_closed()
+        slot.is_used = False
         slot.folder = await asyncio.to_thread(_folder, workspace)
         slot.mark = await asyncio.to_thread(SessionMarker, workspace)
         if slot.mark.is_set and not self._lost.get(key):
-            self._note_loss(key, _ENDED)  # in an earlier server process
+            self._lose(key, _ENDED)  # in an earlier server process
         session = await self._backend.start(workspace)
         if self._closed:
             await session.stop()
@@ -485,8 +521,12 @@ class Sandbox:
         slot.session = session
         return session
 
-    def _note_loss(self, key: str, lost: str) -> None:
-        """Let the thread's next call report what it has lost."""
+    def _note_loss(self, key: str, slot: SessionSlot, lost: str) -> None:
+        """Let the thread's next call report what it has lost with its session, if that was used."""
+        if slot.is_used:
+            self._lose(key, lost)
+
+    def _lose(self, key: str, lost: str) -> None:
         self._lost[key] = lost
         if len(self._lost) > _MAX_LOSS_NOTICES:
             del self._lost[next(iter(self._lost))]
@@ -539,7 +579,7 @@ class Sandbox:
                 except SandboxError as error:
                     _LOG.warning("The sandbox of thread %s could not be stopped: %s", key, error)
                 finally:
-                    self._note_loss(key, reason)
+                    self._note_loss(key, slot, reason)
                     self._release(key, slot)
         finally:
             slot.is_leaving = False

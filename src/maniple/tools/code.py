@@ -49,6 +49,12 @@ def _join(*sentences: str) -> str:
     return " ".join(" ".join(sentences).split())
 
 
+async def _prepare(sandbox: Sandbox, workspaces: Workspaces, /) -> None:
+    """Start the thread's sandbox."""
+    key = thread_key()
+    await sandbox.prepare(key, await asyncio.to_thread(workspaces.open, key))
+
+
 # The sandbox has its own time limit, which excludes the wait for a session slot.
 @define_tool(
     "python_repl_tool",
@@ -56,6 +62,7 @@ def _join(*sentences: str) -> str:
     roles=("coder",),
     is_core=True,
     response_format="content_and_artifact",
+    prepare=_prepare,
     timeout_seconds=None,
 )
 async def run_python(sandbox: Sandbox, workspaces: Workspaces, /, code: str) -> Result:
@@ -73,6 +80,7 @@ async def run_python(sandbox: Sandbox, workspaces: Workspaces, /, code: str) -> 
     roles=("coder",),
     is_core=True,
     response_format="content_and_artifact",
+    prepare=_prepare,
     timeout_seconds=None,
 )
 async def run_bash(sandbox: Sandbox, workspaces: Workspaces, /, cmd: str) -> Result:

@@ -19,7 +19,7 @@ import inspect
 import pkgutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from types import NoneType
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints
@@ -74,6 +74,8 @@ class ToolSpec:
     """Whether these workers do their own work with it; see `Offer.tools_by_role`."""
     args_schema: type[BaseModel] | None
     response_format: Literal["content", "content_and_artifact"]
+    prepare: Callable[..., Awaitable[None]] | None
+    """See `PreparedTool`; its parameters are services."""
     metadata: ToolMetadata
 
     def build(self, services: Services) -> BaseTool | None:
@@ -82,7 +84,7 @@ class ToolSpec:
         text = _describe(self.description, services)
         if given is None or text is None:
             return None
-        return StructuredTool.from_function(
+        tool = StructuredTool.from_function(
             coroutine=_bind(self.function, given),
             name=self.name,
             description=text,
@@ -90,6 +92,10 @@ class ToolSpec:
             response_format=self.response_format,
             metadata={**self.metadata} or None,
         )
+        services_of = _find_services(self.prepare, services) if self.prepare else None
+        if self.prepare is None or services_of is None:
+            return tool
+        return PreparedTool(**dict(tool), prepare=partial(self.prepare, *services_of))
 
 
 class ToolRegistry:
@@ -137,7 +143,7 @@ class ToolRegistry:
             )
         if not inspect.iscoroutinefunction(definition.function):
             raise TypeError(f"The function of {definition.name!r} must be async.")
-        for function in (definition.function, definition.description):
+        for function in (definition.function, definition.description, definition.prepare):
             if callable(function):
                 _service_types(function)  # raises for a missing annotation
         self._definitions[definition.name] = definition
@@ -180,7 +186,7 @@ def import_tools(path: Iterable[str]) -> None:
             import_module(f"{maniple.tools.__name__}.{module.name}")
 
 
-def define_tool(
+def define_tool(  # noqa: PLR0913 - what a tool consists of
     name: str,
     description: Description,
     *,
@@ -188,19 +194,28 @@ def define_tool(
     is_core: bool = False,
     args_schema: type[BaseModel] | None = None,
     response_format: Literal["content", "content_and_artifact"] = "content",
+    prepare: Callable[..., Awaitable[None]] | None = None,
     **metadata: Unpack[ToolMetadata],
 ) -> Callable[[_Function], _Function]:
     """Register a coroutine function as a tool of the workers `roles`.
 
     The JSON schema follows from its parameters, or from `args_schema`. With `content_and_artifact` it returns
     the text for the model and the message's artifact. The function raises `ToolFailure` for what the model
-    can act on.
+    can act on. `prepare` gets services, too; see `PreparedTool`.
     """
 
     def register(function: _Function) -> _Function:
         TOOLS.add(
             ToolSpec(
-                name, function, description, tuple(roles), is_core, args_schema, response_format, metadata
+                name,
+                function,
+                description,
+                tuple(roles),
+                is_core,
+                args_schema,
+                response_format,
+                prepare,
+                metadata,
             )
         )
         return function
@@ -305,6 +320,15 @@ def _bind(function: ToolFunction, given: Sequence[Any]) -> ToolFunction:
     # Not its docstring, which is for engineers: LangChain would put it into the schema.
     call.__name__, call.__module__ = function.__name__, function.__module__
     return call
+
+
+class PreparedTool(StructuredTool):
+    """A tool that begins its slow part, such as a process, while the model still writes the call's arguments.
+
+    The call may never come, because it is refused or the answer breaks off.
+    """
+
+    prepare: Callable[[], Awaitable[None]] = Field(exclude=True)
 
 
 class RedactedArgsTool(StructuredTool):

@@ -1,10 +1,11 @@
-"""Middleware for tools that are not always available, and for tools that end a step.
+"""Middleware for tools that are not always available, take time to start, or end a step.
 
 An agent is built once with its static tools. Dynamic tools, such as those of MCP servers, are requested from
 a `ToolSource`. Endpoints cache the beginning of a prompt, and tools come first in it: which tools there are
 is decided at the first model call of a step; later ones may only follow at the end.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -20,8 +21,10 @@ from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import set_in_context
+from maniple.llms.streams import receive_calls
 from maniple.text import without_thoughts
 from maniple.tools.items import STORED_RESULT
+from maniple.tools.registry import PreparedTool
 
 _DECIDED: ContextVar[dict[int, Any] | None] = ContextVar("maniple_step_tools", default=None)
 """What the middleware decided in this step, by its identity; None outside of a step."""
@@ -166,6 +169,28 @@ class UnknownTools(AgentMiddleware[Any, Any]):
 
 _WITHOUT_TEXT = ("", "STEP FAILED:")
 """Results of terminal tools without text; the agent's last text is the answer then."""
+
+
+class ToolPreparation(AgentMiddleware[Any, Any]):
+    """Prepares each `PreparedTool` as soon as the model begins to write a call of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        prepared = {tool.name: tool.prepare for tool in request.tools if isinstance(tool, PreparedTool)}
+        if not prepared:
+            return await handler(request)
+
+        def start(name: str) -> None:
+            if (prepare := prepared.pop(name, None)) is not None:
+                task = asyncio.ensure_future(prepare())
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+        with receive_calls(start):
+            return await handler(request)
 
 
 class TerminalTools(AgentMiddleware[Any, Any]):
