@@ -149,6 +149,16 @@ def test_several_changes_are_undone_in_one_call(history: EditHistory, place: Wor
     assert contents(place) == before
 
 
+def test_an_undo_names_where_things_are_now(history: EditHistory, place: Workspace) -> None:
+    names = [f"inbox/{number}" for number in range(5)]
+    for name in (*names, "old", "kept"):
+        place.write(name, b"x")
+    history.carry_out(place, [*(move(name, "md/") for name in names), delete("old"), copy("kept", "copy")])
+    assert history.undo_newest(place).done == [
+        "Undone: removed again: md/, copy; moved back to inbox/: 5 in all (0, 1, 2, …); brought back: old"
+    ]
+
+
 def test_names_are_exchanged_within_one_call(history: EditHistory, place: Workspace) -> None:
     place.write("a", b"a")
     place.write("b", b"b")
@@ -394,7 +404,7 @@ def test_an_undo_goes_on_after_what_cannot_be_undone(history: EditHistory, place
     place.delete("b")
     history.carry_out(place, [make("d")])
     done = history.undo_newest(place, 2).done
-    assert done[0] == "Undone: Created the folder d" and "'b'" in done[1]
+    assert done[0] == "Undone: removed again: d/" and "'b'" in done[1]
 
 
 def test_edits_of_a_file_are_undone_under_its_new_name(history: EditHistory, place: Workspace) -> None:

@@ -113,6 +113,7 @@ async def test_an_undo_says_how_many_earlier_changes_remain(ask: Ask, place: Wor
         await ask("move_file", source=name, destination=f"{name}s/")
     told = await ask("undo_file_operations")
     assert "steps=1" in told
+    assert "bash" in told, "what code changed is not undone"
     assert sorted(name for name, _ in place.files(9)) == ["as/a", "b"]
     assert "steps=" not in await ask("undo_file_operations", steps=1)
     assert sorted(name for name, _ in place.files(9)) == ["a", "b"]

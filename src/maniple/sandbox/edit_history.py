@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from maniple.errors import FileError
 from maniple.sandbox.safe_open import DRAFT, split_path
-from maniple.sandbox.workspaces import EntryKind, NameTaken, Workspace, Workspaces
+from maniple.sandbox.workspaces import EntryKind, NameTaken, Workspace, Workspaces, list_archive
 
 STEPS_OF_A_FILE = 20
 STEPS = 500
@@ -40,6 +40,7 @@ _LOCK = "lock"
 _OPERATION = "operation"
 _TRANSACTION = "transaction-"
 _MAX_ERRORS = 20
+_NAMED = 3
 _PIECE_BYTES = 1024 * 1024
 
 Edit = Callable[[bytes | None], bytes]
@@ -200,16 +201,14 @@ class EditHistory:
         record = _read_record(entry)
         if record["lost"]:
             _discard(entry)
-            what = "; ".join(record["done"])
-            raise FileError(
-                f"This cannot be undone: {what} ({record['lost']}). What was before it still can."
-            )
+            what = f"{_name_few(record['done'])} ({record['lost']})"
+            raise FileError(f"This cannot be undone: {what}. What was before it still can.")
         plan = _Plan(workspace)
         plan.add_undo(entry, record)
         workspace.check_room(plan.new_bytes)
         transaction = _Transaction(self.folder, workspace, plan.steps, "", entry.name)
         transaction.carry_out([], [], [])
-        done.append(f"Undone: {'; '.join(record['done'])}")
+        done.append(f"Undone: {_describe_undone(workspace, record['undo'])}")
         return [(new, old) for old, new in reversed(record["moves"])]
 
     def _undo_newest_edit(self, workspace: Workspace, step: EditStep, done: list[str]) -> None:
@@ -356,7 +355,7 @@ class _Plan:
                 self._require_free(paths[1], "undo")
                 self._make_parents(paths[1], [])
                 draft = _draft()
-                self._restored[draft], size = _list_archive(entry / paths[0])
+                self._restored[draft], size = list_archive(entry / paths[0])
                 self.new_bytes += size
                 self.steps.append(("restore", f"{entry.name}/{paths[0]}", draft))
                 verb, paths = "move", [draft, paths[1]]
@@ -400,7 +399,7 @@ class _Plan:
     def _copy(self, source: str, destination: str) -> None:
         real, draft = self._origin(source), _draft()
         if isinstance(real, str):
-            self.new_bytes += _bytes_of(self.workspace, real)
+            self.new_bytes += self.workspace.bytes_of(real)
         self.steps += [("copy", source, draft), ("move", draft, destination)]
         self.undo_steps.insert(0, ("set-aside", destination, ""))
         self.done.append(f"Copied {source} to {destination}")
@@ -730,25 +729,25 @@ def _stamp_copies(workspace: Workspace, undo_steps: Sequence[Sequence[str]]) -> 
     return stamps
 
 
-def _list_archive(archive: Path) -> tuple[dict[str, EntryKind], int]:
-    """Return what an archive of `Workspace.pack` holds, "" for its top, and the bytes of its files."""
-    kinds: dict[str, EntryKind] = {}
-    size = 0
-    try:
-        with tarfile.open(archive) as stored:
-            for info in stored:
-                kind: EntryKind = "folder" if info.isdir() else "link" if info.issym() else "file"
-                kinds[info.name.removeprefix(".")] = kind
-                size += info.size
-    except (OSError, tarfile.TarError) as error:
-        raise FileError(f"What was removed cannot be read back: {error}.") from error
-    return kinds, size
+def _describe_undone(workspace: Workspace, undo_steps: Sequence[Sequence[str]]) -> str:
+    """Return where the files of an undone operation are now, with a few names of many."""
+    groups: dict[str, list[str]] = {}
+    for verb, path, *others in reversed(undo_steps):
+        if verb == "move":
+            folder, _, name = others[0].rpartition("/")
+            groups.setdefault(f"moved back to {f'{folder}/' if folder else 'the top folder'}", []).append(
+                name
+            )
+        elif verb == "restore":
+            groups.setdefault("brought back", []).append(others[0])
+        elif workspace.kind(path) is None:
+            groups.setdefault("removed again", []).append(f"{path}/" if verb == "drop" else path)
+    return "; ".join(f"{what}: {_name_few(names)}" for what, names in groups.items()) or "no change"
 
 
-def _bytes_of(workspace: Workspace, path: str) -> int:
-    if workspace.kind(path) == "folder":
-        return sum(one.size for one in workspace.tree(path) if one.kind == "file")
-    return workspace.size(path) or 0
+def _name_few(names: Sequence[str]) -> str:
+    few = ", ".join(names[:_NAMED])
+    return few if len(names) <= _NAMED else f"{len(names)} in all ({few}, …)"
 
 
 def _discard(entry: Path) -> None:

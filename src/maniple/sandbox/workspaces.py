@@ -366,6 +366,12 @@ class Workspace:
         """
         return sorted((path, found.st_size) for path, found in self._regular(limit, split_path(beneath)))
 
+    def bytes_of(self, path: str) -> int:
+        """Return the bytes of a file, or of all files below a folder."""
+        if self.kind(path) == "folder":
+            return sum(one.size for one in self.tree(path) if one.kind == "file")
+        return self.size(path) or 0
+
     def list_newest(self, limit: int) -> list[tuple[str, int, int]]:
         """Return (path, bytes, change time in nanoseconds) of up to `limit` regular files, newest first.
 
@@ -412,6 +418,21 @@ class Workspace:
                 with suppress(OSError):
                     found.append((entry.name, entry.stat(follow_symlinks=False)))
         return found
+
+
+def list_archive(archive: Path) -> tuple[dict[str, EntryKind], int]:
+    """Return what an archive of `Workspace.pack` holds, "" for its top, and the bytes of its files."""
+    kinds: dict[str, EntryKind] = {}
+    size = 0
+    try:
+        with tarfile.open(archive) as stored:
+            for info in stored:
+                kind: EntryKind = "folder" if info.isdir() else "link" if info.issym() else "file"
+                kinds[info.name.removeprefix(".")] = kind
+                size += info.size
+    except (OSError, tarfile.TarError) as error:
+        raise FileError(f"What was removed cannot be read back: {error}.") from error
+    return kinds, size
 
 
 @dataclass(frozen=True, slots=True)

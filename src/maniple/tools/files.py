@@ -327,6 +327,7 @@ _MANAGERS = ("file_manager",)
 _MAX_OPERATIONS = 500
 _NAMED_OPERATIONS = 40
 _TREE_LINES = 300
+_NOT_BY_CODE = "Changes that code made (coder, bash) are not recorded and not undone."
 
 
 @define_tool(
@@ -413,7 +414,7 @@ async def run_file_operations(workspaces: Workspaces, /, operations: list[Reques
 @define_tool(
     "undo_file_operations",
     "Undo the newest changes that the file tools made here, newest first: file operations (those of one "
-    "call as one) and edits.",
+    "call as one) and edits; not what code changed.",
     roles=_MANAGERS,
     is_core=True,
     mode="ordered",
@@ -427,7 +428,7 @@ async def undo_file_operations(workspaces: Workspaces, /, steps: int = 1) -> str
         workspaces.uploads(key).follow(report.moves)
         return report
 
-    return _format_report(await asyncio.to_thread(work))
+    return f"{_format_report(await asyncio.to_thread(work))}\n{_NOT_BY_CODE}"
 
 
 async def _carry_out(workspaces: Workspaces, operations: list[FileOperation]) -> str:
