@@ -12,7 +12,14 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.base import LangSmithParams
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+)
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field
@@ -23,7 +30,7 @@ from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import Task, current_task
 from maniple.errors import BudgetExhausted, ModelError
-from maniple.evidence import MemoryEvidence
+from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.check import Finding, SourceCheck, mark_findings
 from maniple.evidence.excerpt import find_excerpt
@@ -397,6 +404,9 @@ def _has_more(chunk: ChatGenerationChunk) -> bool:
 
 
 MAX_LISTED = 40
+_LIST_AT_END = re.compile(r"\n+## [^\n]+\n\n(?:- \[\d+\] [^\n]+\n?)+\Z")
+"""The list of sources as `format_source_list` writes it."""
+_LISTED_NUMBER = re.compile(r"^- \[(\d+)\]", re.MULTILINE)
 _READ_HERE = ("researcher", "browser")
 """Workers whose results come from the web, so that their quotations must occur in what the run has read."""
 
@@ -411,8 +421,10 @@ class CheckedReport(AgentMiddleware[Any, Any]):
         draft: Callable[[], ReportDraft | UncitedDraft] = partial(UncitedDraft, check)
         if check.sources:
             draft = partial(ReportDraft, check, ReportRepair(request.model, check), locale=task.locale)
-            if sources := await _format_source_list(check, task):
-                messages.insert(-1, HumanMessage(sources))
+            if sources := await _choose_sources(check, task):
+                messages = _without_source_list(messages, task.history.report, sources)
+                listed = fence_untrusted(format_sources(sources))
+                messages.insert(-1, HumanMessage(f"The sources, to be cited by number:\n{listed}"))
         model = CheckedReportModel(model=request.model, draft=draft)
         return await handler(request.override(model=model, messages=messages))
 
@@ -435,17 +447,28 @@ async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:
     return sorted(numbers)
 
 
-async def _format_source_list(check: SourceCheck, task: Task) -> str:
-    """Return the source list for the prompt: what results and last report cite, then pages, then hits.
-
-    Returns "" for none.
-    """
+async def _choose_sources(check: SourceCheck, task: Task) -> list[Source]:
+    """Return the sources for the prompt: what results and last report cite, then pages, then hits."""
     named = [*await find_result_sources(check, task), *await check.cited(task.history.report)]
     new = [one for one in check.sources.values() if not one.inherited or one.number in named]
-    order = sorted(new, key=lambda one: (one.number not in named, one.kind != "page"))
-    if not order:
-        return ""
-    return f"The sources, to be cited by number:\n{fence_untrusted(format_sources(order[:MAX_LISTED]))}"
+    return sorted(new, key=lambda one: (one.number not in named, one.kind != "page"))[:MAX_LISTED]
+
+
+def _without_source_list(
+    messages: Sequence[AnyMessage], report: str, sources: Sequence[Source]
+) -> list[AnyMessage]:
+    """Return the messages without the source list of the last report, if `sources` has all that it lists."""
+    numbers = {one.number for one in sources}
+    found = _LIST_AT_END.search(report)
+    if found is None or not numbers.issuperset(map(int, _LISTED_NUMBER.findall(found[0]))):
+        return [*messages]
+    listed = found[0].rstrip()
+    return [
+        message.model_copy(update={"content": message.content.replace(listed, "", 1)})
+        if isinstance(message.content, str)
+        else message
+        for message in messages
+    ]
 
 
 async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], ReportDraft | UncitedDraft]:
