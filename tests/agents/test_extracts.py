@@ -115,6 +115,24 @@ async def test_of_a_long_table_the_model_reads_which_rows_it_sees_and_what_keeps
     assert ("sources/1.md" in said, "sources/1-table-1.csv (420 rows)" in said) == (keeps, keeps)
 
 
+@tool("crawl_tool")
+async def crawl_short_table(url: str) -> str:
+    """Read a page."""
+    page = "\n".join(["| name | height |", "| --- | --- |", *ROWS[:5]])
+    line = await source_line(url, "Lighthouses", page)
+    return f"# Lighthouses\n\n{line}\n\n{page}"
+
+
+async def test_a_page_that_is_shown_whole_names_the_files_that_keep_it_and_its_tables(tmp_path: Path):
+    told = script(call("crawl_tool", url="https://e.test/"))
+    items = ThreadItems(Workspaces(tmp_path))
+    async with scripted_team(told, toolbox=Offer({"researcher": [crawl_short_table]}), items=items) as it:
+        await it.run("Compare lighthouses.")
+        (said,) = shown(it)
+    assert ROWS[4] in said
+    assert "sources/1-table-1.csv (5 rows)" in said
+
+
 async def test_a_section_that_is_asked_for_has_more_room_in_a_small_window():
     told = script(call("crawl_tool", url="https://e.test/", section="gardens"))
     models = {"context_tokens": 12_288}

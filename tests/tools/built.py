@@ -38,8 +38,8 @@ def build_search(provider: SearchProvider, max_results: int) -> BaseTool:
     return _build("tavily_search", {TeamSearch: TeamSearch(provider, max_results)})
 
 
-def build_reader(articles: ArticleReader) -> BaseTool:
-    return _build("crawl_tool", {TeamReader: TeamReader(articles)})
+def build_reader(articles: ArticleReader, search: SearchProvider | None = None) -> BaseTool:
+    return _build("crawl_tool", {TeamReader: TeamReader(articles, search)})
 
 
 def _build(name: str, services: dict[type[Any], Any]) -> BaseTool:

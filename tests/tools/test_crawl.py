@@ -3,6 +3,7 @@ import pytest
 from maniple.config.settings import FetchSettings
 from maniple.crawler import Crawler
 from maniple.errors import FetchError
+from maniple.search.provider import SearchHit
 from tests.crawler.web import Reply, open_site
 from tests.tools.built import build_reader
 
@@ -21,6 +22,21 @@ async def test_an_internal_page_is_an_error_for_the_model() -> None:
         with pytest.raises(FetchError, match="not public"):
             await build_reader(Crawler(FetchSettings())).ainvoke({"url": site.url})
     assert site.requests == []
+
+
+class EmptySearch:
+    async def search(self, query: str, *, limit: int) -> list[SearchHit]:
+        return []
+
+
+@pytest.mark.parametrize(("search", "advised"), [(EmptySearch(), "another source"), (None, "no web search")])
+async def test_only_with_a_search_another_source_is_advised(search: EmptySearch | None, advised: str) -> None:
+    tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))), search)
+    async with open_site({"/a": Reply("", status=403)}) as site:
+        with pytest.raises(FetchError) as caught:
+            await tool.ainvoke({"url": f"{site.url}/a"})
+    found = [one for one in ("another source", "no web search") if one in str(caught.value)]
+    assert found == [advised]
 
 
 def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:

@@ -45,7 +45,9 @@ class CrawlCapability(Capability):
         render = None if browser is None else rendering(browser.browser)
         crawler = Crawler(settings.fetch, render, processes)
         folder = context.service(FolderSearch)
-        reader = TeamReader(add_documents(settings, crawler, folder, processes))
+        search = context.service(TeamSearch)
+        articles = add_documents(settings, crawler, folder, processes)
+        reader = TeamReader(articles, search.provider if search is not None else None)
         pictures = [partial(_shown_pictures, crawler.picture)] if settings.fetch.images else []
         return Offer(services={TeamReader: reader}, middleware=pictures)
 

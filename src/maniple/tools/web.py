@@ -11,9 +11,10 @@ from maniple.config import SearchSettings, Settings
 from maniple.crawler import Article, Crawler
 from maniple.crawler.article import read_article
 from maniple.crawler.document import FetchedDocument
+from maniple.errors import FetchError
 from maniple.reading.fork_server import ForkServer
 from maniple.reading.formats import MAX_TEXT_CHARACTERS
-from maniple.search import FolderSearch, SearchProvider
+from maniple.search import FolderSearch, SearchProvider, find_outage
 from maniple.search.provider import hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.evidence import cited, source_line
@@ -52,11 +53,28 @@ class ArticleReader(Protocol):
     async def crawl(self, url: str, section: str = "") -> Article: ...
 
 
+_OTHER_SOURCE = "another source"
+"""What the messages of `FetchError` advise."""
+_OTHER_PAGE = "another page that you were given or that a page links to; there is no web search here"
+
+
 @dataclass(frozen=True, slots=True)
 class TeamReader:
     """What the team reads pages and documents with."""
 
     articles: ArticleReader
+    search: SearchProvider | None = None
+    """What finds another page where one cannot be read, if there is a search."""
+
+    async def crawl(self, url: str, section: str) -> Article:
+        """Read a page; without a search, a `FetchError` does not advise to find another source."""
+        try:
+            return await self.articles.crawl(url, section)
+        except FetchError as error:
+            text = str(error).replace(_OTHER_SOURCE, _OTHER_PAGE)
+            if text == str(error) or (self.search is not None and not await find_outage(self.search)):
+                raise
+            raise type(error)(text) from error
 
 
 @define_tool(
@@ -73,7 +91,7 @@ async def read_web_page(reader: TeamReader, /, url: str, section: str | int = ""
     Raises `FetchError` when the page cannot be read.
     """
     asked = url.strip()
-    article = await reader.articles.crawl(asked, str(section))
+    article = await reader.crawl(asked, str(section))
     # All of it: the report may quote a section that is read later.
     text = article.whole or article.markdown
     source = await source_line(article.url, article.title, text, asked=asked)

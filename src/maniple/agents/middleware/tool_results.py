@@ -157,7 +157,7 @@ class WebExtracts(ResultMiddleware):
         else:
             chosen = self._extract(content, _query_text(request), PAGE_CHARACTERS)
         if chosen.is_whole:
-            return content
+            return f"{content}\n\n[{kept}]" if kept else content
         return f"{chosen.text}\n\n{_reading_hint(content, chosen, kept, request)}"
 
     def _shorten_opened_page(self, content: str, request: ToolCallRequest, kept: str = "") -> str:
@@ -172,11 +172,12 @@ class WebExtracts(ResultMiddleware):
 
 
 async def _describe_kept(content: str) -> str:
-    """Return which files keep the page of a result; "" if it is kept in none."""
+    """Return which files keep the page of a result; "" for none, and for a short page without tables."""
     found = _SOURCE.search(content)
-    if found is None or not current_task().keeps_sources or len(content) <= HIT_CHARACTERS:
+    if found is None or not current_task().keeps_sources:
         return ""
-    return await describe_source_files(run_scope().evidence, int(found[1]))
+    kept = await describe_source_files(run_scope().evidence, int(found[1]))
+    return kept if len(content) > HIT_CHARACTERS or ".csv" in kept else ""
 
 
 class RepeatedHits(AgentMiddleware[Any, Any]):
