@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import MANIPLE, PROMPT, environment, maniple, on_terminal, run
-from tests.openai_server import OpenAIServer, reply, serving
+from tests.openai_server import OpenAIServer, call, reply, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -186,6 +186,21 @@ async def test_the_printed_commands_name_the_retry_and_the_settings_file(tmp_pat
 
 
 ALONE = {"manus": [reply("It is four."), reply("STEP FAILED: the site is down.\n\nIt did not answer.")]}
+
+
+async def test_the_answer_of_an_agent_alone_is_not_shown_as_a_call_too(tmp_path: Path) -> None:
+    ending = call("terminate", status="success", result="It is four.")
+    with serving({"manus": [call("list_files"), ending]}) as server:
+        env = environment(tmp_path, server.base_url)
+        status, output, notes = await run("--agent", "manus", "1+3=?", folder=tmp_path, env=env)
+        assert (status, output) == (0, "It is four.\n")
+        assert "list_files" in notes and "terminate" not in notes and "four" not in notes
+        server.reset({"manus": [call("list_files"), ending]})
+        async with on_terminal("--agent", "manus", "1+3=?", folder=tmp_path, env=env) as terminal:
+            assert await terminal.ended(60) == 0
+            shown = terminal.text()
+    assert "list_files" in shown and "terminate" not in shown
+    assert shown.count("It is four.") == 1
 
 
 async def test_an_agent_that_answers_alone_has_no_plan_and_its_failure_is_one(tmp_path: Path) -> None:

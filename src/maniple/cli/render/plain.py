@@ -16,6 +16,7 @@ from maniple.cli.render.run_text import (
     has_answer,
     outage_line,
     plan_line,
+    repeats_answer,
     review_texts,
     step_question_lines,
     summary_line,
@@ -212,6 +213,8 @@ class PlainDisplay:
             self.note(f"  {self._whose()}{outage_line(event)}")
 
     def _call_tool(self, event: ToolCalled) -> None:
+        if repeats_answer(self._run, event.tool_name):
+            return
         self._call_times[event.tool_call_id] = time.monotonic()
         arguments = arguments_line(event.tool_input, _LINE_CHARACTERS)
         self.note(f"  {self._whose()}{event.tool_name}: {arguments}")
@@ -221,6 +224,8 @@ class PlainDisplay:
             self.note(f"    {self._whose()}{line}")
 
     def _return_tool(self, event: ToolReturned) -> None:
+        if repeats_answer(self._run, event.tool_name):
+            return
         started = self._call_times.pop(event.tool_call_id, None)
         seconds = f" ({duration(time.monotonic() - started)})" if started is not None else ""
         result = result_line(event.tool_result, _LINE_CHARACTERS)

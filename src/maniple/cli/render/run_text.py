@@ -69,6 +69,11 @@ REPORTER = "reporter"
 _REVIEW_CHARACTERS = 2_000
 
 
+def repeats_answer(run: RunView, tool_name: str) -> bool:
+    """Return whether a call has only the answer: an agent that answers alone ends with it."""
+    return tool_name == "terminate" and run.plan is not None and run.plan.is_request
+
+
 def final_status(run: RunView) -> RunStatus:
     """Return how the run ended.
 

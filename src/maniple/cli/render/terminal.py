@@ -42,6 +42,7 @@ from maniple.cli.render.run_text import (
     outage_line,
     plan_line,
     plan_lines,
+    repeats_answer,
     review_texts,
     step_question_lines,
     summary_line,
@@ -334,6 +335,8 @@ class TerminalDisplay:
         self._transcript.line(Text(f"  {decision_line(event)}", style="yellow"))
 
     def _call_tool(self, event: ToolCalled) -> None:
+        if repeats_answer(self._run, event.tool_name):
+            return
         self._call_times[event.tool_call_id] = time.monotonic()
         arguments = f"  {arguments_line(event.tool_input)}"
         self._transcript.line(Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), arguments))
@@ -343,6 +346,8 @@ class TerminalDisplay:
             self._transcript.line(Text(f"  {line}", style="dim"))
 
     def _return_tool(self, event: ToolReturned) -> None:
+        if repeats_answer(self._run, event.tool_name):
+            return
         started = self._call_times.pop(event.tool_call_id, None)
         seconds = duration(time.monotonic() - started) if started is not None else ""
         name = f"{event.tool_name} " if self._call_times else ""
