@@ -55,6 +55,10 @@ async def test_the_general_agent_answers_alone_with_every_tool_that_is_there(tmp
     ]
     offered = {tool["function"]["name"] for tool in server.requests[0]["tools"]}
     assert {"write_file", "str_replace_editor", "crawl_tool", "ask_human", "terminate"} <= offered
+    assert {name for name in offered if "file" in name} == {
+        *("write_file", "read_file", "list_files", "search_files"),
+        *("file_operations", "undo_file_operations"),
+    }, "each action on files is offered once"
 
 
 async def test_terminate_ends_the_work_with_its_answer(tmp_path):

@@ -91,15 +91,19 @@ class SkillsCapability(Capability):
         return await asyncio.to_thread(skills_offer, context.settings, context.service(Workspaces))
 
 
+_LEFT_OUT = frozenset({"browser", "move_file", "copy_file", "delete_file", "create_directory"})
+"""The tools that the general agent has others for: `browser_use`, and `file_operations` for several files."""
+
+
 class GeneralCapability(Capability):
-    """The tools of the agent that works alone: all but that of the browser worker, which it replaces."""
+    """The tools of the agent that works alone: all that do what no other of them does."""
 
     name: ClassVar = "general"
 
     async def open(self, context: CapabilityContext) -> Offer:
         if GENERAL not in context.settings.team.members:
             return Offer()
-        own = {tool.name: tool for tool in _built_in_tools(context) if tool.name != "browser"}
+        own = {tool.name: tool for tool in _built_in_tools(context) if tool.name not in _LEFT_OUT}
         return Offer({GENERAL: [*own.values(), terminate_tool()]})
 
 

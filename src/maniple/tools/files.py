@@ -397,9 +397,9 @@ class OperationList(BaseModel):
 
 @define_tool(
     "file_operations",
-    "Move, rename, copy, delete files and make folders, many at a time, in their order; destination as for "
-    "move_file. All are checked first: if one cannot be done, nothing is changed, and each reason is given. "
-    "Undone as one.",
+    "Move, rename, copy, delete files and make folders, many at a time, in their order. An existing folder "
+    "as destination, or one ending with /, means a place in it; missing folders are made. All are checked "
+    "first: if one cannot be done, nothing is changed, and each reason is given. Undone as one.",
     roles=_MANAGERS,
     is_core=True,
     args_schema=OperationList,
