@@ -71,11 +71,16 @@ def format_plan(plan: Sequence[PlanStepSummary]) -> str:
     """Return the plan's steps with their statuses; "" for a plan of one step and the report."""
     if sum(one.agent != "reporter" for one in plan) <= 1:
         return ""
-    lines = [
-        f"{one.step}. {one.agent}: {one.title} ({'yours' if one.is_own else one.status.replace('_', ' ')})"
-        for one in plan
-    ]
-    return "\n".join(["The plan:", *lines])
+    return "\n".join(
+        ["The plan:", *(f"{one.step}. {one.agent}: {one.title} ({_state(one)})" for one in plan)]
+    )
+
+
+def _state(step: PlanStepSummary) -> str:
+    if step.is_own:
+        return "yours"
+    needs = f", needs {', '.join(map(str, step.needs))}" if step.needs else ""
+    return step.status.replace("_", " ") + needs
 
 
 def format_removed(titles: Sequence[str]) -> str:

@@ -59,6 +59,8 @@ class PlanStepSummary:
     title: str
     status: StepStatus
     is_own: bool = False
+    needs: Sequence[int] = ()
+    """The steps whose results it waits for, where the reader has to know them."""
 
 
 @dataclass(frozen=True, slots=True)

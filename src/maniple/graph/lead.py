@@ -155,7 +155,7 @@ def _messages(
     team = [brief["name"] for brief in briefs]
     prompt = render("lead", members=briefs, team=team, decisions=kinds, locale="")
     lines = [
-        PlanStepSummary(one.id, one.agent_name, one.title, one.status)
+        PlanStepSummary(one.id, one.agent_name, one.title, one.status, needs=_awaited(progress, one))
         for one in progress.steps
         if not one.is_removed
     ]
@@ -175,6 +175,13 @@ def _messages(
     plan = (format_plan(lines), format_removed(progress.removed))
     texts = [f"Request: {request}", before, *plan, *(str(one.content) for one in results), asked]
     return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
+
+
+def _awaited(progress: PlanProgress, step: TrackedStep) -> list[int]:
+    """Return the ids of the steps that an open step waits for; the report waits for all, which is known."""
+    if step.status not in OPEN or step.agent_name == REPORTER:
+        return []
+    return [one.id for one in progress.given_to(step) if not one.is_removed]
 
 
 def _schema(kinds: Sequence[DecisionKind], members: Sequence[Worker]) -> dict[str, Any]:
