@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import Task
@@ -11,7 +12,9 @@ from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.call_order import is_ordered, preserve_call_order
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
+from maniple.evidence import MemoryEvidence
 from maniple.sandbox import Workspaces
+from maniple.tools.evidence import source_line
 from tests.agents.endpoints import coder_with, heard, told_by
 from tests.agents.memory_ledger import MemoryLedger
 from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script
@@ -97,6 +100,36 @@ async def test_a_file_that_is_written_and_read_in_one_answer_is_read_as_written(
     assert "Wrote 10000 bytes" in wrote
     assert text in read
     assert "a.txt" in found
+
+
+async def test_sources_are_numbered_in_the_order_of_the_calls_whichever_page_is_read_first():
+    second_is_read = asyncio.Event()
+
+    @tool
+    async def crawl(url: str) -> str:
+        """Read a page."""
+        if url == "https://a.test/":
+            async with asyncio.timeout(60):
+                await second_is_read.wait()
+        else:
+            second_is_read.set()
+        if "gone" in url:
+            raise ValueError("gone")
+        return await source_line(url, "A title", "A text.")
+
+    crawl.metadata = {"idempotent": True}
+    urls = ("https://a.test/", "https://gone.test/", "https://b.test/")
+    answer = calls(*(("crawl", {"url": url}) for url in urls))
+    token = var_child_runnable_config.set({"configurable": {SCOPE_KEY: RunScope(evidence=MemoryEvidence())}})
+    try:
+        async with coder_with([crawl], answer, DONE) as (coder, server):
+            await coder.work(TASK)
+    finally:
+        var_child_runnable_config.reset(token)
+    first, failed, second = heard(server)
+    assert "Source [1]: https://a.test/" in first
+    assert "gone" in failed
+    assert "Source [2]: https://b.test/" in second
 
 
 async def test_one_that_fails_or_does_not_exist_holds_nobody_up():

@@ -1,10 +1,20 @@
 """Records what tools read in the evidence of their run, with the numbers for citations."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
 from maniple.evidence import Evidence
 from maniple.tools.run_context import SCOPE_KEY, configurable
+
+MAX_ORDER_SECONDS = 10.0
+"""How long a source waits for the earlier calls of its answer, to get a higher number than theirs."""
+EARLIER_CALLS: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar(
+    "maniple_earlier_calls", default=None
+)
+"""Waits until the concurrent calls that stand before this one in the model's answer have ended."""
 
 
 @runtime_checkable
@@ -31,6 +41,7 @@ async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     evidence = current_evidence()
     if evidence is None:
         return [dict(hit) for hit in hits]
+    await _wait_for_earlier_calls()
     sources = [await evidence.add(hit["url"], hit["title"], "result", hit["content"]) for hit in hits]
     return [
         {**hit, "cite": source.number} if source.number else dict(hit)
@@ -44,5 +55,17 @@ async def source_line(url: str, title: str, text: str, *, asked: str = "") -> st
     `text` is the page's whole text, `asked` the address that led to `url`.
     """
     evidence = current_evidence()
-    source = await evidence.add(url, title, "page", text, asked=asked) if evidence is not None else None
-    return f"Source [{source.number}]: {url}" if source and source.number else f"Source: {url}"
+    if evidence is None:
+        return f"Source: {url}"
+    await _wait_for_earlier_calls()
+    source = await evidence.add(url, title, "page", text, asked=asked)
+    return f"Source [{source.number}]: {url}" if source.number else f"Source: {url}"
+
+
+async def _wait_for_earlier_calls() -> None:
+    # The model numbers what it has asked for in its own order, whichever page is read first. Its next call
+    # needs all results anyway.
+    if (wait := EARLIER_CALLS.get()) is not None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_ORDER_SECONDS):
+                await wait()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -19,6 +20,7 @@ from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.task import set_in_context
+from maniple.tools.evidence import EARLIER_CALLS
 
 _GATHERING_SECONDS = 0.2
 """How long a call waits for earlier calls when an answer is processed again."""
@@ -72,6 +74,13 @@ class _CallSequence:
                 if call.is_paused and not is_approved:
                     raise GraphInterrupt(())
 
+    async def wait_for_concurrent(self, before: Sequence[str]) -> None:
+        """Wait until those of the calls `before` that run at the same time as this one have ended."""
+        for call in [self._calls[one] for one in before if one in self._calls]:
+            await call.arrived.wait()
+            if not call.is_ordered:
+                await call.ended.wait()
+
 
 _ORDER: ContextVar[_CallSequence | None] = ContextVar("maniple_call_order", default=None)
 
@@ -115,7 +124,8 @@ class CallOrder(AgentMiddleware[Any, Any]):
         call.is_ordered = is_ordered(request.tool)
         call.arrived.set()
         try:
-            answer = await handler(request)
+            with set_in_context(EARLIER_CALLS, partial(order.wait_for_concurrent, preceding_calls(request))):
+                answer = await handler(request)
         except GraphBubbleUp:
             call.is_paused = True
             call.ended.set()
