@@ -1,5 +1,7 @@
 """A stream that was cut off anywhere can be ended so that the old client follows."""
 
+from collections.abc import Collection
+
 import pytest
 from langchain_core.messages import HumanMessage
 
@@ -55,7 +57,9 @@ class CountingTable:
     def add(self, *events: Event) -> None:
         self.records += [record_of(one, len(self.records) + at) for at, one in enumerate(events, start=1)]
 
-    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+    async def read(
+        self, run_id: str, after: int = 0, limit: int = 1000, types: Collection[str] | None = None
+    ) -> list[EventRecord]:
         page = self.records[after : after + limit]
         self.count += len(page)
         return page

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 
@@ -21,7 +21,9 @@ class Stored:
         for _, records in batches:
             self.records += records
 
-    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+    async def read(
+        self, run_id: str, after: int = 0, limit: int = 1000, types: Collection[str] | None = None
+    ) -> list[EventRecord]:
         self.reads += 1
         return self.records[after : after + limit]
 

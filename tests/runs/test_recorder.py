@@ -22,7 +22,7 @@ class Table:
             raise StoreCorrupt("this run cannot be stored")
         self.kept += [run_id for run_id, _ in batches]
 
-    async def read(self, run_id, after=0, limit=1000):
+    async def read(self, run_id, after=0, limit=1000, types=None):
         return []
 
 

@@ -1,5 +1,6 @@
 """What each member of the team has used of a run, as its stored events tell."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,9 @@ class Read:
             self.records.append(EventRecord(len(self.records) + 1, event.type, as_json(event)))
             self.records += some_events(len(self.records) + 1, len(self.records) + 700)
 
-    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+    async def read(
+        self, run_id: str, after: int = 0, limit: int = 1000, types: Collection[str] | None = None
+    ) -> list[EventRecord]:
         page = self.records[after : after + limit]
         self.count += len(page)
         return page

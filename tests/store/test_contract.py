@@ -191,6 +191,20 @@ async def test_events_are_read_back_from_anywhere(store):
     assert await store.events.last("nowhere") is None
 
 
+async def test_only_events_of_the_given_types_are_read(store):
+    run = await stored_run(store)
+    named = EventRecord(1, "message", '{"delta": "run_status and message "}')
+    begun, ended = EventRecord(4, "usage", "{}"), EventRecord(6, "run_status", "{}", 7.5, "r_coder_1", 2)
+    others = [EventRecord(number, "message", "{}") for number in (2, 3, 5)]
+    for records in ([named], others[:2], [begun, others[2], ended]):
+        await store.events.append([(run.run_id, records)])
+    read = store.events.read
+    assert await read(run.run_id, types=["run_status", "usage"]) == [begun, ended]
+    assert await read(run.run_id, 0, 1, ["run_status"]) == [ended], "the row that only names it is no page"
+    assert await read(run.run_id, 4, 10, ["usage"]) == []
+    assert await read(run.run_id, types=[]) == []
+
+
 async def test_event_data_comes_back_as_it_was(store):
     run = await stored_run(store)
     data = '{"delta": "\u2028 \x85 \x0b 𝄞 a b"}'

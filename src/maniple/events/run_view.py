@@ -521,8 +521,8 @@ async def load_run_view(
     """
     names = None if types is None else {one.type for one in types}
     view = RunView()
-    async for page in read_event_pages(events, run_id):
-        view.apply_records(record for record in page if names is None or record.type in names)
+    async for page in read_event_pages(events, run_id, types=names):
+        view.apply_records(page)
     return view
 
 

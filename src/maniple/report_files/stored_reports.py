@@ -46,10 +46,9 @@ async def read_answer(store: Store, run: RunRecord) -> str | None:
 async def _read_earlier_answer(store: Store, run: RunRecord) -> str | None:
     """Return the answer of the newest segment of a run that ended with one."""
     answer, has_answer = None, False
-    async for page in read_event_pages(store.events, run.run_id):
+    types = (RunStatusChanged.type, SessionState.type)
+    async for page in read_event_pages(store.events, run.run_id, types=types):
         for record in page:
-            if record.type not in (RunStatusChanged.type, SessionState.type):
-                continue
             event = event_of(record)
             if isinstance(event, RunStatusChanged):
                 is_by_code = event.status == "failed" and bool(event.gaps)

@@ -307,8 +307,9 @@ class PageCollector:
     async def _was_reported(self, artifact: Artifact) -> bool:
         """Return whether an event has reported the artifact, also before a recovery of the run."""
         if artifact.artifact_id not in self._reported and not self._log_was_read:
-            async for page in read_event_pages(self.store.events, self.active.record.run_id):
-                events = [read_event(one.type, one.data) for one in page if one.type == "artifact"]
+            run_id, types = self.active.record.run_id, [ArtifactCreated.type]
+            async for page in read_event_pages(self.store.events, run_id, types=types):
+                events = [read_event(one.type, one.data) for one in page]
                 self._reported |= {one.artifact_id for one in events if isinstance(one, ArtifactCreated)}
             self._log_was_read = True
         return artifact.artifact_id in self._reported

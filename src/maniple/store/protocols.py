@@ -186,8 +186,14 @@ class EventTable(Protocol):
         """
         ...
 
-    async def read(self, run_id: str, after: int = 0, limit: int = EVENT_PAGE_SIZE) -> list[EventRecord]:
-        """Return at most `limit` events that follow number `after`."""
+    async def read(
+        self,
+        run_id: str,
+        after: int = 0,
+        limit: int = EVENT_PAGE_SIZE,
+        types: Collection[str] | None = None,
+    ) -> list[EventRecord]:
+        """Return at most `limit` events that follow number `after`, only those of `types` if given."""
         ...
 
     async def last(self, run_id: str) -> EventRecord | None:
@@ -196,11 +202,14 @@ class EventTable(Protocol):
 
 
 async def read_event_pages(
-    events: EventTable, run_id: str, after: int = 0
+    events: EventTable, run_id: str, after: int = 0, types: Collection[str] | None = None
 ) -> AsyncIterator[Sequence[EventRecord]]:
-    """Yield the stored events of a run after number `after`, at most `EVENT_PAGE_SIZE` at a time."""
+    """Yield the stored events of a run after number `after`, at most `EVENT_PAGE_SIZE` at a time.
+
+    With `types`, only events of these types are read.
+    """
     number = max(after, 0)
-    while page := await events.read(run_id, number, EVENT_PAGE_SIZE):
+    while page := await events.read(run_id, number, EVENT_PAGE_SIZE, types):
         yield page
         number = page[-1].number
 

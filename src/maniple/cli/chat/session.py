@@ -329,9 +329,10 @@ class ChatSession:
     async def _earlier_usage(self, run_id: str, after: int) -> RunView:
         """Return a view with the usage of a run until it waited or failed, so that its totals are shown."""
         earlier = RunView()
-        async for page in read_event_pages(self.conversations.store.events, run_id):
+        events = self.conversations.store.events
+        async for page in read_event_pages(events, run_id, types=[UsageReported.type]):
             for record in page:
-                if record.number <= after and record.type == UsageReported.type:
+                if record.number <= after:
                     earlier.usage.apply(event_of(record))
         return earlier
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
@@ -46,15 +46,28 @@ class SqliteEvents:
 
         await self._database.write(insert)
 
-    async def read(self, run_id: str, after: int = 0, limit: int = 1000) -> list[EventRecord]:
+    async def read(
+        self, run_id: str, after: int = 0, limit: int = 1000, types: Collection[str] | None = None
+    ) -> list[EventRecord]:
+        wanted = None if types is None else frozenset(types)
+        # Rows without the name of such a type are not read from the database.
+        named = "" if wanted is None else " OR ".join(["instr(body, ?)"] * len(wanted)) or "FALSE"
+        where = f"run_id = ? AND last > ?{f' AND ({named})' if named else ''}"
+        # Other rows may hold the name in an event's data, so rows are not limited.
+        rows_at_most = limit if wanted is None else -1
+
         def select(connection: sqlite3.Connection) -> list[EventRecord]:
             found: list[EventRecord] = []
             rows = connection.execute(
-                "SELECT first, body FROM events WHERE run_id = ? AND last > ? ORDER BY last LIMIT ?",
-                (run_id, after, limit),
+                f"SELECT first, body FROM events WHERE {where} ORDER BY last LIMIT ?",
+                (run_id, after, *(f"{one} " for one in wanted or ()), rows_at_most),
             )
             for first, body in rows:
-                found += (record for record in split_batch(run_id, first, body) if record.number > after)
+                found += (
+                    record
+                    for record in split_batch(run_id, first, body)
+                    if record.number > after and (wanted is None or record.type in wanted)
+                )
                 if len(found) >= limit:
                     break
             rows.close()  # an open cursor would keep the log from being merged into the file
