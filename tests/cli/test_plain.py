@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from maniple.cli.render.plain import JsonDisplay, PlainDisplay
-from maniple.cli.render.run_text import ANSWER_RESTARTED, outage_line
+from maniple.cli.render.run_text import REPLACEMENT_TEXTS, outage_line
 from maniple.events import BrowserStepChanged, Event, ModelUnreachable, record_of
 from maniple.mcp_server.team import ProgressLines
 from maniple.types import DecisionKind
@@ -126,7 +126,7 @@ async def test_a_broken_answer_is_said_to_be_void_and_is_not_in_the_output() -> 
     events = agent("reporter", *broken[:2], renamed, *right[2:])
     output, notes = await shown([started(), *events, *ending("completed")])
     assert output == "It is four.\n"
-    assert f"  {ANSWER_RESTARTED}\n" in notes
+    assert f"  {REPLACEMENT_TEXTS['broken_off']}\n" in notes
 
 
 class FullDisk(io.StringIO):

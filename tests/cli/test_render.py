@@ -4,7 +4,7 @@ import re
 import pytest
 from rich.console import Console
 
-from maniple.cli.render.run_text import SHOWN_ANSWER_RESTARTED, outage_line
+from maniple.cli.render.run_text import SHOWN_REPLACEMENT_TEXTS, outage_line
 from maniple.cli.render.terminal import TerminalDisplay
 from maniple.events import BrowserStepChanged, Event, ModelUnreachable, TurnMark
 from tests.cli.events import (
@@ -191,7 +191,7 @@ async def test_text_of_an_answer_that_broke_off_is_said_to_be_void() -> None:
     assert [line.strip() for line in shown.splitlines() if line][:4] == [
         "reporter",
         "It is five.",
-        SHOWN_ANSWER_RESTARTED,
+        SHOWN_REPLACEMENT_TEXTS["broken_off"],
         "It is four.",
     ]
     assert shown.count("broke off") == 1

@@ -31,6 +31,7 @@ from maniple.events import (
     read_event,
     record_of,
 )
+from maniple.events.base import TurnMark
 from maniple.events.run_view import CACHED_RUNS, OUTPUT_CHARACTERS
 from maniple.runtime import stream_run
 from maniple.store import EventRecord
@@ -183,12 +184,61 @@ def test_a_running_call_has_its_input_and_newest_output_until_its_result():
     assert (view.running_calls, view.usage.tool_calls) == ({}, 1)
 
 
+def test_a_text_that_replaces_the_answer_of_a_step_is_marked():
+    mark = TurnMark("a", 1)
+    view = folded(
+        AgentStarted(agent_name="coder", agent_id="a").in_turn(mark),
+        *(
+            one.in_turn(mark)
+            for one in (
+                ModelStarted(agent_name="coder"),
+                said("I look it up."),
+                ToolCalled(tool_call_id="c", tool_name="bash_tool", tool_input={}),
+                ModelStarted(agent_name="coder"),
+                said("all years", "n"),
+            )
+        ),
+    )
+    assert view.replacement is None
+    for event in (ModelStarted(agent_name="coder"), said("only 2023", "o")):
+        view.apply(event.in_turn(mark))
+    assert view.replacement == "outdated"
+    view.apply(said(" and no other", "o").in_turn(mark))
+    assert view.replacement is None
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        (("in_progress", "completed", "not_started", "in_progress"), "outdated"),
+        (("in_progress", "not_started", "in_progress"), "outdated"),
+        (("in_progress", "failed", "in_progress"), None),
+        (("in_progress",), None),
+    ],
+)
+def test_a_step_that_is_done_again_replaces_its_answer_once(statuses, expected):
+    view = RunView()
+    for status in statuses:
+        step = PlanStepView(id=1, agent_name="coder", title="Count", description="", status=status)
+        view.apply(PlanChanged(title="P", steps=[step]))
+    mark = TurnMark("b", 1)
+    for event in (
+        AgentStarted(agent_name="coder", agent_id="b"),
+        ModelStarted(agent_name="coder"),
+        said("x"),
+    ):
+        view.apply(event.in_turn(mark))
+    assert view.replacement == expected
+    view.apply(said("y").in_turn(mark))
+    assert view.replacement is None
+
+
 def test_an_answer_that_replaces_a_broken_one_is_marked():
     coordinator = AgentStarted(agent_name="coordinator", agent_id="a")
     view = folded(coordinator, ModelStarted(agent_name="coordinator"), said("half"))
-    assert not view.is_message_replaced
+    assert view.replacement is None
     view.apply(said("whole", "n"))
-    assert view.is_message_replaced
+    assert view.replacement == "broken_off"
     view.apply(AgentEnded(agent_name="coordinator", agent_id="a"))
     assert view.answer == "whole"
 

@@ -10,6 +10,8 @@ export interface Said {
   version: number;
   /** Whether it broke off and was replaced by another message. */
   isReplaced?: boolean;
+  /** Whether the member answered again, because of a message of the user or a change of the plan. */
+  isOutdated?: boolean;
 }
 
 /** A piece of the output of a running call. */
@@ -80,16 +82,23 @@ export class Turns {
   #byId = new Map<string, { call: Call; turn: Turn }>();
   #byFile = new Map<string, { call: Call; turn: Turn }>();
   #begun: { id: number; title: string; agent: string }[] = [];
-  #standing = new Map<number, string>();
+  #standing = new Map<number, Step["status"]>();
   #waits = new Pauses();
 
   /** Record the started steps: the next turns of their members belong to them. */
   plan(steps: readonly Step[]): void {
     for (const { id, title, agent_name, status } of steps) {
       this.#titles.set(id, title);
+      if (isDoneAgain(this.#standing.get(id), status)) this.#outdate(id);
       if (status === "in_progress" && this.#standing.get(id) !== status) this.#begun.push({ id, title, agent: agent_name });
       this.#standing.set(id, status);
     }
+  }
+
+  /** Mark the last text of a step that is done again. */
+  #outdate(stepId: number): void {
+    const turn = this.all.findLast((one) => one.step?.id === stepId);
+    if (turn) outdate(turn);
   }
 
   /** Add a file to the call whose result names it. */
@@ -195,6 +204,8 @@ export class Turns {
   #say(turn: Turn, messageId: string, delta: { content?: string; reasoning_content?: string }): void {
     let said = turn.parts.at(-1);
     if (said?.kind !== "said" || this.#messages.get(turn) !== messageId) {
+      // A member whose answer calls no tool is asked again only if the user wrote meanwhile.
+      if (turn.step && said?.kind === "said" && said.content) outdate(turn);
       said = { kind: "said", content: "", reasoning: "", version: 0 };
       turn.parts.push(said);
       this.#messages.set(turn, messageId);
@@ -235,6 +246,18 @@ export class Turns {
 function isAbout({ kind, payload }: Interrupt, { tool, input }: Call): boolean {
   if (kind === "tool_approval") return tool === payload["tool_name"] && JSON.stringify(input) === JSON.stringify(payload["tool_input"]);
   return kind === "question" && typeof payload["question"] === "string" && input["question"] === payload["question"];
+}
+
+function isDoneAgain(before: Step["status"] | undefined, now: Step["status"]): boolean {
+  return (before === "completed" && (now === "not_started" || now === "in_progress")) || (before === "in_progress" && now === "not_started");
+}
+
+function outdate(turn: Turn): void {
+  const said = turn.parts.at(-1);
+  if (said?.kind !== "said" || said.isReplaced) return;
+  said.isOutdated = true;
+  said.version += 1;
+  turn.version += 1;
 }
 
 function replace(turn: Turn): void {

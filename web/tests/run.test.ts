@@ -158,6 +158,31 @@ describe("a run", () => {
     ]);
   });
 
+  it("marks the answer of a step that is done again", () => {
+    const run = new RunModel("id1");
+    const step = { id: 1, agent_name: "coder", title: "Count", description: "" } as const;
+    const plan = (status: "not_started" | "in_progress" | "completed"): Told => ({ type: "plan", title: "P", steps: [{ ...step, status }] });
+    const says = (agent_id: string, message_id: string, content: string): Told => ({ type: "message", message_id, delta: { content }, agent_id, step_id: 1 });
+    const events: Told[] = [
+      plan("in_progress"),
+      { type: "start_of_agent", agent_name: "coder", agent_id: "a", step_id: 1 },
+      says("a", "m1", "all years"),
+      says("a", "m2", "only 2023"),
+      { type: "end_of_agent", agent_name: "coder", agent_id: "a", step_id: 1 },
+      plan("completed"),
+      plan("not_started"),
+      plan("in_progress"),
+      { type: "start_of_agent", agent_name: "coder", agent_id: "b", step_id: 1 },
+      says("b", "m3", "only 2024"),
+    ];
+    events.forEach((event, index) => run.apply({ ...event, id: index + 1 }));
+    expect(run.turns.flatMap((turn) => turn.parts).map((part) => part.kind === "said" && [part.content, part.isOutdated ?? false])).toEqual([
+      ["all years", true],
+      ["only 2023", true],
+      ["only 2024", false],
+    ]);
+  });
+
   it("keeps the end of a call's output, each stream for itself", () => {
     const run = new RunModel("id1");
     const call = { tool_call_id: "c", tool_name: "bash_tool" };

@@ -38,6 +38,7 @@ from maniple.events.redactor import EventRedactor
 from maniple.events.run_view import (
     ANSWERING_AGENTS,
     PlanUpdate,
+    Replacement,
     RunView,
     RunViewReader,
     StreamState,
@@ -72,6 +73,7 @@ __all__ = [
     "PlanChanged",
     "PlanStepView",
     "PlanUpdate",
+    "Replacement",
     "RunGap",
     "RunInterrupted",
     "RunStarted",

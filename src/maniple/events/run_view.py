@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from maniple.agents.budget import clamp_tokens
 from maniple.agents.task import names_missing
@@ -255,6 +255,17 @@ class PlanUpdate:
             if before.get(_identity(step), (step.status, step.reason)) != (step.status, step.reason)
         ]
 
+    @property
+    def reopened_steps(self) -> list[int]:
+        """The ids of steps that are done again although they were done or being done."""
+        before = {step.id: step.status for step in self.previous.steps} if self.previous else {}
+        return [
+            step.id
+            for step in self.plan.steps
+            if (before.get(step.id), step.status)
+            in (("completed", "not_started"), ("completed", "in_progress"), ("in_progress", "not_started"))
+        ]
+
 
 @dataclass(slots=True)
 class ToolCallView:
@@ -269,6 +280,10 @@ class ToolCallView:
     """The turn in which it was called."""
 
 
+Replacement = Literal["broken_off", "outdated"]
+"""Which text is replaced: one that broke off, or the answer of a step that is done again."""
+
+
 @dataclass(slots=True)
 class TurnView:
     """The turn of an agent. `message_text` is its newest message, stored only for `ANSWERING_AGENTS`."""
@@ -280,6 +295,8 @@ class TurnView:
     message_text: str = ""
     message_id: str = ""
     message_id_of_call: str = ""
+    has_answered: bool = False
+    """Whether its newest model call has written text and called no tool."""
 
     @property
     def is_answering(self) -> bool:
@@ -317,7 +334,10 @@ class RunView:
     """The text of the newest message that an answering agent finished."""
     is_answer_streamed: bool = True
     """Whether the answer was sent as messages, and not only as the end of the conversation."""
-    is_message_replaced: bool = False
+    replacement: Replacement | None = None
+    """What the newest text replaces; None if it is not the first piece of a text that replaces another."""
+    reopened_steps: set[int] = field(default_factory=set[int])
+    """The steps that are done again and whose member has not written anything yet."""
     """Whether the newest `message` begins an answer that replaces a broken one of the same model call."""
     plan_update: PlanUpdate | None = None
     plan_draft: PlanChanged | None = None
@@ -416,8 +436,7 @@ class RunView:
             case RunStarted():
                 self.pauses, self.turns, self.step_questions = [], {}, {}
             case PlanChanged():
-                self.plan_draft = event if event.draft else None
-                self.plan_update = self.plan_update if event.draft else PlanUpdate(event, self.plan)
+                self._apply_plan(event)
             case StepInterrupted():
                 self.step_questions[event.interrupt_id] = event
             case RunInterrupted():
@@ -431,6 +450,12 @@ class RunView:
             case _:
                 self._apply_to_text(event)
 
+    def _apply_plan(self, event: PlanChanged) -> None:
+        self.plan_draft = event if event.draft else None
+        if not event.draft:
+            self.plan_update = PlanUpdate(event, self.plan)
+            self.reopened_steps.update(self.plan_update.reopened_steps)
+
     def _turn_of(self, turn_id: str) -> TurnView:
         """Return an open turn; without an id the newest one, as in the log of an earlier version."""
         return self.turns.get(turn_id, self.turn)
@@ -440,6 +465,7 @@ class RunView:
         call = self.running_calls.pop(event.tool_call_id, None)
         if isinstance(event, ToolCalled):
             turn_id = self.turn.agent_id
+            self.turn.has_answered = False
             call = ToolCallView(
                 event.tool_call_id, event.tool_name, event.tool_input, event.at, agent_id=turn_id
             )
@@ -487,17 +513,28 @@ class RunView:
             self.answer = turn.message_text
 
     def _apply_message(self, event: MessageChunk) -> None:
-        self.is_message_replaced = False
+        self.replacement = None
         turn, content = self.turn, event.delta.content
         if not content:  # a repeated call reasons under an id of its own
             return
-        # Within a model call the text keeps the id of the first try as long as later tries continue it.
-        self.is_message_replaced = turn.message_id_of_call not in ("", event.message_id)
+        self.replacement = self._replacement(turn, event.message_id)
+        turn.has_answered = True
         turn.message_id_of_call = event.message_id
         if turn.is_answering:
             if event.message_id != turn.message_id:
                 turn.message_id, turn.message_text = event.message_id, ""
             turn.message_text += content
+
+    def _replacement(self, turn: TurnView, message_id: str) -> Replacement | None:
+        if turn.message_id_of_call:
+            # Within a model call the text keeps the id of the first try as long as later tries continue it.
+            return "broken_off" if turn.message_id_of_call != message_id else None
+        if turn.step_id is None:
+            return None
+        is_reopened = turn.step_id in self.reopened_steps
+        self.reopened_steps.discard(turn.step_id)
+        # A member whose answer calls no tool is asked again only if the user wrote meanwhile.
+        return "outdated" if is_reopened or turn.has_answered else None
 
     def _apply_conversation(self, event: WorkflowStarted | SessionState) -> None:
         """Take the assistant's last message: a tool's result, or the reason why nothing was done."""

@@ -83,6 +83,7 @@ export const en = {
   written: "Written",
   noResult: "No result",
   brokeOff: "This answer broke off; another one follows.",
+  outdated: "No longer valid: this step was done again.",
   cost: "cost",
   byMember: "Show one member’s work",
   stepMenu: "Change this step",

@@ -84,6 +84,7 @@ export const zh: typeof en = {
   written: "写入",
   noResult: "没有结果",
   brokeOff: "此回答中断，后面是新的回答。",
+  outdated: "已失效：此步骤已重新执行。",
   cost: "费用",
   byMember: "只看一位成员的工作",
   stepMenu: "修改此步骤",

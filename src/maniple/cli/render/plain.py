@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from maniple.cli.render.run_text import (
-    ANSWER_RESTARTED,
+    REPLACEMENT_TEXTS,
     RUN_MARKS,
     decision_line,
     describe_question,
@@ -180,8 +180,8 @@ class PlainDisplay:
         )
 
     def _take_message(self, event: MessageChunk) -> None:
-        if self._run.is_message_replaced:
-            self.note(f"  {self._whose()}{ANSWER_RESTARTED}")
+        if self._run.replacement is not None:
+            self.note(f"  {self._whose()}{REPLACEMENT_TEXTS[self._run.replacement]}")
 
     def _change_plan(self, event: object) -> None:
         update = self._run.plan_update

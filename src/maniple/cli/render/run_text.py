@@ -11,6 +11,7 @@ from maniple.events import (
     LeadDecided,
     ModelUnreachable,
     PlanStepView,
+    Replacement,
     RunInterrupted,
     RunView,
     StepInterrupted,
@@ -40,10 +41,16 @@ RUN_MARKS: Mapping[RunStatus, str] = {
     "interrupted": "?",
     "budget_exhausted": "!",
 }
-ANSWER_RESTARTED = "The model's answer broke off and starts again."
+REPLACEMENT_TEXTS: Mapping[Replacement, str] = {
+    "broken_off": "The model's answer broke off and starts again.",
+    "outdated": "This step is done again.",
+}
 TO_TEAM = "/team "
 """What begins a line for the team while a step asks."""
-SHOWN_ANSWER_RESTARTED = "The model's answer broke off and starts again; ignore the text above."
+SHOWN_REPLACEMENT_TEXTS: Mapping[Replacement, str] = {
+    "broken_off": "The model's answer broke off and starts again; ignore the text above.",
+    "outdated": "This step is done again; its earlier answer is no longer valid.",
+}
 _STATUS_TEXTS: Mapping[RunStatus, str] = {
     "interrupted": "waiting for your answer",
     "budget_exhausted": "the budget ran out: the answer is partial",

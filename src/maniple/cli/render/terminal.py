@@ -29,7 +29,7 @@ from maniple.cli.render.markdown import ANSWER_SECTION, SafeMarkdown, Transcript
 from maniple.cli.render.run_text import (
     REPORTER,
     RUN_MARKS,
-    SHOWN_ANSWER_RESTARTED,
+    SHOWN_REPLACEMENT_TEXTS,
     TO_TEAM,
     answer_instructions,
     decision_line,
@@ -70,6 +70,7 @@ from maniple.events import (
     ModelUnreachable,
     PlanStepView,
     PlanUpdate,
+    Replacement,
     RunInterrupted,
     RunView,
     StepInterrupted,
@@ -159,7 +160,7 @@ class TerminalDisplay:
                 event,
                 run.turn,
                 run.plan_update,
-                run.is_message_replaced,
+                run.replacement,
                 run.is_result_repeated,
                 is_draft=run.plan_draft is not None,
             )
@@ -299,8 +300,9 @@ class TerminalDisplay:
         if reasoning is not None:
             self._transcript.write(reasoning, "reasoning")
         elif self._moment.turn.agent_name != "planner":  # its JSON becomes the `plan` event
-            if self._moment.is_message_replaced:
-                self._transcript.line(Text(SHOWN_ANSWER_RESTARTED, style="yellow"))
+            if self._moment.replacement is not None:
+                text = SHOWN_REPLACEMENT_TEXTS[self._moment.replacement]
+                self._transcript.line(Text(text, style="yellow"))
             self._remember(event.message_id, content or "")
             self._transcript.write(content or "", "content")
 
@@ -392,7 +394,7 @@ class _Moment:
     event: Event = field(default_factory=lambda: ModelStarted(agent_name=""))
     turn: TurnView = field(default_factory=TurnView)
     plan_update: PlanUpdate | None = None
-    is_message_replaced: bool = False
+    replacement: Replacement | None = None
     is_repeated: bool = False
     is_draft: bool = False
 

@@ -64,6 +64,7 @@ const SaidView = memo(function SaidView({ said, isPlan, isResult }: SaidTold) {
       {/* The planner's text is the plan, which is shown separately. */}
       {said.content && !isPlan && (isResult ? <Markdown text={said.content} isWritten /> : <p class="said">{said.content}</p>)}
       {said.isReplaced && <p class="notice">{words.brokeOff}</p>}
+      {said.isOutdated && <p class="notice">{words.outdated}</p>}
     </>
   );
 });
