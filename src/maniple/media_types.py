@@ -1,8 +1,12 @@
-"""The media types of files by their names, the same on every machine: systems' own tables differ."""
+"""The media types of files by their names, the same on every machine: systems' own tables differ.
+
+Also the formats of saved reports, by the suffixes of their names.
+"""
 
 import mimetypes
 from functools import cache
 from pathlib import PurePosixPath
+from typing import Literal
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 UNKNOWN = "application/octet-stream"
@@ -40,3 +44,15 @@ def media_type_of(name: str) -> str:
 def _known() -> dict[str, str]:
     # An instance of its own begins with Python's table, and not with the system's.
     return mimetypes.MimeTypes().types_map[True]
+
+
+ReportFormat = Literal["markdown", "html", "pdf", "docx", "zip"]
+REPORT_SUFFIXES: dict[str, ReportFormat] = {
+    ".md": "markdown",
+    ".txt": "markdown",
+    ".html": "html",
+    ".pdf": "pdf",
+    ".docx": "docx",
+    ".zip": "zip",
+}
+"""The format of a report by the suffix of its file's name. A ZIP file holds the Markdown and its figures."""

@@ -31,3 +31,14 @@ def test_a_figure_does_not_take_the_name_of_a_linked_file():
         assert file.read("figures/plot.png") == b"another one"
         assert file.read("figures/1-plot.png") == picture
         assert "![Shown](figures/1-plot.png)" in file.read("report.md").decode()
+
+
+def test_a_linked_file_of_the_report_s_own_name_gets_another_one():
+    files = {"report.md": b"# Mine", "report-1.md": b"# First", "old/report.md": b"# Old"}
+    links = "[a](/workspace/report.md) [b](report.md#top) [c](old/report.md) [d](report-1.md)"
+    content = asyncio.run(ReportRenderer(None).render(Report("Tea", links, files=files), "zip"))
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        assert sorted(file.namelist()) == ["old/report.md", "report-1.md", "report-2.md", "report.md"]
+        assert file.read("report-2.md") == b"# Mine"
+        report = file.read("report.md").decode()
+    assert "[a](report-2.md) [b](report-2.md#top) [c](old/report.md) [d](report-1.md)" in report

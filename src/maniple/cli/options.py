@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from maniple.media_types import REPORT_SUFFIXES
 from maniple.types import Worker
 
 if TYPE_CHECKING:
@@ -106,6 +107,4 @@ def finish_service(work: Coroutine[Any, Any, int]) -> NoReturn:
     raise typer.Exit(run_to_status(work, new_service_loop))
 
 
-SAVE_SUFFIXES = (".md", ".txt", ".html", ".pdf", ".docx", ".zip")
-"""The suffixes of the files that a report can be saved as; `.txt` holds Markdown."""
-SAVE_FORMATS = ", ".join(suffix[1:] for suffix in SAVE_SUFFIXES)
+SAVE_FORMATS = ", ".join(suffix[1:] for suffix in REPORT_SUFFIXES)

@@ -6,15 +6,16 @@ import re
 import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from maniple.browser import Browser
 from maniple.errors import BrowserError, ManipleError
 from maniple.evidence.source_list import language_of
+from maniple.media_types import ReportFormat
 from maniple.report_files.document import Report, clean, lay_out_report
 from maniple.report_files.document_texts import texts_for
-from maniple.report_files.file_formats import ReportFormat
 from maniple.report_files.html_page import render_html_page
 from maniple.report_files.markdown import FigureNames
 from maniple.run_page.markup import sanitize_markdown
@@ -90,6 +91,8 @@ def _write_markdown(report: Report, targets: Mapping[str, str]) -> str:
 _MARKUP = re.compile(r"[\\`*_\[\]<>&!$~|]")
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 _FIGURES, _REPORT = "figures", "report.md"
+_REPORT_LINK = re.compile(r"(\]\(<?)(?:/workspace/|\./)?report\.md(?=[)>#?\s])")
+"""A link to the file whose name the report itself has in a ZIP file."""
 _WORKSPACE_LINK = re.compile(r"(?<=[^!\\])\]\(/workspace/")
 _EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
 """The earliest date that a ZIP file can hold."""
@@ -117,8 +120,13 @@ def _name_figures(report: Report, folder: str) -> dict[str, str]:
 def _zip(report: Report) -> bytes:
     """Return a ZIP file of `report.md`, its figures and the files that it links to, all by relative paths."""
     markdown, figures = write_with_figures(report, _FIGURES)
-    markdown = _WORKSPACE_LINK.sub("](", markdown)
     files = {path: content for path, content in report.files.items() if path not in figures}
+    if _REPORT in files:
+        names = (f"report-{number}.md" for number in count(1))
+        name = next(name for name in names if name not in files)
+        files[name] = files.pop(_REPORT)
+        markdown = _REPORT_LINK.sub(rf"\g<1>{name}", markdown)
+    markdown = _WORKSPACE_LINK.sub("](", markdown)
     ended_at = max(datetime.fromtimestamp(report.ended_at or 0, UTC), _EARLIEST)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
@@ -130,8 +138,7 @@ def _zip(report: Report) -> bytes:
 
         add(_REPORT, markdown.encode())
         for name, data in {**files, **figures}.items():
-            if name != _REPORT:
-                add(name, data)
+            add(name, data)
     return content.getvalue()
 
 

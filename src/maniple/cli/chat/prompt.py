@@ -41,6 +41,7 @@ from maniple.cli.options import SAVE_FORMATS, UnknownMember, parse_members
 from maniple.cli.render import Consoles
 from maniple.cli.text import clean, counted, one_line, source_lines, time_ago
 from maniple.errors import FileError, ManipleError
+from maniple.media_types import REPORT_SUFFIXES
 
 _PROMPT_MARK = FormattedText([("bold", "› ")])
 _TITLE_CHARACTERS = 60
@@ -378,9 +379,7 @@ def _file_name(rest: str) -> tuple[str, bool]:
 
 def _names_several(name: str, rest: str) -> bool:
     """Whether more than one word of a name without quotes ends in the suffix of a report."""
-    from maniple.report_files import SUFFIXES
-
-    endings = [word for word in name.split() if word.casefold().endswith(tuple(SUFFIXES))]
+    endings = [word for word in name.split() if word.casefold().endswith(tuple(REPORT_SUFFIXES))]
     return len(endings) > 1 and f'"{name}"' not in rest and f"'{name}'" not in rest
 
 

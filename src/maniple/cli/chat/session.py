@@ -17,7 +17,6 @@ from langchain_core.messages import HumanMessage
 
 from maniple.cli.chat.answers import EditRequest, UnclearAnswer, parse_answer
 from maniple.cli.chat.attachments import Attachments, is_folder
-from maniple.cli.options import SAVE_SUFFIXES
 from maniple.cli.process import TypedLine, cancel_on_interrupt, hide_typing, is_typing_possible, read_typing
 from maniple.cli.render import Consoles, RunDisplay
 from maniple.cli.render.run_text import TO_TEAM, has_answer
@@ -35,13 +34,14 @@ from maniple.events import (
 )
 from maniple.evidence import Source
 from maniple.graph import RunOptions
+from maniple.media_types import REPORT_SUFFIXES, ReportFormat
 from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy, can_be_retried
 from maniple.store import RunRecord, Store, Thread, read_event_pages
 from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.cli.chat import ChatOptions
-    from maniple.report_files import Report, ReportFormat, ReportRenderer
+    from maniple.report_files import Report, ReportRenderer
 
 LISTED_CONVERSATIONS = 20
 _TITLE_CHARACTERS = 60
@@ -574,8 +574,6 @@ def _cut_off_text(run: RunRecord) -> str:
     return f'"{question}" was cut off {time_ago(time.time() - run.created_at)}.'
 
 
-_PLAIN_SUFFIXES = (".txt", "")
-"""Of names that hold Markdown, too."""
 _SUFFIX = re.compile(r"\.[a-z][a-z0-9]*")
 """What can name a format: the end of `report v1.2` or of `Dr. Who` cannot."""
 
@@ -586,21 +584,19 @@ def _suffix_of(name: str) -> str:
     return suffix if _SUFFIX.fullmatch(suffix) else ""
 
 
-def choose_format(name: str) -> "ReportFormat":
+def choose_format(name: str) -> ReportFormat:
     """Return the form in which a report is saved as `name`: by its suffix, or Markdown without one.
 
     Raises:
         FileError: there is no form with this suffix.
     """
-    from maniple.report_files import SUFFIXES
-
     suffix = _suffix_of(name)
-    if suffix in _PLAIN_SUFFIXES:
+    if not suffix:
         return "markdown"
-    if suffix not in SUFFIXES:
-        endings = ", ".join(SAVE_SUFFIXES)
+    if suffix not in REPORT_SUFFIXES:
+        endings = ", ".join(REPORT_SUFFIXES)
         raise FileError(f"A report cannot be saved as {suffix}. Use a name that ends in one of {endings}.")
-    return SUFFIXES[suffix]
+    return REPORT_SUFFIXES[suffix]
 
 
 async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[str, bytes]]:
