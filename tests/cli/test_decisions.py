@@ -177,3 +177,16 @@ def test_a_review_tells_what_each_step_is_and_its_note() -> None:
     assert review_texts(first, review)[0] == "What 1 does."
     assert "Not before noon." in review_texts(first, review)[1]
     assert review_texts(second, review) == ["What 2 does."]
+
+
+@pytest.mark.parametrize(
+    ("needs", "expected"), [([], "Starts at once"), ([1], "Waits for 1"), ([1, 2], None), (None, None)]
+)
+def test_a_review_shows_what_a_step_waits_for_unless_it_is_all_above(
+    needs: list[int] | None, expected: str | None
+) -> None:
+    step = {"agent_name": "coder", "title": "C", "description": "Compute C."}
+    plan = {"title": "P", "steps": [*PLAN["steps"], {**step, "needs": needs}]}
+    review = RunInterrupted(interrupt_id="1", kind="plan_review", payload={"plan": plan}, options=[])
+    shown = review_texts(PlanStepView(id=3, status="not_started", **step), review)
+    assert shown == ["Compute C.", *([expected] if expected else [])]

@@ -92,12 +92,38 @@ def test_an_edited_step_leaves_what_the_steps_need(old: str, new: str) -> None:
 
 
 def test_steps_that_are_moved_or_deleted_are_needed_by_their_new_numbers() -> None:
-    first = "researcher: A\n  Find A.\n"
+    first = "1. researcher: A\n  Find A.\n  After: nothing\n"
     text = format_plan(GRAPH)
+    assert first in text
     assert needs(text.replace(first, "")) == [("B", []), ("C", [1]), ("Report", None)]
-    moved = text.replace(first, "").replace("coder: C", f"{first}coder: C")
+    moved = text.replace(first, "").replace("3. coder: C", f"{first}3. coder: C")
     assert needs(moved) == [("B", []), ("A", []), ("C", [1]), ("Report", None)]
-    added = text.replace("researcher: A", "coder: N\n  New.\nresearcher: A")
+    added = text.replace(first, f"coder: N\n  New.\n{first}")
     assert needs(added) == [("N", None), ("A", []), ("B", []), ("C", [3]), ("Report", None)]
-    gone = text.replace("researcher: B\n  Find B.\n", "")
+    gone = text.replace("2. researcher: B\n  Find B.\n  After: nothing\n", "")
     assert needs(gone) == [("A", []), ("C", []), ("Report", None)]
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [("After: 1, 2", [1, 2]), ("after: 1 2", [1, 2]), ("After: none", []), ("After:", []), ("", None)],
+)
+def test_what_a_step_waits_for_is_edited(new: str, expected: list[int] | None) -> None:
+    assert needs(format_plan(GRAPH).replace("After: 2", new))[2] == ("C", expected)
+
+
+def test_a_step_that_is_copied_is_new_and_the_first_one_keeps_the_number() -> None:
+    text = format_plan(GRAPH).replace("3. coder: C", "2. researcher: B again\n  Find B.\n3. coder: C")
+    assert needs(text)[2:4] == [("B again", None), ("C", [2])]
+
+
+@pytest.mark.parametrize("wrong", ["After: 3", "After: 4", "After: 9", "After: A"])
+def test_a_step_can_only_wait_for_steps_above_it(wrong: str) -> None:
+    with pytest.raises(ValueError, match="step"):
+        needs(format_plan(GRAPH).replace("After: 2", wrong))
+
+
+def test_a_repeated_step_stays_one_wherever_it_is_moved() -> None:
+    steps = [GRAPH["steps"][0], {**GRAPH["steps"][3], "repeats": 1}]
+    plan = {"title": "P", "steps": steps}
+    assert parse_plan_text(format_plan(plan), plan, WORKERS, 12) == plan

@@ -105,17 +105,19 @@ def test_notes_and_needs_of_steps_outlast_the_review_and_a_note_is_edited(page: 
     ask(page)
     page.get_by_role("region", name="Plan", exact=True).get_by_text("Compute").click()
     expect(page.get_by_role("region", name="Plan", exact=True)).to_contain_text("Not by head.")
+    expect(page.get_by_role("region", name="Plan", exact=True).get_by_text("starts at once")).to_have_count(1)
     page.get_by_role("button", name="Edit the plan").click()
     expect(page.get_by_label("Note").nth(1)).to_have_value("Not by head.")
     page.get_by_label("Note").nth(1).fill("By hand.")
     page.get_by_label("Note").nth(0).fill("Twice.")
     page.get_by_role("button", name="Earlier").nth(1).click()
+    page.get_by_role("group", name="Waits for").get_by_label("1 Compute").check()
     with page.expect_request("**/resume") as sent:
         page.get_by_role("button", name="Accept as edited").click()
     answered = sent.value.post_data_json["answer"]["steps"]
     assert [(one["title"], one.get("note"), one.get("needs")) for one in answered] == [
         ("Compute", "By hand.", []),
-        ("Ask", "Twice.", []),
+        ("Ask", "Twice.", [1]),
         ("Report", None, None),
     ]
     standing(page, "Done")

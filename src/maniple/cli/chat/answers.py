@@ -141,23 +141,30 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 _PLAN_HELP = """\
-# A step is a line AGENT: TITLE; the indented lines below it say what to do.
-# What follows "Note:" in them, to the end of the step, is a warning or a limit; it may be missing.
-# Change, move, add or delete steps. Lines that begin with # are ignored.
+# A step is a line NUMBER. AGENT: TITLE; the indented lines below it say what to do.
+# "After: 1, 2" names the steps that it waits for, "After: nothing" none; without it, it waits for all above.
+# What follows "Note:", to the end of the step, is a warning or a limit; it may be missing.
+# Change, move, add or delete steps. A step keeps its number where you move it; a new one needs none.
+# Lines that begin with # are ignored. An empty text leaves the plan as it was.
 """
 _NOTE = re.compile(r"^\s*note:", re.IGNORECASE | re.MULTILINE)
-_STEP_HEAD = re.compile(r"(?P<agent>\w[\w -]*?)\s*:\s*(?P<title>.+)\Z")
+_AFTER = re.compile(r"^\s*after:(?P<steps>.*)$\n?", re.IGNORECASE | re.MULTILINE)
+_STEP_HEAD = re.compile(r"(?:(?P<number>\d+)[.)]?\s+)?(?P<agent>[^\W\d][\w -]*?)\s*:\s*(?P<title>.+)\Z")
+_NOTHING = ("nothing", "none", "-")
 
 
 def format_plan(plan: Mapping[str, Any]) -> str:
     """Return a plan as text to edit."""
     blocks = [f"{_PLAN_HELP}\nPlan: {_single_line(plan.get('title', ''))}\n"]
-    for step in plan.get("steps") or ():
+    for number, step in enumerate(plan.get("steps") or (), start=1):
         lines = str(step.get("description", "")).splitlines()
+        if (needs := step.get("needs")) is not None:
+            lines.append(f"After: {', '.join(map(str, needs)) or _NOTHING[0]}")
         if note := step.get("note"):
             lines += f"Note: {note}".splitlines()
         body = "".join(f"  {line}\n" for line in lines)
-        blocks.append(f"{step.get('agent_name', '')}: {_single_line(step.get('title', ''))}\n{body}")
+        title = _single_line(step.get("title", ""))
+        blocks.append(f"{number}. {step.get('agent_name', '')}: {title}\n{body}")
     return "\n".join(blocks)
 
 
@@ -168,7 +175,8 @@ def parse_plan_text(
 
     Raises:
         UnknownMember: an agent is not in `members`; without members, every agent is allowed.
-        ValueError: a line is not a step, or the plan has no step or too many.
+        ValueError: a line is not a step, the plan has no step or too many, or a step waits for one that is
+            not above it.
     """
     title, steps = _read_steps(text)
     title = title or str(before.get("title", ""))
@@ -176,13 +184,20 @@ def parse_plan_text(
         raise ValueError("The plan has no steps. Add one, or enter /cancel to drop the plan.")
     if max_steps and len(steps) > max_steps:
         raise ValueError(f"The plan has {len(steps)} steps; at most {max_steps} are allowed. Remove some.")
-    whole = [_complete_step(step, members) for step in steps]
-    _keep_hidden_fields(whole, before.get("steps") or ())
+    former: Sequence[Mapping[str, Any]] = before.get("steps") or ()
+    places: dict[int, int] = {}
+    for place, step in enumerate(steps, start=1):
+        places.setdefault(step.number, place)
+    whole = [
+        _complete_step(step, place, places, former, members) for place, step in enumerate(steps, start=1)
+    ]
     return {**before, "title": title, "steps": whole}
 
 
 @dataclass(slots=True)
 class _EditedStep:
+    number: int
+    """The step's number in the plan before; 0 for a new step."""
     agent_name: str
     title: str
     lines: list[str] = field(default_factory=list)
@@ -203,7 +218,7 @@ def _read_steps(text: str) -> tuple[str, list[_EditedStep]]:
         if head["agent"].casefold() == "plan" and not steps:
             title = head["title"]
         else:
-            steps.append(_EditedStep(head["agent"], head["title"]))
+            steps.append(_EditedStep(int(head["number"] or 0), head["agent"], head["title"]))
     return title, steps
 
 
@@ -211,65 +226,56 @@ def _member_named(name: str, members: Sequence[str]) -> str:
     return parse_members([name.replace(" ", "_")], members or WORKERS)[0]
 
 
-def _complete_step(step: _EditedStep, members: Sequence[str]) -> dict[str, Any]:
-    agent_name = _member_named(step.agent_name, members)
+def _complete_step(
+    step: _EditedStep,
+    place: int,
+    places: Mapping[int, int],
+    former: Sequence[Mapping[str, Any]],
+    members: Sequence[str],
+) -> dict[str, Any]:
+    """Return a step as clients send it. `places` are the new places of the numbers in the text."""
     text, note = _split_note("\n".join(step.lines))
-    whole = {"agent_name": agent_name, "title": step.title, "description": text or step.title}
-    return {**whole, "note": note} if note else whole
+    whole: dict[str, Any] = {"agent_name": _member_named(step.agent_name, members), "title": step.title}
+    if (after := _AFTER.search(text)) is not None:
+        text = f"{text[: after.start()]}{text[after.end() :]}".strip()
+    whole["description"] = text or step.title
+    if note:
+        whole["note"] = note
+    if after is not None:
+        numbers = _read_numbers(after["steps"], step.title)
+        whole["needs"] = _needs(numbers, place, places, len(former))
+    if 0 < step.number <= len(former) and places[step.number] == place:
+        repeats = former[step.number - 1].get("repeats")
+        whole |= {} if repeats is None else {"repeats": repeats}
+    return whole
+
+
+def _read_numbers(text: str, title: str) -> list[int]:
+    words = text.replace(",", " ").split()
+    if [word.casefold() for word in words] in ([], *([one] for one in _NOTHING)):
+        return []
+    if not all(word.isdecimal() for word in words):
+        raise ValueError(f"{title!r}: After: takes numbers of steps, such as 1, 2, or {_NOTHING[0]}.")
+    return [int(word) for word in words]
+
+
+def _needs(numbers: Sequence[int], place: int, places: Mapping[int, int], steps_before: int) -> list[int]:
+    """Return the places of the steps that the step at `place` waits for; deleted ones are left out."""
+    needs: set[int] = set()
+    for number in numbers:
+        if number in places and places[number] >= place:
+            raise ValueError(f"A step waits for step {number}, which is not above it. Move one of them.")
+        if number in places:
+            needs.add(places[number])
+        elif not 0 < number <= steps_before:
+            raise ValueError(f"A step waits for step {number}, which does not exist.")
+    return sorted(needs)
 
 
 def _split_note(text: str) -> tuple[str, str]:
     """Return the description and the note of a step; the note is "" if there is none."""
     found = _NOTE.search(text)
     return (text[: found.start()].strip(), text[found.end() :].strip()) if found else (text.strip(), "")
-
-
-_HIDDEN = ("needs", "repeats")
-"""The fields of a step that the text to edit does not show."""
-
-
-def _keep_hidden_fields(steps: Sequence[dict[str, Any]], before: Sequence[Mapping[str, Any]]) -> None:
-    """Give the steps that were in the plan before the fields that the text does not show.
-
-    `needs` get the new numbers of the steps that they named; those that were deleted, or now come later, are
-    left out.
-    """
-    origins = _find_origins(steps, before)
-    places = {old: new for new, old in enumerate(origins, start=1) if old is not None}
-    for own, (step, old) in enumerate(zip(steps, origins, strict=True), start=1):
-        if old is None:
-            continue
-        hidden = {name: before[old][name] for name in _HIDDEN if before[old].get(name) is not None}
-        if "needs" in hidden:
-            moved = (places.get(need - 1, own) for need in hidden["needs"])
-            hidden["needs"] = sorted(place for place in moved if place < own)
-        step |= hidden
-
-
-def _find_origins(
-    steps: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
-) -> list[int | None]:
-    """Return which step of the plan before each step was, as an index; None for a new one.
-
-    It is known by its member and title or description, then by one of these alone; in a plan of the same
-    length, by its place.
-    """
-    origins: list[int | None] = [None] * len(steps)
-    for names in (("agent_name", "title"), ("agent_name", "description"), ("title",), ("description",)):
-        for at, step in enumerate(steps):
-            if origins[at] is None:
-                free = (old for old in range(len(before)) if old not in origins)
-                same = [old for old in free if all(_is_same(step, before[old], name) for name in names)]
-                origins[at] = min(same, key=lambda old: abs(old - at), default=None)
-    if len(steps) == len(before):  # what else changed was edited in its place
-        for at, origin in enumerate(origins):
-            if origin is None and at not in origins:
-                origins[at] = at
-    return origins
-
-
-def _is_same(step: Mapping[str, Any], old: Mapping[str, Any], name: str) -> bool:
-    return " ".join(str(step.get(name, "")).split()) == " ".join(str(old.get(name, "")).split())
 
 
 def _single_line(text: object) -> str:

@@ -264,15 +264,23 @@ def command_instructions(question: RunInterrupted) -> str:
 
 
 def review_texts(step: PlanStepView, question: RunInterrupted) -> list[str]:
-    """Return the text below a step's line in a plan review: description and note, safe to print."""
+    """Return the text below a step's line in a plan review, safe to print.
+
+    It is the description, the note, and what the step waits for unless that is all steps above.
+    """
     texts, description = list[str](), clean(step.description)
     if description.strip(" .") != clean(step.title).strip(" ."):
         texts.append(one_line(description, _REVIEW_CHARACTERS))
-    # The events of a plan have no notes.
-    for planned in (question.payload.get("plan") or {}).get("steps") or ():
-        names = (planned.get("agent_name"), planned.get("title"))
-        if names == (step.agent_name, step.title) and (note := planned.get("note")):
+    # The events of a plan have neither notes nor needs.
+    steps = (question.payload.get("plan") or {}).get("steps") or ()
+    for place, planned in enumerate(steps):
+        if (planned.get("agent_name"), planned.get("title")) != (step.agent_name, step.title):
+            continue
+        if note := planned.get("note"):
             texts.append(f"Note: {one_line(clean(str(note)), _REVIEW_CHARACTERS)}")
+        needs = planned.get("needs")
+        if needs is not None and len(needs) < place and step.agent_name != REPORTER:
+            texts.append(f"Waits for {', '.join(map(str, needs))}" if needs else "Starts at once")
     return texts
 
 

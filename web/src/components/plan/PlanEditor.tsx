@@ -70,6 +70,9 @@ export function PlanEditor({ plan, onPlan }: { plan: PlannedSteps; onPlan: (plan
         {steps.map((step, at) => (
           <li key={step.key} data-key={step.key}>
             <StepFields step={step} onStep={(changed) => setSteps(steps.toSpliced(at, 1, { ...step, ...changed }))} />
+            {at > 0 && step.agent_name !== "reporter" && (
+              <Needs step={step} earlier={steps.slice(0, at)} onNeeds={(needs) => setSteps(steps.toSpliced(at, 1, { ...step, needs }))} />
+            )}
             <div class="row">
               <button class="up" disabled={at === 0} onClick={() => move(at, at - 1)}>{words.up}</button>
               <button class="down" disabled={at === steps.length - 1} onClick={() => move(at, at + 1)}>{words.down}</button>
@@ -87,6 +90,33 @@ export function PlanEditor({ plan, onPlan }: { plan: PlannedSteps; onPlan: (plan
       </div>
     </>
   );
+}
+
+/** The earlier steps that a step waits for, to be chosen. */
+function Needs({ step, earlier, onNeeds }: { step: Keyed; earlier: readonly Keyed[]; onNeeds: (needs: number[]) => void }) {
+  const numbers = earlier.map((one) => one.key + 1);
+  const chosen = numbers.filter((number) => step.needs?.includes(number) ?? true);
+  return (
+    <fieldset class="needs">
+      <legend>{words.waitsFor}</legend>
+      {earlier.map((one, at) => (
+        <label key={one.key}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(numbers[at]!)}
+            onChange={(e) => onNeeds(numbers.filter((number) => (number === numbers[at] ? e.currentTarget.checked : chosen.includes(number))))}
+          />
+          {at + 1} {one.title}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** The numbers of the steps that a step of a plan in review waits for; null if it waits for all above, as the report does. */
+export function needsOf(plan: PlannedSteps, at: number): number[] | null {
+  const step = plan.steps[at];
+  return !step?.needs || step.agent_name === "reporter" || step.needs.length === at ? null : step.needs;
 }
 
 function keyed(step: PlannedStep, key: number): Keyed {

@@ -2,7 +2,7 @@ import type { Step } from "../../events";
 import type { RunModel } from "../../run";
 import { words } from "../../words";
 import { useService } from "../service";
-import { reviewedPlan } from "./PlanEditor";
+import { needsOf, reviewedPlan } from "./PlanEditor";
 import { type Ask, StepView } from "./StepView";
 
 /** The plan with its progress, also while it is written. During the run, steps can be skipped, repeated, edited, added and moved. */
@@ -26,6 +26,7 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
             key={step.id}
             steps={plan.steps}
             at={plan.steps.indexOf(step)}
+            needs={reviewed && needsOf(reviewed, plan.steps.indexOf(step))}
             note={reviewed?.steps[plan.steps.indexOf(step)]?.note ?? ""}
             isOver={run.isOver}
             ask={ask}

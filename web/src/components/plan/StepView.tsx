@@ -21,13 +21,15 @@ interface Shown {
   at: number;
   /** A warning or a limit, in a plan that waits for its review; "" for none. */
   note: string;
+  /** The numbers of the steps that it waits for, in a plan that waits for its review; else null. */
+  needs: number[] | null;
   isOver: boolean;
   /** Null if the plan cannot be changed. */
   ask: Ask | null;
 }
 
 /** A step of a plan with its status and a menu of changes. */
-export function StepView({ steps, at, note, isOver, ask }: Shown) {
+export function StepView({ steps, at, note, needs, isOver, ask }: Shown) {
   const step = steps[at]!;
   const [form, setForm] = useState<"edit" | "add" | null>(null);
   // The requested change is shown until the changed plan arrives.
@@ -58,6 +60,7 @@ export function StepView({ steps, at, note, isOver, ask }: Shown) {
           <details>
             <summary>
               {step.title} <span class="who">{step.agent_name}</span>
+              {needs && <span class="who"> · {needs.length ? words.waitsForSteps(titles(steps, needs)) : words.startsAtOnce}</span>}
               <span class="unseen">, {words.status[status] ?? status}</span>
             </summary>
             <p>{step.description}</p>
@@ -77,6 +80,11 @@ export function StepView({ steps, at, note, isOver, ask }: Shown) {
       {step.reason && <p class="reason">{step.reason}</p>}
     </li>
   );
+}
+
+/** The titles of steps by their numbers, from 1. */
+function titles(steps: readonly Step[], numbers: readonly number[]): string {
+  return numbers.map((number) => `“${steps[number - 1]?.title ?? number}”`).join(", ");
 }
 
 function edited(step: Step, draft: Draft): PlanChange {
