@@ -152,7 +152,7 @@ def test_what_sandboxed_code_can_import_is_installed_once(clone: Clone) -> None:
     assert "sandboxed code can import" in clone.set_up()[1], "they were deleted"
 
 
-def test_packages_that_cannot_be_had_are_told_once_and_done_without(clone: Clone) -> None:
+def test_packages_that_cannot_be_had_are_reported_once_and_done_without(clone: Clone) -> None:
     (clone.log / "offline").touch()
     status, said = clone.set_up()
     assert (status, clone.is_marked_done) == (0, True)
@@ -187,7 +187,7 @@ def test_a_machine_that_the_engine_has_no_package_for_gets_the_rest_and_is_told_
     assert clone.set_up() == (0, "")
 
 
-def test_without_apt_get_what_is_missing_is_told_once_and_the_rest_is_set_up(clone: Clone) -> None:
+def test_without_apt_get_what_is_missing_is_reported_once_and_the_rest_is_set_up(clone: Clone) -> None:
     for name in ("bwrap", "chromium", "apt-get"):
         (clone.log / "bin" / name).unlink()
     status, said = clone.set_up()
@@ -205,7 +205,7 @@ def test_without_apt_get_what_is_missing_is_told_once_and_the_rest_is_set_up(clo
         ("ERROR: No matching distribution found for hatchling", "Look at the network and at the free space"),
     ],
 )
-def test_any_other_failure_of_pip_is_told_in_its_words_and_tried_again(
+def test_any_other_failure_of_pip_is_reported_in_its_words_and_tried_again(
     clone: Clone, answer: str, remedy: str
 ) -> None:
     clone.pip_says(answer)
@@ -251,7 +251,7 @@ def test_what_tests_the_page_is_installed_for_the_tests_only_and_once(clone: Clo
     assert asked == [0, 1, 0]
 
 
-def test_the_page_is_built_again_after_its_sources_changed_and_a_failure_is_told_once(clone: Clone):
+def test_the_page_is_built_again_after_its_sources_changed_and_a_failure_is_reported_once(clone: Clone):
     (clone.folder / "web").mkdir()
     (clone.folder / "web/page_build.py").touch()
     sources = clone.folder / "web/sources"
@@ -292,7 +292,7 @@ def test_what_the_tests_need_of_npm_is_installed_while_pip_works_and_done_withou
     assert len(clone.asked("npm")) == offline, "what is there is not installed again"
 
 
-def test_a_browser_that_cannot_be_installed_is_told_once_and_not_tried_again(clone: Clone) -> None:
+def test_a_browser_that_cannot_be_installed_is_reported_once_and_not_tried_again(clone: Clone) -> None:
     (clone.log / "bin/chromium").unlink()
     status, said = clone.set_up()
     assert status == 0

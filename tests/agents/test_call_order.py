@@ -132,7 +132,7 @@ async def test_sources_are_numbered_in_the_order_of_the_calls_whichever_page_is_
     assert "Source [2]: https://b.test/" in second
 
 
-async def test_one_that_fails_or_does_not_exist_holds_nobody_up():
+async def test_one_that_fails_or_does_not_exist_delays_no_other():
     world = World()
     answer = calls(("act", {"what": "break"}), ("nothing", {}), ("act", {}), ("act", {"what": "last"}))
     async with coder_with([world.tool("act")], answer, DONE) as (coder, server):

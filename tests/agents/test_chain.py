@@ -116,7 +116,7 @@ async def test_two_updates_of_one_key_are_refused_rather_than_one_of_them_lost()
         await _run(middleware, AIMessage("done"))
 
 
-async def test_an_answer_of_an_inner_one_is_told_to_the_outer_ones_like_a_models():
+async def test_an_answer_of_an_inner_one_is_reported_to_the_outer_ones_like_a_models():
     told: list[str] = []
     middleware = chain_middleware([Noting("outer", told), Noting("inner", told, answer="mine")])
     assert (await _run(middleware))["messages"][-1].text == "mine"

@@ -31,7 +31,7 @@ def task(*results, request="What is 2+2?", **more):
     return Task(request, "Report", "Report it", results=results, **more)
 
 
-async def test_a_failed_step_stands_in_the_report_as_a_sentence_and_is_not_shown_to_the_model():
+async def test_a_failed_step_is_in_the_report_as_a_sentence_and_is_not_shown_to_the_model():
     text, shown = await report(task(DONE, FAILED), reply("# It is 4"))
     assert text == f"# It is 4\n\n{MISSING}"
     assert "Output: 4" in shown
@@ -100,7 +100,7 @@ async def test_a_researcher_without_any_tool_says_why():
 @pytest.mark.parametrize(
     ("text", "chinese"), [("杭州", True), ("日本の首都", False), ("한국 中", False), ("a", False)]
 )
-def test_chinese_is_told_from_its_neighbours(text, chinese):
+def test_chinese_is_distinguished_from_its_neighbours(text, chinese):
     assert is_chinese(text) is chinese
 
 

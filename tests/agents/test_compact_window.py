@@ -72,7 +72,7 @@ async def test_a_report_that_fits_is_shown_as_it_was():
 
 
 @pytest.mark.parametrize("results", [RESULTS, ()])
-async def test_a_window_that_nobody_knew_is_heeded_when_it_is_refused(results):
+async def test_a_window_that_is_unknown_is_heeded_when_it_is_refused(results):
     with narrow({"other": [reply("# Report")]}, 6_000) as server:
         async with model_at(server) as model:
             text = await CompactReporter(model).work(Task(LONG, "Report", "Report it", results=results))

@@ -145,7 +145,7 @@ async def test_tools_that_fill_the_window_leave_a_part_of_it_to_the_conversation
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_a_window_that_nobody_knew_is_learned_from_the_refusal(streaming):
+async def test_a_window_that_is_unknown_is_learned_from_the_refusal(streaming):
     with narrow(loop(12), characters=16_000) as server:
         async with model_at(server) as model:
             agent = reader(model)

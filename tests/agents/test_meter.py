@@ -89,7 +89,7 @@ async def test_tokens_and_money_are_counted_from_what_the_endpoint_says():
     assert meter.exhausted is None
 
 
-async def test_the_tokens_of_an_endpoint_that_tells_no_usage_are_estimated():
+async def test_the_tokens_of_an_endpoint_that_reports_no_usage_are_estimated():
     meter = UsageMeter()
     with serving({"other": [reply("one two three four", usage=False)]}) as server:
         async with model_at(server) as model:
@@ -137,7 +137,7 @@ async def test_parallel_calls_go_beyond_a_limit_by_no_more_than_what_is_under_wa
         assert server.stats["prompt_tokens"] <= 60 + 10, "the prompts of calls under way are reserved"
 
 
-async def test_the_report_has_one_call_beyond_the_limit_and_nobody_else_has():
+async def test_the_report_has_one_call_beyond_the_limit_and_no_other_has():
     meter = UsageMeter(Budget(model_calls=1), used=RunUsage(model_calls=1))
     with serving(LOOPING) as server:
         async with model_at(server) as model:

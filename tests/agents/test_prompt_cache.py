@@ -80,7 +80,7 @@ async def test_a_file_that_a_step_writes_changes_no_tools_of_it_but_of_the_next_
     assert "read_file" in str(second[0]["tools"])
 
 
-async def test_a_call_of_an_unknown_tool_is_told_only_the_tools_that_are_offered(tmp_path):
+async def test_a_call_of_an_unknown_tool_is_answered_with_the_tools_that_are_offered(tmp_path):
     workspaces = Workspaces(tmp_path)
     tools: list[BaseTool] = [*build_file_tools(workspaces), build_editor(workspaces)]
     hidden = HiddenTools({"read_file", "list_files"}, build_file_check(workspaces))

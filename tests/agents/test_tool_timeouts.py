@@ -85,7 +85,7 @@ async def test_one_that_bounds_itself_is_left_alone():
     assert "here I am" in await told(tool, tool_seconds=0.01)
 
 
-async def test_one_that_blocks_holds_up_nobody():
+async def test_one_that_blocks_delays_no_other():
     over = threading.Event()
 
     def block() -> str:
@@ -103,7 +103,7 @@ async def test_a_tool_of_any_kind_is_bounded():
     assert STOPPED in await told(Own(metadata={"timeout_seconds": 0.05}))
 
 
-async def test_a_timeout_of_the_tools_own_is_told_as_such():
+async def test_a_timeout_of_the_tools_own_is_reported_as_such():
     async def own() -> str:
         """Give up by itself."""
         raise TimeoutError("the printer did not answer")

@@ -56,7 +56,7 @@ async def test_tokens_that_the_endpoint_had_in_its_cache_are_counted_and_cost_th
         assert stands["usage"]["cost"] == 2 + 1
 
 
-async def test_without_prices_no_cost_is_known_and_what_waits_tells_what_it_has_used_so_far(it: Inside):
+async def test_without_prices_no_cost_is_known_and_what_waits_reports_what_it_has_used_so_far(it: Inside):
     stands, _ = await asked(it, auto_accepted_plan=False)
     assert stands["status"] == "interrupted"
     assert [(one["agent_name"], one["cost"]) for one in stands["by_agent"]] == [

@@ -67,7 +67,7 @@ async def test_small_talk_after_a_workflow_keeps_who_said_what(client, model):
     ]
 
 
-async def test_the_end_of_a_continued_thread_tells_the_whole_conversation(client, model):
+async def test_the_end_of_a_continued_thread_reports_the_whole_conversation(client, model):
     model.reset(SIMPLE)
     thread = f"whole-{id(model)}"
     first = data(await ask(client, FIRST, thread_id=thread), "end_of_workflow")[0]["messages"]

@@ -58,7 +58,7 @@ def failing(role: str) -> dict[str, list]:
 
 
 @pytest.mark.parametrize("role", ["coordinator", "planner"])
-async def test_a_model_error_before_there_is_a_plan_is_told_and_ends_the_run(client, model, role):
+async def test_a_model_error_before_there_is_a_plan_is_reported_and_ends_the_run(client, model, role):
     model.reset(failing(role))
     frames = await frames_of(client, QUESTION)
     Client().read(frames)

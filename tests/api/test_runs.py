@@ -64,7 +64,7 @@ async def test_runs_of_all_conversations_are_listed_page_by_page_as_they_stand(i
         }
 
 
-async def test_a_run_tells_how_it_stands(it: Inside):
+async def test_a_run_reports_its_status(it: Inside):
     run = await it.run()
     assert run["status"] == "queued"
     frames = await it.told(run["run_id"])

@@ -38,7 +38,7 @@ async def test_two_keys_may_choose_one_name_and_their_conversations_do_not_meet(
     assert await questions(it, mine, "default") == asked["mine"][1]
 
 
-async def test_a_named_conversation_has_its_name_wherever_it_is_told_of(it: Inside):
+async def test_a_named_conversation_has_its_name_wherever_it_is_listed(it: Inside):
     mine = await it.key("mine")
     await ask(it, mine, "1+3=?", "sums")
     run = await it.run(mine, thread_id="sums")

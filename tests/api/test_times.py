@@ -11,7 +11,7 @@ from tests.api.inside import Inside, numbered
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_run_tells_when_its_events_happened_to_whoever_asks_for_that(it: Inside):
+async def test_a_run_reports_when_its_events_happened_to_whoever_asks_for_that(it: Inside):
     began = time.time()
     run = await it.run()
     path = f"/api/runs/{run['run_id']}/events"

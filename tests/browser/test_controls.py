@@ -173,7 +173,7 @@ DOWNLOADS = {
 
 
 @pytest.mark.parametrize("reply", DOWNLOADS.values(), ids=DOWNLOADS.keys())
-async def test_a_download_is_told_and_kept(
+async def test_a_download_is_reported_and_kept(
     reply: Reply, browser: Browser, driver: Driver, site: Site
 ) -> None:
     kept: list[tuple[str, bytes]] = []

@@ -265,7 +265,7 @@ async def test_more_threads_than_windows_wait_for_each_other(site: Site) -> None
         assert len(await asyncio.gather(*going)) == 6
 
 
-async def test_tabs_that_nobody_uses_are_closed_and_opened_again(site: Site) -> None:
+async def test_tabs_that_are_not_used_are_closed_and_opened_again(site: Site) -> None:
     site.pages["/"] = Reply(FORM.format("rested"))
     async with open_browser(BrowserSettings(allow_private=NETWORK, idle_seconds=0.01)) as browser:
         driver = Driver(await browser.page("idle"))

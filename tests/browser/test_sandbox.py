@@ -69,7 +69,7 @@ def asked(sandbox: Site) -> list[str]:
     return [path.removeprefix(f"{API}/") for _, path, _ in sandbox.requests]
 
 
-async def test_what_it_tells_becomes_what_an_agent_sees(page: Page) -> None:
+async def test_what_it_reports_becomes_what_an_agent_sees(page: Page) -> None:
     state = await page.observe()
     assert state.interactive_elements == "[1]<button>Buy</button>\n[2]<input password></input>"
     assert (state.url, state.title, state.viewport_height) == ("https://shop.example/", "Shop", 700)
@@ -141,7 +141,7 @@ async def test_one_of_many_alike_is_clicked_while_no_control_has_come_or_gone(
     assert asked(sandbox).count("click_element") == 2
 
 
-async def test_a_failure_is_told_in_its_words(page: Page, sandbox: Site) -> None:
+async def test_a_failure_is_reported_in_its_words(page: Page, sandbox: Site) -> None:
     await page.observe()
     sandbox.pages[f"{API}/click_element"] = told(success=False, message="it lies under <div>")
     with pytest.raises(BrowserError, match=r"'click_element' failed: .*under <div>$"):

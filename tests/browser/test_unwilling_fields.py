@@ -31,7 +31,7 @@ async def driver(browser: Browser) -> AsyncIterator[Driver]:
         ("<input aria-label=Zip>", "abc", ""),
     ],
 )
-async def test_what_a_field_makes_of_a_text_is_told(
+async def test_what_a_field_makes_of_a_text_is_reported(
     driver: Driver, site: Site, field: str, text: str, told: str
 ) -> None:
     site.pages["/field"] = Reply(field)

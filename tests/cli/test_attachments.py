@@ -9,7 +9,7 @@ from maniple.sandbox import EditHistory, FileOperation, Workspaces
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_file_is_told_once_and_again_when_it_has_grown(tmp_path: Path) -> None:
+async def test_a_file_is_reported_once_and_again_when_it_has_grown(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path)
     attachments = Attachments(workspaces)
     assert await attachments.new_files("thread") == []

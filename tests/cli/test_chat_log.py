@@ -63,7 +63,7 @@ async def test_the_level_that_is_set_counts_in_chat_too(tmp_path, env):
     assert not (tmp_path / "data" / "chat.log").exists(), "nothing was to be written"
 
 
-async def test_no_log_line_stands_between_the_lines_of_a_plan(tmp_path, env):
+async def test_no_log_line_is_between_the_lines_of_a_plan(tmp_path, env):
     status, _, notes = await run("chat", "1+3=?", folder=tmp_path, env=env)
     assert status == 0
     assert "warning" not in notes
@@ -102,7 +102,7 @@ async def test_without_a_stderr_the_team_answers_and_warnings_go_to_the_file(tmp
     assert "a library's warning" in (tmp_path / "data" / "chat.log").read_text(encoding="utf-8")
 
 
-async def test_a_bug_says_where_more_of_it_stands(tmp_path, env):
+async def test_a_bug_says_where_more_of_it_is(tmp_path, env):
     broken = "import maniple.cli.chat as chat\ndef broken(*_):\n    raise LookupError('a bug with {KEY}')\n"
     broken += "chat._attach_files = broken\n"
     (tmp_path / "sitecustomize.py").write_text(broken.replace("{KEY}", KEY), encoding="utf-8")

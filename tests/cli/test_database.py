@@ -46,7 +46,7 @@ async def test_conversations_are_exported_as_lines_of_json(tmp_path: Path) -> No
     assert status == 2 and "no conversation 'third'" in notes.splitlines()[-1]
 
 
-async def test_a_backup_made_beside_a_server_holds_all_that_is_kept(tmp_path: Path) -> None:
+async def test_a_backup_made_beside_a_server_holds_all_that_is_retained(tmp_path: Path) -> None:
     env = environment(tmp_path, "")
     async with open_store(tmp_path / DATABASE, tmp_path / "data/artifacts", server=True) as store:
         run = await stored_run(store)

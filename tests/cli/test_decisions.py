@@ -167,7 +167,7 @@ async def test_only_enter_on_the_last_line_sends_an_edited_text(keys: str, text:
     assert await edited(keys, tmp_path) == text
 
 
-def test_a_review_tells_what_each_step_is_and_its_note() -> None:
+def test_a_review_reports_what_each_step_is_and_its_note() -> None:
     noted = {**PLAN, "steps": [{**PLAN["steps"][0], "note": "Not before noon."}, PLAN["steps"][1]]}
     review = RunInterrupted(interrupt_id="1", kind="plan_review", payload={"plan": noted}, options=[])
     first, second = (

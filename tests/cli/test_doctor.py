@@ -289,7 +289,7 @@ async def test_a_mistyped_variable_is_a_warning(
     )
 
 
-async def test_the_doctor_says_as_json_that_the_team_can_answer_and_tells_no_secret(
+async def test_the_doctor_says_as_json_that_the_team_can_answer_and_reports_no_secret(
     server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = await examine(written_settings(tmp_path, server.base_url), as_json=True)
@@ -316,7 +316,7 @@ async def test_the_doctor_says_that_the_team_cannot_answer_and_what_helps(
     assert "The team cannot answer" in printed.splitlines()[-1]
 
 
-async def test_wrong_settings_are_told_with_their_line_and_nothing_else_is_checked(
+async def test_wrong_settings_are_reported_with_their_line_and_nothing_else_is_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "conf.yaml"
@@ -338,7 +338,7 @@ def written_settings(folder: Path, url: str) -> Path:
     return file
 
 
-async def test_probing_tells_what_each_model_can_do_and_what_happens_without(tmp_path: Path) -> None:
+async def test_probing_reports_what_each_model_can_do_and_what_happens_without(tmp_path: Path) -> None:
     script = {"other": [{"text": "I am a teapot."}], "reject": ["response_format"]}
     with serving(script) as server:
         settings = settings_in(tmp_path, models=ModelsSettings(basic=model_at(server.base_url)))

@@ -26,7 +26,7 @@ def test_a_folder_that_cannot_be_made_is_said_to_be_that_and_not_full(tmp_path: 
     assert (missing.status, "cannot be created" in missing.detail) == ("problem", True)
 
 
-def test_a_data_folder_that_cannot_be_made_is_a_warning_where_nothing_is_kept(tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_made_is_a_warning_where_nothing_is_retained(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     settings = _settings(tmp_path, StoreSettings(backend="memory"))
     assert [finding.status for finding in checks.check_folders(settings)] == ["warning", "ok"]

@@ -31,7 +31,7 @@ async def test_a_key_is_made_listed_and_revoked_while_a_server_has_the_file_open
         assert "revoked just now" in (await maniple("keys", "list", folder=tmp_path, env=env))[1]
 
 
-async def test_the_last_key_revoked_is_told_with_the_ways_on(tmp_path: Path) -> None:
+async def test_the_last_key_revoked_is_reported_with_the_ways_on(tmp_path: Path) -> None:
     env = environment(tmp_path, "")
 
     async def keys(*arguments: str) -> tuple[int | None, str]:
@@ -49,7 +49,7 @@ async def test_the_last_key_revoked_is_told_with_the_ways_on(tmp_path: Path) -> 
     assert (await keys("list"))[1] == "There are no API keys. Create one with maniple keys add NAME.\n"
 
 
-async def test_a_daily_cost_that_nothing_could_reach_is_told(tmp_path: Path) -> None:
+async def test_a_daily_cost_that_nothing_could_reach_is_reported(tmp_path: Path) -> None:
     arguments = ("keys", "add", "alice", "--daily-cost", "1")
     for prices, is_told in (({}, True), ({"MANIPLE_MODELS__BASIC__PRICE_INPUT": "1"}, False)):
         env = environment(tmp_path, "http://127.0.0.1:1/v1", **prices)

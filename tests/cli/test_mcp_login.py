@@ -46,7 +46,7 @@ async def test_who_wants_no_login_or_is_not_there_is_named(tmp_path: Path, name)
     assert "auth: oauth. Such servers: closed." in " ".join(notes.split())
 
 
-async def test_a_server_that_is_not_there_is_told_in_words(tmp_path: Path):
+async def test_a_server_that_is_not_there_is_reported_in_words(tmp_path: Path):
     env = configured(tmp_path, "http://127.0.0.1:9/mcp")
     status, output, notes = await maniple("mcp", "login", "closed", folder=tmp_path, env=env)
     assert (status, output) == (1, "")

@@ -17,7 +17,7 @@ def test_members_are_read_as_people_write_them(names: list[str], members: tuple[
     assert parse_members(names, WORKERS) == members
 
 
-def test_an_unknown_member_is_told_with_the_nearest_one() -> None:
+def test_an_unknown_member_is_reported_with_the_nearest_one() -> None:
     with pytest.raises(UnknownMember, match=r"'codr'.* mean coder\? .*: researcher,"):
         parse_members(["codr"], WORKERS)
 

@@ -75,7 +75,7 @@ async def test_small_talk_is_the_whole_output() -> None:
     assert notes == "coordinator\n✔ completed · T · 1 model call · 110 tokens (100 in, 10 out)\n"
 
 
-async def test_a_failure_is_told_as_it_is_and_nothing_goes_to_the_output() -> None:
+async def test_a_failure_is_reported_as_it_is_and_nothing_goes_to_the_output() -> None:
     message = "The key is refused.\nPut a valid key into BASIC_API_KEY."
     begun = agent("reporter", *model("reporter", "Half a report"))
     output, notes = await shown([started(), *begun, *ending("failed", failure(message))])
@@ -112,7 +112,7 @@ async def test_a_failed_step_says_why_below_it() -> None:
     assert "  ✘  1 coder     Compute\n    ↳ a ⏎ b\n  –  2 reporter  Report\n" in notes
 
 
-async def test_a_blocked_step_is_told_and_its_reason_once() -> None:
+async def test_a_blocked_step_is_reported_and_its_reason_once() -> None:
     failed = plan("failed", "not_started", reasons=("no price", ""))
     blocked = plan("blocked", "not_started", reasons=("no price", ""))
     _, notes = await shown([plan("in_progress", "not_started"), failed, blocked])

@@ -5,7 +5,7 @@ from rich.console import Console
 from maniple.cli.render.startup import StartupBar, StartupLines
 
 
-def test_work_is_told_in_lines_once_and_not_for_every_step() -> None:
+def test_work_is_reported_in_lines_once_and_not_for_every_step() -> None:
     notes = io.StringIO()
     progress = StartupLines(notes)
     for part in range(1, 23):

@@ -197,7 +197,7 @@ async def test_text_of_an_answer_that_broke_off_is_said_to_be_void() -> None:
     assert shown.count("broke off") == 1
 
 
-async def test_an_error_is_told_as_it_is_and_markup_in_it_is_text() -> None:
+async def test_an_error_is_reported_as_it_is_and_markup_in_it_is_text() -> None:
     message = "The key is refused [401].\n[red]Put a valid key[/red] into BASIC_API_KEY."
     shown = await screen([started(), *ending("failed", failure(message))])
     assert "✘ The key is refused [401].\n[red]Put a valid key[/red] into BASIC_API_KEY." in shown

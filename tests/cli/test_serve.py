@@ -135,7 +135,7 @@ async def test_a_second_server_on_the_same_database_is_refused_with_words(
     assert "Traceback" not in notes.decode()
 
 
-async def test_a_stopping_server_tells_every_client_the_end(tmp_path: Path) -> None:
+async def test_a_stopping_server_sends_every_client_the_end(tmp_path: Path) -> None:
     with serving({**SIMPLE, "coder": [{"hang": True}]}) as model:
         async with service(tmp_path, model.base_url) as (url, process):
             async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:

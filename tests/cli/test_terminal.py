@@ -103,7 +103,7 @@ async def test_a_plan_is_reviewed_at_the_prompt(server: OpenAIServer, tmp_path: 
     assert not re.search(r"\x1b\[[0-9;]*\b[39][0-7]\b[0-9;]*m", terminal.raw), "NO_COLOR is set"
 
 
-async def test_the_void_part_of_an_answer_and_the_files_of_the_team_are_told(tmp_path: Path) -> None:
+async def test_the_void_part_of_an_answer_and_the_files_of_the_team_are_reported(tmp_path: Path) -> None:
     writes = call("python_repl_tool", code="open('table.csv', 'w').write('1,2')")
     broken, right = reply("It is five, I think.", cut_after=3), reply("It is four.")
     script = {**SIMPLE, "coder": [writes, reply("Done.")], "reporter": [broken, right, right]}

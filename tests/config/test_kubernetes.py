@@ -19,7 +19,7 @@ INJECTED = {
 }
 
 
-def test_what_a_cluster_tells_of_its_services_is_no_setting_and_no_slip(tmp_path):
+def test_what_a_cluster_reports_of_its_services_is_no_setting_and_no_slip(tmp_path):
     settings = load_settings(
         tmp_path / "conf.yaml",
         env_file=tmp_path / ".env",

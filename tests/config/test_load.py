@@ -103,7 +103,7 @@ def test_each_mistake_is_named_with_its_file_line_and_key(load, yaml, env_file, 
     assert words in str(caught.value)
 
 
-def test_all_mistakes_are_told_at_once(load):
+def test_all_mistakes_are_reported_at_once(load):
     with pytest.raises(ConfigError) as caught:
         load("server: {port: x}", "", MANIPLE_TEAM__STEP_RETRIES="many")
     assert "server.port" in str(caught.value)
@@ -167,7 +167,7 @@ def test_runs_are_set_like_everything_else(load):
         ("{}", []),
     ],
 )
-def test_a_limit_of_cost_that_counts_nothing_is_told(load, models, unpriced):
+def test_a_limit_of_cost_that_counts_nothing_is_reported(load, models, unpriced):
     assert load(f"models: {models}").notices == ()
     notices = load(f"models: {models}\nruns: {{budget: {{cost: 1}}}}").notices
     assert len(notices) == len(unpriced)

@@ -122,7 +122,7 @@ def test_nothing_is_configured_by_default():
         ("disable", "disabled"),
     ],
 )
-def test_a_key_with_a_slip_is_told_of(tmp_path, key, meant):
+def test_a_key_with_a_slip_is_reported(tmp_path, key, meant):
     conf = json.dumps(
         {"mcpServers": {"gh": {"url": "https://x.test/mcp", key: {"Authorization": "t0ps3cret"}}}}
     )

@@ -100,7 +100,7 @@ def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_the_first_name(load):
         ("MANIPEL_SERVER__PORT", "MANIPLE_SERVER__PORT"),
     ],
 )
-def test_a_name_that_is_nearly_ours_is_told_with_the_one_that_was_meant(load, name, meant):
+def test_a_name_that_is_nearly_ours_is_reported_with_the_one_that_was_meant(load, name, meant):
     (notice,) = load("", f"\n# a comment\n{name}=sk-canary").notices
     assert f".env, line 3: {name} is not read" in notice
     assert notice.endswith(f"Did you mean {meant}?")
@@ -135,7 +135,7 @@ def test_a_nearly_right_name_without_a_value_is_not_worth_a_word(load):
 
 
 @pytest.mark.parametrize("name", ["MANIPLE_SERVRE__PORT", "MANIPLE_SERVER_PORT", "MANIPLE_SERVER__PROT"])
-def test_an_unknown_name_with_our_prefix_is_refused_where_it_stands(load, name):
+def test_an_unknown_name_with_our_prefix_is_refused_where_it_is_written(load, name):
     words = refusal(load, "server: {port: 1}", f"\n{name}=1")
     assert f".env, line 2 ({name}): " in words
     assert "did you mean MANIPLE_SERVER__PORT?" in words

@@ -175,7 +175,7 @@ async def test_a_page_that_comes_after_the_moment_is_read(site: Site) -> None:
         ),
     ],
 )
-async def test_a_longer_time_is_told_and_not_waited(
+async def test_a_longer_time_is_reported_and_not_waited(
     headers: tuple[tuple[str, str], ...], said: str, site: Site
 ) -> None:
     site.pages["/"] = Reply("slow down", status=429, headers=headers)

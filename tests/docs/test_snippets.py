@@ -28,7 +28,7 @@ def test_there_are_snippets():
 
 
 @pytest.mark.parametrize(("name", "code"), snippets(), ids=[name for name, _ in snippets()])
-def test_a_snippet_runs_as_it_stands(name: str, code: str, tmp_path: Path):
+def test_a_snippet_runs_as_it_is(name: str, code: str, tmp_path: Path):
     with serving(SIMPLE) as server:
         env = environment(server.base_url, tmp_path)
         done = subprocess.run(

@@ -215,7 +215,7 @@ async def test_a_redirect_is_handed_back_and_not_followed(
     assert canary.hits == []
 
 
-async def test_a_host_that_does_not_answer_is_told(guard: AddressGuard) -> None:
+async def test_a_host_that_does_not_answer_is_reported(guard: AddressGuard) -> None:
     async with await asyncio.start_server(lambda *_: None, ALLOWED, 0) as server:
         port = server.sockets[0].getsockname()[1]
     async with gateway(guard, f"site.test:{port}") as path:

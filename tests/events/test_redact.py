@@ -172,7 +172,7 @@ def test_a_plan_or_usage_in_the_middle_does_not_let_a_secret_through() -> None:
     assert clean == [usage, message("***"), ModelEnded(agent_name="coder")]
 
 
-def test_what_a_cut_stream_holds_is_told_at_its_end() -> None:
+def test_what_a_cut_stream_holds_is_reported_at_its_end() -> None:
     assert told(message("a sk-")) == [message("a "), message("sk-")]
 
 
@@ -183,7 +183,7 @@ def test_names_of_the_wire_are_no_secrets() -> None:
     Client().read([(event.type, event.data()) for event in clean])
 
 
-async def test_a_whole_run_that_tells_a_secret_is_clean_and_legal() -> None:
+async def test_a_whole_run_that_contains_a_secret_is_clean_and_legal() -> None:
     script = {
         **SIMPLE,
         "reporter": [reply("", chunks=["The k", "ey is sk-can", "ary-01234", "56789 a", "nd sk-"])],

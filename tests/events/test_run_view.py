@@ -99,7 +99,7 @@ async def test_wherever_it_was_cut_what_is_owed_makes_it_whole(events):
         assert names(frames).count("run_status") == names(frames).count("final_session_state") == 1
 
 
-async def test_a_failure_after_the_cut_is_told_once(events):
+async def test_a_failure_after_the_cut_is_reported_once(events):
     state = StreamState.of(events[:4])
     translator = Translator("r", "t", QUESTION, state)
     frames = checked([*events[:4], *translator.open(), *translator.close("failed", ToolFailure("no luck"))])

@@ -134,7 +134,7 @@ def test_what_json_cannot_say_goes_to_the_client_as_text():
         json.dumps(told, allow_nan=False)
 
 
-def test_output_is_told_with_the_call_that_printed_it():
+def test_output_is_reported_with_the_call_that_printed_it():
     turn = Turn("coder", 1)
     calls = [turn.use(name, printed=text) for name, text in (("python_repl_tool", "ab"), ("bash_tool", "cd"))]
     raw_events = [one for pair in zip(*calls, strict=True) for one in pair]
@@ -160,7 +160,7 @@ def test_what_is_printed_while_another_agent_speaks_is_left_to_the_result():
     assert [data["text"] for name, data in told if name == "tool_output"] == ["b"]
 
 
-def test_a_parents_own_kind_of_pause_is_told_as_a_question():
+def test_a_parents_own_kind_of_pause_is_reported_as_a_question():
     pause = Interrupt({"kind": "their_kind", "who": Thing()}, id="p1")
     chunk = {
         "event": "on_chain_stream",
@@ -323,7 +323,7 @@ def test_a_failed_run_hands_back_the_conversation():
     assert told[-4][1]["agent_name"] == "planner"
 
 
-def test_the_steps_of_a_call_are_told_under_it_and_what_it_says_is_not():
+def test_the_steps_of_a_call_are_reported_under_it_and_what_it_says_is_not():
     turn = Turn("coder", 1)
     steps = [turn.step(1, "thinking"), *turn.say("secret"), turn.look(), turn.step(1, "completed")]
     told = frames([turn.start(), *turn.use("browser", inside=steps), turn.end(AIMessage("done"))])
@@ -349,7 +349,7 @@ def test_a_call_that_is_cut_off_ends_with_a_cancelled_step():
     assert [(one["number"], one["state"]) for one in steps] == [(2, "acting"), (2, "cancelled")]
 
 
-def test_steps_of_no_call_are_told_nobody():
+def test_steps_of_no_call_are_shown_to_no_one():
     turn = Turn("coder", 1)
     told = frames([turn.start(), turn.step(1, "thinking"), turn.end(AIMessage("done"))])
     assert "browser_step" not in [name for name, _ in told]

@@ -159,7 +159,7 @@ def test_the_reducer_keeps_calls_and_texts_of_concurrent_turns_apart():
     assert (view.running_calls, view.turns) == ({}, {})
 
 
-def test_the_page_of_a_run_tells_who_said_and_did_what_at_the_same_time():
+def test_the_page_of_a_run_reports_who_said_and_did_what_at_the_same_time():
     story = RunHistory()
     story.apply(two_researchers())
     told = sorted((step.agent, step.thought, step.action, step.observation) for step in story.steps)

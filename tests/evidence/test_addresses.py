@@ -60,6 +60,6 @@ def test_an_encoded_separator_ends_no_part() -> None:
 @pytest.mark.parametrize(
     "broken", ["https://[::1/x", "http://host:99999/", "not a url", "http://" + "a" * 70 + ".x/"]
 )
-def test_what_cannot_be_read_is_compared_as_it_stands(broken: str) -> None:
+def test_what_cannot_be_read_is_compared_as_it_is(broken: str) -> None:
     assert same_url(broken, broken)
     assert comparable_url(broken)

@@ -77,7 +77,7 @@ async def test_a_right_report_stays_as_it_is(parts, size):
 
 @given(RIGHT_PARTS, RIGHT_PARTS, CONTAINERS, WRONG)
 @settings(max_examples=300, deadline=None)
-async def test_exactly_what_is_wrong_is_marked_wherever_it_stands(before, behind, container, wrong):
+async def test_exactly_what_is_wrong_is_marked_wherever_it_occurs(before, behind, container, wrong):
     part = container.replace("{}", wrong)
     report = "".join([*before, part, *behind]).rstrip("\n")
     done = await shown(report, 400)

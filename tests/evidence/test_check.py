@@ -123,13 +123,13 @@ async def test_an_address_without_a_scheme_is_cited_like_another():
     ],
 )
 @pytest.mark.parametrize("url", ["https://a.test/page", "http://www.A.test/page/#top"])
-async def test_a_quotation_must_stand_in_the_source_whose_address_is_given_with_it(form, url):
+async def test_a_quotation_must_be_in_the_source_whose_address_is_given_with_it(form, url):
     right, other = "the bridge was opened in 1932", "it is painted grey"
     assert await wrong(form.replace("{}", right).replace("{url}", url)) == []
     assert len(await wrong(form.replace("{}", other).replace("{url}", url))) == 1
 
 
-async def test_a_quotation_may_stand_in_any_source_that_is_cited_or_in_any_at_all_where_none_is():
+async def test_a_quotation_may_be_in_any_source_that_is_cited_or_in_any_at_all_where_none_is():
     said = ["https://c.test/x"]
     assert await wrong("It says “it is painted grey” (https://c.test/x).", conversation=said) == []
     assert await wrong("It says “it is painted grey” ([A](https://a.test/page)) [2].") == []

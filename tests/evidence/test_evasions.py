@@ -110,7 +110,7 @@ async def test_an_altered_quotation_is_found_in_all_marks_and_a_right_one_is_not
         "‘The dogs’ {}’",
     ],
 )
-async def test_an_altered_quotation_is_found_wherever_it_stands(text):
+async def test_an_altered_quotation_is_found_wherever_it_occurs(text):
     found = await wrong(text.replace("{}", ALTERED))
     assert found
     assert all(ALTERED in one for one in found)

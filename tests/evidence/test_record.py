@@ -90,7 +90,7 @@ async def test_half_characters_and_titles_of_many_lines_are_kept_as_they_can_be(
     assert await evidence.texts(1) == ["half \ufffd"]
 
 
-async def test_no_secret_is_kept(evidence: Evidence):
+async def test_no_secret_is_retained(evidence: Evidence):
     clean = RedactedEvidence(evidence, Redactor(["sk-canary-0123"]))
     url = "https://e.test/?k=sk-canary-0123"
     asked = f"{url}&x=1"

@@ -86,7 +86,7 @@ def test_a_quotation_stands_however_its_source_is_broken_into_lines_and_pages(qu
         "[] he state",
     ],
 )
-def test_an_altered_quotation_does_not_stand_in_broken_lines_either(quotation):
+def test_an_altered_quotation_is_not_found_in_broken_lines_either(quotation):
     assert not stands(quotation, PRINTED)
 
 
@@ -96,7 +96,7 @@ def test_an_ellipsis_does_not_join_what_is_far_apart():
     assert stands("The minister denied it … signed in May", page.replace("Other matters followed. ", "", 190))
 
 
-def test_a_part_that_returns_is_followed_from_where_the_rest_stands():
+def test_a_part_that_returns_is_followed_from_where_the_rest_is():
     page = f"We know that much. {'x ' * 1_000} We know that much is true, and more is coming."
     assert stands("We know that … more is coming", page)
 
@@ -107,7 +107,7 @@ def test_ideographs_count_by_three():
 
 
 @given(SENTENCE, st.integers(0, 20), st.integers(4, 20), st.data())
-def test_every_stretch_of_a_text_stands_in_it_and_none_with_another_word(words, start, length, data):
+def test_every_stretch_of_a_text_is_in_it_and_none_with_another_word(words, start, length, data):
     page = " ".join(words)
     stretch = words[start : start + length]
     assert stands(" ".join(stretch), page)
@@ -127,7 +127,7 @@ def test_marks_of_markdown_do_not_count(words, mark):
 
 @given(st.text(alphabet=st.characters(exclude_characters="…"), max_size=300))
 @settings(max_examples=200)
-def test_any_text_without_gaps_stands_in_itself(text):
+def test_any_text_without_gaps_is_in_itself(text):
     assert stands(text, text)
 
 

@@ -166,7 +166,7 @@ def test_the_text_of_a_draft_is_the_beginning_of_the_plans_text_at_every_moment(
         assert set(steps) == {0, 1, 2}
 
 
-def test_a_draft_ends_before_a_step_that_nobody_can_do():
+def test_a_draft_ends_before_a_step_that_no_member_can_do():
     text = json.dumps(plan(step("coder"), step("chef"), step("coder")))
     draft = read_draft(text, WORKERS, 9)
     assert draft is not None

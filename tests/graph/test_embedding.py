@@ -80,7 +80,7 @@ async def test_clients_receive_the_members_messages_with_the_role_that_langmanus
     assert [message.type for message in state.values["messages"]] == ["human", *[message_type] * 3]
 
 
-async def test_its_events_are_told_through_the_parents_stream():
+async def test_its_events_are_reported_through_the_parents_stream():
     async with scripted_team(SIMPLE, checkpointer=None) as it:
         raw = parent_of(it.team).astream_events({"messages": []}, context=Tenant("acme"), version="v2")
         events = translate(raw, run_id="r", thread_id="t", messages=[HumanMessage("hi")])
@@ -135,7 +135,7 @@ async def test_a_review_pauses_the_parent_and_resumes_it():
     assert done["messages"][-1].text == "# Report"
 
 
-async def test_a_pause_is_told_through_the_parents_stream():
+async def test_a_pause_is_reported_through_the_parents_stream():
     from maniple.graph import RunOptions
 
     graph = StateGraph(MessagesState, context_schema=RunOptions)
@@ -167,7 +167,7 @@ async def test_nodes_of_the_parent_with_our_names_are_not_taken_for_ours():
     assert len(frames[-1][1]["messages"]) == 4
 
 
-async def test_two_teams_that_a_parent_runs_at_once_are_told_one_turn_after_another():
+async def test_two_teams_that_a_parent_runs_at_once_are_reported_one_turn_after_another():
     async with scripted_team(SIMPLE, checkpointer=None) as it:
         graph = StateGraph(MessagesState).add_node("left", it.team).add_node("right", it.team)
         parent = graph.add_edge(START, "left").add_edge(START, "right").compile()

@@ -61,7 +61,7 @@ async def test_a_review_without_a_checkpointer_is_refused() -> None:
             await it.team.ainvoke(QUESTION, context=RunOptions(auto_accepted_plan=False))
 
 
-async def test_a_tool_that_always_needs_approval_is_not_run_where_nobody_can_be_asked() -> None:
+async def test_a_tool_that_always_needs_approval_is_not_run_where_no_user_can_be_asked() -> None:
     careful: BaseTool = python_repl_tool.model_copy(update={"metadata": {"approval": True}})
     async with scripted_team(SCRIPT, checkpointer=None, toolbox=Offer({"coder": [careful]})) as it:
         result = await it.team.ainvoke(QUESTION)

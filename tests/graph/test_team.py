@@ -209,7 +209,7 @@ async def test_only_chosen_members_are_offered_and_accepted():
     assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
 
 
-async def test_a_tool_that_raises_is_told_to_the_model_and_to_the_client():
+async def test_a_tool_that_raises_is_reported_to_the_model_and_to_the_client():
     coder = [call("python_repl_tool", code="boom"), reply("It could not be run.")]
     async with scripted_team({**WORK, "coder": coder}) as it:
         frames = await it.run()
@@ -218,7 +218,7 @@ async def test_a_tool_that_raises_is_told_to_the_model_and_to_the_client():
     assert status(frames) == "completed"
 
 
-async def test_wrong_arguments_are_told_to_the_model_and_in_the_same_words_to_the_client():
+async def test_wrong_arguments_are_reported_to_the_model_and_in_the_same_words_to_the_client():
     coder = [call("python_repl_tool", program="1"), reply("It is 4.")]
     async with scripted_team({**WORK, "coder": coder}) as it:
         frames = await it.run()

@@ -128,7 +128,7 @@ async def test_an_added_step_begins_as_soon_as_a_member_is_free():
     assert set(statuses.values()) == {"completed"}
 
 
-async def test_an_added_step_that_nobody_there_can_do_is_done_in_the_next_wave():
+async def test_an_added_step_that_no_member_can_do_is_done_in_the_next_wave():
     edits = PendingPlanEdits()
     more = {"title": "New", "description": "Do this.", "agent_name": "coder"}
     add = PlanChange("add", after=2, **more)

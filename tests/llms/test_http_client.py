@@ -144,7 +144,7 @@ async def answering(send: Any, **options: Any) -> AsyncIterator[Site]:
         yield site
 
 
-async def test_an_answer_that_is_cut_is_told_from_none():
+async def test_an_answer_that_is_cut_is_distinguished_from_none():
     first = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'
 
     async def cut(send: Send) -> None:

@@ -58,7 +58,7 @@ async def failure(*replies: dict, **options) -> ModelError:
         ({"type": "invalid_request_error", "code": "context_length_exceeded"}, "model_bad_request", False),
     ],
 )
-async def test_an_error_in_the_stream_is_told_as_the_status_it_carries(error, code, retryable):
+async def test_an_error_in_the_stream_is_reported_as_the_status_it_carries(error, code, retryable):
     told = await failure({**in_stream(**error), "times": 9})
     assert (told.code, told.retryable) == (code, retryable)
     assert "chat completion" not in str(told)

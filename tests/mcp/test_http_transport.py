@@ -112,7 +112,7 @@ async def test_a_server_that_refuses_the_headers_is_not_there_and_says_so(tmp_pa
         assert found.list_tools() == []
 
 
-async def test_servers_with_tools_of_the_same_name_are_told_apart(tmp_path: Path):
+async def test_servers_with_tools_of_the_same_name_are_distinguished(tmp_path: Path):
     async with site() as one, site() as other:
         servers = {"one": {"url": one.url}, "the other": {"url": other.url, "tools": ["add"]}}
         async with opened(tmp_path, servers) as found:

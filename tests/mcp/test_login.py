@@ -132,7 +132,7 @@ async def test_a_damaged_login_file_asks_for_a_new_login(tmp_path: Path, url, da
         assert found.obstacle("closed") == NEEDED
 
 
-async def test_a_refusal_is_told_and_nothing_is_kept(tmp_path: Path, url, authority):
+async def test_a_refusal_is_reported_and_nothing_is_retained(tmp_path: Path, url, authority):
     authority.refuses = True
     with pytest.raises(McpError, match=r"login at closed failed: .*access_denied"):
         await logged_in(url, tmp_path)

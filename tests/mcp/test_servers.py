@@ -175,7 +175,7 @@ async def test_a_server_without_a_program_concerns_itself_alone(tmp_path: Path):
         assert (await both.call("bad__echo", text="x")).text == "echo: x"
 
 
-async def test_a_program_that_says_nothing_to_us_is_told_with_what_it_said_to_others(
+async def test_a_program_that_says_nothing_to_us_is_reported_with_what_it_said_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("maniple.mcp.servers._LIST_SECONDS", 0.5)

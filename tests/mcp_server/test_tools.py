@@ -211,7 +211,7 @@ async def test_a_person_sees_every_letter_of_what_is_to_be_approved(model, tmp_p
     assert "http://127.0.0.1:9/\\u202egpj.exe\\u200b" in person.asked[0]
 
 
-async def test_a_model_that_cannot_be_reached_is_told_in_words(tmp_path):
+async def test_a_model_that_cannot_be_reached_is_reported_in_words(tmp_path):
     async with hosted("http://127.0.0.1:9/v1", tmp_path) as host:
         result = await host.call("ask_team", **QUESTION)
     assert result.is_error
@@ -278,7 +278,7 @@ async def test_a_fault_of_ours_tells_a_client_nothing(host: Host, monkeypatch, c
     assert "canary" not in words(result)
 
 
-async def test_what_the_user_writes_to_a_working_run_is_told_and_in_its_result(model, tmp_path):
+async def test_what_the_user_writes_to_a_working_run_is_reported_and_in_its_result(model, tmp_path):
     answer = {"decision": "answer", "reply": "Gladly.", "changes": [], "steps": []}
     held = {**SIMPLE["coder"][-1], "hang_after": 0}
     model.reset({**SIMPLE, "coder": [held], "supervisor": [reply(json.dumps(answer))]})

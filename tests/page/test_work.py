@@ -137,7 +137,7 @@ def test_each_tools_work_is_shown_as_what_it_is(page: Page):
     expect(page.locator(".turn strong").last).to_have_text("done")
 
 
-def test_a_repeated_report_is_no_step_and_the_leads_decision_stands_under_the_step_that_failed(page: Page):
+def test_a_repeated_report_is_no_step_and_the_leads_decision_is_under_the_step_that_failed(page: Page):
     page.goto(f"/#{FAILING.name}")
     expect(page.locator(".plan li")).to_have_count(2)
     expect(page.locator(".plan")).not_to_contain_text("reporter")

@@ -26,7 +26,7 @@ FRENCH = "Les ponts sont bâtis de pierre et d’acier\u00a0; le plus long a ét
         (CHINESE, "utf-8"),
     ],
 )
-def test_an_encoding_that_nobody_names_is_found_out(text: str, encoding: str) -> None:
+def test_an_encoding_that_is_not_named_is_found_out(text: str, encoding: str) -> None:
     assert text in decode_text(f"<html><body class=x><p>{text * 5}</p></body></html>".encode(encoding), None)
 
 

@@ -136,7 +136,7 @@ async def test_closing_ends_the_process_and_its_readers_and_a_later_document_sta
     assert (await fork_server.read("text", b"x", URL, None)).markdown == "x"
 
 
-async def test_a_fork_server_that_nobody_holds_any_more_ends() -> None:
+async def test_a_fork_server_that_is_no_longer_used_ends() -> None:
     await ForkServer().read("text", b"x", URL, None)
     assert fork_servers() == []
 

@@ -61,7 +61,7 @@ def test_what_is_said_to_readers_without_scripts_is_left_out() -> None:
     )
 
 
-def test_an_image_that_is_there_without_scripts_only_is_kept() -> None:
+def test_an_image_that_is_there_without_scripts_only_is_retained() -> None:
     assert "http://site.test/late.jpg" in read(
         f"<article>{paragraphs(4)}<p><noscript><img src=/late.jpg></noscript></p></article>"
     )
@@ -130,7 +130,7 @@ def test_links_that_are_buttons_count_as_links() -> None:
 
 
 @pytest.mark.parametrize("around", ['{"@type": "NewsArticle", %s}', "[{}, {%s}]", '{"@graph": [{%s}]}'])
-def test_an_article_that_stands_in_the_data_for_search_engines_alone_is_read_there(around: str) -> None:
+def test_an_article_that_is_in_the_data_for_search_engines_alone_is_read_there(around: str) -> None:
     body = "The bridge opened, as the mayor said, on a cold day in May. " * 20
     data = around % f'"articleBody": "{body}"'
     sidebar = "<div id=app></div><ul>" + "<li><a href=/1>Most read</a>" * 20 + "</ul>"
@@ -139,7 +139,7 @@ def test_an_article_that_stands_in_the_data_for_search_engines_alone_is_read_the
     assert "Most read" in read(page.replace("articleBody", "other"))
 
 
-def test_an_article_is_read_as_it_stands_on_the_page_where_it_does() -> None:
+def test_an_article_is_read_as_it_is_on_the_page_where_it_does() -> None:
     data = '<script type=application/ld+json>{"articleBody": "' + "Some other words. " * 20 + '"}</script>'
     assert "Some other words" not in read(f"<article>{paragraphs(4)}</article>{data}")
 

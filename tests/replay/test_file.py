@@ -101,7 +101,7 @@ async def test_events_bring_the_times_that_are_known(store: Store) -> None:
     assert [one.get("at") for one in file.lines("events")] == [1795390512.347, None]
 
 
-async def test_the_question_of_small_talk_is_told_with_its_answer(store: Store) -> None:
+async def test_the_question_of_small_talk_is_reported_with_its_answer(store: Store) -> None:
     said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
     file = await file_of(store, ("run", {}), ("final_session_state", {"messages": said}))
     assert json.loads(file.block("run"))["question"] == "Hi"
@@ -179,7 +179,7 @@ async def test_its_policy_lets_its_own_script_and_style_alone_run(store: Store) 
     ("pieces", "sets_math"),
     [(["It is $x", "^2$."], True), (["It is \\", "(x\\)."], True), (["It is 4.\n"], False)],
 )
-async def test_katex_stands_in_the_files_of_runs_that_say_formulas(
+async def test_katex_is_in_the_files_of_runs_that_say_formulas(
     store: Store, pieces: list[str], sets_math: bool
 ) -> None:
     said = [("message", {"message_id": "m", "delta": {"content": piece}}) for piece in pieces]
@@ -225,7 +225,7 @@ async def test_pictures_beyond_the_bounds_are_counted(store: Store, monkeypatch:
     assert json.loads(file.block("left-out"))["pictures"] == 2
 
 
-async def test_what_tools_gave_beyond_the_bounds_is_counted_and_all_else_is_told(
+async def test_what_tools_gave_beyond_the_bounds_is_counted_and_all_else_is_reported(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_lines, "MAX_WORK", 250)

@@ -127,7 +127,7 @@ def test_marks_of_what_is_unverified_tell_what_they_mean():
     assert not soup("All is well.").select("header .note")
 
 
-def test_that_the_budget_ran_out_is_told():
+def test_that_the_budget_ran_out_is_reported():
     partial = render_html_page(lay_out_report(replace(report("So far."), is_partial=True)))
     assert "this report is partial" in partial
 

@@ -132,7 +132,7 @@ async def test_a_print_that_is_cancelled_leaves_nothing_behind():
         assert mine.browser.contexts == [mine]
 
 
-async def test_a_browser_that_takes_too_long_is_told_as_such():
+async def test_a_browser_that_takes_too_long_is_reported_as_such():
     async with open_browser_if_any(BrowserSettings(timeout_seconds=0.001)) as browser:
         assert not isinstance(browser, Unavailable)
         with pytest.raises(PrintFailed, match=r"longer than 0\.001 seconds"):

@@ -9,7 +9,7 @@ from maniple.store import ToolCallRecord
 from tests.run_page.run_records import BROWSED, CALL, JPEG, SHOT, history_of, page, run_record, step
 
 
-def test_a_run_in_the_browser_is_told_from_the_question_to_its_result():
+def test_a_run_in_the_browser_is_shown_from_the_question_to_its_result():
     story = history_of(*BROWSED)
     assert (story.request, story.status) == ("Buy a hat", "completed")
     assert story.result.startswith("# Done")
@@ -59,7 +59,7 @@ def test_a_look_before_the_thought_belongs_to_the_step_that_follows():
     assert story.steps[0].screenshot == "shot-1"
 
 
-def test_what_the_reporter_said_stands_there_once_as_the_result():
+def test_what_the_reporter_said_is_there_once_as_the_result():
     last = history_of(*BROWSED[:9], *BROWSED[-5:]).steps[-1]
     assert (last.within, last.action, last.thought) == ("browser", "", "")
 

@@ -74,7 +74,7 @@ def opening(tmp_path):
     return opened
 
 
-async def test_a_run_is_told_from_the_beginning_to_everyone_who_follows(opening):
+async def test_a_run_is_sent_from_the_beginning_to_everyone_who_follows(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask()
         first, second = await asyncio.gather(here.told(run_id), here.told(run_id))

@@ -46,7 +46,7 @@ async def numbers(log: RunEventLog, after: int = 0) -> list[int]:
     return told
 
 
-async def test_a_long_log_is_told_in_pages_and_only_its_newest_part_is_kept():
+async def test_a_long_log_is_reported_in_pages_and_only_its_newest_part_is_retained():
     store = Stored()
     log = RunEventLog("r", store)
     for _ in range(5):
@@ -75,7 +75,7 @@ async def test_a_follower_that_falls_behind_hears_every_event_once():
     assert told == list(range(1, 3 * CACHED_EVENTS + 2))
 
 
-async def test_a_run_taken_over_is_told_from_its_beginning():
+async def test_a_run_taken_over_is_sent_from_its_beginning():
     store = Stored()
     await tell(RunEventLog("r", store), store, 1_500)
     log = RunEventLog("r", store, newest_number=1_500)

@@ -177,7 +177,7 @@ async def test_many_uploads_and_one_bad_name_hide_nothing_that_was_made(tmp_path
     assert [one["name"] for one in data(frames, "artifact")] == ["005", "made.txt"]
 
 
-async def test_of_many_files_the_newest_are_kept(tmp_path):
+async def test_of_many_files_the_newest_are_retained(tmp_path):
     workspaces = Workspaces(tmp_path / "workspaces")
     workspace = workspaces.open("t")
     for number in range(150):

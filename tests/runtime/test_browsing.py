@@ -145,7 +145,7 @@ async def test_a_file_of_the_workspace_can_be_uploaded(tmp_path, site):
     assert "got notes.txt" in str(views(server, "manus")[-1])
 
 
-async def test_a_question_in_the_middle_pauses_the_run_with_the_page_as_it_stands(tmp_path, site):
+async def test_a_question_in_the_middle_pauses_the_run_with_the_page_as_it_is(tmp_path, site):
     script = told(
         use("go_to_url", url=f"{site.url}/"),
         fill("Name", "Ada"),

@@ -71,7 +71,7 @@ async def never_open() -> AsyncIterator[None]:
     yield
 
 
-async def test_a_cancelled_run_tells_the_whole_conversation():
+async def test_a_cancelled_run_reports_the_whole_conversation():
     async with scripted_team(TALK) as it:
         await it.run("hi", thread_id="t")
         frames = await cancelled(it, "and?", "start_of_agent")
@@ -79,7 +79,7 @@ async def test_a_cancelled_run_tells_the_whole_conversation():
     assert contents(frames) == ["hi", "Hello!", "and?"]
 
 
-async def test_a_run_cancelled_while_it_waits_for_its_thread_tells_it_too():
+async def test_a_run_cancelled_while_it_waits_for_its_thread_reports_it_too():
     async with scripted_team(TALK) as it:
         await it.run("hi", thread_id="t")
         frames = await cancelled(it, "and?", "run", gate=never_open())
@@ -124,7 +124,7 @@ async def test_a_state_that_cannot_be_read_leaves_what_the_run_was_given():
     assert contents(frames) == ["and?"]
 
 
-async def test_without_a_store_the_run_tells_what_it_was_given_and_what_was_said():
+async def test_without_a_store_the_run_reports_what_it_was_given_and_what_was_said():
     async with scripted_team(TALK, checkpointer=None) as it:
         given = [HumanMessage("a"), HumanMessage("b")]
         events = stream_run(it.team, given, options=RunOptions())

@@ -109,7 +109,7 @@ async def test_the_question_stays_when_the_work_on_it_is_shortened(tmp_path):
     assert all({"role": "user", "content": "Write eight files."} in one["messages"] for one in others)
 
 
-async def test_of_a_long_conversation_the_newest_part_is_told(tmp_path):
+async def test_of_a_long_conversation_the_newest_part_is_reported(tmp_path):
     async with general({"manus": [reply("Yes.")]}, tmp_path, context_tokens=16_000) as (runtime, server):
         for number in range(12):
             await ask(runtime, f"{number}: " + "How are you, and how is everybody at home? " * 60)

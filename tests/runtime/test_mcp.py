@@ -181,7 +181,7 @@ async def test_what_is_no_picture_is_kept_and_not_shown(tmp_path: Path):
 
 
 @pytest.mark.parametrize("tool", ["big", "big_refusal"])
-async def test_of_five_megabytes_head_and_tail_are_told_and_the_whole_is_a_file(tmp_path: Path, tool):
+async def test_of_five_megabytes_head_and_tail_are_reported_and_the_whole_is_a_file(tmp_path: Path, tool):
     async with equipped(tmp_path, {"bad": misbehaving(timeout_seconds=60)}) as equipment:
         box = toolbox(equipment, tmp_path)
         async with scripted_team(script(call(f"bad__{tool}", text="hunter2-hunter2")), toolbox=box) as team:
@@ -198,7 +198,7 @@ async def test_of_five_megabytes_head_and_tail_are_told_and_the_whole_is_a_file(
     assert "hunter2" not in (tmp_path / "workspaces" / "t" / min(named)).read_text()
 
 
-async def test_pictures_of_one_tool_are_told_apart_and_the_same_one_is_one(tmp_path: Path):
+async def test_pictures_of_one_tool_are_distinguished_and_the_same_one_is_one(tmp_path: Path):
     first, second = (f"image/png,{base64.b64encode(png() + tail).decode()}" for tail in (b"1", b"2"))
     moves = [call("bad__picture", text=text) for text in (first, second, first)]
     async with equipped(tmp_path, {"bad": misbehaving()}) as equipment:
@@ -213,14 +213,14 @@ async def test_pictures_of_one_tool_are_told_apart_and_the_same_one_is_one(tmp_p
 @pytest.mark.parametrize(
     ("workers", "is_told"), [({"researcher": ["bad"]}, True), ({}, False), ({"manus": ["bad"]}, False)]
 )
-async def test_a_general_agent_that_was_given_no_server_is_told_of(tmp_path: Path, workers, is_told):
+async def test_a_general_agent_that_was_given_no_server_is_reported(tmp_path: Path, workers, is_told):
     servers = {"bad": misbehaving()}
     async with equipped(tmp_path, servers, team={"members": ["manus"]}, workers=workers) as equipment:
         told = any(one.startswith("manus has no tools of MCP servers") for one in equipment.notices)
     assert (told, "manus" in equipment.dynamic_tools) == (is_told, not is_told)
 
 
-async def test_a_name_to_approve_that_a_server_does_not_have_is_told_of(tmp_path: Path):
+async def test_a_name_to_approve_that_a_server_does_not_have_is_reported(tmp_path: Path):
     runs = {"approval": ["bad__ecko", "bad__echo", "away__push", "tavily_search"]}
     servers = {"bad": misbehaving(), "away": {"url": "http://127.0.0.1:9/mcp"}}
     async with equipped(tmp_path, servers, runs=runs) as equipment:

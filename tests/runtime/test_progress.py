@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 MB = 1_000_000
 
 
-def test_a_fetch_is_told_at_its_start_and_at_each_tenth():
+def test_a_fetch_is_reported_at_its_start_and_at_each_tenth():
     lines: list[str] = []
     progress: maniple.Progress = LineProgress(lines.append)
     for done in range(0, 1_001):
@@ -26,7 +26,7 @@ def test_a_fetch_is_told_at_its_start_and_at_each_tenth():
     assert lines[-1].endswith("1,000 of 1,000 MB (100 %)")
 
 
-def test_work_without_a_measure_is_told_once():
+def test_work_without_a_measure_is_reported_once():
     lines: list[str] = []
     for seconds in range(5):
         LineProgress(lines.append).step(f"loading ({seconds} s)")
@@ -38,7 +38,7 @@ def test_work_without_a_measure_is_told_once():
     assert lines == ["loading (0 s)", "ready"]
 
 
-async def test_by_default_the_log_tells_of_the_embedded_models_start(tmp_path, monkeypatch, caplog):
+async def test_by_default_the_log_reports_the_embedded_models_start(tmp_path, monkeypatch, caplog):
     with serving(SIMPLE) as server:
         monkeypatch.setattr(models, "open_embedded", _fetching(server.base_url))
         caplog.set_level(logging.INFO, "maniple")

@@ -159,7 +159,7 @@ def test_links_to_folders_of_skills_are_followed(folder):
 
 
 @pytest.mark.parametrize("place", ["empty", "."])
-async def test_a_folder_that_holds_no_skills_is_told_of(folder, place):
+async def test_a_folder_that_holds_no_skills_is_reported(folder, place):
     (folder / "empty").mkdir()
     (folder / "conf.yaml").write_text(f"skills: [{place}]\ndata_dir: {folder}/data\n")
     settings = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL)

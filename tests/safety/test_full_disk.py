@@ -53,7 +53,7 @@ def fill(disk: Path) -> Path:
     raise AssertionError("the disk never became full")
 
 
-def test_a_disk_that_fills_in_mid_run_is_told_and_the_run_goes_on_after_a_restart(tmp_path):
+def test_a_disk_that_fills_in_mid_run_is_reported_and_the_run_goes_on_after_a_restart(tmp_path):
     slow = {"chunks": [f"w{number} " for number in range(1_000)], "delay_seconds": 0.02}
     data = tmp_path / "disk"
     data.mkdir()

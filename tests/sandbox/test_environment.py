@@ -63,7 +63,7 @@ def test_a_python_with_packages_of_its_own_keeps_them(tmp_path: Path) -> None:
     assert find_environment(SandboxSettings(python=python), tmp_path) is None
 
 
-def test_what_is_installed_is_told_only_when_it_stands(tmp_path: Path) -> None:
+def test_what_is_installed_is_reported_only_when_it_exists(tmp_path: Path) -> None:
     environment = found(tmp_path)
     assert (environment.is_ready, list_installed_packages(SandboxSettings(), tmp_path)) == (False, ())
     stand(environment)
@@ -101,7 +101,7 @@ def test_the_font_list_is_one_file_at_a_time_and_readable_by_all(tmp_path: Path)
     assert [oct(path.stat().st_mode & 0o777) for path in fonts.parent.iterdir()] == ["0o644"]
 
 
-def test_one_that_nobody_used_for_a_month_goes_and_the_others_stay(tmp_path: Path) -> None:
+def test_one_that_was_not_used_for_a_month_goes_and_the_others_stay(tmp_path: Path) -> None:
     old, held, used = (found(tmp_path, packages=[name]) for name in ("old", "held", "used"))
     stand(old, UNUSED_SECONDS + 60)
     stand(held, UNUSED_SECONDS + 60)

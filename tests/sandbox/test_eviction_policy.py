@@ -151,7 +151,7 @@ async def test_who_stops_waiting_takes_no_place_not_even_one_that_was_just_given
     await _soon(await hall.waiting())
 
 
-async def test_a_free_place_is_taken_at_once_and_nobody_is_asked() -> None:
+async def test_a_free_place_is_taken_at_once_and_no_one_is_asked() -> None:
     hall = _Hall(2, rest_seconds=0)
     await hall.enter("a")
     await _soon(await hall.waiting())

@@ -30,7 +30,7 @@ def _pictures_in(folder: Path) -> list[Path]:
     return list(folder.glob("*.png"))
 
 
-async def test_a_figure_that_is_open_at_the_end_of_a_call_is_kept(
+async def test_a_figure_that_is_open_at_the_end_of_a_call_is_retained(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     completed = await sandbox.run_python(DRAW_ONE, key="t", workspace=workspace)
@@ -81,7 +81,7 @@ async def test_figures_of_a_call_that_fails_are_kept_all_the_same(
     assert failed.images == ("figures/figure-1.png",)
 
 
-async def test_a_figure_that_cannot_be_drawn_is_told_once_and_changes_no_result(
+async def test_a_figure_that_cannot_be_drawn_is_reported_once_and_changes_no_result(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     drawing = "import matplotlib.pyplot as plt\nplt.figure(1).padding = 'no bytes'\nplt.figure(2)\n"

@@ -84,7 +84,7 @@ async def test_a_background_process_is_frozen_while_others_call_and_goes_on_in_i
         table.close()
 
 
-async def test_a_frozen_background_process_goes_on_when_nobody_calls(tmp_path: Path) -> None:
+async def test_a_frozen_background_process_goes_on_without_calls(tmp_path: Path) -> None:
     async with opened_sandbox(concurrent=1, resident=2) as sandbox:
         await _run(sandbox, tmp_path, "a", _BUSY)
         table = _table(sandbox, "a")

@@ -30,7 +30,7 @@ def held(place: Workspace, path: str = "a") -> bytes:
     return place.read(path, 10**8).content
 
 
-def test_it_is_kept_beside_the_workspace_and_closed_to_others(
+def test_it_is_stored_beside_the_workspace_and_closed_to_others(
     workspaces: Workspaces, history: EditHistory, place: Workspace
 ) -> None:
     history.write(place, "a", b"one")
@@ -92,7 +92,7 @@ def test_a_new_file_never_replaces_one_that_code_writes_in_the_same_moment(
         history.undo(place, "a")
 
 
-def test_only_so_many_steps_and_bytes_are_kept(history: EditHistory, place: Workspace) -> None:
+def test_only_so_many_steps_and_bytes_are_retained(history: EditHistory, place: Workspace) -> None:
     for number in range(STEPS_OF_A_FILE + 5):
         history.write(place, "a", str(number).encode())
     for _ in range(STEPS_OF_A_FILE):

@@ -125,7 +125,7 @@ async def test_what_a_killed_installation_left_is_removed_by_the_next(tmp_path: 
     assert made.is_ready
 
 
-async def test_a_package_that_does_not_exist_is_told_in_pips_words(tmp_path: Path, wheels: Path) -> None:
+async def test_a_package_that_does_not_exist_is_reported_in_pips_words(tmp_path: Path, wheels: Path) -> None:
     made = environment(tmp_path, "nowhere-to-be-found")
     with pytest.raises(SandboxError, match=r"distribution found for nowhere.*sandbox\.packages"):
         await install_packages(made, nobody)
@@ -140,7 +140,7 @@ async def test_a_package_that_does_not_exist_is_told_in_pips_words(tmp_path: Pat
         ("/usr/bin/python3: No module named pip", "pip is missing: run `.* -m ensurepip`"),
     ],
 )
-async def test_what_keeps_pip_from_installing_is_told_with_what_to_do(
+async def test_what_keeps_pip_from_installing_is_reported_with_what_to_do(
     said: str, words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SandboxError, match=words):
@@ -153,7 +153,7 @@ def _failing(folder: Path, said: str) -> tuple[str, ...]:
     return (sys.executable, str(program))
 
 
-async def test_a_disk_without_room_is_told_before_anything_is_fetched(
+async def test_a_disk_without_room_is_reported_before_anything_is_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(package_environment, "NEEDED_BYTES", 1 << 60)
@@ -161,7 +161,7 @@ async def test_a_disk_without_room_is_told_before_anything_is_fetched(
         await install_packages(environment(tmp_path, "tiny"), nobody, pip=("/nonexistent",))
 
 
-async def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
     with pytest.raises(SandboxError, match=r"Set cache_dir"):
         await install_packages(environment(tmp_path, "tiny"), nobody)

@@ -142,7 +142,9 @@ async def test_a_file_that_is_larger_than_it_was_told_stays(mirror, workspace, r
     assert workspace.files(9) == []
 
 
-async def test_more_files_than_the_limit_are_told_and_nothing_is_removed_for_that(mirror, workspace, remote):
+async def test_more_files_than_the_limit_are_reported_and_nothing_is_removed_for_that(
+    mirror, workspace, remote
+):
     workspace.write("mine", b"1")
     await mirror.up()
     remote.files.clear()

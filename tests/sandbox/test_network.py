@@ -171,7 +171,7 @@ async def test_nothing_else_is_reached(
     assert [path for _, path, _ in site.requests if path != "/go"] in ([], ["/"])
 
 
-async def test_a_refused_host_is_told_with_the_setting_that_names_hosts(
+async def test_a_refused_host_is_reported_with_the_setting_that_names_hosts(
     site: Site, workspace: Workspace
 ) -> None:
     async with connected(f"site.test:{site.port}") as sandbox:
@@ -238,7 +238,7 @@ async def test_an_allowlist_without_a_way_out_stays_closed(site: Site, workspace
     assert "egress" not in completed.stdout
 
 
-async def test_a_way_out_that_cannot_be_opened_is_told_and_no_code_is_run(
+async def test_a_way_out_that_cannot_be_opened_is_reported_and_no_code_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = tmp_path / ("x" * 120)

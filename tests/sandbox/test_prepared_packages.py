@@ -89,7 +89,7 @@ async def test_what_the_coder_was_promised_works(
             assert completed.stderr == ""
 
 
-async def test_what_matplotlib_and_seaborn_draw_is_kept(fitted: Sandbox, workspace: Workspace) -> None:
+async def test_what_matplotlib_and_seaborn_draw_is_retained(fitted: Sandbox, workspace: Workspace) -> None:
     code = (
         "import matplotlib.pyplot as p, seaborn; seaborn.lineplot(x=[1, 2], y=[2, 1]); p.title('ü'); p.show()"
     )
@@ -130,7 +130,7 @@ async def test_pip_reaches_an_allowed_index(fitted: Sandbox, site: Site, workspa
     assert ("GET", "/simple/nothing-there/") in [(method, path) for method, path, _ in site.requests]
 
 
-async def test_its_packages_are_told_by_name_and_version(fitted: Sandbox, workspace: Workspace) -> None:
+async def test_its_packages_are_reported_by_name_and_version(fitted: Sandbox, workspace: Workspace) -> None:
     told = dict(one.split(" ") for one in list_installed_packages(SandboxSettings(), Settings().cache_dir))
     code = "import numpy, pandas, yfinance; [m.__version__ for m in (numpy, pandas, yfinance)]"
     completed = await fitted.run_python(code, key="t", workspace=workspace)

@@ -124,7 +124,7 @@ except OSError as error:
     assert (await thread.bash("echo more")).stdout == "more\n"
 
 
-async def test_a_background_process_that_prints_without_end_keeps_nobody_busy(
+async def test_a_background_process_that_prints_without_end_keeps_no_one_busy(
     thread: Thread, workspace: Workspace
 ) -> None:
     await thread.bash("yes & echo started")

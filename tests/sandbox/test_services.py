@@ -70,7 +70,7 @@ print(json.dumps([os.getcwd(), os.environ["HOME"], sorted(os.listdir({str(tmp_pa
     ]
 
 
-async def test_what_it_writes_into_its_folder_is_kept(services: ServiceLauncher, tmp_path: Path):
+async def test_what_it_writes_into_its_folder_is_retained(services: ServiceLauncher, tmp_path: Path):
     await answer(await services.start(service(tmp_path, "open('a', 'w').write('kept'); print(1)")))
     assert await answer(await services.start(service(tmp_path, "print(open('a').read())"))) == "kept\n"
 
@@ -84,7 +84,7 @@ async def test_a_program_of_a_virtual_environment_finds_its_python(services: Ser
     assert await answer(program) == f"{environment}\n"
 
 
-async def test_its_variables_are_those_of_the_settings_and_stand_in_no_command_line(
+async def test_its_variables_are_those_of_the_settings_and_are_in_no_command_line(
     services: ServiceLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("OF_THE_SERVER", "canary-in-the-environment")
@@ -97,7 +97,7 @@ async def test_its_variables_are_those_of_the_settings_and_stand_in_no_command_l
     assert "OF_THE_SERVER" not in found
 
 
-async def test_it_reaches_nobody_without_being_allowed_to(services: ServiceLauncher, tmp_path: Path):
+async def test_it_reaches_no_host_without_being_allowed_to(services: ServiceLauncher, tmp_path: Path):
     server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     code = f"""
@@ -159,7 +159,7 @@ async def test_nothing_of_it_is_left_when_it_is_stopped(services: ServiceLaunche
     assert _sleepers() == 0
 
 
-async def test_a_folder_that_is_not_there_is_told(services: ServiceLauncher, tmp_path: Path):
+async def test_a_folder_that_is_not_there_is_reported(services: ServiceLauncher, tmp_path: Path):
     with pytest.raises(SandboxError, match=r"/nowhere does not exist"):
         await services.start(service(tmp_path, "pass", reads=[tmp_path / "nowhere"]))
 
@@ -184,7 +184,7 @@ async def test_a_folder_that_is_not_there_is_told(services: ServiceLauncher, tmp
         ("/usr/bin/none", False, r"There is no program /usr/bin/none\."),
     ],
 )
-async def test_a_command_that_the_sandbox_cannot_start_is_told_with_what_to_do(
+async def test_a_command_that_the_sandbox_cannot_start_is_reported_with_what_to_do(
     services: ServiceLauncher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command, cwd, words
 ):
     (tmp_path / "script.py").write_text("print(1)")

@@ -33,7 +33,7 @@ async def test_calls_of_one_thread_follow_one_another(sandbox: Sandbox, workspac
     assert [result.stdout for result in results] == ["0 0\n", *(f"{number} 1\n" for number in range(1, 5))]
 
 
-async def test_a_session_that_nobody_uses_ends(workspace: Workspace) -> None:
+async def test_a_session_that_is_not_used_ends(workspace: Workspace) -> None:
     marker = new_marker()
     async with opened_sandbox(idle_seconds=0.2) as sandbox:
         async with word_from_inside(workspace.path) as word:
@@ -134,7 +134,7 @@ async def test_a_call_that_is_cancelled_before_it_begins_stops_no_session(
     assert (completed.value, completed.lost) == ("1", "")
 
 
-async def test_a_limit_that_was_overrun_is_told_by_the_call_under_way(
+async def test_a_limit_that_was_overrun_is_reported_by_the_call_under_way(
     workspace: Workspace, sandbox: Sandbox
 ) -> None:
     async with word_from_inside(workspace.path) as word:
@@ -146,7 +146,7 @@ async def test_a_limit_that_was_overrun_is_told_by_the_call_under_way(
     assert (completed.exit_code, completed.lost) == (137, "Too much of everything.")
 
 
-async def test_a_limit_that_was_overrun_between_two_calls_is_told_by_the_next(
+async def test_a_limit_that_was_overrun_between_two_calls_is_reported_by_the_next(
     workspace: Workspace, sandbox: Sandbox
 ) -> None:
     await sandbox.run_python("x = 1", key="t", workspace=workspace)

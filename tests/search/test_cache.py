@@ -48,7 +48,7 @@ async def test_another_limit_run_or_query_is_asked(runs: Runs) -> None:
     assert len(provider.asked) == 4
 
 
-async def test_outside_of_a_run_nothing_is_kept(runs: Runs) -> None:
+async def test_outside_of_a_run_nothing_is_retained(runs: Runs) -> None:
     provider, runs.current = FakeProvider(pages("a")), ""
     search = RunSearchCache(provider, runs.key)
     for _ in range(2):

@@ -64,7 +64,7 @@ async def test_when_nobody_finds_anything_the_result_is_empty() -> None:
     assert await chain.search("q", limit=5) == []
 
 
-async def test_when_nobody_answers_each_reason_is_told() -> None:
+async def test_when_nobody_answers_each_reason_is_reported() -> None:
     chain = SearchChain(
         {"one": FakeProvider(failure=BROKEN), "two": FakeProvider(failure=RateLimited("Slow down."))}
     )
@@ -143,7 +143,7 @@ async def test_what_is_no_search_error_is_a_bug_and_passes(merges: bool) -> None
         await chain.search("q", limit=5)
 
 
-async def test_merged_asks_all_at_once_and_tells_who_found_what() -> None:
+async def test_merged_asks_all_at_once_and_reports_who_found_what() -> None:
     one, two = FakeProvider(pages("a", "b"), answers=False), FakeProvider(pages("b", "c"), answers=False)
     chain = SearchChain({"one": one, "two": two}, merges=True)
     search = asyncio.create_task(chain.search("q", limit=5))

@@ -12,7 +12,7 @@ from maniple.search.provider import (
 from tests.search.fake_providers import pages
 
 
-def test_a_page_is_told_once_where_it_came_first() -> None:
+def test_a_page_is_reported_once_where_it_came_first() -> None:
     spellings = (
         "https://a.test/x",
         "https://b.test/",
@@ -56,7 +56,7 @@ def test_what_an_engine_sends_is_cut_and_made_whole() -> None:
     assert found.score is None
 
 
-def test_what_an_engine_writes_in_html_is_told_as_text() -> None:
+def test_what_an_engine_writes_in_html_is_reported_as_text() -> None:
     sent = [
         {
             "url": "https://a.test/",

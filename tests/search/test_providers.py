@@ -107,7 +107,7 @@ async def test_searxng_is_asked_for_json_and_its_unbounded_scores_are_left_out(
     assert asked(site)["format"] == ["json"]
 
 
-async def test_a_searxng_that_gives_no_json_is_told_with_the_setting_that_mends_it(
+async def test_a_searxng_that_gives_no_json_is_reported_with_the_setting_that_mends_it(
     searxng: SearxngSearch, site: Site
 ) -> None:
     site.pages["/search"] = Reply("Forbidden", status=403)
@@ -155,7 +155,7 @@ async def test_what_wikipedia_does_not_understand_is_the_querys_fault(
         await wikipedia.search("x", limit=5)
 
 
-async def test_an_arxiv_paper_is_told_with_its_authors_and_day(arxiv: ArxivSearch, site: Site) -> None:
+async def test_an_arxiv_paper_is_reported_with_its_authors_and_day(arxiv: ArxivSearch, site: Site) -> None:
     site.pages["/api/query"] = responses.ARXIV
     assert await arxiv.search("attention: is/all (you) need", limit=5) == [
         SearchHit(

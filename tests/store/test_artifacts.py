@@ -86,7 +86,7 @@ def planted(tmp_path):
 @pytest.mark.parametrize(
     "name", ["link", "folder/key", "second name", "pipe", "folder", ".", "../secret/key", "missing"]
 )
-async def test_nothing_but_an_ordinary_file_is_kept(store, tmp_path, planted, name):
+async def test_nothing_but_an_ordinary_file_is_retained(store, tmp_path, planted, name):
     run = await stored_run(store)
     with pytest.raises(FileError):
         await store.artifacts.add(run, "a", "text/plain", planted / name)

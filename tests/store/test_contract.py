@@ -213,7 +213,7 @@ async def test_event_data_comes_back_as_it_was(store):
 
 
 @pytest.mark.parametrize("first", [2, 5])
-async def test_events_that_do_not_follow_are_refused_and_nothing_of_them_is_kept(store, first):
+async def test_events_that_do_not_follow_are_refused_and_nothing_of_them_is_retained(store, first):
     run, other = await stored_run(store), await stored_run(store)
     await store.events.append([(run.run_id, some_events(1, 2))])
     with pytest.raises(StoreError):

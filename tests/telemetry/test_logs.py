@@ -84,7 +84,7 @@ def test_libraries_and_our_own_records_come_out_alike() -> None:
     assert all(line["timestamp"].endswith("Z") for line in (first, second, third))
 
 
-def test_ids_stand_in_every_record_made_inside() -> None:
+def test_ids_are_in_every_record_made_inside() -> None:
     stream = configured()
     with log_context(run_id="r1", thread_id="t1"), log_context(key_id="k1"):
         logging.getLogger("anyone").info("inside")
@@ -220,7 +220,7 @@ raise RuntimeError("at last: {KEY}")
     assert "RuntimeError: at last: ***" in told[3]["exception"]
 
 
-def test_a_pipe_that_nobody_reads_stops_nothing_and_what_was_lost_is_told_later() -> None:
+def test_a_pipe_that_is_not_read_stops_nothing_and_what_was_lost_is_reported_later() -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as pipe, os.fdopen(writing, "w", encoding="utf-8") as stream:
         logging.getLogger().handlers.clear()

@@ -233,14 +233,14 @@ async def test_what_langchain_traces_by_itself_outside_of_a_run_is_redacted_too(
     assert KEY.encode() not in written
 
 
-async def test_a_missing_package_is_told_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_package_is_reported_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     async with open_tracing(settings(otlp_endpoint="http://127.0.0.1:9"), REDACTOR) as tracing:
         assert tracing.callbacks("r", "t") == []
         assert "pip install -e '.[tracing]'" in tracing.notices[0]
 
 
-async def test_nothing_is_traced_when_nobody_asks() -> None:
+async def test_nothing_is_traced_unless_requested() -> None:
     async with open_tracing(TelemetrySettings(), REDACTOR) as tracing:
         assert tracing.callbacks("r", "t") == []
         assert tracing.notices == ()

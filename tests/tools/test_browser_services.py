@@ -42,7 +42,7 @@ def test_what_is_not_there_is_no_aid(tmp_path):
     assert (services.search, services.save_file, services.open_file) == (None, None, None)
 
 
-async def test_downloads_of_one_name_are_kept_beside_each_other(services, places, tmp_path):
+async def test_downloads_of_one_name_are_stored_beside_each_other(services, places, tmp_path):
     names = []
     for content in ("one", "two"):
         (tmp_path / "temporary").write_text(content)

@@ -93,7 +93,7 @@ async def test_an_action_that_is_not_offered_is_refused():
     assert shop.pages == {}
 
 
-async def test_looks_are_told_apart_by_what_they_show():
+async def test_looks_are_distinguished_by_what_they_show():
     it, shop = window()
     await run(browser_use_tool(it), action="go_to_url", url=HOME)
     first, second = await it.observe(screenshot=False), await it.observe(screenshot=False)

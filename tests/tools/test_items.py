@@ -71,7 +71,7 @@ async def test_mirrors_cannot_be_written_and_follow_what_they_mirror(workspaces)
     assert read(workspaces, "results/1-coder.md") == "second"
 
 
-async def test_uploads_figures_files_results_and_reports_are_told_apart(workspaces):
+async def test_uploads_figures_files_results_and_reports_are_distinguished(workspaces):
     place = workspaces.open("local")
     workspaces.uploads("local").add([("data.csv", io.BytesIO(b"1,2"))])
     place.write("plot.png", b"not really a picture")

@@ -61,7 +61,7 @@ async def test_what_is_printed_comes_before_the_call_has_ended(sandbox: Sandbox,
     assert result["tool_result"].startswith("first\nlast\n[stderr]\nwrong")
 
 
-async def test_a_short_call_is_told_by_its_result_alone(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_a_short_call_is_reported_by_its_result_alone(sandbox: Sandbox, tmp_path: Path) -> None:
     frames = await _events(sandbox, tmp_path, [call("bash_tool", cmd="echo 4"), reply("4")], 0)
     assert data(frames, "tool_call_result")[0]["tool_result"] == "4"
     assert "tool_output" not in names(frames)
@@ -73,6 +73,6 @@ async def test_no_more_is_told_than_a_result_may_have(sandbox: Sandbox, tmp_path
     assert sum(len(one["text"]) for one in data(frames, "tool_output")) == 4096
 
 
-async def test_outside_of_a_run_nobody_is_told(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_outside_of_a_run_nobody_is_reported(sandbox: Sandbox, tmp_path: Path) -> None:
     _, bash = build_code_tools(sandbox, Workspaces(tmp_path))
     assert (await bash.ainvoke({"cmd": "echo 4; sleep 0.4; echo 5"})).startswith("4\n5")

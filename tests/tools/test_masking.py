@@ -38,9 +38,9 @@ def test_keys_that_are_a_text_are_masked_where_a_password_field_may_have_the_foc
         {"action": "select_dropdown_option", "index": 0, "text": "red"},
     ],
 )
-def test_all_else_is_told_as_it_is(given: dict[str, Any]) -> None:
+def test_all_else_is_reported_as_it_is(given: dict[str, Any]) -> None:
     assert mask_secrets(given, LOGIN) == given
 
 
-def test_an_index_is_told_as_a_number() -> None:
+def test_an_index_is_reported_as_a_number() -> None:
     assert mask_secrets({"action": "click_element", "index": "[7]"}, LOGIN)["index"] == 7

@@ -32,7 +32,7 @@ async def test_a_run_of_ours_has_its_id_and_its_language() -> None:
     assert await told(RunOptions, RunOptions(locale="de-DE"), **config) == ("r", "t", "de-DE")
 
 
-async def test_in_a_foreign_graph_the_thread_tells_the_run_and_a_strange_context_nothing() -> None:
+async def test_in_a_foreign_graph_the_thread_reports_the_run_and_a_strange_context_nothing() -> None:
     assert await told(dict, {"locale": "de"}, configurable={"thread_id": "t"}) == ("t", "t", "")
 
 

@@ -118,7 +118,7 @@ async def test_an_endpoint_that_refuses_tools_is_asked_for_json_at_once():
     assert content(frames) == "ok"
 
 
-async def test_a_failed_action_is_told_and_the_next_one_tried():
+async def test_a_failed_action_is_reported_and_the_next_one_tried():
     gone = said(action="click_element", index=99)
     async with shopping(told(gone, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (team, _):
         frames = await team.run()

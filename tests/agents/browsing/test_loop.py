@@ -45,7 +45,7 @@ async def test_nothing_that_the_loop_says_is_a_message_and_all_that_it_uses_is_c
     assert [one["agent_name"] for one in data(frames, "usage")].count("browser") == 3
 
 
-async def test_each_step_is_told_with_its_thought_its_action_and_what_came_of_it():
+async def test_each_step_is_reported_with_its_thought_its_action_and_what_came_of_it():
     reply_ = {**use("go_to_url", url=HOME), "text": "I open the shop."}
     async with shopping(told(reply_, done())) as (team, _):
         frames = await team.run()
@@ -76,7 +76,7 @@ async def test_each_step_is_told_with_its_thought_its_action_and_what_came_of_it
     assert told_names.index("tool_call") < told_names.index("browser_step")
 
 
-async def test_each_call_of_an_answer_is_a_step_of_its_own_and_told_in_order():
+async def test_each_call_of_an_answer_is_a_step_of_its_own_and_reported_in_order():
     two = [*use("wait", seconds=0)["tool_calls"], *use("go_to_url", url=HOME)["tool_calls"]]
     async with shopping(told({"tool_calls": two, "text": "I wait, then I go."}, done())) as (team, _):
         frames = await team.run()
@@ -119,7 +119,7 @@ async def test_clients_hear_where_the_browser_is_when_that_changes():
         {"action": "type_text", "text": "hunter2"},
     ],
 )
-async def test_what_may_go_into_a_password_field_is_told_nobody(typing):
+async def test_what_may_go_into_a_password_field_is_shown_to_no_one(typing):
     ways = (use("go_to_url", url=HOME), call("browser_use", **typing), done())
     async with shopping(told(*ways)) as (team, _):
         frames = await team.run()
@@ -135,7 +135,7 @@ async def test_what_may_go_into_a_password_field_is_told_nobody(typing):
         {"action": "send_keys", "keys": "hunter2"},
     ],
 )
-async def test_an_agent_with_other_tools_tells_and_records_no_password_either(typing):
+async def test_an_agent_with_other_tools_reports_and_records_no_password_either(typing):
     ways = (use("go_to_url", url=HOME), call("browser_use", **typing), call("terminate", answer="Done."))
     async with alone(told(manus=list(ways))) as (team, shop):
         frames = await team.run(agent="manus")
@@ -149,7 +149,7 @@ async def test_an_agent_with_other_tools_tells_and_records_no_password_either(ty
     assert len(book.rows) == 3 and "hunter2" not in repr(book.rows)
 
 
-async def test_what_goes_elsewhere_is_told_as_it_is():
+async def test_what_goes_elsewhere_is_reported_as_it_is():
     ways = (
         use("go_to_url", url=HOME),
         use("input_text", index="[1]", text="apples"),
@@ -163,7 +163,7 @@ async def test_what_goes_elsewhere_is_told_as_it_is():
     assert shop.only.done[1]["text"] == "apples"
 
 
-async def test_a_long_thought_is_told_in_part():
+async def test_a_long_thought_is_reported_in_part():
     async with shopping(told({**done(), "chunks": ["word " * 10_000]})) as (team, _):
         frames = await team.run()
     assert all(len(one["thought"]) <= EVENT_CHARACTERS for one in data(frames, "browser_step"))
@@ -277,7 +277,7 @@ async def test_who_works_with_other_tools_too_cannot_act_and_end_in_one_answer()
     assert data(frames, "plan")[-1]["steps"][0]["reason"] == "It is sold out."
 
 
-async def test_a_failed_action_is_told_in_the_words_of_its_contract():
+async def test_a_failed_action_is_reported_in_the_words_of_its_contract():
     async with shopping(told(use("click_element", index=50), done())) as (team, _):
         frames = await team.run()
     (heard,) = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]

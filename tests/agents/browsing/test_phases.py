@@ -146,7 +146,7 @@ async def test_a_plan_outlives_a_pause(tmp_path):
     assert "This is phase 2 of 2" in str(last) and "red ones" in str(last)
 
 
-async def test_phases_that_are_done_when_the_time_is_over_are_told():
+async def test_phases_that_are_done_when_the_time_is_over_are_reported():
     ways = (done("in the shop"), use("go_to_url", url=HOME))
     script = told(*ways, task=LONG, other=[phases("Open the shop", "Pay")])
     async with shopping(script, shop=Shop(hangs_at="go_to_url"), browsing={"max_seconds": 6}) as (team, _):

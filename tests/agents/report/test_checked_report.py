@@ -93,7 +93,7 @@ async def test_blocks_are_shown_before_the_report_is_written():
     assert "".join(shown) == f"# The bridge\n\n{RIGHT}\n\nThe end.\n\n{LIST}", "nothing twice after a new try"
 
 
-async def test_thoughts_pass_and_the_mended_passages_count_but_are_told_to_nobody():
+async def test_thoughts_pass_and_the_mended_passages_count_but_are_shown_to_no_one():
     async with research_team({"text": DRAFT, "reasoning": "hm"}, {"text": MENDED, "reasoning": "oh"}) as team:
         frames = await team.run()
     assert next(one["delta"] for one in _messages_of_the_reporter(frames)) == {"reasoning_content": "hm"}

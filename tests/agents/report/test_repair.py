@@ -114,7 +114,7 @@ async def test_what_would_lose_more_than_it_mends_is_not_taken(passage, mended):
     assert mended not in said(frames)
 
 
-async def test_a_quotation_may_be_given_to_the_source_where_it_stands_or_be_left_out():
+async def test_a_quotation_may_be_given_to_the_source_where_it_is_or_be_left_out():
     table = f"| Year | What |\n|---|---|\n| 1932 | opened [1] |\n| now | {WRONG} |"
     mended = "| Year | What |\n|---|---|\n| 1932 | opened [1] |\n| now | not painted |"
     async with research_team(f"# B\n\n{table}\n", f'<passage number="1">{mended}</passage>') as it:

@@ -67,7 +67,7 @@ async def test_where_every_search_failed_what_is_cited_and_quoted_all_the_same_i
     )
 
 
-async def test_where_nobody_searched_a_list_of_numbers_is_no_citation():
+async def test_without_a_search_a_list_of_numbers_is_no_citation():
     chunks = ["[1, 2", "] and “a saying of four words”"]
     assert await _report_after("coder", chunks) == "".join(chunks)
 

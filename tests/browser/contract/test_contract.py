@@ -100,7 +100,7 @@ async def test_what_is_typed_into_a_password_field_is_not_said(page: Page, form:
     assert result.text == f"Input '********' into element at index {field}"
 
 
-async def test_a_dropdown_tells_its_options_and_takes_one(page: Page, form: BrowserState) -> None:
+async def test_a_dropdown_reports_its_options_and_takes_one(page: Page, form: BrowserState) -> None:
     size, send = index_of(form, "<select"), index_of(form, "Send it")
     options = await page.act({"action": "get_dropdown_options", "index": size})
     chosen = await page.act({"action": "select_dropdown_option", "index": size, "text": "Large"})

@@ -41,7 +41,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("html", KINDS)
-async def test_a_control_is_told_with_what_a_person_sees_of_it(site: Site, html: str) -> None:
+async def test_a_control_is_reported_with_what_a_person_sees_of_it(site: Site, html: str) -> None:
     look = await site.show(html)
     (element,) = look.elements
     assert f"[{element.index}]{KINDS[html]}" in look.text
@@ -107,7 +107,7 @@ async def test_a_row_that_reacts_is_named_by_its_own_words_and_its_buttons_apart
     assert look.text.count("Ada") == 1
 
 
-async def test_text_and_controls_stand_in_reading_order(site: Site) -> None:
+async def test_text_and_controls_are_in_reading_order(site: Site) -> None:
     table = "<table><tr><th>Who<th>Age<tr><td>Ada<td>36<td><button>Edit</button></table>"
     look = await site.show(f"<h1>Staff</h1><p>All <a href=/x>people</a> here.</p>{table}<p>End")
     assert look.text.splitlines() == [
@@ -119,7 +119,7 @@ async def test_text_and_controls_stand_in_reading_order(site: Site) -> None:
     ]
 
 
-async def test_right_to_left_and_chinese_words_are_kept(site: Site) -> None:
+async def test_right_to_left_and_chinese_words_are_retained(site: Site) -> None:
     look = await site.show("<div dir=rtl><button>شراء</button></div><p>价格<button>购买</button>")
     assert shown(look) == ["button: شراء", "button: 购买"]
 

@@ -54,13 +54,13 @@ async def test_three_thousand_controls_in_one_window_stay_within_the_tokens(site
     assert len(look.elements) + left_out(look.text) == 3_000
 
 
-async def test_a_long_select_tells_its_choice_and_how_many_more(site: Site) -> None:
+async def test_a_long_select_reports_its_choice_and_how_many_more(site: Site) -> None:
     options = "".join(f"<option {'selected' * (at == 150)}>C{at}" for at in range(200))
     look = await site.show(f"<select aria-label=Country>{options}</select>")
     assert '|C9|… 190 more|*C150">Country' in look.text
 
 
-async def test_of_a_long_value_the_beginning_and_the_end_are_told(site: Site) -> None:
+async def test_of_a_long_value_the_beginning_and_the_end_are_reported(site: Site) -> None:
     words = " ".join(f"word{at}" for at in range(500))
     look = await site.show(f"<textarea>{words}</textarea>")
     assert '"word0 word1' in look.text and 'word499"' in look.text

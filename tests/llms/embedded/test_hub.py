@@ -14,7 +14,7 @@ from tests.llms.embedded.tiny import CONTENT, SIZES, Hub, Recorder
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_file_comes_whole_and_is_told_in_bytes(place: Place) -> None:
+async def test_the_file_comes_whole_and_is_reported_in_bytes(place: Place) -> None:
     recorder = Recorder()
     async with serving(Hub()) as port:
         path = await place.fetch("hub", port, recorder)

@@ -19,7 +19,7 @@ from maniple.sandbox.backends.daytona import capture_last_value, parse_collected
         ("", None),
     ],
 )
-def test_the_value_of_the_last_expression_is_kept(code, value):
+def test_the_value_of_the_last_expression_is_retained(code, value):
     names = {}
     exec(capture_last_value(code), names)
     assert names.get("_maniple_value") == value

@@ -94,7 +94,7 @@ async def test_frames_come_in_pieces_of_any_size(workspace, settings):
     await session.stop()
 
 
-async def test_a_machine_that_ends_at_once_is_told_with_its_last_words(workspace, settings):
+async def test_a_machine_that_ends_at_once_is_reported_with_its_last_words(workspace, settings):
     stream = Stream(complaint=b"python3: not found", ends=True)
     with pytest.raises(SandboxError, match=r"did not start .*: python3: not found"):
         await start_relayed_worker(stream, stream.end, settings, workspace)

@@ -29,7 +29,7 @@ async def refusal(**settings) -> str:
 @pytest.mark.parametrize(
     ("backend", "package"), [("docker", "aiodocker"), ("e2b", "e2b_code_interpreter"), ("daytona", "daytona")]
 )
-async def test_a_missing_sdk_is_told_with_the_command_that_installs_it(monkeypatch, backend, package):
+async def test_a_missing_sdk_is_reported_with_the_command_that_installs_it(monkeypatch, backend, package):
     monkeypatch.setattr(factory, "find_spec", lambda name: None)
     words = await refusal(backend=backend)
     assert f"package {package} is not installed" in words
@@ -37,7 +37,7 @@ async def test_a_missing_sdk_is_told_with_the_command_that_installs_it(monkeypat
 
 
 @pytest.mark.parametrize(("backend", "variable"), [("e2b", "E2B_API_KEY"), ("daytona", "DAYTONA_API_KEY")])
-async def test_a_missing_key_is_told_with_its_variable(backend, variable):
+async def test_a_missing_key_is_reported_with_its_variable(backend, variable):
     assert f"set {variable} in .env" in await refusal(backend=backend)
 
 
@@ -56,12 +56,12 @@ async def test_an_allowlist_that_a_backend_cannot_keep_is_refused(settings, word
     assert words in await refusal(network="allowlist", **settings)
 
 
-async def test_an_engine_that_is_not_there_is_told():
+async def test_an_engine_that_is_not_there_is_reported():
     words = await refusal(backend="docker", docker_host="unix:///nowhere/docker.sock")
     assert "systemctl start docker" in words
 
 
-async def test_a_service_that_refuses_the_key_is_told(e2b):
+async def test_a_service_that_refuses_the_key_is_reported(e2b):
     words = await refusal(backend="e2b", e2b_api_key=SecretStr("wrong"))
     assert "E2B refused the key" in words
     assert "docs/sandbox.md" in words
@@ -83,5 +83,5 @@ async def test_unsafe_local_runs_code_and_leaves_nothing_when_it_is_closed(tmp_p
         os.kill(int(told.value), 0)
 
 
-async def test_a_local_python_that_does_not_run_is_told():
+async def test_a_local_python_that_does_not_run_is_reported():
     assert "sandbox.python" in await refusal(backend="unsafe-local", python=Path("/bin/false"))

@@ -76,7 +76,7 @@ async def test_a_timeout_in_bash_kills_the_command_and_what_it_started_and_keeps
     assert (await session.run_python("x")).value == "1"
 
 
-async def test_a_machine_that_the_service_has_ended_is_told_and_not_used_again(server, session):
+async def test_a_machine_that_the_service_has_ended_is_reported_and_not_used_again(server, session):
     await server.machines["machine1"].close()
     with pytest.raises(SandboxError, match="no such sandbox"):
         await session.run_bash("true")
@@ -117,13 +117,13 @@ async def test_a_sandbox_that_is_forgotten_ends_by_itself_soon_after_the_idle_ti
     assert server.activities == 1
 
 
-async def test_a_key_that_is_refused_is_told_with_its_remedy(server, workspace):
+async def test_a_key_that_is_refused_is_reported_with_its_remedy(server, workspace):
     async with open_daytona(settings(server, daytona_api_key=SecretStr("wrong"))) as backend:
         with pytest.raises(SandboxError, match="correct DAYTONA_API_KEY"):
             await backend.start(workspace)
 
 
-async def test_a_service_that_cannot_be_reached_is_told(server, workspace):
+async def test_a_service_that_cannot_be_reached_is_reported(server, workspace):
     async with open_daytona(settings(server, daytona_api_url="http://127.0.0.1:9/api")) as backend:
         with pytest.raises(SandboxError, match="cannot be reached"):
             await backend.start(workspace)

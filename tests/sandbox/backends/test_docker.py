@@ -84,7 +84,7 @@ async def test_stopping_removes_the_container_and_twice_is_nothing(engine, sessi
     assert engine[0].removed == ["container1"]
 
 
-async def test_a_container_that_ends_under_way_is_told_and_the_session_is_over(engine, session):
+async def test_a_container_that_ends_under_way_is_reported_and_the_session_is_over(engine, session):
     begun = asyncio.Event()
     call = asyncio.create_task(session.run_bash("echo; sleep 600", on_output=lambda *_: begun.set()))
     await begun.wait()
@@ -141,7 +141,7 @@ def start_of_this_process() -> str:
     ("image", "words"),
     [("missing:1", "docker pull missing:1"), ("broken", "python3: not found")],
 )
-async def test_an_image_that_does_not_do_is_told(engine, workspace, image, words):
+async def test_an_image_that_does_not_do_is_reported(engine, workspace, image, words):
     async with open_docker(engine[1].model_copy(update={"image": image})) as backend:
         with pytest.raises(SandboxError, match=words):
             await backend.start(workspace)
@@ -151,7 +151,7 @@ async def test_an_image_that_does_not_do_is_told(engine, workspace, image, words
 @pytest.mark.parametrize(
     "host", ["unix:///nowhere/docker.sock", "tcp://me:canary@127.0.0.1:9", "smoke://signals"]
 )
-async def test_an_engine_that_cannot_be_reached_is_told_without_its_password(host):
+async def test_an_engine_that_cannot_be_reached_is_reported_without_its_password(host):
     with pytest.raises(SandboxError, match="DOCKER_HOST") as caught:
         async with open_docker(SandboxSettings(backend="docker", docker_host=host)):
             pass

@@ -63,7 +63,7 @@ async def test_a_timeout_in_bash_kills_the_command_and_what_it_started_and_keeps
     await session.stop()
 
 
-async def test_a_machine_that_the_service_has_ended_is_told_and_not_used_again(server, session):
+async def test_a_machine_that_the_service_has_ended_is_reported_and_not_used_again(server, session):
     await server.machines["machine1"].close()
     with pytest.raises(SandboxError, match="no such sandbox"):
         await session.run_bash("true")
@@ -99,12 +99,12 @@ async def test_a_machine_that_is_forgotten_ends_by_itself_soon_after_the_idle_ti
         ({"template": "full"}, "lower `sandbox.concurrent`"),
     ],
 )
-async def test_what_the_service_refuses_is_told_with_its_remedy(server, workspace, changes, words):
+async def test_what_the_service_refuses_is_reported_with_its_remedy(server, workspace, changes, words):
     with pytest.raises(SandboxError, match=words):
         await E2BBackend(settings(**changes)).start(workspace)
 
 
-async def test_a_service_that_cannot_be_reached_is_told(workspace, monkeypatch):
+async def test_a_service_that_cannot_be_reached_is_reported(workspace, monkeypatch):
     monkeypatch.setenv("E2B_API_URL", "http://127.0.0.1:9")
     with pytest.raises(SandboxError, match="cannot be reached"):
         await E2BBackend(settings()).start(workspace)

@@ -131,7 +131,7 @@ async def test_threads_share_the_heaps_that_the_limit_has_room_for(session):
     assert (await session.run_python(MANY_HEAPS)).stdout == "24\n"
 
 
-async def test_a_python_that_is_none_is_told(workspace):
+async def test_a_python_that_is_none_is_reported(workspace):
     backend = LocalBackend(SandboxSettings(backend="unsafe-local", python=Path("/bin/false")))
     with pytest.raises(SandboxError, match=r"sandbox\.python"):
         await backend.start(workspace)

@@ -50,7 +50,7 @@ async def session(service: tuple[Any, Any], workspace: Workspace) -> AsyncIterat
     await session.stop()
 
 
-async def test_python_keeps_its_variables_and_tells_the_last_value(session):
+async def test_python_keeps_its_variables_and_reports_the_last_value(session):
     assert (await session.run_python("x = 20")).text().startswith("[no output; ")
     told = await session.run_python("print('hé')\nx + 1")
     assert (told.stdout, told.value, told.exit_code) == ("hé\n", "21", 0)
@@ -62,7 +62,7 @@ async def test_code_that_raises_is_a_result_with_its_trace(session):
     assert "ZeroDivisionError" in told.stderr
 
 
-async def test_bash_tells_its_output_and_its_status_and_who_listens_hears_it(session):
+async def test_bash_reports_its_output_and_its_status_and_who_listens_hears_it(session):
     heard = []
     told = await session.run_bash("echo out; echo err >&2; exit 3", on_output=lambda *one: heard.append(one))
     assert (told.stdout, told.stderr, told.exit_code) == ("out\n", "err\n", 3)
