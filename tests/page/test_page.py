@@ -231,6 +231,25 @@ def test_a_file_goes_along_and_a_member_stays_behind(page: Page, model: OpenAISe
     assert "- browser" not in planning
 
 
+def test_files_that_were_moved_are_listed_by_folder_and_can_be_saved(page: Page, model: OpenAIServer):
+    names = [f"{kind}-{number}.txt" for kind in ("bill", "letter") for number in range(11)]
+    page.locator("input[type=file]").set_input_files(
+        [{"name": name, "mimeType": "text/plain", "buffer": name.encode()} for name in names]
+    )
+    moves = [{"action": "move", "path": name, "destination": f"{name.partition('-')[0]}s/"} for name in names]
+    filing = [call("file_operations", operations=moves), reply("Filed.")]
+    planned = reply(json.dumps(plan(step("file_manager"), step("reporter"))))
+    model.reset({**SIMPLE, "planner": [planned], "file_manager": filing})
+    ask(page, "File them by kind")
+    standing(page, "Done")
+    listed = page.get_by_role("region", name="Your files, where they are now")
+    expect(listed.locator("summary")).to_have_text(["bills/ 11 files", "letters/ 11 files"])
+    listed.locator("summary").last.click()
+    with page.expect_download() as saving:
+        listed.get_by_role("button", name="letters/letter-10.txt").click()
+    assert saving.value.path().read_text() == "letter-10.txt"
+
+
 def test_a_hostile_report_is_inert(page: Page, model: OpenAIServer):
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -22,6 +22,7 @@ export interface Exchange {
 const SPEAKERS = new Set(["coordinator", "reporter"]);
 /** Events that show that an agent is working. */
 const BEGINS = new Set(["start_of_workflow", "start_of_agent"]);
+const MOVE_FILES = new Set(["move_file", "copy_file", "delete_file", "file_operations", "undo_file_operations"]);
 const ENDED = new Set(["completed", "failed", "cancelled", "budget_exhausted"]);
 
 /**
@@ -41,6 +42,9 @@ export class RunModel {
   /** The steps whose results are missing in the answer. */
   gaps: Gap[] = [];
   artifacts: ArtifactLink[] = [];
+  threadId = "";
+  /** Whether a tool has moved, copied or deleted files. */
+  movesFiles = false;
   /** The user's messages to the run. */
   exchanges: Exchange[] = [];
   tokens = 0;
@@ -148,6 +152,7 @@ export class RunModel {
     if (BEGINS.has(event.type) && !this.isOver) this.status = "running";
     switch (event.type) {
       case "run":
+        this.threadId = event.thread_id;
         // A run that waits for another one sends this event, too.
         if (this.status === "interrupted" || this.#wasEnded) this.status = "queued";
         if (this.#wasEnded) {
@@ -218,6 +223,10 @@ export class RunModel {
         break;
       case "browser_step":
         this.film.step(event);
+        this.#work(event);
+        break;
+      case "tool_call":
+        this.movesFiles ||= MOVE_FILES.has(event.tool_name);
         this.#work(event);
         break;
       default:

@@ -36,6 +36,8 @@ export const en = {
   thoughts: "Thoughts",
   answer: "Answer",
   openFiles: "Files",
+  yourFiles: "Your files, where they are now",
+  filesIn: (folder: string, files: number) => `${folder} ${files} files`,
   tokens: "tokens",
   calls: (count: number) => (count === 1 ? "1 tool call" : `${count.toLocaleString()} tool calls`),
   result: "Result",

@@ -37,6 +37,8 @@ export const zh: typeof en = {
   thoughts: "思考",
   answer: "回答",
   openFiles: "文件",
+  yourFiles: "您的文件现在的位置",
+  filesIn: (folder: string, files: number) => `${folder} ${files} 个文件`,
   tokens: "个 token",
   calls: (count: number) => `${count.toLocaleString()} 次工具调用`,
   result: "结果",

@@ -2,7 +2,7 @@ import { memo } from "preact/compat";
 import type { Gap, StepQuestion } from "../../events";
 import type { Exchange, RunModel } from "../../run";
 import { words } from "../../words";
-import { Files } from "../work/Files";
+import { Files, UserFiles } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
 import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
@@ -49,6 +49,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
         <InterruptForm key={`${one.interrupt_id} ${JSON.stringify(one.payload)}`} run={run} waiting={one} asker={askerOf(run, one)} />
       ))}
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} />}
+      {run.movesFiles && run.isTold && run.isOver && <UserFiles threadId={run.threadId} />}
       <Standing run={run} version={version} />
     </article>
   );

@@ -1,3 +1,4 @@
+import { useEffect, useState } from "preact/hooks";
 import type { ArtifactLink } from "../../events";
 import { save } from "../../download";
 import { words } from "../../words";
@@ -26,6 +27,73 @@ export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
       </ul>
     </section>
   );
+}
+
+/** A file of the workspace, as in `GET /api/threads/{thread_id}/files`. */
+interface ThreadFile {
+  path: string;
+  size: number;
+  uploaded: boolean;
+  url: string;
+}
+
+const MOST_FILES = 20;
+
+/** The user's files of a conversation, below their folders if there are many. */
+export function UserFiles({ threadId }: { threadId: string }) {
+  const { ask, has } = useService();
+  const [files, setFiles] = useState<ThreadFile[]>([]);
+  const path = `/api/threads/${threadId}/files`;
+  useEffect(() => {
+    if (!has(path)) return;
+    const read = async () => ((await (await ask(path)).json()) as { files: ThreadFile[] }).files;
+    read().then(
+      (found) => setFiles(found.filter((one) => one.uploaded)),
+      () => undefined, // without the list, the answer still says what was done
+    );
+  }, [path]);
+  if (files.length === 0) return null;
+  const folders = files.length > MOST_FILES ? foldersOf(files) : new Map<string, ThreadFile[]>([["", files]]);
+  return (
+    <section class="files" aria-label={words.yourFiles}>
+      <p>{words.yourFiles}</p>
+      {[...folders].map(([folder, inside]) =>
+        folder ? (
+          <details key={folder}>
+            <summary>{words.filesIn(folder, inside.length)}</summary>
+            <FileButtons files={inside} />
+          </details>
+        ) : (
+          <FileButtons key="" files={inside} />
+        ),
+      )}
+    </section>
+  );
+}
+
+function FileButtons({ files }: { files: ThreadFile[] }) {
+  const { ask, attempt } = useService();
+  return (
+    <ul>
+      {files.map(({ path, size, url }) => (
+        <li key={path}>
+          <button onClick={() => void attempt(() => ask(url).then((answer) => save(answer, path.slice(path.lastIndexOf("/") + 1))))}>
+            <span aria-hidden="true">↓</span> {path} <span class="who">{sizeOf(size)}</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The files by their folders; "" is the top. */
+function foldersOf(files: readonly ThreadFile[]): Map<string, ThreadFile[]> {
+  const folders = new Map<string, ThreadFile[]>();
+  for (const file of files) {
+    const folder = file.path.slice(0, file.path.lastIndexOf("/") + 1);
+    folders.set(folder, [...(folders.get(folder) ?? []), file]);
+  }
+  return folders;
 }
 
 export function sizeOf(bytes: number): string {
