@@ -58,6 +58,7 @@ class Runtime:
     """An open team and what people should know of it."""
 
     graph: Team
+    models: ChatModels
     settings: Settings
     answering: Answering
     offer: Offer
@@ -150,7 +151,12 @@ async def open_app(
         open_tracing(settings.telemetry, config.redactor) as tracing,
         open_configured_store(settings, server=kind == "server" and alone) as store,
         open_runtime(
-            settings, checkpointer=store.checkpointer, progress=progress, on_call=WORKS_ALONE[kind]
+            settings,
+            checkpointer=store.checkpointer,
+            progress=progress,
+            on_call=WORKS_ALONE[kind],
+            # A person in the terminal asks soon; a server may wait for its first run for days.
+            deferred=kind == "server",
         ) as runtime,
     ):
         workspaces = runtime.offer.service(Workspaces)
@@ -162,7 +168,9 @@ async def open_app(
             kind=kind,
             config=config,
             telemetry=RunTelemetry(metrics, tracing.callbacks),
-            environment=ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning),
+            environment=ExecutionEnvironment(
+                workspaces, runtime.sandbox, runtime.warning, runtime.models.load
+            ),
         ) as engine:
             yield App(
                 settings=settings,
@@ -195,11 +203,13 @@ async def open_runtime(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     progress: Progress | None = None,
     on_call: Collection[Worker] = (),
+    deferred: bool = False,
 ) -> AsyncGenerator[Runtime]:
     """Open everything the team needs, and close it again.
 
     `progress` reports the download and start of the embedded model; without one the log does. Workers
     `on_call` can be given a run, or continue one of theirs, though the settings leave them off the team.
+    With `deferred`, `Runtime.models.load` must be awaited before the graph runs.
     Raises `ConfigError`, `ModelError` or `EmbeddedModelError` when the team cannot answer at all; anything
     else that is absent becomes a notice.
     """
@@ -212,7 +222,7 @@ async def open_runtime(
             name: replace(role, works_alone=role.works_alone or name in on_call)
             for name, role in roles.items()
         }
-        opening = open_models(settings, progress or LineProgress())
+        opening = open_models(settings, progress or LineProgress(), deferred=deferred)
         models, answering = await stack.enter_async_context(opening)
         offer = await open_capabilities(with_on_call, stack)
         if offer.service(TeamSearch) is None:
@@ -223,6 +233,7 @@ async def open_runtime(
         borrowed = () if answering.embedded else _borrowed(models)
         yield Runtime(
             graph=_compile(settings, models, workers, offer, roles, checkpointer),
+            models=models,
             settings=settings,
             answering=answering,
             offer=offer,

@@ -14,7 +14,6 @@ from langchain_core.tools import BaseTool
 from maniple.agents import ROLES, ReactAgent, StepLimits, build_react_agent
 from maniple.config import ModelsSettings
 from maniple.llms import open_chat_models
-from maniple.llms.context_windows import room_of
 from tests import openai_server
 from tests.openai_server import Json, OpenAIServer, serving
 
@@ -75,9 +74,7 @@ def agent_with(
     model: BaseChatModel, tools: Sequence[BaseTool], *middleware: AgentMiddleware[Any, Any]
 ) -> ReactAgent:
     """Build a coder with `middleware` and nothing else."""
-    return ReactAgent(
-        ROLES["coder"], True, create_agent(model, list(tools), middleware=middleware), room_of(model)
-    )
+    return ReactAgent(ROLES["coder"], True, create_agent(model, list(tools), middleware=middleware), model)
 
 
 @asynccontextmanager

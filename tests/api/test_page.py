@@ -1,10 +1,14 @@
 """The page as the service gives it out: to everybody, guarded, and small."""
 
+import asyncio
 import re
+from threading import Event
 
 import pytest
+from langchain_core.language_models import BaseChatModel
 
 from maniple.api.routes.page import BUILD
+from maniple.llms.endpoints import DeferredModel
 from maniple.replay.player import load_player
 from maniple.runs import NotFound
 from tests.api.inside import Inside
@@ -33,6 +37,25 @@ async def test_the_page_lets_nothing_in_from_elsewhere(it: Inside):
     assert "http" not in policy
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "no-referrer"
+
+
+async def test_the_page_has_the_clients_of_the_models_loaded_before_a_person_asks(it: Inside):
+    began, model = Event(), it.service.runtime.models.get("basic")
+    assert isinstance(model, DeferredModel)
+    open_client = model.open_client
+
+    def open_and_report() -> BaseChatModel:
+        began.set()
+        return open_client()
+
+    model.open_client = open_and_report
+    assert (await it.client.get("/healthz")).status_code == 200
+    assert (await it.client.get("/api/threads")).status_code == 200
+    assert not began.is_set()
+    assert (await it.client.get("/")).status_code == 200
+    assert await asyncio.to_thread(began.wait, 30)
+    run = await it.run()
+    assert (await it.told(run["run_id"]))[-1][0] == "final_session_state"
 
 
 async def test_what_the_page_needs_for_its_first_paint_is_small(it: Inside):

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import maniple
+from tests.environment import environment
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -22,6 +23,9 @@ HEAVY = {
 }
 
 
+LOADED_FOR_A_RUN = {"openai", "langchain_openai", "tiktoken", "maniple.llms.chat"}
+
+
 def imported_by(statement: str) -> set[str]:
     code = f"{statement}\nimport sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
@@ -36,6 +40,30 @@ def test_the_http_service_loads_no_markdown_parser_and_no_live_view_of_the_termi
     loaded = imported_by("import maniple.cli.services, maniple.api, maniple.report_files")
     assert {"uvicorn", "fastapi", "maniple.cli.render"} <= loaded
     assert loaded & {"maniple.cli.render.terminal", "rich.markdown", "markdown_it"} == set()
+
+
+def test_an_open_server_has_not_loaded_the_clients_of_its_models(tmp_path):
+    opening = """
+import asyncio
+from maniple.app import open_app
+from maniple.cli.services import serve
+from maniple.api import create_app
+from maniple.config import load_settings
+
+async def open_and_list():
+    async with open_app(load_settings(), kind="server") as app:
+        print(*sys.modules)
+        await app.runtime.models.load()
+        print(*sys.modules)
+"""
+    code = f"import sys\n{opening}\nasyncio.run(open_and_list())"
+    env = environment("http://127.0.0.1:9/v1", tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    opened, loaded = (set(line.split()) for line in done.stdout.splitlines()[-2:])
+    assert {"fastapi", "langgraph", "maniple.runs"} <= opened
+    assert opened & LOADED_FOR_A_RUN == set()
+    assert loaded >= {"openai", "langchain_openai"}
 
 
 def test_opening_a_team_loads_no_server_and_no_browser():

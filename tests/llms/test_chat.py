@@ -21,7 +21,8 @@ from maniple.errors import ModelError
 from maniple.events import AgentStarted, ModelUnreachable
 from maniple.graph import build_graph
 from maniple.llms import ChatModels, ask, capabilities_of, endpoint_errors, open_chat_models
-from maniple.llms.endpoint_errors import EndpointName, EndpointOutage
+from maniple.llms.endpoint_errors import EndpointOutage
+from maniple.llms.endpoints import EndpointName
 from maniple.runtime import stream_run
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.exceptions import ContextOverflowError
 
 from maniple.errors import ModelError
-from maniple.llms.endpoint_errors import is_overflow, reported_window
+from maniple.llms.context_windows import is_overflow, reported_window
 
 TOO_LONG = {
     "openai": (

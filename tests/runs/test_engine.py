@@ -16,6 +16,7 @@ from maniple.events import Event, read_event
 from maniple.graph import RunOptions
 from maniple.runs import (
     EngineConfig,
+    ExecutionEnvironment,
     InProcessEngine,
     NotFound,
     RunLimits,
@@ -60,13 +61,20 @@ class Opened:
 def opening(tmp_path):
     @asynccontextmanager
     async def opened(
-        script: dict[str, Any], rules: EngineConfig | None = None, **team: Any
+        script: dict[str, Any],
+        rules: EngineConfig | None = None,
+        environment: ExecutionEnvironment | None = None,
+        **team: Any,
     ) -> AsyncIterator[Opened]:
         async with (
             open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
             scripted_team(script, checkpointer=store.checkpointer, **team) as it,
             open_engine(
-                it.team, store, kind="server", config=rules or EngineConfig(drain_seconds=0.1)
+                it.team,
+                store,
+                kind="server",
+                config=rules or EngineConfig(drain_seconds=0.1),
+                environment=environment,
             ) as engine,
         ):
             yield Opened(it, store, engine)
@@ -81,6 +89,23 @@ async def test_a_run_is_sent_from_the_beginning_to_everyone_who_follows(opening)
         late = await here.told(run_id, after=len(first) - 2)
     assert checked(first) == checked(second)
     assert late == first[-2:]
+
+
+async def test_a_run_begins_at_once_and_its_models_are_called_when_they_are_loaded(opening):
+    may_load, loads = asyncio.Event(), list[str]()
+
+    async def load() -> None:
+        loads.append("load")
+        await may_load.wait()
+
+    async with opening(SIMPLE, environment=ExecutionEnvironment(load_models=load)) as here:
+        run_id = await here.ask()
+        first = await anext(page async for page in here.engine.events(run_id))
+        called = here.it.server.stats["calls"]
+        may_load.set()
+        frames = checked(await here.told(run_id))
+    assert (first[0].type, called, loads) == ("run", 0, ["load"])
+    assert status(frames) == "completed"
 
 
 async def test_numbers_begin_at_one_and_have_no_gap_while_it_runs_and_afterwards(opening):

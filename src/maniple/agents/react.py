@@ -88,8 +88,12 @@ class ReactAgent:
     role: Role
     has_tools: bool
     graph: AgentGraph
-    room: int
-    """The number of tokens that a prompt of its model may have."""
+    model: BaseChatModel
+
+    @property
+    def room(self) -> int:
+        """The number of tokens that a prompt of its model may have."""
+        return room_of(self.model)
 
     async def work(self, task: Task) -> str:
         messages = self._messages(task)
@@ -137,7 +141,7 @@ def build_react_agent(
         offered=offered,
     )
     has_tools = bool(tools) or any(isinstance(one, DynamicTools) for one in offered)
-    return ReactAgent(role, has_tools, graph, room_of(model))
+    return ReactAgent(role, has_tools, graph, model)
 
 
 def build_react_graph(

@@ -23,7 +23,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait
 
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities, Feature, capabilities_of
-from maniple.llms.endpoint_errors import is_overflow
+from maniple.llms.context_windows import is_overflow
 from maniple.llms.streams import AnswerReceiver, observing
 from maniple.text import without_thoughts
 

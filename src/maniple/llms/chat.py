@@ -25,18 +25,17 @@ from pydantic import Field, SecretStr, model_validator
 from maniple.errors import ModelError
 from maniple.llms.calls import has_images
 from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
+from maniple.llms.context_windows import is_overflow
 from maniple.llms.endpoint_errors import (
     MALFORMED,
     MAX_RETRY_AFTER_SECONDS,
-    OPENAI_ORIGIN,
-    EndpointName,
     EndpointOutage,
     combine_failures,
-    is_overflow,
     model_error,
     status_error,
     wait_seconds,
 )
+from maniple.llms.endpoints import OPENAI_ORIGIN, EndpointName
 from maniple.llms.raw_streams import RawCompletions
 from maniple.llms.streams import (
     StreamedAnswer,

@@ -9,7 +9,6 @@ a bare string.
 import asyncio
 import logging
 import random
-import re
 import socket
 import ssl
 import textwrap
@@ -17,20 +16,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import httpx2
 import openai
 from langchain_core.exceptions import ContextOverflowError
 
 from maniple.errors import ModelError, ModelErrorCode
+from maniple.llms.context_windows import causes_of
+from maniple.llms.endpoints import EndpointName
 
 _LOG = logging.getLogger(__name__)
 # The exceptions of the SDK and of LangChain for a body that is not a chat completion.
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
-
-OPENAI_ORIGIN = "https://api.openai.com"
-OPENAI_URL = f"{OPENAI_ORIGIN}/v1"
 
 REASON_CHARACTERS = 300
 
@@ -40,7 +37,6 @@ MAX_BACKOFF_SECONDS = 8.0
 MAX_RETRY_AFTER_SECONDS = 60.0
 OUTAGE_PAUSE_SECONDS = 2.0
 """The pause between two requests to an endpoint that takes none."""
-SMALLEST_WINDOW_TOKENS = 256
 
 _RETRYABLE_STATUSES = frozenset({408, 409, 429})
 _UNKNOWN_STATUS = 500
@@ -73,73 +69,6 @@ _STATUS_BY_WORD: tuple[tuple[str, int], ...] = (
     ("bad_request", 400),
     ("badrequest", 400),
 )
-
-
-# The messages of OpenAI, Azure, Anthropic, Bedrock, Gemini, xAI, Groq, Mistral, Cohere, DeepSeek, Moonshot,
-# Qwen (DashScope), GLM (z.ai), Doubao (Volcengine), ERNIE, SiliconFlow, vLLM, SGLang, TGI, llama.cpp, LM
-# Studio, Ollama, LiteLLM and OpenRouter, which all differ.
-_OVERFLOW = re.compile(
-    r"context[_ ]length[_ ]exceeded|exceed_context_size|model_context_window_exceeded|ContextWindowExceeded"
-    r"|max(?:imum)?[_ ](?:allowed )?(?:model |context |prompt |input |sequence )+length"
-    r"|exceeds? (?:the |this |your )?(?:model'?s? |available |maximum |max |configured )*context"
-    r"|(?:context (?:size|length|window|limit)|n_ctx)\b.{0,40}\b(?:exceed|too small|overflow|full)"
-    r"|(?:greater|longer|larger|more) than (?:the |its )?(?:model'?s? |maximum |max )*context"
-    r"|(?:prompt|input|messages?|request)\b.{0,20}\b(?:is|are) too long|too many input tokens"
-    r"|(?:prompt|input)(?: tokens?)? too long|range of input length should be|max input characters is"
-    r"|too many tokens: (?:the )?(?:total|size)|(?:prompt|total)_tokens \(\d+\) must be less than"
-    r"|tokens when context (?:the )?overflows|(?:model's|configured) context (?:size|length) is (?:only )?\d"
-    r"|prompt exceeds max length|exceed max message tokens|reached (?:its|the) context window limit"
-    r"|(?:input|prompt) (?:tokens?|token count|length)\b.{0,60}\bexceed"
-    r"|tokens in (?:the )?request.{0,20}(?:more|greater) than"
-    r"|reduce the length of (?:the |your )?(?:messages|prompt|input)"
-    r"|exceeded model token limit|prompt exceeds the length limit|context overflow"
-    r"|inputs\W{1,3}tokens \+ \W?max_new_tokens",
-    re.I | re.S,
-)
-# A limit of tokens per minute needs waiting, not shortening.
-_RATE_LIMIT = re.compile(r"rate.?limit|per.(?:minute|day|hour)|\b[tr]p[md]\b|quota", re.I)
-_WINDOW_PATTERNS = (
-    re.compile(r"\d[\d,]*(?: tokens)? > (\d[\d,]*)"),
-    re.compile(
-        r"(?:maximum|max) (?:model |context |prompt |input )*length (?:is|of) (?:only )?(\d[\d,]*)", re.I
-    ),
-    # MiniMax puts the number of its error after "exceeds limit".
-    re.compile(r"context (?:size|length|window|limit)(?! exceeds limit \()[^.\d]{0,20}(\d[\d,]*)", re.I),
-    re.compile(r"n_ctx\W{1,6}(\d+)", re.I),
-    re.compile(r"maximum number of (?:input )?tokens allowed \(?(\d[\d,]*)", re.I),
-    re.compile(r"(?:configured|the) limit of (\d[\d,]*)|model token limit: (\d+)", re.I),
-    re.compile(r"input length should be \[\d+, ?(\d+)\]|cannot exceed (\d+) - received", re.I),
-    re.compile(r"max_seq_len \((\d+)\)|max_new_tokens\W{1,3}must be <= (\d+)", re.I),
-    re.compile(r"model with (\d[\d,]*) maximum context", re.I),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointName:
-    """The name of an endpoint in messages to users; it never contains a key.
-
-    `env_prefix` is empty for a fallback, which only `conf.yaml` can set.
-    """
-
-    model: str
-    url: str
-    setting: str = "models.basic"
-    env_prefix: str = "BASIC"
-
-    @classmethod
-    def of(cls, model: str, base_url: str | None, setting: str, env_prefix: str) -> "EndpointName":
-        parts = urlsplit(base_url or OPENAI_URL)
-        host = parts.hostname or ""
-        host = f"[{host}]" if ":" in host else host
-        port = f":{parts.port}" if parts.port else ""
-        return cls(model, f"{parts.scheme}://{host}{port}{parts.path}", setting, env_prefix)
-
-    def name_of(self, key: str) -> str:
-        """Return the name under which users set `key`: the variable, or the setting of a fallback."""
-        return f"{self.env_prefix}_{key.upper()}" if self.env_prefix else f"{self.setting}.{key}"
-
-    def __str__(self) -> str:
-        return f"model {self.model!r} at {self.url}"
 
 
 def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = False) -> ModelError:
@@ -258,35 +187,10 @@ class EndpointOutage:
         if isinstance(error, openai.APIStatusError):
             # Servers that load a model, and gateways in front of them, answer with 502 to 504.
             return self._began_at is not None and error.status_code in (502, 503, 504)
-        causes = list(_causes(error))
+        causes = list(causes_of(error))
         if any(isinstance(one, socket.gaierror | ssl.SSLError) for one in causes):
             return False
         return any(isinstance(one, httpx2.NetworkError | httpx2.RemoteProtocolError) for one in causes)
-
-
-def is_overflow(error: BaseException) -> bool:
-    """Return whether `error` or one of its causes means that the prompt exceeds the context window."""
-    for one in _causes(error):
-        if isinstance(one, ContextOverflowError):
-            return True
-        if getattr(one, "status_code", None) == 429:
-            return False
-        text = _error_text(one)
-        if _OVERFLOW.search(text):
-            return not _RATE_LIMIT.search(text)
-    return False
-
-
-def reported_window(error: BaseException) -> int | None:
-    """Return the window in tokens that the endpoint names in its error message, if any."""
-    for one in _causes(error):
-        text = _error_text(one)
-        for pattern in _WINDOW_PATTERNS:
-            if found := pattern.search(text):
-                tokens = int(next(filter(None, found.groups())).replace(",", ""))
-                if tokens >= SMALLEST_WINDOW_TOKENS:
-                    return tokens
-    return None
 
 
 def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
@@ -323,7 +227,7 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
 
 def _is_undecodable(error: Exception) -> bool:
     """Return whether an answer came whose compression is broken."""
-    return any(isinstance(one, httpx2.DecodingError) for one in _causes(error))
+    return any(isinstance(one, httpx2.DecodingError) for one in causes_of(error))
 
 
 def _auth_error(error: openai.APIStatusError, endpoint: EndpointName) -> ModelError:
@@ -399,17 +303,3 @@ def _list_sources(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield place
         if isinstance(headers := place.get("headers"), Mapping):
             yield headers
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    one: BaseException | None = error
-    for _ in range(8):
-        if one is None:
-            return
-        yield one
-        one = one.__cause__
-
-
-def _error_text(error: BaseException) -> str:
-    # Limited, because an endpoint may repeat the whole prompt, which may mention context windows, too.
-    return f"{getattr(error, 'code', None) or ''} {error}"[:1_000]

@@ -1,9 +1,9 @@
 """Chat models by type: `ChatModels.get("basic" | "reasoning" | "vision")`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, Capabilities, Feature
-from maniple.llms.endpoint_errors import OPENAI_URL, EndpointName, EndpointOutage
+from maniple.llms.endpoints import OPENAI_URL, DeferredModel, EndpointName
 from maniple.retry_after import retry_after_seconds
 from maniple.types import LLM_TYPES, LLMType, ProfileName
 
@@ -25,11 +25,12 @@ CapabilitiesFor = Callable[[str, str], Capabilities]
 """Returns the stored capabilities of (URL, model)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ChatModels:
     """The chat model of each type; a type without one falls back to `basic`."""
 
     by_type: Mapping[LLMType, BaseChatModel]
+    _loading: asyncio.Task[None] | None = field(default=None, init=False, repr=False, compare=False)
 
     def get(self, kind: LLMType) -> BaseChatModel:
         """Return the model for `kind`; raises `ModelError` if not even `basic` is configured."""
@@ -46,6 +47,22 @@ class ChatModels:
         """Return the types without a model of their own, which use `basic`."""
         return [kind for kind in LLM_TYPES if kind not in self.by_type]
 
+    def start_loading(self) -> asyncio.Task[None]:
+        """Begin to load the clients of deferred models in a thread, once; return the task."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(asyncio.to_thread(self._load_clients))
+        return self._loading
+
+    async def load(self) -> None:
+        """Wait until the clients of all models are loaded, about 0.3 s for deferred ones."""
+        # Shielded: a run that is cancelled must not stop what others wait for.
+        await asyncio.shield(self.start_loading())
+
+    def _load_clients(self) -> None:
+        for model in self.by_type.values():
+            if isinstance(model, DeferredModel):
+                model.load()
+
 
 def prompting_of(model: BaseChatModel) -> ProfileName:
     """Return the name of the profile for `model`; foreign models count as large ones."""
@@ -57,18 +74,21 @@ async def open_chat_models(
     settings: ModelsSettings,
     capabilities_for: CapabilitiesFor = lambda url, model: Capabilities(),
     stream_rate: float = 0,
+    *,
+    deferred: bool = False,
 ) -> AsyncIterator[ChatModels]:
     """Open the clients that `settings` describe, with one connection pool; nothing is sent yet.
 
-    `stream_rate` is the setting `server.stream_rate`.
+    `stream_rate` is the setting `server.stream_rate`. With `deferred`, `ChatModels.load` loads the clients;
+    await it before the models are used.
     """
-    # In a thread, because certificates are read from disk and the import of the OpenAI client takes a second.
+    # In a thread, because certificates are read from disk and the import of the OpenAI client takes long.
     hooks = {"response": [convert_retry_after_date]}
     http = await asyncio.to_thread(_open_http_client, stream_rate=stream_rate, event_hooks=hooks)
     # Shared between types, because the capabilities of a model at an endpoint do not depend on the type.
     shared = cache(capabilities_for)
     async with http:
-        yield await asyncio.to_thread(Connector(http, shared).connect_all, settings)
+        yield await asyncio.to_thread(Connector(http, shared, deferred=deferred).connect_all, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +97,7 @@ class Connector:
 
     http: httpx2.AsyncClient
     capabilities_for: CapabilitiesFor
+    deferred: bool = False
 
     def connect_all(self, settings: ModelsSettings) -> ChatModels:
         """Return the chat model of each type that `settings` describe."""
@@ -87,10 +108,11 @@ class Connector:
                 if kind == "reasoning" and "temperature" not in one.model_fields_set:
                     # Reasoning models accept only their default.
                     one = one.model_copy(update={"temperature": None})
-                by_type[kind] = self.connect(one, f"models.{kind}", MODEL_PREFIXES[kind])
+                model = self.connect(one, f"models.{kind}", MODEL_PREFIXES[kind])
+                by_type[kind] = model if self.deferred else model.load()
         return ChatModels(by_type)
 
-    def connect(self, settings: ModelSettings, name: str, env_prefix: str) -> BaseChatModel:
+    def connect(self, settings: ModelSettings, name: str, env_prefix: str) -> DeferredModel:
         """Return the chat model that `settings` describe.
 
         `name` is the path of the settings. `env_prefix` is the prefix of their variables, "" without any.
@@ -102,16 +124,20 @@ class Connector:
             self.connect(each, f"{name}.fallbacks[{n}]", env_prefix="")
             for n, each in enumerate(settings.fallbacks)
         )
-        options = {
+        options: dict[str, Any] = {
             **_options(settings),
             "http_async_client": self.http,
             "endpoint": endpoint,
             "capabilities": capabilities,
-            "fallback_models": fallbacks,
         }
-        if settings.max_retries and not fallbacks:
-            options["outage"] = EndpointOutage(endpoint, settings.unreachable_seconds)
-        return _client(settings, options)
+        return DeferredModel(
+            endpoint=endpoint,
+            capabilities=capabilities,
+            prompting=settings.profile,
+            fallback_models=fallbacks,
+            max_tokens=settings.max_output_tokens,
+            open_client=lambda: _client(settings, options, fallbacks),
+        )
 
 
 def _open_http_client(**options: Any) -> httpx2.AsyncClient:
@@ -141,10 +167,16 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
     return options
 
 
-def _client(settings: ModelSettings, options: dict[str, Any]) -> BaseChatModel:
-    # The import of the OpenAI client takes a second, so it happens only when a model is used.
+def _client(
+    settings: ModelSettings, options: dict[str, Any], fallbacks: Sequence[DeferredModel]
+) -> BaseChatModel:
+    # The imports of the OpenAI client take 0.3 s and 17 MB, so they happen only when a model is used.
     from maniple.llms.chat import AzureEndpointModel, OpenAIEndpointModel
+    from maniple.llms.endpoint_errors import EndpointOutage
 
+    options = {**options, "fallback_models": tuple(model.load() for model in fallbacks)}
+    if settings.max_retries and not fallbacks:
+        options["outage"] = EndpointOutage(options["endpoint"], settings.unreachable_seconds)
     if settings.provider == "azure":
         return AzureEndpointModel(
             azure_endpoint=settings.base_url,

@@ -209,6 +209,8 @@ class RunDriver:
                             metrics.begin(record.run_id)
                         self.quotas.of(record.owner).attach(record.run_id, active.meter)
                         active.meter.start()
+                        if (load := self.environment.load_models) is not None:
+                            await load()
                         yield
                         return
                 await asyncio.sleep(pause)

@@ -16,7 +16,7 @@ from maniple.errors import ModelError
 from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
 from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import LocalEndpoint, Progress, find_local_server, open_embedded
-from maniple.llms.endpoint_errors import EndpointName
+from maniple.llms.endpoints import EndpointName
 from maniple.types import DIRECTORS, AgentName, LLMType, Worker
 
 BETTER_MODEL = (
@@ -39,8 +39,10 @@ class Answering:
 
 
 @asynccontextmanager
-async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[tuple[ChatModels, Answering]]:
-    """Yield the chat models and which one answers.
+async def open_models(
+    settings: Settings, progress: Progress, *, deferred: bool = False
+) -> AsyncIterator[tuple[ChatModels, Answering]]:
+    """Yield the chat models and which one answers. `deferred` is that of `open_chat_models`.
 
     Raises `ModelError` when nothing is configured and the embedded model is turned off, and
     `EmbeddedModelError` when it cannot be downloaded or started.
@@ -59,12 +61,14 @@ async def open_models(settings: Settings, progress: Progress) -> AsyncIterator[t
         configured = _promoted(configured)
     if configured.basic is not None:
         answering = _answering(configured.basic)
-        async with open_chat_models(configured, capabilities_for, stream_rate) as models:
+        async with open_chat_models(configured, capabilities_for, stream_rate, deferred=deferred) as models:
             yield models, answering
         return
     async with (
         _local_endpoint(settings, progress) as (local, answering),
-        open_chat_models(ModelsSettings(basic=local), capabilities_for, stream_rate) as models,
+        open_chat_models(
+            ModelsSettings(basic=local), capabilities_for, stream_rate, deferred=deferred
+        ) as models,
     ):
         yield models, answering
 

@@ -125,9 +125,12 @@ class PhasePlanner:
 
     def __init__(self, model: BaseChatModel, max_phases: int) -> None:
         self._model = model
-        self.room = room_of(model)
-        """Tokens that a prompt of the model may have."""
         self._max_phases = max_phases
+
+    @property
+    def room(self) -> int:
+        """Tokens that a prompt of the model may have."""
+        return room_of(self._model)
 
     async def plan(self, task: str) -> list[Phase]:
         """Return the phases of a task.

@@ -30,8 +30,7 @@ from maniple.agents.middleware.limits import StepState, count_answers, count_too
 from maniple.agents.task import truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms.calls import ask
-from maniple.llms.context_windows import count_tokens, room_of, text_tokens
-from maniple.llms.endpoint_errors import is_overflow, reported_window
+from maniple.llms.context_windows import count_tokens, is_overflow, reported_window, room_of, text_tokens
 from maniple.text import without_thoughts
 from maniple.types import SUMMARY_SOURCE
 
@@ -115,8 +114,13 @@ class ContextCompaction(AgentMiddleware[Any, Any]):
         super().__init__()
         self._model = model
         self._tools = ToolTokenCounter(tools)
-        self._room = room_of(model)
+        self._learned_room: int | None = None
         self._scale = 1.0
+
+    @property
+    def _room(self) -> int:
+        # Not read before the first call: a deferred model learns its window when it is loaded.
+        return self._learned_room or room_of(self._model)
 
     async def awrap_model_call(
         self, request: ModelRequest, handler: ModelHandler
@@ -158,7 +162,8 @@ class ContextCompaction(AgentMiddleware[Any, Any]):
             return self._learn_scale(request, await handler(request), tools)
 
         def shorter(error: Exception) -> list[Any]:
-            self._room = _learn_room(self._model, self._room, self._count(request.messages, tools), error)
+            tokens = self._count(request.messages, tools)
+            self._learned_room = _learn_room(self._model, self._room, tokens, error)
             room, pinned = (
                 self._available_tokens(TARGET_SHARE, tools),
                 count_task_messages(request.messages, _given(request)),

@@ -58,13 +58,14 @@ class ResultLengthLimit(ResultMiddleware):
 
     def __init__(self, model: BaseChatModel, stored: StoredResults | None = None) -> None:
         super().__init__()
-        self._tokens = int(RESULT_WINDOW_SHARE * room_of(model))
+        self._model = model
         self._stored = stored
 
     async def transform(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
         text = _text(result.content)
         # Estimated from its beginning: one Chinese character has as many tokens as four Latin ones.
-        most = min(RESULT_MAX_CHARACTERS, characters_within(self._tokens, text[:RESULT_MAX_CHARACTERS]))
+        tokens = int(RESULT_WINDOW_SHARE * room_of(self._model))
+        most = min(RESULT_MAX_CHARACTERS, characters_within(tokens, text[:RESULT_MAX_CHARACTERS]))
         if len(text) <= most:
             return result
         half = most // 2
@@ -120,7 +121,7 @@ class WebExtracts(ResultMiddleware):
 
     def __init__(self, model: BaseChatModel) -> None:
         super().__init__()
-        self._room = room_of(model)
+        self._model = model
 
     async def transform(self, result: ToolMessage, request: ToolCallRequest) -> ToolMessage:
         if result.status == "error" or not isinstance(result.content, str):
@@ -168,7 +169,8 @@ class WebExtracts(ResultMiddleware):
         return json.dumps(shown, ensure_ascii=False)
 
     def _extract(self, text: str, query: str, characters: int, share: float = PAGE_WINDOW_SHARE) -> Extract:
-        return extract(text, query, min(characters, characters_within(int(share * self._room), text)))
+        tokens = int(share * room_of(self._model))
+        return extract(text, query, min(characters, characters_within(tokens, text)))
 
 
 async def _describe_kept(content: str) -> str:

@@ -70,6 +70,8 @@ def _file(name: str) -> _File | None:
 @router.get("/")
 async def page(request: Request) -> Response:
     """The page itself; which files it loads changes with each version."""
+    # A person will ask soon. The first run loads the models' clients otherwise.
+    request.app.state.service.runtime.models.start_loading()
     return await _answer("index.html", request, _ASK_AGAIN)
 
 

@@ -12,7 +12,7 @@ from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ManipleError
 from maniple.llms.capabilities import Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
-from maniple.llms.endpoint_errors import OPENAI_URL, EndpointName
+from maniple.llms.endpoints import OPENAI_URL, EndpointName
 from maniple.llms.models import AZURE_API_VERSION
 from maniple.runtime.models import open_models
 from maniple.types import LLM_TYPES, LLMType
