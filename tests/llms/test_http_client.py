@@ -7,6 +7,7 @@ import re
 import shlex
 import ssl
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from maniple.errors import ModelError
+from maniple.errors import ConfigError, ModelError
 from maniple.llms import open_chat_models
 from maniple.llms.http_client import open_http_client
 from tests.crawler.web import Reply, Send, Site, open_site, redirect
@@ -92,15 +93,29 @@ async def test_a_proxy_for_other_addresses_leaves_the_rest_to_the_fast_transport
     assert (direct, proxied) == ("AiohttpTransport", "AsyncHTTPTransport")
 
 
-async def test_a_socks_proxy_is_left_to_httpx(monkeypatch):
-    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
-    try:
-        import socksio  # noqa: F401
-    except ImportError:
-        with pytest.raises(ImportError, match="socks"):
-            open_http_client()
-    else:
-        assert await failure("http://model.test/v1") == "model_unreachable"
+async def test_a_socks_proxy_without_its_package_says_what_to_install(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks5://name:word@127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    with pytest.raises(ConfigError, match="pip install socksio") as caught:
+        open_http_client()
+    assert "word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["gopher://127.0.0.1:9", "http://[::1", "http://127.0.0.1:x"])
+async def test_a_proxy_address_that_cannot_be_used_names_the_variables(monkeypatch, address):
+    monkeypatch.setenv("HTTPS_PROXY", address)
+    with pytest.raises(ConfigError, match="HTTPS_PROXY"):
+        open_http_client()
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+async def test_certificates_that_cannot_be_read_name_the_variable(monkeypatch, tmp_path, content):
+    file = tmp_path / "authorities.pem"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with pytest.raises(ConfigError, match="SSL_CERT_FILE"):
+        open_http_client()
 
 
 @pytest.fixture

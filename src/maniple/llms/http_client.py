@@ -19,6 +19,8 @@ import aiohttp
 import httpx2
 from yarl import URL
 
+from maniple.errors import ConfigError
+
 MAX_CONNECTIONS = 200
 KEEP_ALIVE_SECONDS = 4.0
 """How long idle connections are stored: less than uvicorn and Node.js do (5 s), so that they are open."""
@@ -55,17 +57,37 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
     """Return the client of model endpoints; close it. Blocks: it reads certificates from disk.
 
     While more than `BUSY_STREAMS` streams are open, each yields at most `stream_rate` pieces a second, which
-    are larger; 0 is no limit. `options` are those of `httpx2.AsyncClient`.
+    are larger; 0 is no limit. `options` are those of `httpx2.AsyncClient`. Raises `ConfigError` if the
+    environment names certificates or a proxy that cannot be used.
     """
-    context = httpx2.create_ssl_context()
+    try:
+        context = httpx2.create_ssl_context()
+    except OSError as error:
+        raise ConfigError(
+            "The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read "
+            f"({error.strerror or error}). Correct the variable, or unset it."
+        ) from error
     limits = httpx2.Limits(
         max_connections=MAX_CONNECTIONS, max_keepalive_connections=50, keepalive_expiry=KEEP_ALIVE_SECONDS
     )
     # httpx2 prefers the proxies of the environment, whose patterns are narrower; `ALL_PROXY` is as wide.
     mounts = {} if getproxies().get("all") else {"all://": AiohttpTransport(context, stream_rate)}
-    client = httpx2.AsyncClient(
-        verify=context, limits=limits, mounts=mounts, follow_redirects=True, **options
-    )
+    try:
+        client = httpx2.AsyncClient(
+            verify=context, limits=limits, mounts=mounts, follow_redirects=True, **options
+        )
+    except ImportError as error:
+        raise ConfigError(
+            "The environment names a SOCKS proxy, which needs the package socksio. Install it with "
+            "`.venv/bin/python -m pip install socksio`, or name an HTTP proxy in ALL_PROXY, HTTPS_PROXY and "
+            "HTTP_PROXY."
+        ) from error
+    except (ValueError, httpx2.InvalidURL) as error:
+        # Without the address: it may have a password.
+        raise ConfigError(
+            "ALL_PROXY, HTTPS_PROXY or HTTP_PROXY is not the address of a proxy. Write it as "
+            "http://host:port, or unset it."
+        ) from error
     hooks = client.event_hooks
     client.event_hooks = {**hooks, "request": [_keep_keys_from_other_origins, *hooks["request"]]}
     return client

@@ -8,7 +8,6 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import nh3
 from jinja2 import Template, Undefined
 from markupsafe import Markup
 
@@ -86,6 +85,8 @@ def _body(document: Document) -> str:
             if (tag, attribute) == ("img", "src")
             else _bounded(attribute, value)
         )
+
+    import nh3  # takes memory that a server without reports does not need
 
     return nh3.clean(
         markdown.renderer.render(_lay_out_tables(document.body), markdown.options, {}),

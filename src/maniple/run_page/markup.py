@@ -8,8 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-import nh3
-
 from maniple.reading.pictures import FIGURE, figure_path
 from maniple.run_page.bounds import enable_tables, is_readable, is_table_code
 from maniple.run_page.pictures import Figure
@@ -47,6 +45,8 @@ def render_markdown(markdown: str, figures: Mapping[str, Figure] | None = None) 
 
     def source(tag: str, attribute: str, value: str) -> str | None:
         return figure_source(value, shown) if (tag, attribute) == ("img", "src") else value
+
+    import nh3  # takes memory that a server without reports does not need
 
     return nh3.clean(
         _parser().render(markdown, {"figures": shown}),
