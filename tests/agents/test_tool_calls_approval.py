@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from langchain_core.tools import StructuredTool
 from langgraph.types import Command
 
 from tests.agents.memory_ledger import MemoryLedger
@@ -204,3 +205,21 @@ async def test_wrong_arguments_are_shown_to_the_model_and_not_to_people(tmp_path
     assert re.match(r"bash_tool was not run\.\n.*count: Input", words)
     assert '"required": ["cmd"]' in words
     assert machine.ran == []
+
+
+@pytest.mark.parametrize(("action", "asks"), [("delete", True), ("move", False)])
+async def test_a_call_that_does_the_work_of_another_tool_needs_its_approval(tmp_path, book, action, asks):
+    async def operate(operations: list[dict]) -> str:
+        """Change files."""
+        return "changed"
+
+    tool = StructuredTool.from_function(
+        coroutine=operate,
+        name="file_operations",
+        metadata={"includes": {"delete": "delete_file", "move": "move_file"}, "mode": "ordered"},
+    )
+    answer = call("file_operations", operations=[{"action": "copy"}, {"action": action}])
+    machine = FakeTools()
+    approval = scope(book, "delete_file")
+    async with open_team(tmp_path, script(answer, DONE), machine, approval, tools=[tool]) as it:
+        assert [one.value["tool_name"] for one in await it.begin()] == ["file_operations"] * asks

@@ -404,6 +404,12 @@ class OperationList(BaseModel):
     is_core=True,
     args_schema=OperationList,
     mode="ordered",
+    includes={
+        "move": "move_file",
+        "copy": "copy_file",
+        "delete": "delete_file",
+        "create_directory": "create_directory",
+    },
 )
 async def run_file_operations(workspaces: Workspaces, /, operations: list[RequestedOperation]) -> str:
     """Return what was done, one line each; raise `FileError` that names each operation that cannot be."""

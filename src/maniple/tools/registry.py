@@ -55,6 +55,7 @@ class ToolMetadata(TypedDict, total=False):
     idempotent: bool
     mode: Literal["ordered", "parallel"]
     approval: bool
+    includes: Mapping[str, str]
     only_reads: bool
     said_by: str
     max_calls_per_run: int

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ToolCallRequest
@@ -20,7 +20,7 @@ from maniple.agents.run_scope import run_scope
 from maniple.errors import ToolFailure
 from maniple.tools.questions import ask_user
 from maniple.tools.registry import redact_arguments
-from maniple.types import is_mapping
+from maniple.types import is_dict, is_mapping
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
@@ -46,11 +46,12 @@ async def call_once(
     """Call `tool` with `run`, unless the run's ledger has the result.
 
     Keys of the tool's `metadata`: with `idempotent`, a call with unknown result runs again; otherwise the
-    user is asked. With `approval`, each call waits for the user's approval. After `max_calls_per_run` calls,
-    further calls return the text in `beyond`. `turn(is_approved)` returns when the call may begin. A waiting
-    call is not recorded as begun. Interrupts the graph where the user has to decide. A `ToolFailure` becomes
-    a message with `status="error"`. All other exceptions of `run` pass, and the result of the call stays
-    unknown.
+    user is asked. With `approval`, each call waits for the user's approval. `includes` names the tools whose
+    work its operations do, by `action`; if their calls need approval, so does it. After `max_calls_per_run`
+    calls, further calls return the text in `beyond`. `turn(is_approved)` returns when the call may begin. A
+    waiting call is not recorded as begun. Interrupts the graph where the user has to decide. A `ToolFailure`
+    becomes a message with `status="error"`. All other exceptions of `run` pass, and the result of the call
+    stays unknown.
     """
     scope = run_scope()
     call = _Call(tool, tool_call_id, run)
@@ -59,7 +60,7 @@ async def call_once(
     if records is not None and (refusal := await call.describe_exceeded_limit(records)):
         await records.begin(1, redact_arguments(tool, arguments))
         return await call.record_substitute(records, 1, refusal, arguments)
-    needs_approval = bool(tool.name in scope.approval or call.metadata_value("approval"))
+    needs_approval = bool(call.names(arguments) & scope.approval or call.metadata_value("approval"))
     if needs_approval and not scope.can_pause:
         return CompletedCall(call.message(_NOT_APPROVABLE.format(name=tool.name), error=True), arguments)
     if needs_approval:
@@ -81,6 +82,15 @@ class _Call:
     def metadata_value(self, key: str) -> Any:
         """Return a value of the tool's metadata."""
         return (self.tool.metadata or {}).get(key)
+
+    def names(self, arguments: Arguments) -> set[str]:
+        """Return the tool's name, and those of the tools whose work the call includes."""
+        names = {self.tool.name}
+        if includes := cast("Mapping[str, str]", self.metadata_value("includes") or {}):
+            lists = [cast("list[object]", value) for value in arguments.values() if isinstance(value, list)]
+            operations = [one for listed in lists for one in listed if is_dict(one)]
+            names |= {includes[one["action"]] for one in operations if one.get("action") in includes}
+        return names
 
     def message(self, text: str, *, error: bool = False, is_trusted: bool = True) -> ToolMessage:
         message = ToolMessage(text, tool_call_id=self.id, name=self.tool.name)
