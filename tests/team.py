@@ -122,7 +122,7 @@ def agents(frames: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
     return [one["agent_name"] for one in data(frames, "start_of_agent")]
 
 
-def said(frames: Sequence[tuple[str, dict[str, Any]]], key: str = "content") -> str:
+def joined_text(frames: Sequence[tuple[str, dict[str, Any]]], key: str = "content") -> str:
     return "".join(one["delta"].get(key, "") for one in data(frames, "message"))
 
 

@@ -53,7 +53,7 @@ async def model_at(server: OpenAIServer, *, window: int | None = None) -> AsyncI
         yield model
 
 
-async def told_by(
+async def run_events(
     graph: Any, given: Any, config: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], Exception | None]:
     """Run `graph` as the server does; return its raw events and what ended it."""
@@ -87,7 +87,7 @@ async def coder_with(
             yield build_react_agent(ROLES["coder"], model, tools, limits=StepLimits(**limits)), server
 
 
-def heard(server: OpenAIServer) -> list[str]:
+def results_shown(server: OpenAIServer) -> list[str]:
     """Return the results of tools that the model was shown at last."""
     return [one["content"] for one in server.requests[-1]["messages"] if one["role"] == "tool"]
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from maniple.agents import Task
 from maniple.agents.middleware.tool_errors import describe_argument_errors
-from tests.agents.endpoints import coder_with, heard
+from tests.agents.endpoints import coder_with, results_shown
 from tests.openai_server import call, reply
 
 pytestmark = pytest.mark.anyio
@@ -38,17 +38,17 @@ async def of_a_server(**arguments) -> str:
     raise ToolException(f"-32602: no such thing: {arguments}")
 
 
-async def told(tool, **arguments) -> str:
+async def result_of(tool, **arguments) -> str:
     """Return the result of a call as the model gets it."""
     async with coder_with([tool], call(tool.name, **arguments), reply("Done.")) as (coder, server):
         await coder.work(TASK)
-    (words,) = heard(server)
+    (words,) = results_shown(server)
     return words
 
 
 async def test_the_mistake_the_arguments_and_the_schema_are_shown():
     tool = StructuredTool.from_function(coroutine=read, args_schema=Reading)
-    words = await told(tool, page=0, path="a" * 10_000)
+    words = await result_of(tool, page=0, path="a" * 10_000)
     assert "read was not run." in words
     assert "page: Input should be greater" in words
     assert '"page": 0' in words
@@ -58,7 +58,7 @@ async def test_the_mistake_the_arguments_and_the_schema_are_shown():
 
 async def test_an_error_of_the_tool_itself_is_not_taken_for_one_of_its_arguments():
     tool = StructuredTool.from_function(coroutine=read, args_schema=Reading)
-    words = await told(tool, page=1, path="bad")
+    words = await result_of(tool, page=1, path="bad")
     assert "read failed: ValidationError" in words
     assert "was not run" not in words
 
@@ -67,9 +67,9 @@ async def test_what_a_server_says_of_wrong_arguments_is_kept_before_the_schema()
     tool = StructuredTool(
         name="read", description="Read.", args_schema=SCHEMA, coroutine=of_a_server, handle_tool_error=True
     )
-    words = await told(tool, seite=1)
+    words = await result_of(tool, seite=1)
     assert words.index("-32602") < words.index("missing: page") < words.index(json.dumps(SCHEMA["required"]))
-    assert "missing" not in await told(tool, page=1)
+    assert "missing" not in await result_of(tool, page=1)
 
 
 class Item(BaseModel):
@@ -89,7 +89,7 @@ async def order(order: Order) -> str:
 
 async def test_a_mistake_deep_inside_is_named_by_its_place_beside_the_whole_schema():
     tool = StructuredTool.from_function(coroutine=order)
-    words = await told(tool, order={"items": [{"sku": "a", "count": 1}, {"count": 0}]})
+    words = await result_of(tool, order={"items": [{"sku": "a", "count": 1}, {"count": 0}]})
     assert "order.items.1.sku: Field required" in words
     assert "order.items.1.count: Input should be" in words
     assert "How many of it." in words
@@ -101,11 +101,11 @@ async def test_a_mistake_deep_inside_that_a_server_refused_is_named_as_well():
     tool = StructuredTool(
         name="order", description="Order.", args_schema=schema, coroutine=of_a_server, handle_tool_error=True
     )
-    words = await told(tool, order={"items": [{"sku": "a", "count": "two"}], "gift": {"count": 1}})
+    words = await result_of(tool, order={"items": [{"sku": "a", "count": "two"}], "gift": {"count": 1}})
     mistakes = "order.items.0.count: should be integer; order.gift: missing: sku"
     assert words.index("-32602") < words.index(mistakes)
     assert "How many of it." in words
-    assert "It takes" not in await told(tool, order={"items": [{"sku": "a", "count": 2}], "gift": None})
+    assert "It takes" not in await result_of(tool, order={"items": [{"sku": "a", "count": 2}], "gift": None})
 
 
 def test_the_words_are_bounded_whatever_the_schema_and_the_arguments():

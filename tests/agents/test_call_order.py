@@ -15,7 +15,7 @@ from maniple.errors import BudgetExhausted
 from maniple.evidence import MemoryEvidence
 from maniple.sandbox import Workspaces
 from maniple.tools.evidence import source_line
-from tests.agents.endpoints import coder_with, heard, told_by
+from tests.agents.endpoints import coder_with, results_shown, run_events
 from tests.agents.memory_ledger import MemoryLedger
 from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script
 from tests.openai_server import reply
@@ -57,7 +57,7 @@ async def test_calls_with_effects_run_one_by_one_in_the_order_of_the_answer():
         await coder.work(TASK)
     assert world.did == ["first", "second"] * 3
     assert world.most == 1
-    assert ["first" in one for one in heard(server)] == [True, False] * 3
+    assert ["first" in one for one in results_shown(server)] == [True, False] * 3
 
 
 async def test_calls_that_only_read_run_beside_all_others():
@@ -81,7 +81,7 @@ async def test_calls_that_only_read_run_beside_all_others():
     acts = StructuredTool.from_function(coroutine=act)
     async with coder_with([search, acts], answer, DONE) as (coder, server):
         await coder.work(TASK)
-    assert not any("failed" in one for one in heard(server))
+    assert not any("failed" in one for one in results_shown(server))
 
 
 async def test_a_file_that_is_written_and_read_in_one_answer_is_read_as_written(tmp_path):
@@ -96,7 +96,7 @@ async def test_a_file_that_is_written_and_read_in_one_answer_is_read_as_written(
     async with coder_with(tools, answer, DONE) as (coder, server):
         work = RunnableLambda(coder.work)
         await work.ainvoke(TASK, {"configurable": {"thread_id": "t"}})
-    wrote, read, found = heard(server)
+    wrote, read, found = results_shown(server)
     assert "Wrote 10000 bytes" in wrote
     assert text in read
     assert "a.txt" in found
@@ -126,7 +126,7 @@ async def test_sources_are_numbered_in_the_order_of_the_calls_whichever_page_is_
             await coder.work(TASK)
     finally:
         var_child_runnable_config.reset(token)
-    first, failed, second = heard(server)
+    first, failed, second = results_shown(server)
     assert "Source [1]: https://a.test/" in first
     assert "gone" in failed
     assert "Source [2]: https://b.test/" in second
@@ -139,7 +139,7 @@ async def test_one_that_fails_or_does_not_exist_delays_no_other():
         async with asyncio.timeout(60):
             await coder.work(TASK)
     assert world.did == ["last"]
-    assert len(heard(server)) == 4
+    assert len(results_shown(server)) == 4
 
 
 @pytest.mark.parametrize(
@@ -204,6 +204,6 @@ async def test_a_call_that_ends_the_run_leaves_none_behind_it_waiting():
         config = {"callbacks": meter.callbacks, "configurable": {SCOPE_KEY: RunScope("r", None, meter)}}
         with preserve_call_order():
             async with asyncio.timeout(60):
-                _, error = await told_by(coder.graph, {"messages": coder._messages(TASK)}, config)
+                _, error = await run_events(coder.graph, {"messages": coder._messages(TASK)}, config)
     assert world.did == ["first"]
     assert isinstance(error, BudgetExhausted)

@@ -15,7 +15,7 @@ from maniple.graph.nodes.coordinator import choose_kind
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
 from maniple.tools.files import uploaded_files
 from tests.openai_server import reply
-from tests.team import TOOLS, agents, data, said, scripted_team, status
+from tests.team import TOOLS, agents, data, joined_text, scripted_team, status
 from tests.tools.built import build_code_tools
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +46,7 @@ async def test_a_sum_is_computed_by_one_program_in_the_sandbox(sandboxed):
         requests = it.server.requests
     assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
     assert data(frames, "tool_call_result")[0]["tool_result"] == "4"
-    assert said(frames).endswith("Summary: 4")
+    assert joined_text(frames).endswith("Summary: 4")
     assert "Code run:\nprint(1+3)\nOutput: 4" in requests[3]["messages"][-1]["content"]
     assert all("grammar" in request for request in requests[:2])
     assert all("tools" not in request for request in requests)
@@ -83,7 +83,7 @@ async def test_two_failures_reach_the_report_without_asking_the_small_supervisor
 async def test_small_talk_is_answered_in_the_users_language():
     async with scripted_team(small(sort("chat")), models=COMPACT) as it:
         frames = await it.run("你好")
-    assert said(frames) == "你好！"
+    assert joined_text(frames) == "你好！"
     assert agents(frames) == ["coordinator"]
 
 

@@ -13,7 +13,7 @@ from tests.openai_server import reply
 pytestmark = pytest.mark.anyio
 
 
-def told(*programs, report="4"):
+def script_of(*programs, report="4"):
     """A small model that writes another program each time it is asked."""
     sort = reply(json.dumps({"kind": "coder", "language": "English"}))
     return {
@@ -35,7 +35,7 @@ def tools(machine):
 
 async def test_what_was_shown_is_what_runs_even_if_the_model_changes_its_mind(tmp_path):
     book, machine = MemoryLedger(), FakeTools()
-    script = told("print('shown')", "print('another')")
+    script = script_of("print('shown')", "print('another')")
     mine = scope(book, "python_repl_tool")
     async with open_team(tmp_path, script, machine, mine, tools=tools(machine), models=COMPACT) as it:
         (waiting,) = await it.begin("1+3=?")
@@ -50,7 +50,9 @@ async def test_what_was_shown_is_what_runs_even_if_the_model_changes_its_mind(tm
 async def test_a_rejected_program_fails_the_step(tmp_path):
     machine = FakeTools()
     mine = scope(MemoryLedger(), "python_repl_tool")
-    async with open_team(tmp_path, told("a", "b"), machine, mine, tools=tools(machine), models=COMPACT) as it:
+    async with open_team(
+        tmp_path, script_of("a", "b"), machine, mine, tools=tools(machine), models=COMPACT
+    ) as it:
         await it.begin("1+3=?")
         assert await it.answer("never") == []
     assert machine.ran == []
@@ -59,7 +61,7 @@ async def test_a_rejected_program_fails_the_step(tmp_path):
 async def test_after_a_crash_the_program_is_asked_about_and_its_text_is_the_one_that_began(tmp_path):
     book, machine = MemoryLedger(), FakeTools()
     mine = scope(book)
-    async with open_team(tmp_path, told("a"), machine, mine, tools=tools(machine), models=COMPACT) as it:
+    async with open_team(tmp_path, script_of("a"), machine, mine, tools=tools(machine), models=COMPACT) as it:
         await it.die({"messages": [("user", "1+3=?")]}, machine)
     with_another = {"other": [reply("b"), reply("b"), reply("4")]}
     async with open_team(tmp_path, with_another, machine, mine, tools=tools(machine), models=COMPACT) as it:

@@ -11,7 +11,7 @@ from maniple.agents.middleware.tool_availability import DynamicTools
 from maniple.errors import ModelError
 from maniple.llms import ask
 from maniple.types import AGENT_MARK
-from tests.agents.endpoints import agent_with, heard, kinds, model_at, narrow, shown, told_by
+from tests.agents.endpoints import agent_with, kinds, model_at, narrow, results_shown, run_events, shown
 from tests.agents.test_context_fitting import assert_paired
 from tests.openai_server import call, reply, serving
 
@@ -40,7 +40,7 @@ async def work(server, *, callbacks=(), metadata=None, **options):
     async with model_at(server, **options) as model:
         agent = reader(model)
         config = {"callbacks": list(callbacks), "metadata": metadata or {}}
-        return await told_by(agent.graph, {"messages": agent._messages(TASK)}, config)
+        return await run_events(agent.graph, {"messages": agent._messages(TASK)}, config)
 
 
 def prompts(server):
@@ -82,7 +82,7 @@ async def test_what_was_compacted_counts_for_the_limit_of_calls_still():
                 await coder.work(TASK)
     assert len(prompts(server)) == 9
     assert len(server.requests) > 9, "something was compacted"
-    assert "limit of 7 tool calls" in heard(server)[-1]
+    assert "limit of 7 tool calls" in results_shown(server)[-1]
     assert "the secret of page 0 is 42" in str(failure.value), "what is told as found has the summary"
 
 
@@ -109,7 +109,9 @@ class Offer:
     """One tool of a server that explains itself at length."""
 
     def __init__(self, characters: int) -> None:
-        self.tools = [StructuredTool.from_function(coroutine=told, name="told", description="x" * characters)]
+        self.tools = [
+            StructuredTool.from_function(coroutine=read_context, name="told", description="x" * characters)
+        ]
 
     def list_tools(self):
         return self.tools
@@ -118,7 +120,7 @@ class Offer:
         return None
 
 
-async def told() -> str:
+async def read_context() -> str:
     """Say nothing."""
     return ""
 
@@ -151,7 +153,7 @@ async def test_a_window_that_is_unknown_is_learned_from_the_refusal(streaming):
             agent = reader(model)
             given = {"messages": agent._messages(TASK)}
             if streaming:
-                events, error = await told_by(agent.graph, given, {})
+                events, error = await run_events(agent.graph, given, {})
                 assert error is None
                 answer = result_of(events)[-1]
             else:

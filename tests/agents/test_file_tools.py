@@ -9,7 +9,7 @@ from maniple.agents.middleware.tool_availability import HiddenTools
 from maniple.sandbox import Workspaces
 from maniple.tools.files import build_file_check
 from tests.agents.endpoints import agent_with, model_at
-from tests.api.inside import inside
+from tests.api.in_process import open_service
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import data, plan, step
 from tests.tools.built import build_editor, build_file_tools
@@ -48,9 +48,11 @@ async def test_a_file_that_one_step_writes_can_be_edited_by_the_next_step_of_the
         "reporter": [reply("# Edited")],
     }
     with serving(script) as server:
-        async with inside(server.base_url, tmp_path, sandbox={"backend": "bubblewrap"}) as it:
+        async with open_service(server.base_url, tmp_path, sandbox={"backend": "bubblewrap"}) as it:
             run = await it.run()
-            results = [one["tool_result"] for one in data(await it.told(run["run_id"]), "tool_call_result")]
+            results = [
+                one["tool_result"] for one in data(await it.events_of(run["run_id"]), "tool_call_result")
+            ]
             found = it.service.workspaces.open(run["thread_id"]).read("a.py", 100).content
         of_coder = [one for one in server.requests if "You are the coder" in str(one["messages"][0])]
     offered = [{tool["function"]["name"] for tool in request["tools"]} for request in of_coder]

@@ -25,7 +25,7 @@ from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import ask
 from maniple.store import RunUsage
 from maniple.types import AGENT_MARK
-from tests.agents.endpoints import kinds, model_at, told_by
+from tests.agents.endpoints import kinds, model_at, run_events
 from tests.openai_server import call, reply, serving
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ async def test_a_call_beyond_the_limit_is_refused_before_it_is_sent(limit, allow
     with serving(LOOPING) as server:
         async with model_at(server) as model:
             coder = agent(model)
-            events, error = await told_by(coder.graph, given(coder), {"callbacks": meter.callbacks})
+            events, error = await run_events(coder.graph, given(coder), {"callbacks": meter.callbacks})
     assert isinstance(error, BudgetExhausted), "neither the retries nor the words for tools swallow it"
     assert error.limit == limit
     assert server.stats["calls"] == meter.used.model_calls == 3

@@ -9,7 +9,7 @@ from langchain_core.tools import tool
 from maniple.agents import Task
 from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.limits import PARTIAL_WORK_CHARACTERS, PartialWork, collect_partial_work
-from tests.agents.endpoints import agent_with, model_at, told_by
+from tests.agents.endpoints import agent_with, model_at, run_events
 from tests.openai_server import call, serving
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ async def test_the_refusal_carries_what_was_found_until_then(limit):
         async with model_at(server) as model:
             agent = agent_with(model, [read], PartialWork())
             given = {"messages": agent._messages(TASK)}
-            _, error = await told_by(agent.graph, given, {"callbacks": meter.callbacks})
+            _, error = await run_events(agent.graph, given, {"callbacks": meter.callbacks})
     found = re.findall(r"read: <data (\w+)>\n(.*)\n</data \1>", error.done_before)
     assert [text for _, text in found][:2] == ["page 0 says so", "page 1 says so"]
     assert error.with_what_was_done().startswith("The budget of")

@@ -6,7 +6,7 @@ from langchain_core.tools import tool
 
 from maniple.agents import StepFailed, Task
 from maniple.agents.offers import Offer
-from tests.agents.endpoints import coder_with, heard, shown
+from tests.agents.endpoints import coder_with, results_shown, shown
 from tests.agents.restartable_team import calls, script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team, status
@@ -75,7 +75,7 @@ async def test_forty_pages_that_only_look_alike_are_read_to_the_end():
     async with coder_with([click], *following, DONE, model_calls=50) as (coder, server):
         assert await coder.work(TASK) == "It is 42."
     assert not any(nudges(server))
-    assert "Page 40 of 40" in heard(server)[-1]
+    assert "Page 40 of 40" in results_shown(server)[-1]
 
 
 async def test_the_reporter_gets_what_a_stuck_step_had_found():

@@ -9,7 +9,7 @@ from maniple.agents.stuck import END_AT, MAX_NUDGES, NUDGE_AT, PATIENCE, StuckDe
 from tests.agents.patterns import PROGRESS, STUCK, A, Answer, B, C, alone, did, times
 
 
-def told(answers: list[Answer]) -> list[str]:
+def findings_of(answers: list[Answer]) -> list[str]:
     """What the detector says after each answer, until the step ends: nothing, "nudge" or "end"."""
     detector, said = StuckDetector(), []
     for answer in answers:
@@ -26,7 +26,7 @@ def test_there_are_thirty_of_each():
 
 @pytest.mark.parametrize("pattern", STUCK)
 def test_who_is_stuck_is_nudged_and_then_ended(pattern):
-    said = told(STUCK[pattern])
+    said = findings_of(STUCK[pattern])
     assert said[-1] == "end"
     assert said[-2] == "nudge"
     assert said.count("nudge") >= 2
@@ -34,32 +34,32 @@ def test_who_is_stuck_is_nudged_and_then_ended(pattern):
 
 @pytest.mark.parametrize("pattern", PROGRESS)
 def test_who_gets_on_is_left_alone(pattern):
-    assert set(told(PROGRESS[pattern])) == {""}
+    assert set(findings_of(PROGRESS[pattern])) == {""}
 
 
 def test_the_third_of_the_same_answers_is_one_too_many_and_the_fifth_the_last():
-    assert told(times(9, A)) == ["", "", "nudge", "nudge", "end"]
+    assert findings_of(times(9, A)) == ["", "", "nudge", "nudge", "end"]
     assert (NUDGE_AT["same"], END_AT["same"]) == (3, 5)
 
 
 def test_two_in_turn_are_nudged_after_three_rounds():
-    assert told(times(12, A, B)) == [""] * 5 + ["nudge", "nudge", "end"]
+    assert findings_of(times(12, A, B)) == [""] * 5 + ["nudge", "nudge", "end"]
 
 
 def test_who_waits_may_wait_three_times_as_long():
     waiting = did("job_status", "pending", job="j")
-    said = told(times(40, waiting))
+    said = findings_of(times(40, waiting))
     assert said.index("nudge") + 1 == PATIENCE * NUDGE_AT["same"]
     assert len(said) == PATIENCE * END_AT["same"]
 
 
 def test_something_new_ends_the_nudging():
-    assert told([*times(3, A), [B], [C]]) == ["", "", "nudge", "", ""]
+    assert findings_of([*times(3, A), [B], [C]]) == ["", "", "nudge", "", ""]
 
 
 def test_who_gets_stuck_time_and_again_in_a_step_is_not_nudged_for_ever():
     new_ways = [times(3, did("read", f"page {n}", page=n)) for n in range(9)]
-    said = told(list(chain(*new_ways)))
+    said = findings_of(list(chain(*new_ways)))
     assert said.count("nudge") == MAX_NUDGES
     assert said[-1] == "end"
 
@@ -86,5 +86,5 @@ def test_long_results_are_looked_at_in_no_time(piece):
     sizes = (24_000, 5_000_000)
     noise = [did("read", piece * (size // len(piece)) + f"{n}", page=n) for n in range(3) for size in sizes]
     begun = time.process_time()
-    assert set(told(alone(*noise))) == {""}
+    assert set(findings_of(alone(*noise))) == {""}
     assert time.process_time() - begun < 2

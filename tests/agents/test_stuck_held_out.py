@@ -5,15 +5,15 @@ from tests.agents.patterns import STUCK as KNOWN_STUCK
 from tests.agents.patterns import Answer, alone, did
 from tests.agents.progress_held_out import PROGRESS
 from tests.agents.stuck_held_out import STUCK
-from tests.agents.test_stuck_detector import told
+from tests.agents.test_stuck_detector import findings_of
 
 
 def left_alone(patterns: dict[str, list[Answer]]) -> set[str]:
-    return {name for name, answers in patterns.items() if set(told(answers)) == {""}}
+    return {name for name, answers in patterns.items() if set(findings_of(answers)) == {""}}
 
 
 def ended(patterns: dict[str, list[Answer]]) -> set[str]:
-    return {name for name, answers in patterns.items() if told(answers)[-2:] == ["nudge", "end"]}
+    return {name for name, answers in patterns.items() if findings_of(answers)[-2:] == ["nudge", "end"]}
 
 
 def test_there_are_thirty_of_each_and_none_is_an_old_one():

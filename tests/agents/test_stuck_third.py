@@ -10,7 +10,7 @@ from maniple.agents.stuck import StuckDetector
 from maniple.agents.tool_observations import ObservedCall
 from tests.agents.endpoints import coder_with
 from tests.agents.patterns import alone, did
-from tests.agents.test_stuck_detector import told
+from tests.agents.test_stuck_detector import findings_of
 from tests.agents.test_stuck_held_out import ended, left_alone
 from tests.agents.third_patterns import PROGRESS, STUCK
 from tests.openai_server import call, reply
@@ -31,8 +31,8 @@ def test_at_most_one_who_gets_on_is_told_to_be_stuck():
 
 
 def test_the_same_few_words_to_other_arguments_are_borne_for_longer_than_a_list_without_hits():
-    short = told(alone(*(did("look", "gibt es hier nirgends", at=f"{n}") for n in range(25))))
-    empty = told(alone(*(did("look", "[]", at=f"{n}") for n in range(25))))
+    short = findings_of(alone(*(did("look", "gibt es hier nirgends", at=f"{n}") for n in range(25))))
+    empty = findings_of(alone(*(did("look", "[]", at=f"{n}") for n in range(25))))
     assert (empty.index("nudge"), short.index("nudge")) == (5, 15)
     assert (len(empty), len(short)) == (11, 23)
 
@@ -42,14 +42,16 @@ def test_a_link_that_the_task_names_is_no_guess():
     answers = alone(*(did("fetch", "HTTP 404", True, url=link) for link in links))
     detector = StuckDetector([f"Which of these are dead? {', '.join(links)}."])
     assert [detector.observe(answer) for answer in answers] == [None] * 12
-    assert told(answers)[-1] == "end"
+    assert findings_of(answers)[-1] == "end"
 
 
 def test_a_name_is_no_sign_of_acting_where_the_tool_says_that_it_only_reads():
     reports = [ObservedCall("run_report", {"room": n}, SAME) for n in range(12)]
     assert left_alone({"acts": alone(*reports)})
     assert (
-        told(alone(*(ObservedCall(one.name, one.arguments, SAME, only_reads=True) for one in reports)))[-1]
+        findings_of(
+            alone(*(ObservedCall(one.name, one.arguments, SAME, only_reads=True) for one in reports))
+        )[-1]
         == "end"
     )
 

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from maniple.agents import Task
-from tests.agents.endpoints import coder_with, heard
+from tests.agents.endpoints import coder_with, results_shown
 from tests.agents.restartable_team import calls
 from tests.openai_server import call, reply
 
@@ -57,4 +57,4 @@ async def test_it_ends_the_step_beside_other_calls_when_all_of_them_are_over(fir
 async def test_a_failure_of_it_ends_nothing(wrong):
     async with coder_with(tools(), call("finish", **wrong), MORE) as (coder, server):
         assert await coder.work(TASK) == "I go on."
-    assert len(heard(server)) == 1
+    assert len(results_shown(server)) == 1

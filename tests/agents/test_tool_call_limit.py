@@ -5,7 +5,7 @@ from langchain_core.tools import tool
 
 from maniple.agents import Task
 from maniple.agents.middleware.limits import count_tool_results
-from tests.agents.endpoints import coder_with, heard
+from tests.agents.endpoints import coder_with, results_shown
 from tests.agents.restartable_team import calls
 from tests.openai_server import call, reply
 
@@ -29,7 +29,7 @@ async def test_calls_beyond_the_limit_are_not_run_and_the_model_is_told_in_our_w
     ):
         assert await coder.work(TASK) == "Done."
     assert sorted(ran) == [1, 2, 3]
-    words = heard(server)[-1]
+    words = results_shown(server)[-1]
     assert words.startswith("Not run: the limit of 3")
     assert "<data" not in words
 

@@ -8,7 +8,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.agents import Task
 from maniple.agents.offers import Offer
-from tests.agents.endpoints import coder_with, heard
+from tests.agents.endpoints import coder_with, results_shown
 from tests.agents.restartable_team import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team
@@ -52,25 +52,25 @@ class Own(BaseTool):
         return ""
 
 
-async def told(tool, **limits) -> str:
+async def result_of(tool, **limits) -> str:
     """Return the result of a call of `tool` as the model gets it."""
     async with coder_with([tool], call(tool.name), DONE, **limits) as (coder, server):
         async with asyncio.timeout(60):
             assert await coder.work(TASK) == "Done."
-    (words,) = heard(server)
+    (words,) = results_shown(server)
     return words
 
 
 async def test_the_tool_is_cancelled_after_the_seconds_that_its_metadata_says():
     slow = Slow()
-    words = await told(slow.tool(timeout_seconds=0.05))
+    words = await result_of(slow.tool(timeout_seconds=0.05))
     assert f"wait {STOPPED}" in words
     assert "until then is unknown." in words
     assert slow.was_cancelled
 
 
 async def test_one_that_says_nothing_has_the_time_of_the_settings():
-    assert STOPPED in await told(Slow().tool(), tool_seconds=0.05)
+    assert STOPPED in await result_of(Slow().tool(), tool_seconds=0.05)
 
 
 async def test_one_that_bounds_itself_is_left_alone():
@@ -82,7 +82,7 @@ async def test_one_that_bounds_itself_is_left_alone():
         return "here I am"
 
     tool = StructuredTool.from_function(coroutine=late, metadata={"timeout_seconds": None})
-    assert "here I am" in await told(tool, tool_seconds=0.01)
+    assert "here I am" in await result_of(tool, tool_seconds=0.01)
 
 
 async def test_one_that_blocks_delays_no_other():
@@ -94,13 +94,15 @@ async def test_one_that_blocks_delays_no_other():
         return ""
 
     try:
-        assert STOPPED in await told(StructuredTool.from_function(block, metadata={"timeout_seconds": 0.05}))
+        assert STOPPED in await result_of(
+            StructuredTool.from_function(block, metadata={"timeout_seconds": 0.05})
+        )
     finally:
         over.set()
 
 
 async def test_a_tool_of_any_kind_is_bounded():
-    assert STOPPED in await told(Own(metadata={"timeout_seconds": 0.05}))
+    assert STOPPED in await result_of(Own(metadata={"timeout_seconds": 0.05}))
 
 
 async def test_a_timeout_of_the_tools_own_is_reported_as_such():
@@ -108,7 +110,7 @@ async def test_a_timeout_of_the_tools_own_is_reported_as_such():
         """Give up by itself."""
         raise TimeoutError("the printer did not answer")
 
-    words = await told(StructuredTool.from_function(coroutine=own))
+    words = await result_of(StructuredTool.from_function(coroutine=own))
     assert "own failed: TimeoutError: the printer" in words
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.api.inside import Inside, inside
+from tests.api.in_process import InProcessService, open_service
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.runs.killing import Site, crawling, open_site
 from tests.serving import ServerProcess, environment, server_process
@@ -33,9 +33,9 @@ async def client(server: ServerProcess) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-async def it(model: OpenAIServer, tmp_path: Path) -> AsyncIterator[Inside]:
+async def it(model: OpenAIServer, tmp_path: Path) -> AsyncIterator[InProcessService]:
     model.reset(SIMPLE)
-    async with inside(model.base_url, tmp_path) as opened:
+    async with open_service(model.base_url, tmp_path) as opened:
         yield opened
 
 
@@ -52,8 +52,8 @@ def asking_model(site: Site) -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-async def asking(asking_model: OpenAIServer, tmp_path: Path) -> AsyncIterator[Inside]:
+async def asking(asking_model: OpenAIServer, tmp_path: Path) -> AsyncIterator[InProcessService]:
     """Open a service whose researcher reads one page of `site`, which needs the user's approval."""
     sections = {"runs": {"approval": ["crawl_tool"]}, "fetch": {"allow_private": ["127.0.0.0/8"]}}
-    async with inside(asking_model.base_url, tmp_path, **sections) as it:
+    async with open_service(asking_model.base_url, tmp_path, **sections) as it:
         yield it

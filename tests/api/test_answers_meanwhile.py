@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.api.inside import inside
+from tests.api.in_process import open_service
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import plan, step
 
@@ -37,7 +37,7 @@ async def open_question(it, run_id):
 
 async def test_the_status_shows_the_question_of_a_step_and_resume_answers_it(tmp_path):
     with serving(SCRIPT) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             run_id = (await it.run())["run_id"]
             question = await open_question(it, run_id)
             assert (question["kind"], question["options"]) == ("question", ["2023"])
@@ -52,7 +52,7 @@ async def test_the_status_shows_the_question_of_a_step_and_resume_answers_it(tmp
             await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("researcher") == 2)
             assert (await it.get(f"/api/runs/{run_id}"))["interrupts"] == []
             model.release()
-            frames = await it.told(run_id)
+            frames = await it.events_of(run_id)
     # The old client reads a stream in which nothing but names that it does not know are new.
     assert [name for name, _ in frames if "interrupt" in name or name == "step_resumed"] == [
         "step_interrupt",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.inside import Inside, numbered
+from tests.api.in_process import InProcessService, numbered
 from tests.grammar import Client
 from tests.openai_server import reply
 from tests.runs.killing import Site, crawling
@@ -31,7 +31,7 @@ NOT_THE_WORD = [
 THE_WORD = ["approve", " Approve\n", "ACCEPT"]
 
 
-async def told_by_chat(it: Inside, thread: str, text: str):
+async def events_of_chat(it: InProcessService, thread: str, text: str):
     """Say something on a thread as the old client does."""
     body = {"messages": [{"role": "user", "content": text}], "thread_id": thread}
     response = await it.client.post("/api/chat/stream", json=body)
@@ -41,21 +41,23 @@ async def told_by_chat(it: Inside, thread: str, text: str):
     return frames
 
 
-async def told_by_run(it: Inside, thread: str, text: str):
+async def events_of_run(it: InProcessService, thread: str, text: str):
     """Say something on a thread by starting a run there."""
     read = (await it.get(f"/api/threads/{thread}"))["runs"]
     before = numbered((await it.client.get(f"/api/runs/{read[0]['run_id']}/events")).text) if read else []
     response = await it.client.post(f"/api/threads/{thread}/runs", json={"input": text})
     assert response.status_code == 202, response.text
-    return await it.told(response.json()["run_id"], len(before))
+    return await it.events_of(response.json()["run_id"], len(before))
 
 
-WAYS = [told_by_chat, told_by_run]
+WAYS = [events_of_chat, events_of_run]
 
 
-@pytest.mark.parametrize(("say", "refusals"), [(told_by_chat, NOT_THE_WORD), (told_by_run, NOT_THE_WORD[:5])])
+@pytest.mark.parametrize(
+    ("say", "refusals"), [(events_of_chat, NOT_THE_WORD), (events_of_run, NOT_THE_WORD[:5])]
+)
 async def test_no_message_but_the_very_word_lets_a_tool_run(
-    asking: Inside, asking_model, site: Site, say, refusals
+    asking: InProcessService, asking_model, site: Site, say, refusals
 ):
     for number, words in enumerate(refusals):
         thread = await asking.thread()
@@ -70,7 +72,7 @@ async def test_no_message_but_the_very_word_lets_a_tool_run(
 
 
 @pytest.mark.parametrize("say", WAYS)
-async def test_the_very_word_lets_it_run_once(asking: Inside, site: Site, say):
+async def test_the_very_word_lets_it_run_once(asking: InProcessService, site: Site, say):
     for number, words in enumerate(THE_WORD):
         thread = await asking.thread()
         assert status(await say(asking, thread, f"Look there. #run=yes{number}")) == "interrupted"
@@ -81,7 +83,7 @@ async def test_the_very_word_lets_it_run_once(asking: Inside, site: Site, say):
 
 @pytest.mark.parametrize("say", WAYS)
 async def test_of_two_calls_that_wait_the_word_is_for_the_one_told_first(
-    asking: Inside, asking_model, site, say
+    asking: InProcessService, asking_model, site, say
 ):
     urls = [f"{site.url}/{{run}}-{letter}" for letter in "ab"]
     both = [{"name": "crawl_tool", "arguments": {"url": url}} for url in urls]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.inside import Inside, inside
+from tests.api.in_process import InProcessService, open_service
 from tests.openai_server import SIMPLE, OpenAIServer, reply
 from tests.team import data
 
@@ -13,17 +13,17 @@ pytestmark = pytest.mark.anyio
 TEAM = ["coordinator", "planner", "coder", "reporter"]
 
 
-async def asked(it: Inside, **body: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+async def asked(it: InProcessService, **body: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the status of a run at its end, and its `usage` events."""
     run = await it.run(**body)
-    frames = await it.told(run["run_id"])
+    frames = await it.events_of(run["run_id"])
     return await it.get(f"/api/runs/{run['run_id']}"), data(frames, "usage")
 
 
 async def test_the_shares_of_the_members_are_the_usage_of_the_run(model: OpenAIServer, tmp_path: Path):
     model.reset(SIMPLE)
     priced = {"model": "scripted", "base_url": model.base_url, "price_input": 2.0, "price_output": 10.0}
-    async with inside(model.base_url, tmp_path, models={"basic": priced}) as it:
+    async with open_service(model.base_url, tmp_path, models={"basic": priced}) as it:
         stands, told = await asked(it)
     shares, used = stands["by_agent"], stands["usage"]
     assert [*stands][-1] == "by_agent"
@@ -44,7 +44,7 @@ async def test_tokens_that_the_endpoint_had_in_its_cache_are_counted_and_cost_th
     deepseek = reply("Hello!", usage={**counts, "prompt_cache_hit_tokens": 600})
     prices = {"price_input": 2_000.0, "price_output": 10_000.0, "price_cached": 500.0}
     priced = {"model": "scripted", "base_url": model.base_url, **prices}
-    async with inside(model.base_url, tmp_path, models={"basic": priced}) as it:
+    async with open_service(model.base_url, tmp_path, models={"basic": priced}) as it:
         for said in (openai, deepseek):
             model.reset({"coordinator": [said]})
             stands, told = await asked(it)
@@ -56,7 +56,9 @@ async def test_tokens_that_the_endpoint_had_in_its_cache_are_counted_and_cost_th
         assert stands["usage"]["cost"] == 2 + 1
 
 
-async def test_without_prices_no_cost_is_known_and_what_waits_reports_what_it_has_used_so_far(it: Inside):
+async def test_without_prices_no_cost_is_known_and_what_waits_reports_what_it_has_used_so_far(
+    it: InProcessService,
+):
     stands, _ = await asked(it, auto_accepted_plan=False)
     assert stands["status"] == "interrupted"
     assert [(one["agent_name"], one["cost"]) for one in stands["by_agent"]] == [
@@ -68,7 +70,7 @@ async def test_without_prices_no_cost_is_known_and_what_waits_reports_what_it_ha
     assert cancelled.json()["by_agent"] == stands["by_agent"]
 
 
-async def test_a_run_that_has_asked_no_model_has_no_shares(it: Inside, model: OpenAIServer):
+async def test_a_run_that_has_asked_no_model_has_no_shares(it: InProcessService, model: OpenAIServer):
     model.reset({"coordinator": [{"hang": True}]})
     run = await it.run()
     assert (await it.get(f"/api/runs/{run['run_id']}"))["by_agent"] == []

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.api.inside import Inside, inside
+from tests.api.in_process import InProcessService, open_service
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import plan, step
@@ -19,7 +19,7 @@ INVENTED = "See https://archive.test/bridge for more."
 DRAFT = f"# The bridge\n\n{RIGHT}\n\n{ALTERED}\n\n{INVENTED}\n"
 
 
-async def reported(it: Inside, model, site_url: str, repair: str) -> tuple[str, str]:
+async def reported(it: InProcessService, model, site_url: str, repair: str) -> tuple[str, str]:
     """Run once; return the report as it is kept and as it was streamed."""
     model.reset(
         {
@@ -30,7 +30,7 @@ async def reported(it: Inside, model, site_url: str, repair: str) -> tuple[str, 
         }
     )
     run_id = (await it.run())["run_id"]
-    frames = await it.told(run_id)
+    frames = await it.events_of(run_id)
     begin = next(n for n, (_, one) in enumerate(frames) if one.get("agent_name") == "reporter")
     shown = "".join(one["delta"]["content"] for name, one in frames[begin:] if name == "message")
     assert (await it.get(f"/api/runs/{run_id}"))["status"] == "completed"
@@ -45,7 +45,7 @@ async def test_exactly_what_was_not_read_is_mended_or_marked(model, tmp_path, is
         worse = ["“nobody would paint it for a million” [1].", "See http://evil.test/ for more."]
         texts = mended if is_good else worse
         repair = "\n".join(f'<passage number="{n}">{text}</passage>' for n, text in enumerate(texts, start=1))
-        async with inside(model.base_url, tmp_path, fetch={"allow_private": ["127.0.0.0/8"]}) as it:
+        async with open_service(model.base_url, tmp_path, fetch={"allow_private": ["127.0.0.0/8"]}) as it:
             kept, shown = await reported(it, model, site.url, repair)
     if is_good:
         body = f"{RIGHT}\n\n{mended[0]}\n\n{mended[1]}"

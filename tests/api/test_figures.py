@@ -7,7 +7,7 @@ import pytest
 from docx import Document
 from PIL import Image
 
-from tests.api.inside import Inside
+from tests.api.in_process import InProcessService
 from tests.api.test_replay import lines_in
 from tests.openai_server import SIMPLE, reply
 
@@ -31,7 +31,7 @@ def draw(color: str = "red", size: tuple[int, int] = (640, 400)) -> bytes:
     return content.getvalue()
 
 
-async def reported(it: Inside, model, report: str = REPORT, **files: bytes) -> str:
+async def reported(it: InProcessService, model, report: str = REPORT, **files: bytes) -> str:
     """Run a team whose code has left `figures/NAME.png`; return the address of the run."""
     model.reset({**SIMPLE, "reporter": [reply(report)]})
     name = await it.thread()
@@ -42,11 +42,11 @@ async def reported(it: Inside, model, report: str = REPORT, **files: bytes) -> s
         workspace.write(f"figures/{stem}.png", content)
     workspace.write("note.png", b"This is no picture.")
     run = await it.run(thread_id=name)
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     return f"/api/runs/{run['run_id']}"
 
 
-async def test_html_shows_a_figure_and_says_which_one_is_missing(it: Inside, model):
+async def test_html_shows_a_figure_and_says_which_one_is_missing(it: InProcessService, model):
     picture = draw()
     path = await reported(it, model, sales=picture)
     response = await it.client.get(f"{path}/report?form=html")
@@ -58,7 +58,7 @@ async def test_html_shows_a_figure_and_says_which_one_is_missing(it: Inside, mod
     assert "img-src data:;" in response.headers["content-security-policy"]
 
 
-async def test_docx_holds_the_figure_with_its_caption(it: Inside, model):
+async def test_docx_holds_the_figure_with_its_caption(it: InProcessService, model):
     picture = draw()
     path = await reported(it, model, sales=picture)
     word = Document(io.BytesIO((await it.client.get(f"{path}/report?form=docx")).content))
@@ -70,7 +70,7 @@ async def test_docx_holds_the_figure_with_its_caption(it: Inside, model):
     assert "Costs (figure missing: figures/costs.png)" in texts
 
 
-async def test_a_zip_holds_the_markdown_and_its_figures_by_relative_paths(it: Inside, model):
+async def test_a_zip_holds_the_markdown_and_its_figures_by_relative_paths(it: InProcessService, model):
     picture = draw()
     path = await reported(it, model, sales=picture)
     response = await it.client.get(f"{path}/report?form=zip&download=true")
@@ -88,7 +88,7 @@ async def test_a_zip_holds_the_markdown_and_its_figures_by_relative_paths(it: In
     assert markdown.count("![") == 1
 
 
-async def test_the_page_and_the_replay_hold_the_figure(it: Inside, model):
+async def test_the_page_and_the_replay_hold_the_figure(it: InProcessService, model):
     picture = draw()
     path = await reported(it, model, sales=picture)
     response = await it.client.get(f"{path}/figures/figures/sales.png")
@@ -106,7 +106,7 @@ async def test_the_page_and_the_replay_hold_the_figure(it: Inside, model):
     assert "Costs (figure missing: figures/costs.png)" in page
 
 
-async def test_a_report_shows_its_figure_as_it_was_when_the_run_ended(it: Inside, model):
+async def test_a_report_shows_its_figure_as_it_was_when_the_run_ended(it: InProcessService, model):
     picture = draw()
     path = await reported(it, model, sales=picture)
     run = await it.service.engine.status(path.split("/")[3], None)
@@ -114,19 +114,21 @@ async def test_a_report_shows_its_figure_as_it_was_when_the_run_ended(it: Inside
     assert (await it.client.get(f"{path}/figures/figures/sales.png")).content == picture
 
 
-async def test_a_figure_of_another_conversation_is_missing(it: Inside, model):
+async def test_a_figure_of_another_conversation_is_missing(it: InProcessService, model):
     await reported(it, model, sales=draw())
     path = await reported(it, model)
     assert (await it.client.get(f"{path}/figures/figures/sales.png")).status_code == 404
     assert "<img" not in (await it.client.get(f"{path}/report?form=html")).text
 
 
-async def test_too_many_pixels_are_no_figure(it: Inside, model):
+async def test_too_many_pixels_are_no_figure(it: InProcessService, model):
     path = await reported(it, model, sales=draw(size=(10_000, 6_000)))
     assert (await it.client.get(f"{path}/figures/figures/sales.png")).status_code == 404
 
 
-async def test_a_figure_that_was_saved_and_shown_is_one_artifact_and_found_by_both_names(it: Inside, model):
+async def test_a_figure_that_was_saved_and_shown_is_one_artifact_and_found_by_both_names(
+    it: InProcessService, model
+):
     picture = draw()
     report = "![Sales](figures/figure-1.png) ![Sales](figures/sales.png)"
     path = await reported(it, model, report, sales=picture, **{"figure-1": picture})
@@ -135,7 +137,7 @@ async def test_a_figure_that_was_saved_and_shown_is_one_artifact_and_found_by_bo
     assert (await it.client.get(f"{path}/report?form=html")).text.count("<img") == 2
 
 
-async def test_a_zip_holds_the_files_that_the_report_links_to(it: Inside, model):
+async def test_a_zip_holds_the_files_that_the_report_links_to(it: InProcessService, model):
     links = "[the table](note.png), [again](/workspace/note.png), [none](none.csv) and [mine](report.md)"
     path = await reported(it, model, f"# Sales\n\nSee {links}.\n")
     content = (await it.client.get(f"{path}/report?form=zip&download=true")).content

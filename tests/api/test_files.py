@@ -12,7 +12,7 @@ import pytest
 from maniple.browser import BrowserStorage
 from maniple.capabilities.browsing import browser_folder_of
 from maniple.sandbox import EditHistory, Workspace
-from tests.api.inside import QUESTION, Inside, inside
+from tests.api.in_process import QUESTION, InProcessService, open_service
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import data, plan, step
 
@@ -20,16 +20,16 @@ pytestmark = pytest.mark.anyio
 CSV = b"a,b\n1,2\n"
 
 
-async def send(it: Inside, thread: str, *files: tuple[str, bytes], **options) -> httpx.Response:
+async def send(it: InProcessService, thread: str, *files: tuple[str, bytes], **options) -> httpx.Response:
     parts = [("files", (name, content)) for name, content in files]
     return await it.client.post(f"/api/threads/{thread}/files", files=parts, **options)
 
 
-def workspace(it: Inside, thread: str) -> Workspace:
+def workspace(it: InProcessService, thread: str) -> Workspace:
     return it.service.workspaces.locate(thread)
 
 
-async def test_what_is_sent_is_stored_told_listed_read_and_deleted(it: Inside):
+async def test_what_is_sent_is_stored_told_listed_read_and_deleted(it: InProcessService):
     thread = await it.thread()
     response = await send(it, thread, ("data.csv", CSV), ("größe & more.txt", b""))
     assert response.status_code == 201, response.text
@@ -59,7 +59,7 @@ async def test_what_is_sent_is_stored_told_listed_read_and_deleted(it: Inside):
     assert await it.get(f"/api/threads/{thread}/files") == {"files": [], "has_more": False}
 
 
-async def test_a_file_of_the_same_name_is_replaced_and_that_is_said(it: Inside):
+async def test_a_file_of_the_same_name_is_replaced_and_that_is_said(it: InProcessService):
     thread = await it.thread()
     await send(it, thread, ("a.txt", b"old"))
     again = (await send(it, thread, ("a.txt", b"new"), ("a.txt", b"newest"))).json()["files"]
@@ -81,7 +81,7 @@ async def test_a_file_of_the_same_name_is_replaced_and_that_is_said(it: Inside):
         ("x" * 300 + ".csv", "x" * 196 + ".csv"),
     ],
 )
-async def test_a_name_leads_nowhere_and_is_shown_as_it_is(it: Inside, sent, stored):
+async def test_a_name_leads_nowhere_and_is_shown_as_it_is(it: InProcessService, sent, stored):
     thread = await it.thread()
     [one] = (await send(it, thread, (sent, CSV))).json()["files"]
     assert one["path"] == stored
@@ -104,21 +104,21 @@ async def test_a_name_leads_nowhere_and_is_shown_as_it_is(it: Inside, sent, stor
         ),
     ],
 )
-async def test_a_body_without_files_is_refused_with_words(it: Inside, content, headers, status):
+async def test_a_body_without_files_is_refused_with_words(it: InProcessService, content, headers, status):
     thread = await it.thread()
     response = await it.client.post(f"/api/threads/{thread}/files", content=content, headers=headers)
     assert (response.status_code, response.json().keys()) == (status, {"detail", "code"}), response.text
     assert (await it.get(f"/api/threads/{thread}/files"))["files"] == []
 
 
-async def test_too_many_files_at_once_are_refused(it: Inside):
+async def test_too_many_files_at_once_are_refused(it: InProcessService):
     thread = await it.thread()
     response = await send(it, thread, *((f"{number}", b"x") for number in range(101)))
     assert response.status_code == 400
     assert "100" in response.json()["detail"]
 
 
-async def test_for_a_conversation_that_is_not_there_nothing_is_read_or_stored(it: Inside):
+async def test_for_a_conversation_that_is_not_there_nothing_is_read_or_stored(it: InProcessService):
     read = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -142,7 +142,7 @@ async def test_an_upload_over_the_limit_is_refused_even_if_it_hides_its_size(mod
         for _ in range(30):
             yield b"x" * 100_000
 
-    async with inside(model.base_url, tmp_path, server={"max_upload_bytes": 2_000_000}) as it:
+    async with open_service(model.base_url, tmp_path, server={"max_upload_bytes": 2_000_000}) as it:
         thread = await it.thread()
         small = await send(it, thread, ("fits", b"x" * 1_900_000))
         assert small.status_code == 201, "larger than max_body_bytes, which is for JSON"
@@ -156,7 +156,7 @@ async def test_an_upload_over_the_limit_is_refused_even_if_it_hides_its_size(mod
 
 
 async def test_files_beyond_the_workspaces_quota_are_refused_all_together(model, tmp_path):
-    async with inside(model.base_url, tmp_path, sandbox={"backend": "off", "disk_mb": 1}) as it:
+    async with open_service(model.base_url, tmp_path, sandbox={"backend": "off", "disk_mb": 1}) as it:
         thread = await it.thread()
         response = await send(it, thread, ("a", b"x" * 600_000), ("b", b"x" * 600_000))
         assert (response.status_code, response.json()["code"]) == (413, "workspace_full")
@@ -166,7 +166,7 @@ async def test_files_beyond_the_workspaces_quota_are_refused_all_together(model,
             assert (await send(it, thread, ("a", content))).status_code == 201, "replacing needs no more room"
 
 
-async def test_a_directory_of_that_name_is_not_replaced(it: Inside):
+async def test_a_directory_of_that_name_is_not_replaced(it: InProcessService):
     thread = await it.thread()
     it.service.workspaces.open(thread).write("data/kept.txt", b"x")
     response = await send(it, thread, ("data", b"y"))
@@ -175,7 +175,7 @@ async def test_a_directory_of_that_name_is_not_replaced(it: Inside):
 
 
 async def test_a_link_out_of_the_workspace_is_neither_read_nor_listed_and_deleted_as_a_link(
-    it: Inside, tmp_path
+    it: InProcessService, tmp_path
 ):
     (tmp_path / "secret").write_text("secret")
     thread = await it.thread()
@@ -191,7 +191,7 @@ async def test_a_link_out_of_the_workspace_is_neither_read_nor_listed_and_delete
     assert (tmp_path / "secret").read_text() == "secret"
 
 
-async def test_deleting_the_conversation_removes_its_files_and_what_is_known_of_them(it: Inside):
+async def test_deleting_the_conversation_removes_its_files_and_what_is_known_of_them(it: InProcessService):
     thread = await it.thread()
     await send(it, thread, ("a.txt", b"x"))
     EditHistory.of(it.service.workspaces, thread).write(workspace(it, thread), "b.txt", b"y")
@@ -200,7 +200,7 @@ async def test_deleting_the_conversation_removes_its_files_and_what_is_known_of_
     assert [path for path in root.rglob("*") if path.is_file()] == []
 
 
-async def test_deleting_the_conversation_removes_what_its_browser_kept(it: Inside):
+async def test_deleting_the_conversation_removes_what_its_browser_kept(it: InProcessService):
     thread = await it.thread()
     storage = BrowserStorage(browser_folder_of(it.service.settings))
     storage.save(thread, {"cookies": [], "origins": []})
@@ -215,14 +215,14 @@ async def test_the_next_run_is_told_of_the_files_and_only_if_there_are_any(tmp_p
     answers = {role: [reply("done")] for role in ("coder", "file_manager", "researcher")}
     script = {**SIMPLE, **answers, "planner": [reply(json.dumps(steps))]}
     with serving(script) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             thread = await it.thread()
             without = await it.run(thread_id=thread)
-            await it.told(without["run_id"])
+            await it.events_of(without["run_id"])
             plain = [json.dumps(one["messages"]) for one in model.requests]
             model.reset(script)
             await send(it, thread, ("data.csv", CSV))
-            await it.told((await it.run(thread_id=thread))["run_id"])
+            await it.events_of((await it.run(thread_id=thread))["run_id"])
             told = {
                 role: [
                     json.dumps(one["messages"]) for one in model.requests if f"You are the {role}" in str(one)
@@ -242,14 +242,14 @@ async def test_an_unchanged_upload_is_no_artifact_and_an_overwritten_one_is(tmp_
         "file_manager": [edit, call("write_file", path="c.txt", content="made"), reply("done")],
     }
     with serving(script) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             thread = await it.thread()
             await send(it, thread, ("a.txt", b"kept"), ("b.txt", b"old"))
-            frames = await it.told((await it.run(thread_id=thread))["run_id"])
+            frames = await it.events_of((await it.run(thread_id=thread))["run_id"])
     assert [one["name"] for one in data(frames, "artifact")] == ["b.txt", "c.txt"]
 
 
-async def test_many_uploads_at_once_are_each_whole(it: Inside):
+async def test_many_uploads_at_once_are_each_whole(it: InProcessService):
     thread = await it.thread()
     contents = {f"{number}.bin": bytes([number]) * 200_000 for number in range(12)}
     responses = await asyncio.gather(*(send(it, thread, one) for one in contents.items()))
@@ -258,7 +258,7 @@ async def test_many_uploads_at_once_are_each_whole(it: Inside):
     assert {name: place.read(name, 10**6).content for name in contents} == contents
 
 
-async def test_the_body_of_a_run_keeps_its_own_limit(it: Inside):
+async def test_the_body_of_a_run_keeps_its_own_limit(it: InProcessService):
     thread = await it.thread()
     body = {**QUESTION, "input": "x" * 1_000_001}
     response = await it.client.post(f"/api/threads/{thread}/runs", json=body)

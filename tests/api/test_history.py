@@ -15,7 +15,7 @@ SECOND = {"role": "user", "content": "Now double it. Who computed the first?"}
 REPORT = "# What is 1 + 3?\n\nThe answer is **4**.\n"
 
 
-def told_to(model: OpenAIServer, role: str, turn: int) -> list[tuple[str, str]]:
+def prompts_of(model: OpenAIServer, role: str, turn: int) -> list[tuple[str, str]]:
     """Return role and text of what the model was shown as `role`, without its instructions."""
     asked = [r["messages"] for r in model.requests if str(r["messages"][0]["content"]).startswith("You are")]
     of_role = [m for m in asked if f"You are the {role}" in m[0]["content"]]
@@ -42,13 +42,13 @@ async def test_a_second_question_of_the_old_client_is_answered_with_knowledge_of
         ("assistant", REPORT.strip()),
         ("user", SECOND["content"]),
     ]
-    assert told_to(model, "coordinator", 1) == conversation
-    assert told_to(model, "planner", 1) == conversation
+    assert prompts_of(model, "coordinator", 1) == conversation
+    assert prompts_of(model, "planner", 1) == conversation
     ended = data(second, "end_of_workflow")[0]["messages"]
     assert ended[:5] == [*history, SECOND]
     assert len(ended) == 8
     third = await ask(client, *ended, {"role": "user", "content": "Thank you"})
-    assert [role for role, _ in told_to(model, "coordinator", 2)] == ["user", "assistant"] * 2 + ["user"]
+    assert [role for role, _ in prompts_of(model, "coordinator", 2)] == ["user", "assistant"] * 2 + ["user"]
     assert data(third, "final_session_state")[0]["messages"][:8] == ended
 
 
@@ -58,7 +58,7 @@ async def test_small_talk_after_a_workflow_keeps_who_said_what(client, model):
     talk = await ask(client, *history, {"role": "user", "content": "Thank you"})
     assert talk[-1][1]["messages"][-1] == {"role": "assistant", "content": "You are welcome."}
     await ask(client, *talk[-1][1]["messages"], SECOND)
-    assert told_to(model, "coordinator", 2) == [
+    assert prompts_of(model, "coordinator", 2) == [
         ("user", FIRST["content"]),
         ("assistant", REPORT.strip()),
         ("user", "Thank you"),

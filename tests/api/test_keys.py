@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.api.inside import QUESTION, Inside, inside
+from tests.api.in_process import QUESTION, InProcessService, open_service
 from tests.openai_server import SIMPLE, serving
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ OBJECTS = [
 ]
 
 
-def every_route(it: Inside) -> list[tuple[str, str]]:
+def every_route(it: InProcessService) -> list[tuple[str, str]]:
     paths = it.app.openapi()["paths"]
     return [(method.upper(), path) for path, methods in paths.items() for method in methods]
 
@@ -50,7 +50,7 @@ def filled(path: str) -> str:
         ({"authorization": "Basic bWs6"}, "key_needed"),
     ],
 )
-async def test_no_route_but_health_is_open_once_a_key_exists(it: Inside, headers, code):
+async def test_no_route_but_health_is_open_once_a_key_exists(it: InProcessService, headers, code):
     await it.key("somebody")
     for method, path in every_route(it):
         response = await it.client.request(method, filled(path), headers=headers, content=b"{")
@@ -62,14 +62,14 @@ async def test_no_route_but_health_is_open_once_a_key_exists(it: Inside, headers
         assert "maniple keys add" in response.text or "revoked" in response.text
 
 
-async def test_a_path_that_does_not_exist_is_no_way_around_the_gate(it: Inside):
+async def test_a_path_that_does_not_exist_is_no_way_around_the_gate(it: InProcessService):
     key = await it.key("somebody")
     assert (await it.client.get("/nowhere")).status_code == 401
     response = await it.client.get("/nowhere", headers=key)
     assert (response.status_code, response.json()) == (404, {"detail": "Not Found", "code": "not_found"})
 
 
-async def test_the_documentation_is_open_and_says_how_to_get_in(it: Inside):
+async def test_the_documentation_is_open_and_says_how_to_get_in(it: InProcessService):
     await it.key("somebody")
     assert (await it.client.get("/docs")).status_code == 200
     document = (await it.client.get("/openapi.json")).json()
@@ -79,7 +79,7 @@ async def test_the_documentation_is_open_and_says_how_to_get_in(it: Inside):
     assert open_routes == OPEN
 
 
-async def test_a_key_is_taken_from_either_header_and_useless_once_revoked(it: Inside):
+async def test_a_key_is_taken_from_either_header_and_useless_once_revoked(it: InProcessService):
     key = await it.key("somebody")
     bearer = {"authorization": f"bearer {key['x-api-key']}"}
     other = await it.key("other")
@@ -91,14 +91,16 @@ async def test_a_key_is_taken_from_either_header_and_useless_once_revoked(it: In
     assert (await it.client.get("/healthz", headers=other)).json()["model"] == "scripted"
 
 
-async def test_without_keys_this_machine_is_let_in_whatever_a_proxy_puts_into_the_header(it: Inside):
+async def test_without_keys_this_machine_is_let_in_whatever_a_proxy_puts_into_the_header(
+    it: InProcessService,
+):
     response = await it.client.get("/api/threads", headers={"authorization": "Bearer of-the-proxy"})
     assert response.status_code == 200
 
 
 async def test_the_last_key_revoked_leaves_no_open_socket_to_other_machines(tmp_path):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, server={"host": "0.0.0.0"}) as it:
+        async with open_service(model.base_url, tmp_path, server={"host": "0.0.0.0"}) as it:
             assert (await it.client.get("/api/threads")).status_code == 401
             key = await it.key("somebody")
             assert (await it.client.get("/api/threads", headers=key)).status_code == 200
@@ -106,7 +108,7 @@ async def test_the_last_key_revoked_leaves_no_open_socket_to_other_machines(tmp_
 
 @pytest.mark.parametrize("server", [{}, {"host": "0.0.0.0", "insecure": True}])
 async def test_the_last_key_revoked_lets_nobody_in_until_the_keys_are_forgotten(tmp_path, model, server):
-    async with inside(model.base_url, tmp_path, server=server) as it:
+    async with open_service(model.base_url, tmp_path, server=server) as it:
         assert (await it.client.get("/api/threads")).status_code == 200
         key = await it.key("only")
         keys = it.service.store.keys
@@ -121,10 +123,10 @@ async def test_the_last_key_revoked_lets_nobody_in_until_the_keys_are_forgotten(
         assert (await it.client.get("/api/threads")).status_code == 200
 
 
-async def test_anothers_object_answers_as_one_that_does_not_exist(it: Inside):
+async def test_anothers_object_answers_as_one_that_does_not_exist(it: InProcessService):
     mine, other = await it.key("mine"), await it.key("other")
     run = await it.run(mine)
-    await it.told(run["run_id"], headers=mine)
+    await it.events_of(run["run_id"], headers=mine)
     record = await it.service.engine.status(run["run_id"], await owner(it, 0))
     artifact = await it.service.store.artifacts.add(record, "a.txt", "text/plain", b"a")
     names = {"thread": run["thread_id"], "run": run["run_id"], "artifact": artifact.artifact_id}
@@ -149,7 +151,7 @@ async def test_anothers_object_answers_as_one_that_does_not_exist(it: Inside):
         assert response.status_code == 409 if ended else response.status_code < 300, (path, response.text)
 
 
-async def owner(it: Inside, number: int) -> str:
+async def owner(it: InProcessService, number: int) -> str:
     return (await it.service.store.keys.list())[number].key_id
 
 
@@ -166,9 +168,9 @@ async def owner(it: Inside, number: int) -> str:
         b"[" * 9_000,
     ],
 )
-async def test_what_does_not_fit_is_refused_by_every_route_that_reads_a_body(it: Inside, content):
+async def test_what_does_not_fit_is_refused_by_every_route_that_reads_a_body(it: InProcessService, content):
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     headers = {"content-type": "application/json"}
     paths = [
         "/api/chat/stream",
@@ -199,18 +201,18 @@ async def test_what_does_not_fit_is_refused_by_every_route_that_reads_a_body(it:
         "/api/artifacts/...",
     ],
 )
-async def test_a_name_that_can_be_none_is_refused(it: Inside, path):
+async def test_a_name_that_can_be_none_is_refused(it: InProcessService, path):
     assert (await it.client.get(path)).status_code == 422
 
 
 @pytest.mark.parametrize("thread_id", ["", "a\x00b", "a\nb", "x" * 201, "a/b", "\ud83d"])
-async def test_a_thread_id_of_a_client_is_checked(it: Inside, thread_id):
+async def test_a_thread_id_of_a_client_is_checked(it: InProcessService, thread_id):
     body = json.dumps({**QUESTION, "thread_id": thread_id}).encode()
     headers = {"content-type": "application/json"}
     assert (await it.client.post("/api/chat/stream", content=body, headers=headers)).status_code == 422
 
 
-async def test_every_route_refuses_a_body_that_is_too_large(it: Inside):
+async def test_every_route_refuses_a_body_that_is_too_large(it: InProcessService):
     for method, path in every_route(it):
         is_upload = (method, path) == ("POST", "/api/threads/{thread_id}/files")
         content = b"x" * (25_000_001 if is_upload else 1_000_001)
@@ -218,7 +220,7 @@ async def test_every_route_refuses_a_body_that_is_too_large(it: Inside):
         assert (response.status_code, response.json()["code"]) == (413, "too_large"), path
 
 
-async def test_a_key_has_as_many_runs_at_once_as_it_may(it: Inside, model):
+async def test_a_key_has_as_many_runs_at_once_as_it_may(it: InProcessService, model):
     model.reset({"coordinator": [{"hang": True}]})
     mine, other = await it.key("mine", max_runs=2), await it.key("other")
     threads = [await it.thread(mine) for _ in range(5)]

@@ -10,12 +10,12 @@ import pytest
 from maniple.api.app import LANGMANUS_ORIGIN, create_app
 from maniple.events import VIEW_NAMES, ChatMessage, RunGap, ViewName, history_digest
 from maniple.events.views import describe_gaps
-from tests.api.inside import Inside, numbered, settings_of
+from tests.api.in_process import InProcessService, numbered, settings_of
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, call, reply
 from tests.runs.killing import crawling
 from tests.serving import Frame
-from tests.team import data, plan, said, status, step
+from tests.team import data, joined_text, plan, status, step
 
 pytestmark = pytest.mark.anyio
 FIRST = {"role": "user", "content": "1+3=?"}
@@ -23,7 +23,7 @@ SECOND = {"role": "user", "content": "Now double it."}
 
 
 async def say(
-    it: Inside,
+    it: InProcessService,
     *messages: Any,
     headers: dict[str, str] | None = None,
     view: ViewName = "langmanus",
@@ -58,7 +58,7 @@ async def test_an_approval_is_asked_for_in_words_and_the_returned_history_answer
     assert status(waiting) == "interrupted"
     question = history(waiting)[-1]
     assert question["role"] == "assistant"
-    assert said(waiting).endswith(question["content"])
+    assert joined_text(waiting).endswith(question["content"])
     assert all(word in question["content"] for word in ("crawl_tool", f"{site.url}/words", "`approve`"))
     done = await say(asking, *history(waiting), {"role": "user", "content": "approve"})
     assert (run_of(done), status(done)) == (run_of(waiting), "completed")
@@ -86,7 +86,7 @@ async def test_the_words_of_a_question_tell_two_threads_with_one_history_apart(a
     assert run_of(rejected) == run_of(first)
 
 
-async def test_the_returned_history_continues_its_thread(it: Inside):
+async def test_the_returned_history_continues_its_thread(it: InProcessService):
     first = await say(it, FIRST)
     second = await say(it, *history(first), SECOND)
     third = await say(it, *history(second), FIRST)
@@ -95,21 +95,23 @@ async def test_the_returned_history_continues_its_thread(it: Inside):
     assert history(third)[: len(history(second))] == history(second)
 
 
-async def test_small_talk_is_continued_too(it: Inside, model):
+async def test_small_talk_is_continued_too(it: InProcessService, model):
     model.reset({**SIMPLE, "coordinator": [reply("Hello!")]})
     first = await say(it, {"role": "user", "content": [{"type": "text", "text": "Hi"}]})
     second = await say(it, *history(first), SECOND)
     assert thread_of(second) == thread_of(first)
 
 
-async def test_another_history_begins_a_thread(it: Inside):
+async def test_another_history_begins_a_thread(it: InProcessService):
     first = await say(it, FIRST)
     changed = [*history(first)[:-1], {"role": "user", "content": "# Another report"}]
     for messages in (changed, history(first)[:-1]):
         assert thread_of(await say(it, *messages, SECOND)) != thread_of(first)
 
 
-async def test_of_two_threads_with_one_history_each_is_continued_once_the_newest_first(it: Inside, model):
+async def test_of_two_threads_with_one_history_each_is_continued_once_the_newest_first(
+    it: InProcessService, model
+):
     model.reset({**SIMPLE, "coordinator": [reply("Hello!")]})
     older, newer = [await say(it, FIRST) for _ in range(2)]
     assert history(older) == history(newer)
@@ -118,7 +120,7 @@ async def test_of_two_threads_with_one_history_each_is_continued_once_the_newest
     assert continued[2] not in continued[:2]
 
 
-async def test_the_history_of_another_key_is_not_found(it: Inside):
+async def test_the_history_of_another_key_is_not_found(it: InProcessService):
     mine, theirs = await it.key("mine"), await it.key("theirs")
     first = await say(it, FIRST, headers=mine)
     other = await say(it, *history(first), SECOND, headers=theirs)
@@ -127,7 +129,7 @@ async def test_the_history_of_another_key_is_not_found(it: Inside):
     assert (await it.client.get(f"/api/runs/{run_of(other)}", headers=mine)).status_code == 404
 
 
-async def test_a_refused_request_does_not_lose_the_thread(it: Inside):
+async def test_a_refused_request_does_not_lose_the_thread(it: InProcessService):
     first = await say(it, FIRST)
     await it.service.engine.drain()
     refused = await it.client.post("/api/chat/stream", json={"messages": [*history(first), SECOND]})
@@ -137,7 +139,7 @@ async def test_a_refused_request_does_not_lose_the_thread(it: Inside):
     assert found and found.name == thread_of(first)
 
 
-async def test_a_client_that_has_left_goes_on_with_what_it_had(it: Inside, model):
+async def test_a_client_that_has_left_goes_on_with_what_it_had(it: InProcessService, model):
     first = await say(it, FIRST)
     thread = thread_of(first)
     model.reset({**SIMPLE, "coder": [{"hang": True}]})
@@ -148,23 +150,25 @@ async def test_a_client_that_has_left_goes_on_with_what_it_had(it: Inside, model
     assert thread_of(await say(it, *history(first), FIRST)) == thread
 
 
-async def test_a_run_that_failed_says_so_in_words_and_its_history_can_be_continued(it: Inside, model):
+async def test_a_run_that_failed_says_so_in_words_and_its_history_can_be_continued(
+    it: InProcessService, model
+):
     model.reset({**SIMPLE, "planner": [{"status": 500}]})
     failed = await say(it, FIRST)
     assert status(failed) == "failed"
     assert data(failed, "start_of_agent")[-1]["agent_name"] == "reporter"
-    assert data(failed, "error")[0]["message"] in said(failed)
+    assert data(failed, "error")[0]["message"] in joined_text(failed)
     model.reset(SIMPLE)
     again = await say(it, *history(failed), FIRST)
     assert (thread_of(again), status(again)) == (thread_of(failed), "completed")
 
 
-async def test_what_an_answer_lacks_stands_at_the_end_of_the_report(it: Inside, model):
+async def test_what_an_answer_lacks_stands_at_the_end_of_the_report(it: InProcessService, model):
     model.reset({**SIMPLE, "coder": [{"status": 500}]})
     frames = await say(it, FIRST)
     [gap] = data(frames, "run_status")[0]["gaps"]
     assert data(frames, "start_of_agent")[-1]["agent_name"] == "reporter"
-    assert said(frames).endswith(describe_gaps([RunGap(**gap)]))
+    assert joined_text(frames).endswith(describe_gaps([RunGap(**gap)]))
     assert describe_gaps([RunGap(**gap)]) not in str(history(frames)), "it is no part of the conversation"
 
 
@@ -179,13 +183,13 @@ def concurrent() -> dict[str, Any]:
     }
 
 
-async def shown(it: Inside, run_id: str, view: str, after: int = 0) -> list[tuple[int, Frame]]:
+async def shown(it: InProcessService, run_id: str, view: str, after: int = 0) -> list[tuple[int, Frame]]:
     response = await it.client.get(f"/api/runs/{run_id}/events?view={view}&timed=true&after={after}")
     assert response.status_code == 200
     return numbered(response.text)
 
 
-async def test_concurrent_steps_interleave_in_the_live_view_alone(it: Inside, model):
+async def test_concurrent_steps_interleave_in_the_live_view_alone(it: InProcessService, model):
     model.reset(concurrent())
     old = await say(it, FIRST)
     live = [frame for _, frame in await shown(it, run_of(old), "live")]
@@ -200,7 +204,7 @@ async def test_concurrent_steps_interleave_in_the_live_view_alone(it: Inside, mo
 
 
 @pytest.mark.parametrize("view", VIEW_NAMES)
-async def test_each_view_resumes_at_every_position(it: Inside, model, view):
+async def test_each_view_resumes_at_every_position(it: InProcessService, model, view):
     model.reset(concurrent())
     response = await it.client.post(f"/api/chat/stream?view={view}", json={"messages": [FIRST]})
     live = numbered(response.text)
@@ -212,7 +216,7 @@ async def test_each_view_resumes_at_every_position(it: Inside, model, view):
         assert await shown(it, run_id, view, after) == whole[after:]
 
 
-async def test_an_unknown_view_is_refused_with_the_known_ones(it: Inside):
+async def test_an_unknown_view_is_refused_with_the_known_ones(it: InProcessService):
     run_id = run_of(await say(it, FIRST))
     for response in (
         await it.client.get(f"/api/runs/{run_id}/events?view=upside_down"),

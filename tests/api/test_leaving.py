@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from maniple.api import auth, sse
-from tests.api.inside import QUESTION, Inside, numbered
+from tests.api.in_process import QUESTION, InProcessService, numbered
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, serving
 from tests.serving import environment, server_process
@@ -63,10 +63,12 @@ async def test_a_client_that_leaves_a_replay_ends_nothing(client, model):
 
 
 @pytest.mark.parametrize("stuck_at", ["http.response.start", "http.response.body"])
-async def test_a_client_that_reads_nothing_is_let_go_as_one_that_left(it: Inside, monkeypatch, stuck_at):
+async def test_a_client_that_reads_nothing_is_let_go_as_one_that_left(
+    it: InProcessService, monkeypatch, stuck_at
+):
     monkeypatch.setattr(sse, "SEND_SECONDS", 0.05)
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     left = []
 
     async def on_leaving() -> None:
@@ -84,7 +86,9 @@ async def test_a_client_that_reads_nothing_is_let_go_as_one_that_left(it: Inside
 
 
 @pytest.mark.parametrize("script", [HANGING, SLOW], ids=["silent", "talking"])
-async def test_streams_of_a_revoked_key_end_and_its_run_goes_on(it: Inside, model, monkeypatch, script):
+async def test_streams_of_a_revoked_key_end_and_its_run_goes_on(
+    it: InProcessService, model, monkeypatch, script
+):
     monkeypatch.setattr(auth, "CHECK_SECONDS", 0.05)
     model.reset(script)
     role = "coder" if script is HANGING else "reporter"

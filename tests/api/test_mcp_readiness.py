@@ -3,7 +3,7 @@
 import pytest
 
 from maniple.types import installing
-from tests.api.inside import inside
+from tests.api.in_process import open_service
 from tests.mcp.open_servers import misbehaving
 from tests.openai_server import SIMPLE, serving
 
@@ -16,7 +16,7 @@ async def test_each_server_is_told_of_and_a_dead_one_leaves_the_service_ready(tm
         "nobody": {"url": "http://127.0.0.1:9/canary-0123456789", "headers": {"x-key": "ConnectError"}},
     }
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, mcp={"servers": servers}) as it:
+        async with open_service(model.base_url, tmp_path, mcp={"servers": servers}) as it:
             ready = await it.get("/readyz")
     assert ready["ready"] is True
     assert ready["mcp"]["bad"] == {"ready": True, "why": ""}
@@ -26,14 +26,14 @@ async def test_each_server_is_told_of_and_a_dead_one_leaves_the_service_ready(tm
 
 async def test_without_servers_there_are_none(tmp_path):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             assert (await it.get("/readyz"))["mcp"] == {}
 
 
 async def test_without_the_sdk_each_server_says_what_it_takes(tmp_path, monkeypatch):
     monkeypatch.setattr("maniple.capabilities.mcp.find_spec", lambda name: None)
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, mcp={"servers": {"bad": misbehaving()}}) as it:
+        async with open_service(model.base_url, tmp_path, mcp={"servers": {"bad": misbehaving()}}) as it:
             ready = await it.get("/readyz")
     assert ready["ready"] is True
     assert installing("mcp") in ready["mcp"]["bad"]["why"]
@@ -45,7 +45,7 @@ async def test_a_search_that_cannot_be_reached_is_not_ready_and_the_service_is(
     monkeypatch.setattr("maniple.search.provider.getproxies", dict[str, str])
     search = {"providers": ["searxng"], "searxng_url": f"http://127.0.0.1:{free_tcp_port}"}
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, search=search) as it:
+        async with open_service(model.base_url, tmp_path, search=search) as it:
             ready = await it.get("/readyz")
     assert ready["ready"] is True
     assert ready["search"]["ready"] is False

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from maniple.events import VIEW_NAMES
-from tests.api.inside import inside, numbered
+from tests.api.in_process import numbered, open_service
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, reply, serving
 
@@ -21,9 +21,9 @@ def named(frames, name):
 
 async def test_a_run_that_has_ended_refuses_a_message_with_what_to_do(tmp_path):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             run = await it.run()
-            await it.told(run["run_id"])
+            await it.events_of(run["run_id"])
             path = f"/api/runs/{run['run_id']}/messages"
             refused = await it.client.post(path, json={"content": "and 2+2?"})
             unknown = await it.client.post("/api/runs/none/messages", json={"content": "hello"})
@@ -36,9 +36,9 @@ async def test_a_run_that_has_ended_refuses_a_message_with_what_to_do(tmp_path):
 
 async def test_a_run_that_waits_refuses_a_message_and_names_the_way_to_answer(tmp_path):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             run = await it.run(auto_accepted_plan=False)
-            await it.told(run["run_id"])
+            await it.events_of(run["run_id"])
             path = f"/api/runs/{run['run_id']}/messages"
             refused = await it.client.post(path, json={"content": "accept"})
     assert (refused.status_code, refused.json()["code"]) == (409, "not_working")
@@ -47,7 +47,7 @@ async def test_a_run_that_waits_refuses_a_message_and_names_the_way_to_answer(tm
 
 async def test_a_request_that_steers_is_answered_with_the_run_that_works(tmp_path):
     with serving(SCRIPT) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             run = await it.run()
             await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
             body = {"input": "Are you sure?", "multitask_strategy": "steer"}
@@ -63,7 +63,7 @@ async def test_a_request_that_steers_is_answered_with_the_run_that_works(tmp_pat
                 assert page.status_code == 200
             for one in (queued, steered):
                 await it.client.post(f"/api/runs/{one.json()['run_id']}/cancel")
-            frames = await it.told(run["run_id"])
+            frames = await it.events_of(run["run_id"])
     assert [one["content"] for one in named(frames, "user_message")] == ["Are you sure?"]
 
 
@@ -71,7 +71,7 @@ async def test_a_picture_cannot_steer_and_waits(tmp_path):
     picture = {"type": "image", "image_url": "data:image/png;base64,iVBORw0KGgo="}
     content = [{"type": "text", "text": "Like this one."}, picture]
     with serving(SCRIPT) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             run = await it.run()
             await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
             body = {"messages": [{"role": "user", "content": content}], "multitask_strategy": "steer"}
@@ -83,7 +83,7 @@ async def test_a_picture_cannot_steer_and_waits(tmp_path):
 
 async def test_a_stream_that_only_wrote_to_a_run_does_not_end_it_when_it_leaves(tmp_path):
     with serving(SCRIPT) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             run = await it.run()
             await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
             asked = {"role": "user", "content": "Are you sure?"}
@@ -102,11 +102,11 @@ async def test_a_stream_that_a_message_joins_in_the_middle_of_a_turn_begins_with
     tmp_path, view, is_reviewed
 ):
     with serving({**SCRIPT, "coder": [reply("so far so good", hang_after=3)]}) as model:
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             run = await it.run(auto_accepted_plan=not is_reviewed)
             first = 0
             if is_reviewed:
-                first = len(await it.told(run["run_id"]))
+                first = len(await it.events_of(run["run_id"]))
                 await it.client.post(f"/api/runs/{run['run_id']}/resume", json={"answer": "accept"})
             await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
             asked = {"role": "user", "content": "Are you sure?"}

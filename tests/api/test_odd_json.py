@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.api.inside import Inside
+from tests.api.in_process import InProcessService
 from tests.team import data, plan, status, step
 
 pytestmark = pytest.mark.anyio
@@ -24,18 +24,18 @@ TAKEN = [
 HALF = r"\ud83d"
 
 
-async def post(it: Inside, path: str, body: str):
+async def post(it: InProcessService, path: str, body: str):
     return await it.client.post(path, content=body, headers={"content-type": "application/json"})
 
 
-async def paused(it: Inside) -> tuple[str, int]:
+async def paused(it: InProcessService) -> tuple[str, int]:
     run = await it.run(auto_accepted_plan=False)
-    frames = await it.told(run["run_id"])
+    frames = await it.events_of(run["run_id"])
     assert status(frames) == "interrupted"
     return run["run_id"], len(frames)
 
 
-async def test_an_answer_that_no_checkpoint_keeps_is_refused_and_the_run_still_waits(it: Inside):
+async def test_an_answer_that_no_checkpoint_keeps_is_refused_and_the_run_still_waits(it: InProcessService):
     run_id, number = await paused(it)
     for answer in BEYOND + DEEP:
         response = await post(it, f"/api/runs/{run_id}/resume", f'{{"answer": {answer}}}')
@@ -44,25 +44,25 @@ async def test_an_answer_that_no_checkpoint_keeps_is_refused_and_the_run_still_w
         assert len(response.content) < 1_500
     response = await it.client.post(f"/api/runs/{run_id}/resume", json={"answer": "accept"})
     assert response.status_code == 202
-    assert status(await it.told(run_id, number)) == "completed"
+    assert status(await it.events_of(run_id, number)) == "completed"
 
 
-async def test_every_other_answer_is_taken_and_goes_back_to_the_planner(it: Inside):
+async def test_every_other_answer_is_taken_and_goes_back_to_the_planner(it: InProcessService):
     run_id, number = await paused(it)
     for answer in TAKEN:
         response = await post(it, f"/api/runs/{run_id}/resume", f'{{"answer": {answer}}}')
         assert response.status_code == 202, answer[:40]
-        frames = await it.told(run_id, number)
+        frames = await it.events_of(run_id, number)
         number += len(frames)
         assert (status(frames), data(frames, "error")) == ("interrupted", [])
 
 
-async def test_a_plan_as_text_with_such_numbers_does_not_break_the_run(it: Inside):
+async def test_a_plan_as_text_with_such_numbers_does_not_break_the_run(it: InProcessService):
     run_id, number = await paused(it)
     mine = plan({**step("coder"), "needs": [2**70, 1]}, step("reporter"), title="Mine")
     response = await it.client.post(f"/api/runs/{run_id}/resume", json={"answer": json.dumps(mine)})
     assert response.status_code == 202
-    frames = await it.told(run_id, number)
+    frames = await it.events_of(run_id, number)
     assert (status(frames), data(frames, "error")) == ("completed", [])
     assert data(frames, "plan")[0]["title"] == "Mine"
 
@@ -80,7 +80,7 @@ async def test_a_plan_as_text_with_such_numbers_does_not_break_the_run(it: Insid
         ("action", f'"{HALF}"'),
     ],
 )
-async def test_a_plan_change_with_odd_values_is_refused(it: Inside, field, value):
+async def test_a_plan_change_with_odd_values_is_refused(it: InProcessService, field, value):
     run_id, _ = await paused(it)
     fields = {"action": '"edit"', "step_id": "1", field: value}
     body = "{" + ", ".join(f'"{name}": {text}' for name, text in fields.items()) + "}"
@@ -89,7 +89,7 @@ async def test_a_plan_change_with_odd_values_is_refused(it: Inside, field, value
     assert response.json()["detail"]
 
 
-async def test_half_a_character_is_refused_where_a_name_is_wanted(it: Inside):
+async def test_half_a_character_is_refused_where_a_name_is_wanted(it: InProcessService):
     run_id, _ = await paused(it)
     for path, body in [
         (f"/api/runs/{run_id}/plan", f'{{"action": "edit", "step_id": 1, "title": "{HALF}"}}'),
@@ -103,7 +103,7 @@ async def test_half_a_character_is_refused_where_a_name_is_wanted(it: Inside):
 
 
 @pytest.mark.parametrize("title", [BIG, "NaN", DEEP[0], DEEP[1], "null", '{"a": 1}'])
-async def test_a_title_that_is_no_text_is_refused(it: Inside, title):
+async def test_a_title_that_is_no_text_is_refused(it: InProcessService, title):
     response = await post(it, "/api/threads", f'{{"title": {title}}}')
     assert response.status_code in (400, 422)
     assert response.json()["detail"]

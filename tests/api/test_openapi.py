@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection
 from maniple.api import create_app
 from maniple.config import Settings
 from maniple.store import open_store
-from tests.api.inside import QUESTION
+from tests.api.in_process import QUESTION
 from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
 from tests.serving import environment, server_process
 

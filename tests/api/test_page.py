@@ -11,13 +11,13 @@ from maniple.api.routes.page import BUILD
 from maniple.llms.endpoints import DeferredModel
 from maniple.replay.player import load_player
 from maniple.runs import NotFound
-from tests.api.inside import Inside
+from tests.api.in_process import InProcessService
 
 pytestmark = pytest.mark.anyio
 FIRST_PAINT_BYTES = 150_000
 
 
-async def test_the_page_is_open_to_who_has_no_key_and_the_service_is_not(it: Inside):
+async def test_the_page_is_open_to_who_has_no_key_and_the_service_is_not(it: InProcessService):
     await it.key("somebody")
     html = await it.client.get("/")
     assert html.headers["content-type"].startswith("text/html")
@@ -28,7 +28,7 @@ async def test_the_page_is_open_to_who_has_no_key_and_the_service_is_not(it: Ins
     assert (await it.client.get("/api/threads")).status_code == 401
 
 
-async def test_the_page_lets_nothing_in_from_elsewhere(it: Inside):
+async def test_the_page_lets_nothing_in_from_elsewhere(it: InProcessService):
     headers = (await it.client.get("/")).headers
     policy = headers["content-security-policy"]
     assert "default-src 'self'" in policy
@@ -39,7 +39,7 @@ async def test_the_page_lets_nothing_in_from_elsewhere(it: Inside):
     assert headers["referrer-policy"] == "no-referrer"
 
 
-async def test_the_page_has_the_clients_of_the_models_loaded_before_a_person_asks(it: Inside):
+async def test_the_page_has_the_clients_of_the_models_loaded_before_a_person_asks(it: InProcessService):
     began, model = Event(), it.service.runtime.models.get("basic")
     assert isinstance(model, DeferredModel)
     open_client = model.open_client
@@ -55,10 +55,10 @@ async def test_the_page_has_the_clients_of_the_models_loaded_before_a_person_ask
     assert (await it.client.get("/")).status_code == 200
     assert await asyncio.to_thread(began.wait, 30)
     run = await it.run()
-    assert (await it.told(run["run_id"]))[-1][0] == "final_session_state"
+    assert (await it.events_of(run["run_id"]))[-1][0] == "final_session_state"
 
 
-async def test_what_the_page_needs_for_its_first_paint_is_small(it: Inside):
+async def test_what_the_page_needs_for_its_first_paint_is_small(it: InProcessService):
     html = await it.client.get("/")
     assert html.headers["content-encoding"] == "gzip"
     sent = int(html.headers["content-length"])
@@ -67,7 +67,7 @@ async def test_what_the_page_needs_for_its_first_paint_is_small(it: Inside):
     assert sent < FIRST_PAINT_BYTES
 
 
-async def test_a_browser_asks_for_the_page_again_and_never_for_what_it_loads(it: Inside):
+async def test_a_browser_asks_for_the_page_again_and_never_for_what_it_loads(it: InProcessService):
     html = await it.client.get("/")
     assert html.headers["cache-control"] == "no-cache"
     again = await it.client.get("/", headers={"if-none-match": html.headers["etag"]})
@@ -80,11 +80,11 @@ async def test_a_browser_asks_for_the_page_again_and_never_for_what_it_loads(it:
 
 
 @pytest.mark.parametrize("path", ["/assets/none.js", "/assets/..%2Findex.html", "/assets/..%2F..%2Fapp.py"])
-async def test_nothing_but_the_build_is_given_out(it: Inside, path):
+async def test_nothing_but_the_build_is_given_out(it: InProcessService, path):
     assert (await it.client.get(path)).status_code == 404
 
 
-async def test_the_frame_that_draws_has_no_origin_no_network_and_styles_of_its_own(it: Inside):
+async def test_the_frame_that_draws_has_no_origin_no_network_and_styles_of_its_own(it: InProcessService):
     frame = await it.client.get("/diagram.html")
     policy = set(frame.headers["content-security-policy"].split("; "))
     assert policy >= {
@@ -100,7 +100,7 @@ async def test_the_frame_that_draws_has_no_origin_no_network_and_styles_of_its_o
 
 
 async def test_a_clone_without_the_build_names_the_command_that_makes_it(
-    it: Inside, monkeypatch: pytest.MonkeyPatch, tmp_path
+    it: InProcessService, monkeypatch: pytest.MonkeyPatch, tmp_path
 ):
     monkeypatch.setattr("maniple.api.routes.page._paths", dict)
     answer = await it.client.get("/")

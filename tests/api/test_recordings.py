@@ -2,25 +2,25 @@
 
 import pytest
 
-from tests.api.inside import Inside
+from tests.api.in_process import InProcessService
 
 pytestmark = pytest.mark.anyio
 GIF = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
 MISSING = (404, {"detail": "File not found"})
 
 
-async def a_run(it: Inside, key: dict[str, str]):
+async def a_run(it: InProcessService, key: dict[str, str]):
     run = await it.run(key)
-    await it.told(run["run_id"], headers=key)
+    await it.events_of(run["run_id"], headers=key)
     return await it.service.store.runs.get(run["run_id"])
 
 
-async def asked(it: Inside, name: str, key: dict[str, str]):
+async def asked(it: InProcessService, name: str, key: dict[str, str]):
     response = await it.client.get(f"/api/browser_history/{name}", headers=key)
     return response.status_code, response.json()
 
 
-async def test_a_recording_is_for_the_key_that_made_it(it: Inside):
+async def test_a_recording_is_for_the_key_that_made_it(it: InProcessService):
     mine, other = await it.key("mine"), await it.key("other")
     add = it.service.store.artifacts.add
     recording = await add(await a_run(it, mine), "recording.gif", "image/gif", GIF)
@@ -34,7 +34,7 @@ async def test_a_recording_is_for_the_key_that_made_it(it: Inside):
     assert (await it.client.get(f"/api/browser_history/{name}")).status_code == 401
 
 
-async def test_nothing_but_a_recording_is_shown_as_one(it: Inside):
+async def test_nothing_but_a_recording_is_shown_as_one(it: InProcessService):
     key = await it.key("mine")
     run = await a_run(it, key)
     add = it.service.store.artifacts.add
@@ -45,7 +45,7 @@ async def test_nothing_but_a_recording_is_shown_as_one(it: Inside):
         assert await asked(it, name, key) == MISSING
 
 
-async def test_a_recording_goes_with_its_conversation(it: Inside):
+async def test_a_recording_goes_with_its_conversation(it: InProcessService):
     key = await it.key("mine")
     run = await a_run(it, key)
     recording = await it.service.store.artifacts.add(run, "recording.gif", "image/gif", GIF)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.api.inside import inside
+from tests.api.in_process import open_service
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.sandbox.host import all_end, new_marker, watched
 
@@ -20,12 +20,12 @@ async def test_a_process_in_the_background_ends_with_the_run_or_the_conversation
     coder = [command, {"hang": True} if how == "cancelled" else reply("Done.")]
     sandbox = {"backend": "bubblewrap"}
     with serving({**SIMPLE, "coder": coder}) as model:
-        async with inside(model.base_url, tmp_path, sandbox=sandbox) as it:
+        async with open_service(model.base_url, tmp_path, sandbox=sandbox) as it:
             run = await it.run()
             if how == "cancelled":
                 await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 2, 100)
             else:
-                await it.told(run["run_id"])
+                await it.events_of(run["run_id"])
             with watched(marker) as living:
                 assert living
                 if how == "cancelled":

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from tests.api.inside import Inside
+from tests.api.in_process import InProcessService
 from tests.openai_server import SIMPLE, reply
 
 pytestmark = pytest.mark.anyio
@@ -19,9 +19,9 @@ def lines_in(html: str, block: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-async def test_a_run_is_had_as_a_file_that_is_saved_and_runs_nothing_here(it: Inside):
+async def test_a_run_is_had_as_a_file_that_is_saved_and_runs_nothing_here(it: InProcessService):
     run = await it.run()
-    told = await it.told(run["run_id"])
+    told = await it.events_of(run["run_id"])
     response = await it.client.get(f"/api/runs/{run['run_id']}/replay")
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/html; charset=utf-8"
@@ -32,9 +32,9 @@ async def test_a_run_is_had_as_a_file_that_is_saved_and_runs_nothing_here(it: In
     assert [event["type"] for event in lines_in(response.text, "events")] == [name for name, _ in told]
 
 
-async def test_the_file_says_what_each_member_used(it: Inside):
+async def test_the_file_says_what_each_member_used(it: InProcessService):
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     path = f"/api/runs/{run['run_id']}"
     file = (await it.client.get(f"{path}/replay")).text
     (content,) = [one["content"] for one in lines_in(file, "enclosures") if one["path"] == path]
@@ -48,10 +48,10 @@ async def test_the_file_says_what_each_member_used(it: Inside):
     ]
 
 
-async def test_the_file_is_for_the_key_whose_run_it_was(it: Inside):
+async def test_the_file_is_for_the_key_whose_run_it_was(it: InProcessService):
     mine, other = await it.key("mine"), await it.key("other")
     run = await it.run(mine)
-    await it.told(run["run_id"], headers=mine)
+    await it.events_of(run["run_id"], headers=mine)
     path = f"/api/runs/{run['run_id']}/replay"
     file = await it.client.get(path, headers=mine)
     assert file.status_code == 200
@@ -60,14 +60,14 @@ async def test_the_file_is_for_the_key_whose_run_it_was(it: Inside):
     assert (await it.client.get(path)).status_code == 401
 
 
-async def test_the_file_holds_one_run_of_its_conversation(it: Inside, model):
+async def test_the_file_holds_one_run_of_its_conversation(it: InProcessService, model):
     thread = await it.thread()
     model.reset({**SIMPLE, "coordinator": [reply("The word is Ultramarine.")]})
     first = await it.run(thread_id=thread, messages=[{"role": "user", "content": "Say a secret word"}])
-    await it.told(first["run_id"])
+    await it.events_of(first["run_id"])
     model.reset(SIMPLE)
     second = await it.run(thread_id=thread)
-    await it.told(second["run_id"])
+    await it.events_of(second["run_id"])
     events = await it.client.get(f"/api/runs/{second['run_id']}/events")
     assert "Ultramarine" in events.text and "secret word" in events.text
     file = await it.client.get(f"/api/runs/{second['run_id']}/replay")

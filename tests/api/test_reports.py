@@ -18,7 +18,7 @@ from maniple.api.downloads import (
 )
 from maniple.run_page.markup import render_markdown, sanitize_markdown
 from maniple.run_page.pictures import FigureFinder
-from tests.api.inside import Inside
+from tests.api.in_process import InProcessService
 from tests.openai_server import SIMPLE, reply
 from tests.report_files.samples import EVIL, page
 
@@ -193,10 +193,10 @@ def test_a_form_that_there_is_not_is_refused():
 
 
 @pytest.mark.anyio
-async def test_a_report_is_given_in_each_form_under_a_strict_policy(it: Inside, model):
+async def test_a_report_is_given_in_each_form_under_a_strict_policy(it: InProcessService, model):
     model.reset({**SIMPLE, "reporter": [reply(EVIL)]})
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     path = f"/api/runs/{run['run_id']}/report"
     for accept in ("text/markdown", "text/html", "application/json"):
         response = await it.client.get(path, headers={"accept": accept})
@@ -212,9 +212,11 @@ async def test_a_report_is_given_in_each_form_under_a_strict_policy(it: Inside, 
 
 
 @pytest.mark.anyio
-async def test_a_run_without_an_answer_has_no_report_and_one_that_waits_has_none_yet(it: Inside, model):
+async def test_a_run_without_an_answer_has_no_report_and_one_that_waits_has_none_yet(
+    it: InProcessService, model
+):
     waiting = await it.run(auto_accepted_plan=False)
-    await it.told(waiting["run_id"])
+    await it.events_of(waiting["run_id"])
     path = f"/api/runs/{waiting['run_id']}/report"
     response = await it.client.get(path)
     assert (response.status_code, response.json()["code"]) == (409, "not_finished")
@@ -223,16 +225,16 @@ async def test_a_run_without_an_answer_has_no_report_and_one_that_waits_has_none
     assert (response.status_code, response.json()["code"]) == (404, "no_report")
 
 
-async def finished(it: Inside, model, report: str) -> str:
+async def finished(it: InProcessService, model, report: str) -> str:
     """The address of the report of a run that has ended."""
     model.reset({**SIMPLE, "reporter": [reply(report)]})
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     return f"/api/runs/{run['run_id']}/report"
 
 
 @pytest.mark.anyio
-async def test_a_report_is_downloaded_under_the_name_of_its_conversation(it: Inside, model):
+async def test_a_report_is_downloaded_under_the_name_of_its_conversation(it: InProcessService, model):
     path = await finished(it, model, "It is 4.")
     for form, ending in (("markdown", "md"), ("html", "html"), ("json", "json"), ("docx", "docx")):
         response = await it.client.get(f"{path}?form={form}&download=true", headers={"accept": "image/png"})
@@ -245,7 +247,7 @@ async def test_a_report_is_downloaded_under_the_name_of_its_conversation(it: Ins
 
 
 @pytest.mark.anyio
-async def test_no_title_makes_a_bad_name(it: Inside, model):
+async def test_no_title_makes_a_bad_name(it: InProcessService, model):
     path = await finished(it, model, "It is 4.")
     run = await it.service.engine.status(path.split("/")[3], None)
     view = await read_report_view(it.service.store, run)
@@ -263,7 +265,7 @@ async def test_no_title_makes_a_bad_name(it: Inside, model):
 
 
 @pytest.mark.anyio
-async def test_a_page_lists_the_sources_that_the_run_has_read(it: Inside, model):
+async def test_a_page_lists_the_sources_that_the_run_has_read(it: InProcessService, model):
     path = await finished(it, model, "It is 4.")
     evidence = it.service.store.evidence(path.split("/")[3])
     await evidence.add("https://e.test/", "Arithmetic", "page", "1 + 3 = 4")
@@ -275,7 +277,7 @@ async def test_a_page_lists_the_sources_that_the_run_has_read(it: Inside, model)
 
 
 @pytest.mark.anyio
-async def test_without_a_browser_there_is_no_pdf_and_the_refusal_says_what_to_do(it: Inside, model):
+async def test_without_a_browser_there_is_no_pdf_and_the_refusal_says_what_to_do(it: InProcessService, model):
     path = await finished(it, model, "It is 4.")
     response = await it.client.get(path, headers={"accept": "application/pdf"})
     assert (response.status_code, response.json()["code"]) == (503, "no_browser")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from maniple.store import open_store
-from tests.api.inside import QUESTION, Inside, inside, numbered
+from tests.api.in_process import QUESTION, InProcessService, numbered, open_service
 from tests.openai_server import SIMPLE, OpenAIServer, reply
 from tests.team import agents, data, plan, status, step
 
@@ -17,13 +17,13 @@ HANGING = {**SIMPLE, "coder": [{"hang": True}]}
 REVIEWED = {"auto_accepted_plan": False}
 
 
-async def test_a_conversation_is_made_read_listed_and_deleted(it: Inside):
+async def test_a_conversation_is_made_read_listed_and_deleted(it: InProcessService):
     response = await it.client.post("/api/threads", json={"title": "Sums"})
     thread = response.json()
     assert response.status_code == 201
     assert (thread["title"], thread["status"]) == ("Sums", "idle")
     run = await it.run(thread_id=thread["thread_id"])
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     read = await it.get(f"/api/threads/{thread['thread_id']}")
     assert read["messages"][0] == {**QUESTION["messages"][0], "name": None}
     told = [(one["role"], one["name"]) for one in read["messages"][1:]]
@@ -38,7 +38,7 @@ async def test_a_conversation_is_made_read_listed_and_deleted(it: Inside):
         assert (await it.client.get(gone)).status_code == 404
 
 
-async def test_conversations_are_listed_page_by_page(it: Inside):
+async def test_conversations_are_listed_page_by_page(it: InProcessService):
     made = [await it.thread() for _ in range(5)]
     listed, before = [], ""
     for _ in range(3):
@@ -49,10 +49,10 @@ async def test_conversations_are_listed_page_by_page(it: Inside):
     assert page["next_before"] is None
 
 
-async def test_runs_of_all_conversations_are_listed_page_by_page_as_they_stand(it: Inside):
+async def test_runs_of_all_conversations_are_listed_page_by_page_as_they_stand(it: InProcessService):
     made = [(await it.run())["run_id"] for _ in range(3)]
     for run_id in made:
-        await it.told(run_id)
+        await it.events_of(run_id)
     first = await it.get("/api/runs?limit=2")
     last = await it.get(f"/api/runs?limit=2&before={first['next_before']!r}")
     assert [one["run_id"] for one in (*first["runs"], *last["runs"])] == made[::-1]
@@ -64,10 +64,10 @@ async def test_runs_of_all_conversations_are_listed_page_by_page_as_they_stand(i
         }
 
 
-async def test_a_run_reports_its_status(it: Inside):
+async def test_a_run_reports_its_status(it: InProcessService):
     run = await it.run()
     assert run["status"] == "queued"
-    frames = await it.told(run["run_id"])
+    frames = await it.events_of(run["run_id"])
     stands = await it.get(f"/api/runs/{run['run_id']}")
     assert stands["status"] == status(frames) == "completed"
     assert stands["usage"]["model_calls"] == 5
@@ -75,27 +75,27 @@ async def test_a_run_reports_its_status(it: Inside):
     assert (stands["error"], stands["interrupts"]) == (None, [])
 
 
-async def test_input_is_one_message_of_the_user(it: Inside, model):
+async def test_input_is_one_message_of_the_user(it: InProcessService, model):
     thread = await it.thread()
     response = await it.client.post(f"/api/threads/{thread}/runs", json={"input": "7*6=?"})
-    await it.told(response.json()["run_id"])
+    await it.events_of(response.json()["run_id"])
     assert model.requests[0]["messages"][-1]["content"] == "7*6=?"
     empty = await it.client.post(f"/api/threads/{thread}/runs", json={})
     assert empty.status_code == 422
 
 
-async def test_a_run_that_fails_says_why(it: Inside, model):
+async def test_a_run_that_fails_says_why(it: InProcessService, model):
     model.reset({"coordinator": [{"status": 401}]})
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     stands = await it.get(f"/api/runs/{run['run_id']}")
     assert (stands["status"], stands["error"]["code"]) == ("failed", "model_auth")
     assert (await it.get(f"/api/threads/{run['thread_id']}"))["status"] == "error"
 
 
-async def test_a_client_that_reconnects_hears_every_event_once_and_in_order(it: Inside):
+async def test_a_client_that_reconnects_hears_every_event_once_and_in_order(it: InProcessService):
     run = await it.run()
-    whole = await it.told(run["run_id"])
+    whole = await it.events_of(run["run_id"])
     for number in (2, 7, len(whole) - 1, len(whole), len(whole) + 5):
         path = f"/api/runs/{run['run_id']}/events"
         headers = {"last-event-id": str(number)}
@@ -105,9 +105,9 @@ async def test_a_client_that_reconnects_hears_every_event_once_and_in_order(it: 
     assert refused.status_code == 422
 
 
-async def paused(it: Inside) -> tuple[str, int, str]:
+async def paused(it: InProcessService) -> tuple[str, int, str]:
     run = await it.run(**REVIEWED)
-    frames = await it.told(run["run_id"])
+    frames = await it.events_of(run["run_id"])
     assert status(frames) == "interrupted"
     stands = await it.get(f"/api/runs/{run['run_id']}")
     [pause] = stands["interrupts"]
@@ -117,15 +117,15 @@ async def paused(it: Inside) -> tuple[str, int, str]:
     return run["run_id"], len(frames), pause["interrupt_id"]
 
 
-async def resumed(it: Inside, run_id: str, **answer):
+async def resumed(it: InProcessService, run_id: str, **answer):
     response = await it.client.post(f"/api/runs/{run_id}/resume", json=answer)
     assert response.status_code == 202, response.text
     assert response.json()["run_id"] == run_id
     path = response.headers["location"]
-    return await it.told(run_id, int(path.rpartition("=")[2]))
+    return await it.events_of(run_id, int(path.rpartition("=")[2]))
 
 
-async def test_a_plan_is_accepted_and_the_run_goes_on_to_its_end(it: Inside):
+async def test_a_plan_is_accepted_and_the_run_goes_on_to_its_end(it: InProcessService):
     run_id, number, interrupt_id = await paused(it)
     frames = await resumed(it, run_id, answer="accept", interrupt_id=interrupt_id)
     assert status(frames) == "completed"
@@ -136,7 +136,7 @@ async def test_a_plan_is_accepted_and_the_run_goes_on_to_its_end(it: Inside):
     assert (again.status_code, again.json()["code"]) == (409, "not_waiting")
 
 
-async def test_an_edited_plan_is_the_one_that_is_done(it: Inside):
+async def test_an_edited_plan_is_the_one_that_is_done(it: InProcessService):
     run_id, _, _ = await paused(it)
     edited = plan(step("researcher", "Look it up"), step("reporter"), title="Mine")
     frames = await resumed(it, run_id, answer=edited)
@@ -144,7 +144,7 @@ async def test_an_edited_plan_is_the_one_that_is_done(it: Inside):
     assert "researcher" in [one["agent_name"] for one in data(frames, "start_of_agent")]
 
 
-async def test_a_rejected_plan_goes_back_to_the_planner_and_waits_again(it: Inside, model):
+async def test_a_rejected_plan_goes_back_to_the_planner_and_waits_again(it: InProcessService, model):
     run_id, _, _ = await paused(it)
     frames = await resumed(it, run_id, answer="Use the abacus.")
     assert status(frames) == "interrupted"
@@ -152,7 +152,7 @@ async def test_a_rejected_plan_goes_back_to_the_planner_and_waits_again(it: Insi
     assert status(await resumed(it, run_id, answer="accept")) == "completed"
 
 
-async def test_an_answer_to_another_question_is_refused(it: Inside):
+async def test_an_answer_to_another_question_is_refused(it: InProcessService):
     run_id, _, _ = await paused(it)
     response = await it.client.post(f"/api/runs/{run_id}/resume", json={"answer": 1, "interrupt_id": "x"})
     assert response.status_code == 409
@@ -165,7 +165,7 @@ async def test_an_answer_to_another_question_is_refused(it: Inside):
     assert response.status_code == 422
 
 
-async def test_the_old_client_answers_an_interrupted_run_through_its_own_stream(it: Inside):
+async def test_the_old_client_answers_an_interrupted_run_through_its_own_stream(it: InProcessService):
     body = {**QUESTION, "thread_id": "t", **REVIEWED}
     first = numbered((await it.client.post("/api/chat/stream", json=body)).text)
     answer = {"messages": [{"role": "user", "content": "accept"}], "thread_id": "t"}
@@ -176,16 +176,16 @@ async def test_the_old_client_answers_an_interrupted_run_through_its_own_stream(
 
 
 @pytest.mark.parametrize("strategy", ["reject", "enqueue", "interrupt", "rollback"])
-async def test_a_message_to_a_run_that_waits_is_its_answer_under_each_policy(it: Inside, strategy):
+async def test_a_message_to_a_run_that_waits_is_its_answer_under_each_policy(it: InProcessService, strategy):
     run_id, number, _ = await paused(it)
     thread = (await it.get(f"/api/runs/{run_id}"))["thread_id"]
     body = {"input": "accept", "multitask_strategy": strategy}
     response = await it.client.post(f"/api/threads/{thread}/runs", json=body)
     assert (response.status_code, response.json()["run_id"]) == (202, run_id)
-    assert status(await it.told(run_id, number)) == "completed"
+    assert status(await it.events_of(run_id, number)) == "completed"
 
 
-async def test_a_run_is_cancelled_within_two_seconds_and_says_so(it: Inside, model):
+async def test_a_run_is_cancelled_within_two_seconds_and_says_so(it: InProcessService, model):
     model.reset(HANGING)
     run = await it.run()
     await asyncio.to_thread(model.wait_for, lambda s: s["by_role"].get("coder") == 1)
@@ -194,7 +194,7 @@ async def test_a_run_is_cancelled_within_two_seconds_and_says_so(it: Inside, mod
     response = await it.client.post(f"/api/runs/{run['run_id']}/cancel")
     assert time.monotonic() - began < 20
     assert (response.status_code, response.json()["status"]) == (200, "cancelled")
-    assert status(await it.told(run["run_id"])) == "cancelled"
+    assert status(await it.events_of(run["run_id"])) == "cancelled"
     again = await it.client.post(f"/api/runs/{run['run_id']}/cancel")
     assert (again.status_code, again.json()["status"]) == (200, "cancelled")
 
@@ -208,7 +208,9 @@ async def test_a_run_is_cancelled_within_two_seconds_and_says_so(it: Inside, mod
         ("rollback", 202, "cancelled"),
     ],
 )
-async def test_a_second_run_on_a_busy_thread_does_as_it_is_told(it: Inside, model, strategy, code, first):
+async def test_a_second_run_on_a_busy_thread_does_as_it_is_told(
+    it: InProcessService, model, strategy, code, first
+):
     model.reset(HANGING)
     run = await it.run()
     await asyncio.to_thread(model.wait_for, lambda s: s["by_role"].get("coder") == 1)
@@ -221,11 +223,11 @@ async def test_a_second_run_on_a_busy_thread_does_as_it_is_told(it: Inside, mode
 
 async def test_a_request_can_lower_the_budget_and_not_raise_it(model, tmp_path):
     model.reset(SIMPLE)
-    async with inside(model.base_url, tmp_path, runs={"budget": {"model_calls": 3}}) as it:
+    async with open_service(model.base_url, tmp_path, runs={"budget": {"model_calls": 3}}) as it:
         lower = await it.run(budget={"model_calls": 1})
         higher = await it.run(budget={"model_calls": 1000, "tokens": 10**6})
         for run, most in ((lower, 1), (higher, 3)):
-            await it.told(run["run_id"])
+            await it.events_of(run["run_id"])
             stands = await it.get(f"/api/runs/{run['run_id']}")
             assert stands["status"] == "budget_exhausted"
             assert stands["usage"]["model_calls"] <= most + 1  # the report may take one more
@@ -235,7 +237,7 @@ async def test_a_request_can_lower_the_budget_and_not_raise_it(model, tmp_path):
             assert (await it.client.post(f"/api/threads/{thread}/runs", json=body)).status_code == 422
 
 
-async def test_deleting_a_conversation_ends_its_run_and_removes_its_files(it: Inside, model):
+async def test_deleting_a_conversation_ends_its_run_and_removes_its_files(it: InProcessService, model):
     model.reset(HANGING)
     run = await it.run()
     await asyncio.to_thread(model.wait_for, lambda s: s["by_role"].get("coder") == 1)
@@ -256,9 +258,9 @@ async def test_deleting_a_conversation_ends_its_run_and_removes_its_files(it: In
     assert state.values == {}
 
 
-async def test_an_artifact_is_a_download_that_nothing_can_run_in(it: Inside):
+async def test_an_artifact_is_a_download_that_nothing_can_run_in(it: InProcessService):
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     record = await it.service.engine.status(run["run_id"])
     add = it.service.store.artifacts.add
     page = await add(record, 'Bericht "ü"\r\nx.html', "text/html", b"<script>1</script>")
@@ -283,7 +285,7 @@ async def test_an_artifact_is_a_download_that_nothing_can_run_in(it: Inside):
 
 async def test_a_full_server_queues_and_then_refuses(model, tmp_path):
     model.reset({"coordinator": [{"hang": True}]})
-    async with inside(model.base_url, tmp_path, server={"max_runs": 1, "max_waiting_runs": 1}) as it:
+    async with open_service(model.base_url, tmp_path, server={"max_runs": 1, "max_waiting_runs": 1}) as it:
         runs = [await it.run(), await it.run()]
         response = await it.client.post("/api/chat/stream", json=QUESTION)
         assert (response.status_code, response.json()["code"]) == (429, "too_many_runs")
@@ -292,9 +294,9 @@ async def test_a_full_server_queues_and_then_refuses(model, tmp_path):
             await it.client.post(f"/api/runs/{run['run_id']}/cancel")
 
 
-async def test_a_conversation_that_another_program_drives_is_not_deleted(it: Inside, tmp_path):
+async def test_a_conversation_that_another_program_drives_is_not_deleted(it: InProcessService, tmp_path):
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     record = await it.service.engine.status(run["run_id"])
     async with open_store(tmp_path / "data/maniple.db", tmp_path / "data/artifacts", server=False) as chat:
         theirs = replace(record, run_id="theirs", kind="chat", process=chat.process, status="running")
@@ -304,7 +306,7 @@ async def test_a_conversation_that_another_program_drives_is_not_deleted(it: Ins
     assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 204
 
 
-async def test_a_step_of_a_plan_under_review_is_skipped_and_the_rest_is_done(it: Inside):
+async def test_a_step_of_a_plan_under_review_is_skipped_and_the_rest_is_done(it: InProcessService):
     run_id, number, _ = await paused(it)
     path = f"/api/runs/{run_id}/plan"
     wrong = await it.client.post(path, json={"action": "skip", "step_id": 9})
@@ -312,13 +314,13 @@ async def test_a_step_of_a_plan_under_review_is_skipped_and_the_rest_is_done(it:
     changed = await it.client.post(path, json={"action": "skip", "step_id": 1})
     assert changed.status_code == 202, changed.text
     assert [one["agent_name"] for one in changed.json()["steps"]] == ["reporter"]
-    frames = await it.told(run_id, number)
+    frames = await it.events_of(run_id, number)
     assert [one["agent_name"] for one in data(frames, "start_of_agent")] == ["reporter"]
     late = await it.client.post(path, json={"action": "redo", "step_id": 1})
     assert (late.status_code, late.json()["code"]) == (409, "plan_not_open")
 
 
-async def test_a_run_with_gaps_says_so_and_is_retried_once(it: Inside, model: OpenAIServer):
+async def test_a_run_with_gaps_says_so_and_is_retried_once(it: InProcessService, model: OpenAIServer):
     steps = plan(step("coder"), step("researcher"), step("reporter"))
     script = {
         **SIMPLE,
@@ -329,14 +331,14 @@ async def test_a_run_with_gaps_says_so_and_is_retried_once(it: Inside, model: Op
     }
     model.reset(script)
     run_id = (await it.run())["run_id"]
-    [ended] = data(await it.told(run_id), "run_status")
+    [ended] = data(await it.events_of(run_id), "run_status")
     read = await it.get(f"/api/runs/{run_id}")
     assert read["gaps"] == ended["gaps"]
     assert [gap["step"] for gap in read["gaps"]] == ["researcher's step"]
     model.reset({**script, "researcher": [reply("Found.")]})
     response = await it.client.post(f"/api/runs/{run_id}/retry")
     assert (response.status_code, response.json()["run_id"]) == (202, run_id)
-    frames = await it.told(run_id, int(response.headers["location"].rpartition("=")[2]))
+    frames = await it.events_of(run_id, int(response.headers["location"].rpartition("=")[2]))
     assert "coordinator" not in agents(frames)
     assert (await it.get(f"/api/runs/{run_id}"))["gaps"] == []
     again = await it.client.post(f"/api/runs/{run_id}/retry")

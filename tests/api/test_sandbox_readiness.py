@@ -6,7 +6,7 @@ import pytest
 
 from maniple.sandbox.backends.local import WARNING
 from maniple.sandbox.package_environment import find_environment
-from tests.api.inside import inside
+from tests.api.in_process import open_service
 from tests.openai_server import SIMPLE, serving
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 )
 async def test_a_backend_that_cannot_run_code_is_not_ready_and_says_what_mends_it(tmp_path, sandbox, words):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, sandbox=sandbox) as it:
+        async with open_service(model.base_url, tmp_path, sandbox=sandbox) as it:
             ready = await it.get("/readyz")
             assert ready["ready"] is True
             assert ready["sandbox"]["ready"] is False
@@ -33,25 +33,25 @@ async def test_a_backend_that_cannot_run_code_is_not_ready_and_says_what_mends_i
 
 async def test_unsafe_local_is_ready_with_a_loud_warning(tmp_path):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
+        async with open_service(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
             assert (await it.get("/readyz"))["sandbox"] == {"ready": True, "why": WARNING}
             assert WARNING in (await it.get("/healthz"))["notices"]
 
 
 async def test_unsafe_local_warns_at_each_run(tmp_path, caplog):
     with serving(SIMPLE) as model, caplog.at_level(logging.WARNING, "maniple.runs"):
-        async with inside(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
+        async with open_service(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
             thread_id = await it.thread()
             for _ in range(2):
                 run = await it.run(thread_id=thread_id)
-                await it.told(run["run_id"])
+                await it.events_of(run["run_id"])
     warned = [record for record in caplog.records if record.name.startswith("maniple.runs")]
     assert [record.getMessage() for record in warned] == [WARNING, WARNING]
 
 
 async def test_packages_that_are_not_prepared_are_named_and_keep_nobody_from_being_ready(tmp_path):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
+        async with open_service(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
             ready = await it.get("/readyz")
             assert ready["packages"]["ready"] is False
             assert "maniple doctor" in ready["packages"]["why"]
@@ -61,6 +61,6 @@ async def test_packages_that_are_not_prepared_are_named_and_keep_nobody_from_bei
             environment.path.mkdir(parents=True)
             (environment.path / "ready.json").write_text("[]")
             assert (await it.get("/readyz"))["packages"] == {"ready": True, "why": ""}
-        async with inside(model.base_url, tmp_path, sandbox={"backend": "off"}) as it:
+        async with open_service(model.base_url, tmp_path, sandbox={"backend": "off"}) as it:
             ready = await it.get("/readyz")
             assert ready["packages"] == ready["sandbox"]

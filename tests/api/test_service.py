@@ -16,7 +16,7 @@ from maniple.api import readiness
 from maniple.runtime.models import ModelUse
 from maniple.sandbox import Workspaces
 from maniple.store import error_translation
-from tests.api.inside import Inside, inside
+from tests.api.in_process import InProcessService, open_service
 from tests.openai_server import SIMPLE, serving
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ COMPONENTS = [
 # fmt: on
 
 
-async def test_readiness_names_each_part_and_why_it_is_not_there(it: Inside):
+async def test_readiness_names_each_part_and_why_it_is_not_there(it: InProcessService):
     ready = await it.get("/readyz")
     assert (ready["ready"], ready["model"], ready["store"]) == (True, *[{"ready": True, "why": ""}] * 2)
     assert ready["sandbox"]["ready"] is False
@@ -47,7 +47,7 @@ async def test_a_service_whose_model_is_gone_is_not_ready(tmp_path, monkeypatch)
     monkeypatch.setattr(readiness, "RECHECK_SECONDS", -1.0)
     with contextlib.ExitStack() as stack:
         model = stack.enter_context(serving(SIMPLE))
-        async with inside(model.base_url, tmp_path) as it:
+        async with open_service(model.base_url, tmp_path) as it:
             assert (await it.client.get("/readyz")).status_code == 200
             await asyncio.to_thread(stack.close)
             response = await it.client.get("/readyz")
@@ -56,7 +56,9 @@ async def test_a_service_whose_model_is_gone_is_not_ready(tmp_path, monkeypatch)
             assert response.json()["store"]["ready"] is True
 
 
-async def test_a_service_whose_disk_has_no_room_is_not_ready_until_there_is_some(it: Inside, monkeypatch):
+async def test_a_service_whose_disk_has_no_room_is_not_ready_until_there_is_some(
+    it: InProcessService, monkeypatch
+):
     with monkeypatch.context() as patch:
         patch.setattr(error_translation, "RESERVE_BYTES", 2**62)
         response = await it.client.get("/readyz")
@@ -70,19 +72,19 @@ async def test_the_roles_whose_endpoint_is_gone_are_named_and_others_still_work(
     basic = {"model": "scripted", "base_url": model.base_url, "max_retries": 0}
     deaf = {"models": {"basic": basic, "reasoning": nowhere}}
     unreachable = "is unreachable: ConnectError. See `maniple doctor`."
-    async with inside(model.base_url, tmp_path / "deep", **deaf) as it:
+    async with open_service(model.base_url, tmp_path / "deep", **deaf) as it:
         ready = await it.get("/readyz")
         assert ready["ready"] is True
         why = f"The endpoint of planner (deep thinking) {unreachable}"
         assert ready["model"] == {"ready": False, "why": why}
-    async with inside(
+    async with open_service(
         model.base_url, tmp_path / "reporter", **deaf, team={"llms": {"reporter": "reasoning"}}
     ) as it:
         response = await it.client.get("/readyz")
         why = f"The endpoint of reporter, planner (deep thinking) {unreachable}"
         assert (response.status_code, response.json()["model"]["why"]) == (503, why)
     spare = {"models": {"basic": basic, "reasoning": {**nowhere, "fallbacks": [basic]}}}
-    async with inside(model.base_url, tmp_path / "spare", **spare) as it:
+    async with open_service(model.base_url, tmp_path / "spare", **spare) as it:
         assert (await it.get("/readyz"))["model"] == {"ready": True, "why": ""}
 
 
@@ -106,9 +108,9 @@ async def test_each_endpoint_is_asked_once_for_all_of_its_roles_and_not_again_at
     assert all(one.suffices for one in found)
 
 
-async def test_figures_are_counted_from_runs(it: Inside):
+async def test_figures_are_counted_from_runs(it: InProcessService):
     run = await it.run()
-    await it.told(run["run_id"])
+    await it.events_of(run["run_id"])
     response = await it.client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain")
     assert 'maniple_runs_ended_total{status="completed"} 1.0' in response.text
@@ -117,7 +119,7 @@ async def test_figures_are_counted_from_runs(it: Inside):
 
 async def test_runs_that_wait_for_their_turn_or_a_place_are_queued_and_do_not_work(tmp_path):
     with serving({"coordinator": [{"hang": True}]}) as model:
-        async with inside(model.base_url, tmp_path, server={"max_runs": 1}) as it:
+        async with open_service(model.base_url, tmp_path, server={"max_runs": 1}) as it:
             works = await it.run()
             waiting = [await it.run(thread_id=works["thread_id"]), await it.run()]
             await asyncio.to_thread(model.wait_for, lambda stats: stats["active"] == 1)
@@ -134,7 +136,7 @@ async def test_runs_that_wait_for_their_turn_or_a_place_are_queued_and_do_not_wo
             assert (now["runs_running"], now['run_seconds_count{status="cancelled"}']) == (0, 1)
 
 
-async def figures(it: Inside) -> dict[str, float]:
+async def figures(it: InProcessService) -> dict[str, float]:
     lines = (await it.client.get("/metrics")).text.splitlines()
     ours = [line.removeprefix("maniple_").rsplit(" ", 1) for line in lines if line.startswith("maniple_")]
     return {name: float(value) for name, value in ours}
@@ -151,7 +153,7 @@ async def test_the_openapi_document_is_made_for_its_first_request_outside_the_ev
 
     monkeypatch.setattr(api_app, "get_openapi", make)
     api_app._describe_api.cache_clear()
-    async with inside(model.base_url, tmp_path) as it:
+    async with open_service(model.base_url, tmp_path) as it:
         assert (await it.client.delete("/healthz")).status_code == 405
         assert makers == []
         first = await it.get("/openapi.json")
@@ -160,20 +162,20 @@ async def test_the_openapi_document_is_made_for_its_first_request_outside_the_ev
     assert threading.get_ident() not in makers
 
 
-async def test_the_document_names_the_path_below_which_the_service_is_mounted(it: Inside):
+async def test_the_document_names_the_path_below_which_the_service_is_mounted(it: InProcessService):
     transport = httpx.ASGITransport(it.app, root_path="/team")
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         assert (await client.get("/team/openapi.json")).json()["servers"] == [{"url": "/team"}]
     assert "servers" not in await it.get("/openapi.json")
 
 
-async def test_a_method_that_a_path_lacks_is_refused_with_all_those_it_has(it: Inside):
+async def test_a_method_that_a_path_lacks_is_refused_with_all_those_it_has(it: InProcessService):
     response = await it.client.put("/api/threads/t")
     assert response.status_code == 405
     assert set(response.headers["allow"].split(", ")) == {"DELETE", "GET", "PATCH"}
 
 
-async def test_every_route_is_described_with_its_answers_and_refusals(it: Inside):
+async def test_every_route_is_described_with_its_answers_and_refusals(it: InProcessService):
     document = it.app.openapi()
     for path, methods in document["paths"].items():
         for method, route in methods.items():
@@ -190,7 +192,7 @@ async def test_every_route_is_described_with_its_answers_and_refusals(it: Inside
                 assert "404" in answers, (method, path)
 
 
-async def test_the_components_of_the_document_keep_their_names(it: Inside):
+async def test_the_components_of_the_document_keep_their_names(it: InProcessService):
     """A client generated from an earlier document has types of these names."""
     document = it.app.openapi()
     names = set(document["components"]["schemas"])
@@ -200,7 +202,7 @@ async def test_the_components_of_the_document_keep_their_names(it: Inside):
 
 
 async def test_a_fault_of_ours_is_an_answer_without_its_innards(tmp_path, model, monkeypatch):
-    async with inside(model.base_url, tmp_path) as it:
+    async with open_service(model.base_url, tmp_path) as it:
 
         async def broken(*_: object) -> None:
             raise RuntimeError("secret innards")
@@ -213,5 +215,5 @@ async def test_a_fault_of_ours_is_an_answer_without_its_innards(tmp_path, model,
         assert "innards" not in response.text
 
 
-async def test_uploads_and_the_work_of_the_team_share_one_set_of_workspaces(it: Inside):
+async def test_uploads_and_the_work_of_the_team_share_one_set_of_workspaces(it: InProcessService):
     assert it.service.workspaces is it.service.runtime.offer.service(Workspaces)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.api.inside import Inside
+from tests.api.in_process import InProcessService
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_sources_of_a_run_are_read_by_its_key_alone(it: Inside):
+async def test_the_sources_of_a_run_are_read_by_its_key_alone(it: InProcessService):
     mine, other = await it.key("mine"), await it.key("other")
     run_id = (await it.run(mine))["run_id"]
     path = f"/api/runs/{run_id}/sources"

@@ -7,7 +7,7 @@ import pytest
 
 from maniple.store import Thread
 from maniple.store.sqlite.tables import RUN_COLUMNS, run_values
-from tests.api.inside import Inside, inside
+from tests.api.in_process import InProcessService, open_service
 from tests.openai_server import SIMPLE, serving
 from tests.store.samples import a_run, a_thread
 
@@ -16,14 +16,14 @@ SECRET = "tvly-canary-0123456789"
 MANY = 10_000
 
 
-async def thread_with(it: Inside, *statuses: str) -> str:
+async def thread_with(it: InProcessService, *statuses: str) -> str:
     thread = await it.service.store.threads.create(a_thread())
     for status in statuses:
         await it.service.store.runs.add(a_run(thread, it.service.store.process, status=status))
     return thread.thread_id
 
 
-async def test_each_conversation_stands_as_its_newest_runs_do(it: Inside):
+async def test_each_conversation_stands_as_its_newest_runs_do(it: InProcessService):
     wanted = {
         await thread_with(it): "idle",
         await thread_with(it, "failed", "completed"): "idle",
@@ -40,15 +40,15 @@ async def test_each_conversation_stands_as_its_newest_runs_do(it: Inside):
         assert (await it.get(f"/api/threads/{thread_id}"))["status"] == status
 
 
-async def test_a_conversation_without_a_title_is_called_by_its_first_question(it: Inside):
+async def test_a_conversation_without_a_title_is_called_by_its_first_question(it: InProcessService):
     thread = await it.thread()
     for question in ("1+3=?", "Now double it."):
         response = await it.client.post(f"/api/threads/{thread}/runs", json={"input": question})
-        await it.told(response.json()["run_id"])
+        await it.events_of(response.json()["run_id"])
     assert [one["title"] for one in (await it.get("/api/threads"))["threads"]] == ["1+3=?"]
 
 
-async def test_a_page_asks_the_store_twice_however_long_it_is(it: Inside):
+async def test_a_page_asks_the_store_twice_however_long_it_is(it: InProcessService):
     for _ in range(60):
         await thread_with(it, "completed")
     asked = 0
@@ -73,14 +73,14 @@ async def test_a_page_among_ten_thousand_conversations_is_as_quick_as_among_a_hu
     seconds = []
     with serving(SIMPLE) as model:
         for count in (100, MANY):
-            async with inside(model.base_url, tmp_path / str(count)) as it:
+            async with open_service(model.base_url, tmp_path / str(count)) as it:
                 await _fill(it, count)
                 seconds.append(min([await _page_seconds(it) for _ in range(9)]))
     few, many = seconds
     assert many < 5 * few
 
 
-async def _fill(it: Inside, count: int) -> None:
+async def _fill(it: InProcessService, count: int) -> None:
     """Keep so many conversations with three runs each, in one transaction."""
     store = it.service.store
     threads = [Thread(f"t{n}", "", f"Question {n}", 1000.0 + n, 1000.0 + n) for n in range(count)]
@@ -97,7 +97,7 @@ async def _fill(it: Inside, count: int) -> None:
     await store._database.write(lambda connection: connection.executemany(into, runs) and None)
 
 
-async def _page_seconds(it: Inside) -> float:
+async def _page_seconds(it: InProcessService) -> float:
     begun = time.perf_counter()
     page = await it.get("/api/threads?limit=50&before=1080.0")
     taken = time.perf_counter() - begun
@@ -107,7 +107,7 @@ async def _page_seconds(it: Inside) -> float:
 
 async def test_a_secret_in_a_title_is_not_kept(tmp_path):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, search={"tavily_api_key": SECRET}) as it:
+        async with open_service(model.base_url, tmp_path, search={"tavily_api_key": SECRET}) as it:
             response = await it.client.post("/api/threads", json={"title": f"Why is {SECRET} refused?"})
             assert response.json()["title"] == "Why is *** refused?"
             (thread,) = await it.service.store.threads.list(None)
@@ -116,7 +116,7 @@ async def test_a_secret_in_a_title_is_not_kept(tmp_path):
 
 async def test_a_conversation_is_renamed_and_keeps_no_secret(tmp_path):
     with serving(SIMPLE) as model:
-        async with inside(model.base_url, tmp_path, search={"tavily_api_key": SECRET}) as it:
+        async with open_service(model.base_url, tmp_path, search={"tavily_api_key": SECRET}) as it:
             path = f"/api/threads/{await it.thread()}"
             response = await it.client.patch(path, json={"title": f" About {SECRET} "})
             assert (response.status_code, response.json()["title"]) == (200, "About ***")
@@ -125,7 +125,7 @@ async def test_a_conversation_is_renamed_and_keeps_no_secret(tmp_path):
                 assert (await it.client.patch(path, json={"title": refused})).status_code == 422
 
 
-async def test_a_search_finds_titles_by_words_and_takes_signs_as_they_are(it: Inside):
+async def test_a_search_finds_titles_by_words_and_takes_signs_as_they_are(it: InProcessService):
     for title in ("Sums of 100%", "Sums of 1000", "snake_case"):
         await it.client.post("/api/threads", json={"title": title})
     for words, found in {"sums": 2, "100%": 1, "e_c": 1, "\\": 0, " SNAKE ": 1, "": 3}.items():

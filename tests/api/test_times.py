@@ -6,12 +6,12 @@ import time
 import pytest
 
 from maniple.store import EventRecord
-from tests.api.inside import Inside, numbered
+from tests.api.in_process import InProcessService, numbered
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_run_reports_when_its_events_happened_to_whoever_asks_for_that(it: Inside):
+async def test_a_run_reports_when_its_events_happened_to_whoever_asks_for_that(it: InProcessService):
     began = time.time()
     run = await it.run()
     path = f"/api/runs/{run['run_id']}/events"
@@ -28,9 +28,9 @@ async def test_a_run_reports_when_its_events_happened_to_whoever_asks_for_that(i
     assert (await it.client.get(f"{path}?timed=maybe")).status_code == 422
 
 
-async def test_events_that_an_earlier_version_stored_have_no_time(it: Inside):
+async def test_events_that_an_earlier_version_stored_have_no_time(it: InProcessService):
     run = await it.run()
-    whole = await it.told(run["run_id"])
+    whole = await it.events_of(run["run_id"])
     later = [EventRecord(len(whole) + 1, "error", '{"code": "internal"}')]
     await it.service.store.events.append([(run["run_id"], later)])
     path = f"/api/runs/{run['run_id']}/events?timed=true&after={len(whole)}"

@@ -168,20 +168,20 @@ def run_after(events: Sequence[Event]) -> RunView:
 def repeated_result(answer: str = "1 + 3 = 4") -> list[Event]:
     """A run whose plan ends with the coder, so that the report is `answer`: its result, which was checked."""
 
-    def stands(*statuses: str) -> PlanChanged:
+    def plan_with(*statuses: str) -> PlanChanged:
         coder, reporter = plan(*statuses).steps
         return PlanChanged(title="1 + 3", steps=[coder, reporter.model_copy(update={"repeats": True})])
 
     return [
         started(),
         WorkflowStarted(workflow_id=RUN_ID, input=[]),
-        stands("not_started", "not_started"),
-        stands("in_progress", "not_started"),
+        plan_with("not_started", "not_started"),
+        plan_with("in_progress", "not_started"),
         *agent("coder", *model("coder", "1 + 3 ", "= 4")),
-        stands("completed", "not_started"),
-        stands("completed", "in_progress"),
+        plan_with("completed", "not_started"),
+        plan_with("completed", "in_progress"),
         *agent("reporter", *model("reporter", answer)[:-1]),
-        stands("completed", "completed"),
+        plan_with("completed", "completed"),
         *ending("completed"),
     ]
 

@@ -49,7 +49,7 @@ def redacted(events: Iterable[Event], redactor: Redactor) -> list[Event]:
     return [*(one for event in events for one in redacting.feed(event)), *redacting.end()]
 
 
-def told(*events: Event, secrets: Sequence[str] = (KEY,)) -> list[Event]:
+def redact(*events: Event, secrets: Sequence[str] = (KEY,)) -> list[Event]:
     return redacted(events, Redactor(secrets))
 
 
@@ -110,7 +110,7 @@ EVERY_EVENT: list[Any] = [
 
 
 def test_no_field_of_any_event_holds_a_secret() -> None:
-    clean = told(*EVERY_EVENT)
+    clean = redact(*EVERY_EVENT)
     assert KEY not in "".join(event.model_dump_json() for event in clean)
     assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
     assert sum("***" in event.model_dump_json() for event in clean) == 14
@@ -124,7 +124,7 @@ def test_an_event_without_secrets_is_the_same_object() -> None:
 
 def test_a_secret_in_pieces_never_leaves() -> None:
     pieces = [message(letter) for letter in f"the key {KEY}, or sk-can"]
-    clean = told(ModelStarted(agent_name="coder"), *pieces, ModelEnded(agent_name="coder"))
+    clean = redact(ModelStarted(agent_name="coder"), *pieces, ModelEnded(agent_name="coder"))
     text = "".join(event.delta.content or "" for event in clean if isinstance(event, MessageChunk))
     assert text == "the key ***, or sk-can"
     assert [event.type for event in clean[-2:]] == ["message", "end_of_llm"]
@@ -141,7 +141,7 @@ def test_a_secret_in_pieces_of_output_never_leaves_though_calls_and_streams_are_
         for call, stream in (("c1", "stdout"), ("c1", "stderr"), ("c2", "stdout"))
     ]
     result = ToolReturned(tool_call_id="c1", tool_name="bash_tool", tool_result="")
-    clean = told(*pieces, result, printed("c1", "stdout", "another call"))
+    clean = redact(*pieces, result, printed("c1", "stdout", "another call"))
     texts: dict[tuple[str, str], str] = {}
     for event in clean:
         if isinstance(event, ToolOutput):
@@ -157,7 +157,7 @@ def test_a_secret_in_pieces_of_output_never_leaves_though_calls_and_streams_are_
 
 
 def test_the_rest_of_a_message_comes_before_the_next_one() -> None:
-    clean = told(message("say sk-", "m1", "reasoning_content"), message("sk-", "m1"), message("x", "m2"))
+    clean = redact(message("say sk-", "m1", "reasoning_content"), message("sk-", "m1"), message("x", "m2"))
     assert clean == [
         message("say ", "m1", "reasoning_content"),
         message("sk-", "m1", "reasoning_content"),
@@ -168,17 +168,17 @@ def test_the_rest_of_a_message_comes_before_the_next_one() -> None:
 
 def test_a_plan_or_usage_in_the_middle_does_not_let_a_secret_through() -> None:
     usage = UsageReported(agent_name="supervisor", model="m", input_tokens=1, output_tokens=1, seconds=1)
-    clean = told(message(KEY[:8]), usage, message(KEY[8:]), ModelEnded(agent_name="coder"))
+    clean = redact(message(KEY[:8]), usage, message(KEY[8:]), ModelEnded(agent_name="coder"))
     assert clean == [usage, message("***"), ModelEnded(agent_name="coder")]
 
 
 def test_what_a_cut_stream_holds_is_reported_at_its_end() -> None:
-    assert told(message("a sk-")) == [message("a "), message("sk-")]
+    assert redact(message("a sk-")) == [message("a "), message("sk-")]
 
 
 def test_names_of_the_wire_are_no_secrets() -> None:
     words = ["message", "failed", "completed", "coordinator", "question", "bash_tool", "stdout"]
-    clean = told(*EVERY_EVENT, secrets=words)
+    clean = redact(*EVERY_EVENT, secrets=words)
     assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
     Client().read([(event.type, event.data()) for event in clean])
 

@@ -130,7 +130,7 @@ def folded(*events: Event) -> RunView:
     return view
 
 
-def said(text: str, message_id: str = "m") -> MessageChunk:
+def text_chunk(text: str, message_id: str = "m") -> MessageChunk:
     return MessageChunk(message_id=message_id, delta=MessageDelta(content=text))
 
 
@@ -192,18 +192,18 @@ def test_a_text_that_replaces_the_answer_of_a_step_is_marked():
             one.in_turn(mark)
             for one in (
                 ModelStarted(agent_name="coder"),
-                said("I look it up."),
+                text_chunk("I look it up."),
                 ToolCalled(tool_call_id="c", tool_name="bash_tool", tool_input={}),
                 ModelStarted(agent_name="coder"),
-                said("all years", "n"),
+                text_chunk("all years", "n"),
             )
         ),
     )
     assert view.replacement is None
-    for event in (ModelStarted(agent_name="coder"), said("only 2023", "o")):
+    for event in (ModelStarted(agent_name="coder"), text_chunk("only 2023", "o")):
         view.apply(event.in_turn(mark))
     assert view.replacement == "outdated"
-    view.apply(said(" and no other", "o").in_turn(mark))
+    view.apply(text_chunk(" and no other", "o").in_turn(mark))
     assert view.replacement is None
 
 
@@ -225,19 +225,19 @@ def test_a_step_that_is_done_again_replaces_its_answer_once(statuses, expected):
     for event in (
         AgentStarted(agent_name="coder", agent_id="b"),
         ModelStarted(agent_name="coder"),
-        said("x"),
+        text_chunk("x"),
     ):
         view.apply(event.in_turn(mark))
     assert view.replacement == expected
-    view.apply(said("y").in_turn(mark))
+    view.apply(text_chunk("y").in_turn(mark))
     assert view.replacement is None
 
 
 def test_an_answer_that_replaces_a_broken_one_is_marked():
     coordinator = AgentStarted(agent_name="coordinator", agent_id="a")
-    view = folded(coordinator, ModelStarted(agent_name="coordinator"), said("half"))
+    view = folded(coordinator, ModelStarted(agent_name="coordinator"), text_chunk("half"))
     assert view.replacement is None
-    view.apply(said("whole", "n"))
+    view.apply(text_chunk("whole", "n"))
     assert view.replacement == "broken_off"
     view.apply(AgentEnded(agent_name="coordinator", agent_id="a"))
     assert view.answer == "whole"

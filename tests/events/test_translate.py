@@ -32,7 +32,7 @@ def frames(events: Sequence[Raw], status: str = "completed", error: Exception | 
     return parsed(shown(records(translated(events, status, error)), run_id="run-1"))
 
 
-def said(told: Sequence[Any], key: str = "content") -> str:
+def joined_text(told: Sequence[Any], key: str = "content") -> str:
     return "".join(data["delta"].get(key, "") for name, data in told if name == "message")
 
 
@@ -109,7 +109,7 @@ def test_a_graph_inside_an_agent_is_a_part_of_its_turn():
     told = frames([turn.start(), *nested(turn), turn.end(HumanMessage("done", name="coder"))])
     Client().read(told)
     assert [name for name, _ in told].count("start_of_agent") == 1
-    assert said(told) == "x"
+    assert joined_text(told) == "x"
     assert [message["content"] for message in told[-1][1]["messages"]] == ["hi", "done"]
 
 
@@ -182,13 +182,13 @@ def test_a_report_that_no_model_wrote_is_shown_as_one_that_a_model_wrote(before)
     Client().read(told)
     inside = [name for name, _ in told if name not in ("run", "start_of_workflow", "run_status")]
     assert inside[-6:-2] == ["start_of_llm", "message", "end_of_llm", "end_of_agent"]
-    assert said(told) == "# Missing"
+    assert joined_text(told) == "# Missing"
 
 
 def test_a_report_that_a_model_wrote_is_shown_once():
     turn = Turn("reporter", 1)
     told = frames([turn.start(), *turn.say("# Report"), turn.end(HumanMessage("# Report", name="reporter"))])
-    assert said(told) == "# Report"
+    assert joined_text(told) == "# Report"
     assert [name for name, _ in told].count("start_of_llm") == 1
 
 
@@ -211,13 +211,13 @@ def test_inside_a_parent_graph_the_conversation_is_the_one_that_was_given():
 def test_a_hand_off_is_never_shown_however_it_is_cut():
     turn = Turn("coordinator", 1)
     told = frames([turn.start(), *turn.say("ha", "ndoff_to", "_planner", "()"), turn.end()])
-    assert said(told) == ""
+    assert joined_text(told) == ""
 
 
 def test_a_reply_of_one_piece_is_shown_whole():
     turn = Turn("coordinator", 1)
     events = [turn.start(), *turn.say("Hello!"), turn.end(AIMessage("Hello!", id="coordinator1-llm1"))]
-    assert said(frames(events)) == "Hello!"
+    assert joined_text(frames(events)) == "Hello!"
 
 
 def test_a_planner_shows_only_the_plan_that_was_accepted():
@@ -229,7 +229,7 @@ def test_a_planner_shows_only_the_plan_that_was_accepted():
         turn.end(HumanMessage('{"title":"P"}')),
     ]
     told = frames(events)
-    assert said(told) == '{"title":"P"}'
+    assert joined_text(told) == '{"title":"P"}'
     assert [name for name, _ in told].count("start_of_llm") == 1
 
 
@@ -242,7 +242,7 @@ def test_a_broken_stream_goes_on_where_it_broke():
         turn.end(),
     ]
     told = frames(events)
-    assert said(told) == "The answer is 4"
+    assert joined_text(told) == "The answer is 4"
     assert [name for name, _ in told].count("start_of_llm") == 1
     assert len({data["message_id"] for name, data in told if name == "message"}) == 1
 
@@ -251,7 +251,7 @@ def test_a_broken_stream_that_goes_another_way_follows_whole():
     turn = Turn("reporter", 1)
     events = [turn.start(), *turn.say("The answ", ended=False), *turn.say("The", " sum is 4"), turn.end()]
     told = [(event.type, event.data()) for event in translated(events)]
-    assert said(told) == "The answ\n\nThe sum is 4"
+    assert joined_text(told) == "The answ\n\nThe sum is 4"
     assert [data for name, data in told if name == "message_replaced"] == [
         {"message_id": "reporter1-llm1", "replaced_by": "reporter1-llm2"}
     ]
@@ -282,14 +282,14 @@ def test_models_inside_tools_are_not_shown():
     turn = Turn("browser", 1)
     inner = Turn("browser", 1).say("thinking")
     told = frames([turn.start(), *turn.say("go"), *turn.use("browser", inside=inner), turn.end()])
-    assert said(told) == "go"
+    assert joined_text(told) == "go"
 
 
 def test_agents_are_found_in_a_parent_graph():
     turn = Turn("coder", 1, prefix="theirs:1|team:2|")
     told = frames([turn.start(), *turn.say("x"), turn.end()])
     assert ("start_of_agent", {"agent_name": "coder", "agent_id": "run-1_coder_3"}) in told
-    assert said(told) == "x"
+    assert joined_text(told) == "x"
 
 
 def test_the_coordinators_reasoning_is_kept_from_the_old_client():
@@ -298,7 +298,7 @@ def test_the_coordinators_reasoning_is_kept_from_the_old_client():
     thought = AIMessageChunk("", id="c", additional_kwargs={"reasoning_content": "hm"})
     events.insert(1, {**events[1], "data": {"chunk": thought}})
     told = frames([turn.start(), *events, turn.end(AIMessage("Hi", id="coordinator1-llm1"))])
-    assert said(told, "reasoning_content") == ""
+    assert joined_text(told, "reasoning_content") == ""
 
 
 def test_the_planners_reasoning_streams():
@@ -307,7 +307,7 @@ def test_the_planners_reasoning_streams():
     thought = AIMessageChunk("", id="c", additional_kwargs={"reasoning_content": "hm"})
     events.insert(1, {**events[1], "data": {"chunk": thought}})
     told = frames([turn.start(), *events, turn.end(HumanMessage("{}"))])
-    assert said(told, "reasoning_content") == "hm"
+    assert joined_text(told, "reasoning_content") == "hm"
 
 
 def test_a_failed_run_hands_back_the_conversation():
@@ -333,7 +333,7 @@ def test_the_steps_of_a_call_are_reported_under_it_and_what_it_says_is_not():
     assert names[called : called + 6] == [
         *("tool_call", "browser_step", "usage", "browser_state", "browser_step", "tool_call_result")
     ]
-    assert said(told) == ""
+    assert joined_text(told) == ""
     steps_told = [data for name, data in told if name == "browser_step"]
     assert [one["state"] for one in steps_told] == ["thinking", "completed"]
     assert {one["tool_call_id"] for one in steps_told} == {told[called][1]["tool_call_id"]}

@@ -26,7 +26,7 @@ from maniple.events.views import describe_failure, describe_gaps, describe_quest
 from maniple.run_page.run_history import RunHistory
 from maniple.store import EventRecord
 from tests.events.raw_events import Raw, Turn, mixed
-from tests.events.test_translate import said, translated
+from tests.events.test_translate import joined_text, translated
 from tests.events.viewed import parsed, records, shown
 from tests.grammar import Client
 
@@ -280,7 +280,7 @@ def test_a_question_is_a_text_of_the_coordinator_with_its_options_and_in_the_con
     Client().read(frames)
     text = describe_question(pause)
     assert [data["agent_name"] for name, data in frames if name == "start_of_agent"][-1] == "coordinator"
-    assert said(frames).endswith(text)
+    assert joined_text(frames).endswith(text)
     for name in ("end_of_workflow", "final_session_state"):
         assert dict(frames)[name]["messages"][-1] == {"role": "assistant", "content": text}
     live = parsed(shown(records(events), "live"))

@@ -17,7 +17,7 @@ LETTERS = st.text(alphabet="abcdefghij", min_size=1, max_size=8)
 SENTENCE = st.lists(LETTERS, min_size=4, max_size=30)
 
 
-def stands(quotation: str, page: str = PAGE) -> bool:
+def occurs(quotation: str, page: str = PAGE) -> bool:
     return Quotation.of(quotation).occurs_in(searchable(page))
 
 
@@ -34,7 +34,7 @@ def stands(quotation: str, page: str = PAGE) -> bool:
     ],
 )
 def test_a_quotation_stands_however_it_is_set(quotation):
-    assert stands(quotation)
+    assert occurs(quotation)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_quotation_stands_however_it_is_set(quotation):
     ],
 )
 def test_an_altered_quotation_does_not_stand(quotation):
-    assert not stands(quotation)
+    assert not occurs(quotation)
 
 
 PRINTED = """The state-owned com\u00ad
@@ -74,7 +74,7 @@ ter, aged 5-
     ],
 )
 def test_a_quotation_stands_however_its_source_is_broken_into_lines_and_pages(quotation):
-    assert stands(quotation, PRINTED)
+    assert occurs(quotation, PRINTED)
 
 
 @pytest.mark.parametrize(
@@ -87,18 +87,18 @@ def test_a_quotation_stands_however_its_source_is_broken_into_lines_and_pages(qu
     ],
 )
 def test_an_altered_quotation_is_not_found_in_broken_lines_either(quotation):
-    assert not stands(quotation, PRINTED)
+    assert not occurs(quotation, PRINTED)
 
 
 def test_an_ellipsis_does_not_join_what_is_far_apart():
     page = f"The minister denied it. {'Other matters followed. ' * 200}It was signed in May."
-    assert not stands("The minister denied it … signed in May", page)
-    assert stands("The minister denied it … signed in May", page.replace("Other matters followed. ", "", 190))
+    assert not occurs("The minister denied it … signed in May", page)
+    assert occurs("The minister denied it … signed in May", page.replace("Other matters followed. ", "", 190))
 
 
 def test_a_part_that_returns_is_followed_from_where_the_rest_is():
     page = f"We know that much. {'x ' * 1_000} We know that much is true, and more is coming."
-    assert stands("We know that … more is coming", page)
+    assert occurs("We know that … more is coming", page)
 
 
 def test_ideographs_count_by_three():
@@ -110,11 +110,11 @@ def test_ideographs_count_by_three():
 def test_every_stretch_of_a_text_is_in_it_and_none_with_another_word(words, start, length, data):
     page = " ".join(words)
     stretch = words[start : start + length]
-    assert stands(" ".join(stretch), page)
+    assert occurs(" ".join(stretch), page)
     if stretch:
         place = data.draw(st.integers(0, len(stretch) - 1))
         stretch[place] = "zzz"
-        assert not stands("“" + " ".join(stretch) + "”", page)
+        assert not occurs("“" + " ".join(stretch) + "”", page)
 
 
 @given(
@@ -122,13 +122,13 @@ def test_every_stretch_of_a_text_is_in_it_and_none_with_another_word(words, star
 )
 def test_marks_of_markdown_do_not_count(words, mark):
     page = " ".join(mark.format(word) if index % 3 == 0 else word for index, word in enumerate(words))
-    assert stands(" ".join(words), page)
+    assert occurs(" ".join(words), page)
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="…"), max_size=300))
 @settings(max_examples=200)
 def test_any_text_without_gaps_is_in_itself(text):
-    assert stands(text, text)
+    assert occurs(text, text)
 
 
 @pytest.mark.parametrize("piece", ["](", "[1,", ". ", "- ", "[ ", '](a "', " ", "…", "a ", "人", "*_`"])

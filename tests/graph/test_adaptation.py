@@ -30,7 +30,7 @@ def script(*plans, **roles):
     }
 
 
-def stands(frames):
+def plan_statuses(frames):
     """Return the last plan: each step's id, who does it and how it went."""
     return [(one["id"], one["agent_name"], one["status"]) for one in data(frames, "plan")[-1]["steps"]]
 
@@ -49,7 +49,7 @@ async def test_the_lead_has_the_rest_planned_again_and_what_is_done_stays(checkp
     assert agents(frames) == ["coordinator", "planner", "researcher", "coder", *agents(frames)[4:]]
     assert agents(frames)[4:] == ["planner", "researcher", "reporter"]
     done = [(1, "researcher", "completed"), (2, "coder", "failed"), (5, "researcher", "completed")]
-    assert stands(frames) == [*done, (6, "reporter", "completed")]
+    assert plan_statuses(frames) == [*done, (6, "reporter", "completed")]
     assert data(frames, "plan")[-1]["steps"][1]["reason"] == "no data"
     assert status(frames) == "completed"
     assert "does not work" not in first
@@ -92,7 +92,7 @@ async def test_the_lead_gives_a_step_to_another_member_who_gets_all_of_it():
     async with scripted_team(script(only, **lead)) as it:
         frames = await it.run()
         assert "Your step: Look it up\nFind the sum on the web." in it.prompts("researcher")[0]
-    assert stands(frames) == [(1, "researcher", "completed"), (2, "reporter", "completed")]
+    assert plan_statuses(frames) == [(1, "researcher", "completed"), (2, "reporter", "completed")]
 
 
 async def test_what_a_step_needs_is_provided_first_and_then_it_is_tried_again():
@@ -143,7 +143,7 @@ async def test_the_lead_goes_on_without_a_step_and_the_others_are_done():
     lead = {"supervisor": [decision("continue_without")]}
     async with scripted_team(script(coder=[FAILED, reply("Drawn.")], **lead)) as it:
         frames = await it.run()
-    assert [one for _, _, one in stands(frames)] == ["completed", "failed", "completed", "completed"]
+    assert [one for _, _, one in plan_statuses(frames)] == ["completed", "failed", "completed", "completed"]
 
 
 async def test_the_lead_ends_the_work_and_the_report_says_what_is_missing():
@@ -151,7 +151,7 @@ async def test_the_lead_ends_the_work_and_the_report_says_what_is_missing():
     async with scripted_team(script(**lead)) as it:
         frames = await it.run()
         assert "completed: no data" in it.prompts("reporter")[0]
-    assert [one for _, _, one in stands(frames)] == ["completed", "failed", "skipped", "completed"]
+    assert [one for _, _, one in plan_statuses(frames)] == ["completed", "failed", "skipped", "completed"]
 
 
 async def test_a_lead_that_answers_nonsense_twice_is_replaced_by_a_rule():
@@ -205,7 +205,7 @@ async def test_where_the_planner_knows_no_other_way_the_plan_goes_on():
     async with scripted_team(script(FIRST, {"steps": []})) as it:
         frames = await it.run()
         assert len(it.prompts("planner")) == 3, "it is shown its mistake once"
-    assert stands(frames) == [
+    assert plan_statuses(frames) == [
         (1, "researcher", "completed"),
         (2, "coder", "failed"),
         (3, "coder", "failed"),
@@ -219,7 +219,7 @@ async def test_the_next_request_begins_with_a_plan_of_its_own():
         await it.run(thread_id="t")
         frames = await it.run("And milk?", thread_id="t")
         assert "does not work" not in it.prompts("planner")[-1]
-    assert stands(frames) == [(1, "reporter", "completed")]
+    assert plan_statuses(frames) == [(1, "reporter", "completed")]
 
 
 async def test_a_planner_that_takes_the_rest_of_the_budget_leaves_the_report():

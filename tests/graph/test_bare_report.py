@@ -9,7 +9,7 @@ from maniple.graph.limits import write_bare_report
 from tests.agents.report.research import TOOLS, URL, script
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
-from tests.team import said, scripted_team
+from tests.team import joined_text, scripted_team
 
 pytestmark = pytest.mark.anyio
 SOURCES = f"## Sources\n\n- [1] History of the bridge: <{URL}>\n"
@@ -25,7 +25,7 @@ async def bare(calls: int, *research: dict, thread_id: str) -> str:
     async with scripted_team(told, toolbox=TOOLS) as it:
         meter = UsageMeter(Budget(model_calls=calls))
         meter._reserve = 0  # as if it had been used up already
-        report = said(await metered(it, meter, thread_id=thread_id))
+        report = joined_text(await metered(it, meter, thread_id=thread_id))
         assert it.prompts("reporter") == []
     return report[report.index("*No report could be written: The budget of") :]
 

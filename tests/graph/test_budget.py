@@ -9,7 +9,7 @@ from maniple.agents.budget import Budget, Prices, UsageMeter
 from maniple.store import RunUsage
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
-from tests.team import agents, data, plan, said, scripted_team, status, step
+from tests.team import agents, data, joined_text, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
 HANDOFF = call("handoff_to_planner", locale="en-US")
@@ -55,7 +55,7 @@ async def test_near_the_limit_no_step_is_begun_and_the_report_says_what_is_missi
     assert "It is 4." in prompt
     assert "MISSING: the step 'Search' was not completed: it was not begun: 4 of 5 (model calls)" in prompt
     assert "4 of 5" in meter.exhausted
-    assert said(frames).endswith("# Report")
+    assert joined_text(frames).endswith("# Report")
 
 
 @pytest.mark.parametrize(("limit", "allowed"), [("model_calls", 4), ("tool_calls", 2)])
@@ -71,7 +71,7 @@ async def test_at_the_limit_a_step_ends_and_the_reporter_has_its_one_call(limit,
     assert f"MISSING: the step 'Sum' was not completed: The budget {budget} is used up" in prompt
     kept = re.search(r"Until then:\npython_repl_tool: <data (\w+)>\n4\n</data \1>", prompt)
     assert kept, "what it had found is kept, as material"
-    assert said(frames).endswith("# Report")
+    assert joined_text(frames).endswith("# Report")
     if limit == "model_calls":
         assert meter.used.model_calls == 5, "the reporter's call is the only one beyond"
 
@@ -94,8 +94,8 @@ async def test_a_report_that_cannot_be_asked_for_either_is_made_of_the_results()
         meter._reserve = 0  # as if it had been used up already
         frames = await metered(it, meter)
         assert it.prompts("reporter") == []
-    assert "No report could be written: The budget of 4 model calls is used up" in said(frames)
-    assert "python_repl_tool: \n\n```\n4\n```\n" in said(frames)
+    assert "No report could be written: The budget of 4 model calls is used up" in joined_text(frames)
+    assert "python_repl_tool: \n\n```\n4\n```\n" in joined_text(frames)
     assert frames[-1][1]["messages"][-1]["content"].startswith("# Report")
 
 
@@ -108,7 +108,7 @@ async def test_a_step_that_hangs_is_cut_when_the_seconds_are_over():
     assert statuses(frames)[0] == "failed"
     assert statuses(frames)[-1] == "completed"
     assert "4 seconds" in meter.exhausted
-    assert said(frames).endswith("# Report")
+    assert joined_text(frames).endswith("# Report")
 
 
 async def test_a_run_that_was_recovered_goes_on_with_what_it_had_used():
@@ -156,7 +156,7 @@ async def test_an_answer_without_an_end_is_cut_at_the_budget(answer, limit):
         frames = await metered(it, meter)
     assert f"{limit[:4]}" in meter.exhausted
     assert statuses(frames) == ["failed", "skipped", "skipped", "completed"]
-    assert said(frames).endswith("# Report")
+    assert joined_text(frames).endswith("# Report")
     assert meter.used.output_tokens > 16_000 - 4_000, "what arrived of it is counted"
 
 
@@ -167,4 +167,4 @@ async def test_a_report_may_have_some_length_beyond_the_budget_and_not_any(piece
         meter = UsageMeter(Budget(tokens=5_000))
         frames = await metered(it, meter)
         assert it.server.stats["by_role"]["reporter"] == 1
-    assert (said(frames).count(_WORDS) >= pieces) == is_whole
+    assert (joined_text(frames).count(_WORDS) >= pieces) == is_whole

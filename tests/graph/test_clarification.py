@@ -9,7 +9,7 @@ from langgraph.types import Command
 from maniple.graph import RunOptions, TeamRules
 from maniple.graph.clarification import find_question, merge_clarifications
 from tests.openai_server import call, reply
-from tests.team import agents, data, names, plan, said, scripted_team, status, step
+from tests.team import agents, data, joined_text, names, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
 ASK = call("ask_user", question="Which city?")
@@ -34,7 +34,7 @@ async def test_the_run_pauses_with_the_question_and_the_answer_makes_the_request
         assert status(first) == "interrupted"
         (pause,) = data(first, "interrupt")
         assert (pause["kind"], pause["payload"]) == ("question", {"question": "Which city?", "options": []})
-        assert said(first) == "Which city?", "clients that know no interrupts see it, too"
+        assert joined_text(first) == "Which city?", "clients that know no interrupts see it, too"
         assert data(first, "end_of_workflow")[0]["messages"] == [
             {"role": "user", "content": "Find a hotel"},
             {"role": "assistant", "content": "Which city?"},

@@ -19,7 +19,7 @@ from maniple.graph.written_plan import normalize_plan, read_draft
 from maniple.runtime.turn import stream_run
 from maniple.types import WORKERS
 from tests.openai_server import call, reply
-from tests.team import Scripted, data, drafts, plan, said, scripted_team, status, step
+from tests.team import Scripted, data, drafts, joined_text, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
 LONG = "Hello! I am well, thank you; and I wonder how you are on this fine day. What can I do for you?"
@@ -110,7 +110,7 @@ async def test_a_long_announcement_is_shown_and_the_hand_off_is_not(handoff):
     async with scripted_team({**script, "coordinator": [handoff]}) as it:
         frames = await it.run()
     before = frames[: [name for name, _ in frames].index("start_of_workflow")]
-    assert LONG.startswith(said(before))
+    assert LONG.startswith(joined_text(before))
     assert frames[-1][1]["messages"][-1]["content"] == "# 4"
     assert status(frames) == "completed"
 

@@ -20,7 +20,7 @@ from maniple.graph import TeamRules, build_graph
 from maniple.llms import open_chat_models
 from maniple.runtime import stream_run
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
-from tests.team import agents, checked, data, plan, said, scripted_team, step
+from tests.team import agents, checked, data, joined_text, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 
@@ -193,7 +193,7 @@ async def test_a_parents_own_model_in_a_node_with_our_name_is_not_told():
         raw = parent.astream_events({"messages": question}, version="v2")
         frames = checked([e async for e in translate(raw, run_id="r", thread_id="t", messages=question)])
     assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
-    assert "their own words" not in said(frames)
+    assert "their own words" not in joined_text(frames)
 
 
 class OwnGraph:
@@ -228,8 +228,8 @@ async def test_workers_of_ones_own_take_their_turns_like_ours():
     turn = frames[[one.get("agent_name") for _, one in frames].index("reporter") :]
     told = [name for name, _ in turn if name != "plan"]
     assert told[:5] == ["start_of_agent", "start_of_llm", "message", "end_of_llm", "end_of_agent"]
-    assert said(turn) == "# Report\n\nIt is 4."
-    assert [m["content"] for m in frames[-1][1]["messages"]][2:] == ["It is 4.", said(turn)]
+    assert joined_text(turn) == "# Report\n\nIt is 4."
+    assert [m["content"] for m in frames[-1][1]["messages"]][2:] == ["It is 4.", joined_text(turn)]
 
 
 @pytest.mark.parametrize("embedded", [False, True])

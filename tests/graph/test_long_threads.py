@@ -13,14 +13,14 @@ from maniple.llms.context_windows import window_of
 from tests.agents.endpoints import narrow
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
-from tests.team import data, plan, said, scripted_team, step
+from tests.team import data, joined_text, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 WORDS = "word " * 400
 CHAT = {"coordinator": [reply("I see.")], "other": [reply("The user's cat is called Tom.")]}
 
 
-async def kept(it, thread_id="t"):
+async def stored_messages(it, thread_id="t"):
     state = await it.team.aget_state({"configurable": {"thread_id": thread_id}})
     return {"messages": state.values["messages"], **private_of(state.values)}
 
@@ -30,7 +30,7 @@ async def test_a_long_thread_is_summarised_once_and_loses_no_message():
         await metered(it, UsageMeter(), "My cat is called Tom. " + WORDS)
         for turn in range(9):
             frames = await metered(it, UsageMeter(), f"turn {turn} " + WORDS)
-        values = await kept(it)
+        values = await stored_messages(it)
         summaries = [r for r in it.server.requests if "<record>" in str(r["messages"])]
         asked = it.prompts("coordinator")
         assert all(len(prompt) < 16_000 for prompt in asked)
@@ -40,7 +40,7 @@ async def test_a_long_thread_is_summarised_once_and_loses_no_message():
     assert len(values["messages"]) == 20
     assert values["messages"][0].text.startswith("My cat is called Tom.")
     assert "Tom" in values["summary"]["text"]
-    assert said(frames) == "I see.", "the summary is told to nobody"
+    assert joined_text(frames) == "I see.", "the summary is told to nobody"
     assert len(frames[-1][1]["messages"]) >= 2
 
 
@@ -49,7 +49,7 @@ async def test_a_short_thread_is_shown_whole():
         for turn in range(30):
             await metered(it, UsageMeter(), f"turn {turn}")
         assert "turn 0" in it.prompts("coordinator")[-1]
-        assert (await kept(it)).get("summary") is None
+        assert (await stored_messages(it)).get("summary") is None
 
 
 @pytest.mark.parametrize("role", ["coordinator", "planner"])

@@ -15,7 +15,7 @@ from maniple.graph.plan_edits import apply_to_review
 from maniple.graph.state import private_of
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
-from tests.team import agents, data, plan, said, scripted_team, status, step
+from tests.team import agents, data, joined_text, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
 STEPS = [
@@ -125,7 +125,7 @@ async def test_a_wish_while_the_report_is_written_makes_a_second_one():
     steps = [step("researcher"), step("reporter")]
     frames, _ = await run(edits, answers=script(planner=[reply(json.dumps(plan(*steps)))]))
     assert agents(frames)[2:] == ["researcher", "reporter", "researcher", "reporter"]
-    assert said(frames).endswith("# Second report")
+    assert joined_text(frames).endswith("# Second report")
     assert plans(frames)[-1] == ["completed", "completed"]
 
 
@@ -139,7 +139,7 @@ async def test_a_change_that_was_applied_before_a_restart_is_not_applied_again()
 async def test_small_talk_takes_no_changes():
     edits = PendingPlanEdits()
     frames, _ = await run(edits, answers=script(coordinator=[reply("Hello!")]))
-    assert said(frames) == "Hello!"
+    assert joined_text(frames) == "Hello!"
     assert not edits.is_open
 
 

@@ -10,7 +10,7 @@ from maniple.agents.task import BY_USER_LINE
 from maniple.graph import Plan, TeamRules
 from maniple.graph.written_plan import normalize_plan
 from tests.openai_server import SIMPLE, call, reply
-from tests.team import agents, data, plan, said, scripted_team, status, step
+from tests.team import agents, data, joined_text, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
 HANDOFF = call("handoff_to_planner", locale="en-US")
@@ -43,7 +43,7 @@ async def test_small_talk_is_answered_by_the_coordinator_alone(chunks):
     async with scripted_team({"coordinator": [{"chunks": chunks}]}) as it:
         frames = await it.run("hi")
         assert it.server.stats["calls"] == 1
-    assert said(frames) == "".join(chunks)
+    assert joined_text(frames) == "".join(chunks)
     told = " ".join(name for name, _ in frames if name not in ("message", "usage"))
     assert told == "run start_of_agent start_of_llm end_of_llm end_of_agent run_status final_session_state"
     assert frames[-1][1]["messages"][-1] == {"role": "assistant", "content": "".join(chunks)}
@@ -67,7 +67,7 @@ async def test_a_hand_off_is_understood_in_every_form_and_never_shown(handoff):
     async with scripted_team({**WORK, "coordinator": [handoff]}) as it:
         frames = await it.run()
     before_planner = frames[: [name for name, _ in frames].index("start_of_workflow")]
-    assert said(before_planner) == ""
+    assert joined_text(before_planner) == ""
     assert status(frames) == "completed"
 
 
@@ -100,7 +100,7 @@ async def test_a_plan_that_is_nearly_json_is_repaired(text):
         frames = await it.run()
         assert len(it.prompts("planner")) == 1
     assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
-    shown = json.loads(said(frames).split("It is 4.")[0])
+    shown = json.loads(joined_text(frames).split("It is 4.")[0])
     assert shown["title"] == "The plan"
 
 
@@ -265,7 +265,7 @@ async def test_deep_thinking_asks_the_reasoning_model_and_streams_its_thoughts()
     async with scripted_team(script(planner=[thinking])) as it:
         frames = await it.run(deep_thinking_mode=True)
         assert it.server.requests[1]["model"] == "deep"
-    assert said(frames, "reasoning_content") == "Let me think."
+    assert joined_text(frames, "reasoning_content") == "Let me think."
 
 
 async def test_a_search_before_planning_is_shown_to_the_planner():
@@ -304,7 +304,7 @@ async def test_a_member_whose_model_fails_leaves_a_gap_in_the_report(fault, lead
     ended = data(frames, "run_status")[0]
     assert ended["status"] == "completed"
     assert [gap["step"] for gap in ended["gaps"]] == ["coder's step"]
-    assert "127.0.0.1" not in json.dumps(ended["gaps"]) + said(frames)
+    assert "127.0.0.1" not in json.dumps(ended["gaps"]) + joined_text(frames)
     assert frames[-1][1]["messages"][-1]["content"].startswith("# Report")
 
 
@@ -318,7 +318,7 @@ async def test_with_no_model_at_all_what_is_done_is_reported_by_code():
     ended = data(frames, "run_status")[0]
     assert ended["status"] == "failed"
     assert [gap["step"] for gap in ended["gaps"]] == ["coder's step", "Draw", "reporter's step"]
-    assert "Tea costs 3 euros." in said(frames)
+    assert "Tea costs 3 euros." in joined_text(frames)
 
 
 async def test_a_planner_that_is_asked_again_and_does_not_answer_changes_nothing():
@@ -351,7 +351,7 @@ async def test_a_defect_in_a_member_fails_its_step_alone(monkeypatch):
         frames = await it.run()
     ended = data(frames, "run_status")[0]
     assert (ended["status"], len(ended["gaps"])) == ("completed", 1)
-    assert "KeyError" not in json.dumps(ended) + said(frames)
+    assert "KeyError" not in json.dumps(ended) + joined_text(frames)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ async def test_a_reporter_whose_model_fails_leaves_the_results_and_fails_the_run
     ended = data(frames, "run_status")[0]
     assert ended["status"] == "failed"
     assert [gap["step"] for gap in ended["gaps"]] == ["reporter's step"]
-    assert "127.0.0.1" not in json.dumps([ended["gaps"], error]) + said(frames)
+    assert "127.0.0.1" not in json.dumps([ended["gaps"], error]) + joined_text(frames)
     assert "It is 4." in frames[-1][1]["messages"][-1]["content"]
 
 
@@ -387,7 +387,7 @@ async def test_an_answer_that_breaks_off_once_is_mended():
     broken = {"chunks": ["# Rep", "ort ", "body"], "cut_after": 2, "times": 1}
     async with scripted_team({**WORK, "reporter": [broken, {"chunks": ["# Report", " body"]}]}) as it:
         frames = await it.run()
-    assert said(frames).endswith("# Report body")
+    assert joined_text(frames).endswith("# Report body")
     assert frames[-1][1]["messages"][-1]["content"] == "# Report body"
 
 
@@ -415,7 +415,7 @@ async def test_a_conversation_goes_on_on_its_thread():
         await it.run(thread_id="t")
         frames = await it.run("What was it?", thread_id="t")
         assert "The answer is 4." in it.prompts("coordinator")[1]
-    assert said(frames) == "It was 4."
+    assert joined_text(frames) == "It was 4."
 
 
 async def test_a_plan_waits_for_review_and_goes_on_when_accepted():
@@ -534,7 +534,7 @@ async def test_pictures_are_left_out_for_a_model_that_cannot_see():
     }
     async with scripted_team(blind) as it:
         frames = await it.run(messages=[message])
-    assert said(frames) == "I cannot see."
+    assert joined_text(frames) == "I cannot see."
 
 
 async def test_halves_of_characters_from_a_model_break_nothing():
@@ -598,7 +598,7 @@ async def test_thoughts_in_the_text_neither_hand_over_nor_spoil_a_plan():
     greeting = reply("<think>no need for handoff_to_planner here {x}</think>Hello!")
     async with scripted_team({"coordinator": [greeting]}) as it:
         frames = await it.run("hi")
-    assert said(frames) == "Hello!"
+    assert joined_text(frames) == "Hello!"
     thinking = reply("<think>{maybe}</think>" + json.dumps(plan(step("coder"))))
     async with scripted_team(script(planner=[thinking])) as it:
         assert status(await it.run()) == "completed"

@@ -41,7 +41,7 @@ def settings(base_url: str, **options) -> ModelsSettings:
     return ModelsSettings(basic=ModelSettings.model_validate(basic))
 
 
-async def said(script: dict, **options) -> tuple[str, dict]:
+async def answer_of(script: dict, **options) -> tuple[str, dict]:
     with serving({"other": script} if isinstance(script, list) else script) as server:
         async with open_chat_models(settings(server.base_url, **options)) as models:
             chunks = [chunk async for chunk in models.get("basic").astream(QUESTION)]
@@ -50,7 +50,7 @@ async def said(script: dict, **options) -> tuple[str, dict]:
 
 async def failure(script: list[dict], **options) -> ModelError:
     with pytest.raises(ModelError) as caught:
-        await said(script, **options)
+        await answer_of(script, **options)
     return caught.value
 
 
@@ -91,7 +91,7 @@ async def test_a_key_in_the_url_is_not_repeated():
 
 async def test_rate_limits_are_waited_out():
     script = [{"status": 429, "headers": {"Retry-After": "0"}, "times": 2}, reply("fine")]
-    text, stats = await said(script, max_retries=2)
+    text, stats = await answer_of(script, max_retries=2)
     assert (text, stats["calls"]) == ("fine", 3)
 
 
@@ -109,7 +109,7 @@ async def test_a_date_to_wait_for_is_heeded_though_our_clock_is_wrong(monkeypatc
     monkeypatch.setattr(openai._base_client, "time", Clock())
     began = time.monotonic()
     date = formatdate(time.time() + 3, usegmt=True)
-    text, stats = await said(
+    text, stats = await answer_of(
         [{"status": 429, "headers": {"Retry-After": date}}, reply("fine")], max_retries=1
     )
     assert (text, stats["calls"]) == ("fine", 2)

@@ -58,7 +58,7 @@ async def streamed(*pieces: str, **keys) -> list[AIMessageChunk]:
             return [chunk async for chunk in models.get("basic").astream(QUESTION)]
 
 
-def told(chunks: list[AIMessageChunk]) -> list[tuple[str, str]]:
+def texts_of(chunks: list[AIMessageChunk]) -> list[tuple[str, str]]:
     """Return the reasoning and the text in the order in which they came, neighbours of one kind joined."""
     pieces: list[tuple[str, str]] = []
     for chunk in chunks:
@@ -76,7 +76,7 @@ def told(chunks: list[AIMessageChunk]) -> list[tuple[str, str]]:
 @pytest.mark.anyio
 async def test_a_streamed_block_becomes_reasoning_and_never_text():
     chunks = await streamed("<th", "ink>Let me", " see.</thi", "nk>\n\nIt ", "is <think>", "4</think>")
-    assert told(chunks) == [("Let me see.", ""), ("", "It is <think>4</think>")]
+    assert texts_of(chunks) == [("Let me see.", ""), ("", "It is <think>4</think>")]
 
 
 @pytest.mark.anyio
@@ -84,7 +84,7 @@ async def test_a_streamed_block_becomes_reasoning_and_never_text():
 async def test_what_was_held_is_there_when_the_answer_ends(pieces):
     whole = "".join(pieces)
     thought, text = split_thoughts(whole)
-    chunks = told(await streamed(*pieces))
+    chunks = texts_of(await streamed(*pieces))
     assert ("".join(one for one, _ in chunks), "".join(one for _, one in chunks)) == (thought, text)
 
 
@@ -98,7 +98,7 @@ async def test_tool_calls_and_usage_come_with_the_thoughts():
 
 @pytest.mark.anyio
 async def test_reasoning_in_its_own_field_stays_as_it_is():
-    assert told(await streamed("Hi", reasoning=["th", "ink"])) == [("think", ""), ("", "Hi")]
+    assert texts_of(await streamed("Hi", reasoning=["th", "ink"])) == [("think", ""), ("", "Hi")]
 
 
 @pytest.mark.anyio

@@ -58,7 +58,7 @@ async def logged_in(url: str, folder: Path) -> Browser:
     return browser
 
 
-def kept(folder: Path) -> dict:
+def stored_logins(folder: Path) -> dict:
     return json.loads((folder / "logins/closed.json").read_text())
 
 
@@ -93,12 +93,12 @@ async def test_what_is_kept_is_its_owners_alone(tmp_path: Path, url):
 
 async def test_tokens_that_ended_are_refreshed_also_by_the_next_program(tmp_path: Path, url, authority):
     await logged_in(url, tmp_path)
-    before = kept(tmp_path)
+    before = stored_logins(tmp_path)
     (tmp_path / "logins/closed.json").write_text(json.dumps({**before, "expires_at": 1.0}))
     async with opened(tmp_path, {"closed": settings(url)}) as found:
         assert found.list_tools() == ["closed__tokens"]
     assert authority.refresh_owner == 1
-    assert kept(tmp_path)["tokens"] != before["tokens"]
+    assert stored_logins(tmp_path)["tokens"] != before["tokens"]
     async with opened(tmp_path, {"closed": settings(url)}) as found:
         assert found.list_tools() == ["closed__tokens"]
     assert authority.refresh_owner == 1

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
 from maniple.api.state import Service, open_service
 from maniple.mcp_server import TeamServer
-from tests.api.inside import settings_of
+from tests.api.in_process import settings_of
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import plan, step
 

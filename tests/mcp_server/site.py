@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from maniple.api.state import Service, open_service
 from maniple.mcp_server import create_mcp_app
 from maniple.store import KeyLimits
-from tests.api.inside import settings_of
+from tests.api.in_process import settings_of
 from tests.mcp.open_servers import until
 from tests.mcp_server.hosts import Host, Person, team_server
 

@@ -104,11 +104,11 @@ async def test_a_server_that_is_ended_leaves_its_run_to_go_on_later(model, tmp_p
     model.reset(HANGING)
     process = await begun(model, tmp_path)
     pipes = Pipes(process)
-    await said(pipes, HELLO)
+    await exchange(pipes, HELLO)
     call = {"name": "ask_team", "arguments": QUESTION, "_meta": {"progressToken": 7}}
     pipes.writer.write(line({"jsonrpc": "2.0", "method": "notifications/initialized"}))
     pipes.writer.write(line({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}))
-    while (await heard(pipes))["params"]["message"] != "coder begins":
+    while (await read_message(pipes))["params"]["message"] != "coder begins":
         pass
     if number is None:
         pipes.writer.close()
@@ -126,11 +126,11 @@ async def test_the_output_carries_messages_alone_and_odd_input_ends_nothing(mode
     pipes = Pipes(process)
     for odd in (b"\n", b"not json\n", b'{"jsonrpc": "2.0"}\n', b"[1]\n", b"\xff\xfe\n", b"{" * 5_000 + b"\n"):
         pipes.writer.write(odd)
-    answer = await said(pipes, HELLO)
+    answer = await exchange(pipes, HELLO)
     assert answer["result"]["serverInfo"]["name"] == "maniple"
     pipes.writer.write(line({"jsonrpc": "2.0", "method": "notifications/initialized"}))
     call = {"name": "ask_team", "arguments": QUESTION}
-    answer = await said(pipes, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+    answer = await exchange(pipes, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
     assert (answer["id"], answer["result"]["isError"]) == (2, False)
     pipes.writer.close()
     async with asyncio.timeout(60):
@@ -144,10 +144,10 @@ async def test_without_a_model_each_call_is_told_the_reason(model, tmp_path):
     absent = {"MANIPLE_EMBEDDED__ENABLED": "false", "MANIPLE_EMBEDDED__DISCOVER": "false", "BASIC_MODEL": ""}
     process = await begun(model, tmp_path, **absent, BASIC_API_KEY="", BASIC_BASE_URL="")
     pipes = Pipes(process)
-    await said(pipes, HELLO)
+    await exchange(pipes, HELLO)
     pipes.writer.write(line({"jsonrpc": "2.0", "method": "notifications/initialized"}))
     call = {"name": "ask_team", "arguments": QUESTION}
-    answer = await said(pipes, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
+    answer = await exchange(pipes, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call})
     assert answer["result"]["isError"] is True
     assert "No model is configured" in answer["result"]["content"][0]["text"]
     pipes.writer.close()
@@ -161,15 +161,15 @@ def line(message: dict[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-async def heard(pipes: Pipes) -> dict[str, Any]:
+async def read_message(pipes: Pipes) -> dict[str, Any]:
     async with asyncio.timeout(60):
         return json.loads(await pipes.reader.readline())
 
 
-async def said(pipes: Pipes, message: dict[str, Any]) -> dict[str, Any]:
+async def exchange(pipes: Pipes, message: dict[str, Any]) -> dict[str, Any]:
     """Send a request, and return the answer: with no token there is nothing else."""
     pipes.writer.write(line(message))
-    return await heard(pipes)
+    return await read_message(pipes)
 
 
 def newest_run(home: Path) -> str:

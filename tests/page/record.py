@@ -5,16 +5,16 @@ import json
 import tempfile
 from pathlib import Path
 
-from tests.api.inside import numbered
+from tests.api.in_process import numbered
 from tests.openai_server import SIMPLE, reply, serving
-from tests.page.streams import FOLDER, Event, events, told
+from tests.page.streams import FOLDER, Event, events, recorded_streams
 from tests.runs.killing import Mortal
 from tests.serving import environment
 
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
-        async for name, stream in told(Path(home)):
+        async for name, stream in recorded_streams(Path(home)):
             _write(name, stream)
     with tempfile.TemporaryDirectory() as home:
         _write("killed-and-resumed", await _killed(Path(home)))

@@ -15,8 +15,8 @@ from langchain_core.messages import HumanMessage
 
 from maniple.events import translate
 from tests.agents.browsing.shop import HOME, done, shopping, use
-from tests.agents.browsing.shop import told as browsing
-from tests.api.inside import QUESTION, Inside, inside, numbered
+from tests.agents.browsing.shop import shop_script as browsing
+from tests.api.in_process import QUESTION, InProcessService, numbered, open_service
 from tests.graph.test_embedding import Tenant, parent_of
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 from tests.page.worked import worked
@@ -55,11 +55,11 @@ SCRIPTS: dict[str, dict[str, Any]] = {
 """By name, what replaces the replies of `SIMPLE`."""
 
 
-async def told(home: Path) -> AsyncIterator[tuple[str, list[Event]]]:
+async def recorded_streams(home: Path) -> AsyncIterator[tuple[str, list[Event]]]:
     """Run everything that needs no other process; yield each stream with its name."""
     with serving(SIMPLE) as model:
         settings = {"sandbox": {}, "runs": {"approval": ["bash_tool"]}}
-        async with inside(model.base_url, home, **settings) as it:
+        async with open_service(model.base_url, home, **settings) as it:
             for name, script in SCRIPTS.items():
                 model.reset({**SIMPLE, **script})
                 yield name, await stream(it, (await it.run())["run_id"])
@@ -71,7 +71,7 @@ async def told(home: Path) -> AsyncIterator[tuple[str, list[Event]]]:
     yield "report", events(enumerate(await worked(), 1))
 
 
-async def _steered(it: Inside, model: OpenAIServer) -> AsyncGenerator[tuple[str, list[Event]]]:
+async def _steered(it: InProcessService, model: OpenAIServer) -> AsyncGenerator[tuple[str, list[Event]]]:
     """Yield what a person takes part in."""
     model.reset(SIMPLE)
     yield "plan-review", await _answered(it, "accept", auto_accepted_plan=False)
@@ -94,14 +94,14 @@ async def _steered(it: Inside, model: OpenAIServer) -> AsyncGenerator[tuple[str,
     yield "two-runs-at-once-2", second
 
 
-async def _answered(it: Inside, answer: str, **body: Any) -> list[Event]:
+async def _answered(it: InProcessService, answer: str, **body: Any) -> list[Event]:
     run = (await it.run(**body))["run_id"]
     await stream(it, run)
     await it.client.post(f"/api/runs/{run}/resume", json={"answer": answer})
     return await stream(it, run)
 
 
-async def stream(it: Inside, run_id: str) -> list[Event]:
+async def stream(it: InProcessService, run_id: str) -> list[Event]:
     """Return all events of a run until it has ended or waits."""
     return events(numbered((await it.client.get(f"/api/runs/{run_id}/events?view=live")).text))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.agents.browsing.shop import done, told, use
+from tests.agents.browsing.shop import done, shop_script, use
 from tests.openai_server import OpenAIServer
 from tests.page.test_page import ask, standing
 from tests.serving import ServerProcess, environment, server_process
@@ -66,7 +66,7 @@ def server(model: OpenAIServer, home: Path) -> Iterator[ServerProcess]:
 
 def buying(shop: Shop) -> dict[str, list[dict]]:
     click = {**use("click_element", index="index of Buy the hat"), "text": "The button buys."}
-    return told(use("go_to_url", url=f"{shop.url}/"), click, done("A hat is bought."))
+    return shop_script(use("go_to_url", url=f"{shop.url}/"), click, done("A hat is bought."))
 
 
 def place_in(outer: Locator, inner: Locator) -> tuple[float, float, float, float]:

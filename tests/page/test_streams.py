@@ -5,7 +5,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.page.streams import FOLDER, Event, told
+from tests.page.streams import FOLDER, Event, recorded_streams
 
 
 def test_the_recorded_streams_are_what_the_service_tells(tmp_path):
@@ -15,7 +15,11 @@ def test_the_recorded_streams_are_what_the_service_tells(tmp_path):
 
 
 async def _compare(tmp_path: Path) -> None:
-    found = [name async for name, stream in told(tmp_path) if _ordered(stream) != _ordered(_recorded(name))]
+    found = [
+        name
+        async for name, stream in recorded_streams(tmp_path)
+        if _ordered(stream) != _ordered(_recorded(name))
+    ]
     assert found == [], "`python -m tests.page.record` writes them anew"
 
 

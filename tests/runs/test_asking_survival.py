@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.api.inside import numbered
+from tests.api.in_process import numbered
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.runs.killing import Mortal
 from tests.serving import environment

@@ -12,13 +12,13 @@ from maniple.browser import PageServices
 from maniple.runs import RunRequest, open_engine
 from maniple.runs.artifact_collector import MAX_SAVED_BYTES, MAX_SAVED_FILES, ArtifactSaver
 from maniple.store import open_store
-from tests.agents.browsing.shop import HOME, Shop, ShopPage, done, shopping, told, use
-from tests.runs.test_recovery import told as told_by
+from tests.agents.browsing.shop import HOME, Shop, ShopPage, done, shop_script, shopping, use
+from tests.runs.test_recovery import events_of
 from tests.store.samples import stored_run
 from tests.team import checked, data, status
 
 pytestmark = pytest.mark.anyio
-SCRIPT = told(use("go_to_url", url=HOME), use("click_element", index=0), done())
+SCRIPT = shop_script(use("go_to_url", url=HOME), use("click_element", index=0), done())
 
 
 def picture() -> bytes:
@@ -61,7 +61,7 @@ async def run(folder, recording: str, *, followed: bool = True):
             shop.followed.set()
             # The report comes after the browser's work.
             await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"]["reporter"], 100)
-        frames = checked(await told_by(engine, run_id))
+        frames = checked(await events_of(engine, run_id))
         kept = {one.artifact_id: one for one in await store.artifacts.list_by_run(run_id)}
         contents = {
             key: (await store.artifacts.open(one)).read_bytes()
@@ -127,7 +127,7 @@ async def test_a_run_that_is_cancelled_has_its_recording_so_far(tmp_path):
             await shop.stuck.wait()
         assert (await engine.cancel(run_id)).status == "cancelled"
         kept = [one.media_type for one in await store.artifacts.list_by_run(run_id)]
-        frames = checked(await told_by(engine, run_id))
+        frames = checked(await events_of(engine, run_id))
     assert kept.count("image/gif") == 1
     assert status(frames) == "cancelled"
 

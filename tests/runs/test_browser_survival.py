@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.agents.browsing.shop import done, told, use
+from tests.agents.browsing.shop import done, shop_script, use
 from tests.grammar import Client
 from tests.openai_server import serving
 from tests.runs.killing import Mortal, open_site
@@ -19,7 +19,7 @@ PAGES = 4
 async def test_the_steps_that_were_done_are_not_done_again_after_a_kill(tmp_path):
     async with open_site() as site:
         ways = [use("go_to_url", url=f"{site.url}/{n}") for n in range(PAGES)]
-        with serving({**told(*ways, done("seen all")), "by_history": True}) as model:
+        with serving({**shop_script(*ways, done("seen all")), "by_history": True}) as model:
             env = environment(model.base_url, tmp_path, MANIPLE_FETCH__ALLOW_PRIVATE="127.0.0.0/8")
             async with Mortal(env, tmp_path) as server:
                 async with server.client() as client:

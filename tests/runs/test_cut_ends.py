@@ -5,7 +5,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.runs import RunRequest
 from tests.openai_server import SIMPLE, serving
-from tests.runs.test_recovery import _cut, process, told
+from tests.runs.test_recovery import _cut, events_of, process
 
 pytestmark = pytest.mark.anyio
 FAILING = {**SIMPLE, "planner": [{"status": 401}]}
@@ -17,13 +17,13 @@ async def recovered(folder, script, kept: int | None):
     with serving(script) as server:
         async with process(folder, server) as (engine, store):
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
-            events = await told(engine, run_id)
+            events = await events_of(engine, run_id)
             before = await engine.status(run_id)
             await store.runs.change(run_id, status="running", ended_at=None, error_code=None, error=None)
             if kept is not None:
                 await _cut(store, run_id, len(events) - len(LAST_WORDS) + kept)
         async with process(folder, server) as (engine, _):
-            again = await told(engine, run_id)
+            again = await events_of(engine, run_id)
             after = await engine.status(run_id)
     return events, before, again, after
 

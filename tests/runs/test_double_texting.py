@@ -9,7 +9,7 @@ from maniple.graph import RunOptions
 from maniple.runs import RunRequest, ThreadBusy, in_process, open_engine
 from maniple.store import open_store
 from tests.openai_server import BRIEF
-from tests.runs.test_recovery import told
+from tests.runs.test_recovery import events_of
 from tests.sizes import sizes
 from tests.team import scripted_team
 
@@ -45,7 +45,7 @@ async def test_a_second_run_leaves_both_with_one_end_each(tmp_path, policy, paus
                 second, refused = first, True
             await _answered(engine, first)
             async with asyncio.timeout(60):
-                ends = [await told(engine, run_id) for run_id in (first, second)]
+                ends = [await events_of(engine, run_id) for run_id in (first, second)]
             stands = [(await engine.status(run_id)).status for run_id in (first, second)]
             assert [events[-3].status for events in ends] == stands
             assert stands[0] in ENDS[policy]
@@ -70,12 +70,12 @@ async def test_a_run_that_pauses_before_it_can_be_ended_is_answered_by_the_messa
 
         async def paused_meanwhile(*_):
             async with asyncio.timeout(60):
-                await told(engine, first)
+                await events_of(engine, first)
 
         monkeypatch.setattr(in_process, "refuse_other_process", paused_meanwhile)
         second = (await engine.submit(_request("accept", "t", policy))).run.run_id
         async with asyncio.timeout(60):
-            await told(engine, second)
+            await events_of(engine, second)
         assert second == first
         assert (await engine.status(first)).status == "completed"
 
@@ -83,10 +83,10 @@ async def test_a_run_that_pauses_before_it_can_be_ended_is_answered_by_the_messa
 async def _answered(engine, run_id):
     """Accept the plan of a run that pauses with it, each time that it does."""
     async with asyncio.timeout(60):
-        await told(engine, run_id)
+        await events_of(engine, run_id)
         while (await engine.status(run_id)).status == "interrupted":
             await engine.resume(run_id, "accept")
-            await told(engine, run_id)
+            await events_of(engine, run_id)
 
 
 def _request(text: str, thread_id: str, policy="enqueue", *, pauses=False) -> RunRequest:

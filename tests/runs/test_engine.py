@@ -42,7 +42,7 @@ class Opened:
     store: Store
     engine: InProcessEngine
 
-    async def told(self, run_id: str, after: int = 0) -> list[Event]:
+    async def events_of(self, run_id: str, after: int = 0) -> list[Event]:
         pages = [page async for page in self.engine.events(run_id, after)]
         return [read_event(record.type, record.data) for page in pages for record in page]
 
@@ -51,7 +51,7 @@ class Opened:
         return accepted.run.run_id
 
     async def answered(self, text: str = "1+3=?", **request: Any) -> list[tuple[str, dict[str, Any]]]:
-        return checked(await self.told(await self.ask(text, **request)))
+        return checked(await self.events_of(await self.ask(text, **request)))
 
     async def calls(self, number: int) -> None:
         await asyncio.to_thread(self.it.server.wait_for, lambda stats: stats["active"] == number)
@@ -85,8 +85,8 @@ def opening(tmp_path):
 async def test_a_run_is_sent_from_the_beginning_to_everyone_who_follows(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask()
-        first, second = await asyncio.gather(here.told(run_id), here.told(run_id))
-        late = await here.told(run_id, after=len(first) - 2)
+        first, second = await asyncio.gather(here.events_of(run_id), here.events_of(run_id))
+        late = await here.events_of(run_id, after=len(first) - 2)
     assert checked(first) == checked(second)
     assert late == first[-2:]
 
@@ -121,7 +121,7 @@ async def test_numbers_begin_at_one_and_have_no_gap_while_it_runs_and_afterwards
 async def test_how_a_run_ended_is_kept_with_what_it_used(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask()
-        await here.told(run_id)
+        await here.events_of(run_id)
         run = await here.engine.status(run_id)
         threads = await here.store.threads.list("")
     assert run.status == "completed"
@@ -137,7 +137,7 @@ async def test_cancelling_ends_the_model_call_and_closes_the_stream(opening, rol
         await asyncio.to_thread(here.it.server.wait_for, lambda s: s["by_role"].get(role) == 1)
         async with asyncio.timeout(60):
             run = await here.engine.cancel(run_id)
-        frames = checked(await here.told(run_id))
+        frames = checked(await here.events_of(run_id))
         await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["aborted"] == 1)
     assert (run.status, status(frames)) == ("cancelled", "cancelled")
     assert data(frames, "error") == []
@@ -177,7 +177,7 @@ async def test_a_run_whose_pieces_fail_as_it_is_cancelled_is_cancelled(opening):
         async with asyncio.timeout(60):
             await begun.wait()
             run = await here.engine.cancel(run_id)
-            frames = checked(await here.told(run_id))
+            frames = checked(await here.events_of(run_id))
     assert (run.status, status(frames)) == ("cancelled", "cancelled")
     assert "error" not in dict(frames)
 
@@ -185,7 +185,7 @@ async def test_a_run_whose_pieces_fail_as_it_is_cancelled_is_cancelled(opening):
 async def test_what_is_over_is_not_cancelled_any_more(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask()
-        await here.told(run_id)
+        await here.events_of(run_id)
         assert (await here.engine.cancel(run_id)).status == "completed"
 
 
@@ -213,13 +213,13 @@ async def test_who_waits_for_a_place_begins_when_one_is_free(opening):
         second = await here.ask()
         assert (await here.engine.status(second)).status == "queued"
         await here.engine.cancel(first)
-        assert status(checked(await here.told(second))) == "completed"
+        assert status(checked(await here.events_of(second))) == "completed"
 
 
 async def test_turns_on_one_thread_follow_one_another(opening):
     async with opening({"coordinator": [reply("first"), reply("second")]}) as here:
         run_ids = [await here.ask(text, thread_id="t") for text in ("a", "b")]
-        told = [await here.told(run_id) for run_id in run_ids]
+        told = [await here.events_of(run_id) for run_id in run_ids]
     assert [m.content for m in told[1][-1].messages] == ["a", "first", "b", "second"]
     assert "first" in str(here.it.server.requests[1]["messages"])
 
@@ -230,14 +230,14 @@ async def test_a_turn_cancelled_before_it_began_still_says_so(opening):
         await here.calls(1)
         async with asyncio.timeout(60):
             await here.engine.cancel(second)
-        assert status(checked(await here.told(second))) == "cancelled"
+        assert status(checked(await here.events_of(second))) == "cancelled"
         await here.engine.cancel(first)
 
 
 async def test_a_thread_of_somebody_else_is_not_there(opening):
     async with opening({"coordinator": [reply("hello")]}) as here:
         run_id = await here.ask(thread_id="t", owner="ann")
-        await here.told(run_id)
+        await here.events_of(run_id)
         for refused in (
             here.ask(thread_id="t", owner="bob"),
             here.engine.status(run_id, "bob"),
@@ -262,7 +262,7 @@ async def test_a_run_that_interrupts_takes_the_place_of_the_other_and_knows_of_i
         first = await here.ask("first question", thread_id="t")
         await asyncio.to_thread(here.it.server.wait_for, lambda s: s["by_role"].get("coder") == 1)
         second = await here.ask("second question", thread_id="t", when_busy="interrupt")
-        frames = checked(await here.told(second))
+        frames = checked(await here.events_of(second))
         assert (await here.engine.status(first)).status == "cancelled"
     assert status(frames) == "completed"
     assert "first question" in str(frames[-1][1]["messages"])
@@ -284,11 +284,11 @@ async def test_a_run_that_rolls_back_finds_nothing_of_the_other(opening):
 async def test_a_plan_is_answered_and_the_run_goes_on_under_its_number(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask(options=RunOptions(auto_accepted_plan=False))
-        before = await here.told(run_id)
+        before = await here.events_of(run_id)
         assert (await here.engine.status(run_id)).status == "interrupted"
         [pause] = data(checked(before), "interrupt")
         accepted = await here.engine.resume(run_id, "accept", interrupt_id=pause["interrupt_id"])
-        after = await here.told(run_id, accepted.after)
+        after = await here.events_of(run_id, accepted.after)
         run = await here.engine.status(run_id)
     assert accepted.run.run_id == run_id
     assert accepted.after == len(before)
@@ -299,19 +299,19 @@ async def test_a_plan_is_answered_and_the_run_goes_on_under_its_number(opening):
 async def test_the_next_message_answers_a_thread_that_waits(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask(thread_id="t", options=RunOptions(auto_accepted_plan=False))
-        await here.told(run_id)
+        await here.events_of(run_id)
         accepted = await here.engine.submit(RunRequest([HumanMessage("accept")], thread_id="t"))
         assert accepted.run.run_id == run_id
-        assert status(checked(await here.told(run_id, accepted.after))) == "completed"
+        assert status(checked(await here.events_of(run_id, accepted.after))) == "completed"
 
 
 async def test_an_answer_that_nobody_waits_for_is_refused(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask(options=RunOptions(auto_accepted_plan=False))
-        await here.told(run_id)
+        await here.events_of(run_id)
         with pytest.raises(RunNotWaiting, match="not wait for 'x'"):
             await here.engine.resume(run_id, "accept", interrupt_id="x")
-        await here.told((await here.engine.resume(run_id, "accept")).run.run_id)
+        await here.events_of((await here.engine.resume(run_id, "accept")).run.run_id)
         with pytest.raises(RunNotWaiting, match="it is completed"):
             await here.engine.resume(run_id, "accept")
 
@@ -319,7 +319,7 @@ async def test_an_answer_that_nobody_waits_for_is_refused(opening):
 async def test_a_waiting_run_can_be_cancelled_and_its_thread_goes_on(opening):
     async with opening({**SIMPLE, "coordinator": [*SIMPLE["coordinator"], reply("hello")]}) as here:
         run_id = await here.ask(thread_id="t", options=RunOptions(auto_accepted_plan=False))
-        await here.told(run_id)
+        await here.events_of(run_id)
         assert (await here.engine.cancel(run_id)).status == "cancelled"
         frames = await here.answered("never mind", thread_id="t")
     assert data(frames, "message")[0]["delta"] == {"content": "hello"}
@@ -359,7 +359,7 @@ async def test_a_run_that_is_cancelled_while_the_engine_stops_has_ended(opening)
         await asyncio.sleep(0)
         assert (await here.engine.cancel(run_id)).status == "cancelled"
         await stopping
-        assert status(checked(await here.told(run_id))) == "cancelled"
+        assert status(checked(await here.events_of(run_id))) == "cancelled"
 
 
 async def test_a_call_with_an_integer_that_no_checkpoint_holds_ends_no_run(opening):

@@ -21,7 +21,7 @@ from maniple.store import Store, open_store
 from maniple.tools.evidence import cited, source_line
 from tests.agents.test_compact import COMPACT
 from tests.openai_server import OpenAIServer, call, reply, serving
-from tests.runs.test_recovery import told
+from tests.runs.test_recovery import events_of
 from tests.team import checked, data, names, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +78,7 @@ async def test_searches_and_pages_are_sources_and_a_page_is_an_artifact_once(tmp
     with serving(script(*calls)) as server:
         async with process(tmp_path, server) as (engine, store):
             run_id = await begun(engine)
-            frames = checked(await told(engine, run_id))
+            frames = checked(await events_of(engine, run_id))
             evidence = store.evidence(run_id)
             (source,) = await evidence.sources()
             texts = await evidence.texts(1)
@@ -107,7 +107,7 @@ async def test_a_run_that_goes_on_in_another_process_knows_what_it_has_read(tmp_
             before = await store.evidence(run_id).sources()
         server.reset(script(crawl, call("crawl_tool", url="https://e.test/coffee")))
         async with process(tmp_path, server) as (engine, store):
-            frames = checked(await told(engine, run_id))
+            frames = checked(await events_of(engine, run_id))
             after = await store.evidence(run_id).sources()
             kept = await store.artifacts.list_by_run(run_id)
     assert status(frames) == "completed"
@@ -128,7 +128,7 @@ async def test_each_run_has_a_record_of_its_own_though_the_thread_is_one(tmp_pat
                 server.reset(script(call("tavily_search", query="tea")))
                 asked = RunRequest([HumanMessage("What does tea cost?")], thread_id="t")
                 run_id = (await engine.submit(asked)).run.run_id
-                checked(await told(engine, run_id))
+                checked(await events_of(engine, run_id))
                 found.append(await store.evidence(run_id).sources())
     assert [[source.number for source in sources] for sources in found] == [[1], [1]]
 
@@ -142,7 +142,7 @@ async def test_what_is_found_before_planning_is_a_source_too(tmp_path):
     with serving(script()) as server:
         async with process(tmp_path, server, search=Search()) as (engine, store):
             run_id = await begun(engine, search_before_planning=True)
-            checked(await told(engine, run_id))
+            checked(await events_of(engine, run_id))
             assert [source.url for source in await store.evidence(run_id).sources()] == ["https://e.test/tea"]
 
 
@@ -152,7 +152,7 @@ async def test_small_models_read_extracts_of_what_is_recorded_alike(tmp_path):
     with serving(told_by) as server:
         async with process(tmp_path, server, models=COMPACT, search=Search()) as (engine, store):
             run_id = await begun(engine)
-            frames = checked(await told(engine, run_id))
+            frames = checked(await events_of(engine, run_id))
             sources = await store.evidence(run_id).sources()
     assert [source.url for source in sources] == ["https://e.test/tea"], frames
     assert "[1] Tea — https://e.test/tea\n3 euros" in server.requests[-1]["messages"][-1]["content"]

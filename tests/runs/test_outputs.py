@@ -16,7 +16,7 @@ from maniple.runs.artifact_collector import ArtifactQuota, WorkspaceCollector
 from maniple.sandbox import Workspaces
 from maniple.store import open_store
 from tests.openai_server import SIMPLE, call
-from tests.runs.test_recovery import told
+from tests.runs.test_recovery import events_of
 from tests.store.samples import stored_run
 from tests.team import checked, data, names, scripted_team, status
 
@@ -44,7 +44,7 @@ async def test_what_is_new_in_the_workspace_is_told_of_before_the_end_and_can_be
             workspace.write("sub/table.csv", content)
             request = RunRequest([HumanMessage("1+3=?")], thread_id="t")
             run_id = (await engine.submit(request)).run.run_id
-            frames = checked(await told(engine, run_id))
+            frames = checked(await events_of(engine, run_id))
             made.append(data(frames, "artifact"))
             if made[-1]:
                 assert names(frames).index("artifact") < names(frames).index("run_status")
@@ -89,7 +89,7 @@ async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts
                     first_is_told.set()
                 if many == 2:  # the other file, told after all that was written to the first
                     await engine.cancel(run_id)
-        frames = checked(await told(engine, run_id))
+        frames = checked(await events_of(engine, run_id))
         made = [await store.artifacts.get(one["artifact_id"], "") for one in data(frames, "artifact")]
         kept = [(await store.artifacts.open(one)).read_bytes() for one in made]
     assert [one.name for one in made] == ["table.csv", "other.csv", "table.csv"]
@@ -155,7 +155,7 @@ async def test_a_link_out_of_the_workspace_is_not_kept(tmp_path):
         open_engine(it.team, store, kind="server", environment=ExecutionEnvironment(workspaces)) as engine,
     ):
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
-        frames = checked(await told(engine, run_id))
+        frames = checked(await events_of(engine, run_id))
     assert data(frames, "artifact") == []
     assert frames[-1][0] == "final_session_state"
 
@@ -173,7 +173,7 @@ async def test_many_uploads_and_one_bad_name_hide_nothing_that_was_made(tmp_path
         open_engine(it.team, store, kind="server", environment=ExecutionEnvironment(workspaces)) as engine,
     ):
         run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
-        frames = checked(await told(engine, run_id))
+        frames = checked(await events_of(engine, run_id))
     assert [one["name"] for one in data(frames, "artifact")] == ["005", "made.txt"]
 
 
@@ -191,7 +191,7 @@ async def test_of_many_files_the_newest_are_retained(tmp_path):
         for path in ("out/result.csv", "z/last.csv"):
             workspace.write(path, path.encode())
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")], thread_id="t"))).run.run_id
-            frames = checked(await told(engine, run_id))
+            frames = checked(await events_of(engine, run_id))
             made.append([one["name"] for one in data(frames, "artifact")])
     assert len(made[0]) == 100
     assert "result.csv" in made[0]

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.api.inside import numbered
+from tests.api.in_process import numbered
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.runs.killing import Mortal, crawling, open_site, together

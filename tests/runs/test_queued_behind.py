@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage
 from maniple.graph import RunOptions
 from maniple.runs import InProcessEngine, RunRequest
 from tests.openai_server import SIMPLE, reply, serving
-from tests.runs.test_recovery import process, told
+from tests.runs.test_recovery import events_of, process
 from tests.team import checked, status
 
 pytestmark = pytest.mark.anyio
@@ -27,14 +27,14 @@ def message(text: str) -> RunRequest:
 async def queued(engine: InProcessEngine) -> list[str]:
     """Begin a run that pauses with its plan, and two behind it."""
     run_ids = [(await engine.submit(message(text))).run.run_id for text in ("first", "second", "third")]
-    assert status(checked(await told(engine, run_ids[0]))) == "interrupted"
+    assert status(checked(await events_of(engine, run_ids[0]))) == "interrupted"
     return run_ids
 
 
 async def ends(engine: InProcessEngine, run_ids: list[str]) -> list[Any]:
     """Follow each to its end, and return how the rows stand, in the order in which they ended."""
     for run_id in run_ids:
-        await told(engine, run_id)
+        await events_of(engine, run_id)
     rows = [await engine.status(run_id) for run_id in run_ids]
     return sorted(rows, key=lambda row: row.ended_at or 0)
 
@@ -47,7 +47,7 @@ async def test_they_wait_for_its_end_and_the_next_message_is_its_answer(tmp_path
             answer = await engine.submit(message("accept"))
             assert answer.run.run_id == run_ids[0]
             rows = await ends(engine, run_ids)
-            said = [one.content for one in (await told(engine, run_ids[-1]))[-1].messages]
+            said = [one.content for one in (await events_of(engine, run_ids[-1]))[-1].messages]
     assert [(row.run_id, row.status) for row in rows] == [(one, "completed") for one in run_ids]
     assert [one for one in said if one in ("first", "second", "third", "Hello.")] == [
         "first",
@@ -75,6 +75,6 @@ async def test_they_go_on_when_it_is_cancelled(tmp_path):
             run_ids = await queued(engine)
             await engine.cancel(run_ids[0])
             rows = await ends(engine, run_ids)
-            events = await told(engine, run_ids[0])
+            events = await events_of(engine, run_ids[0])
     assert [row.status for row in rows] == ["cancelled", "completed", "completed"]
     assert [one.status for one in events if one.type == "run_status"] == ["interrupted", "cancelled"]

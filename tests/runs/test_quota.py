@@ -16,7 +16,7 @@ from maniple.runs.request import RunRequest
 from maniple.runs.usage import DAY_SECONDS, DailyLimitReached, KeyQuota, QuotaRegistry
 from maniple.store import KeyLimits, RunRecord, RunUsage, Store, open_store
 from tests.openai_server import SIMPLE, serving
-from tests.runs.test_recovery import process, told
+from tests.runs.test_recovery import events_of, process
 from tests.store.samples import a_run, a_thread
 
 pytestmark = pytest.mark.anyio
@@ -179,7 +179,7 @@ async def test_a_run_that_was_left_behind_goes_on_within_the_day(tmp_path: Path)
             await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
         server.reset(SIMPLE)
         async with process(tmp_path, server) as (engine, _):
-            await told(engine, run_id)
+            await events_of(engine, run_id)
             run = await engine.status(run_id, made.key_id)
             with pytest.raises(DailyLimitReached):
                 await engine.submit(request)
@@ -198,12 +198,12 @@ async def test_a_run_whose_end_had_to_be_written_later_counts_once(tmp_path: Pat
                 run_id = (await engine.submit(request)).run.run_id
                 [task] = [one for one in asyncio.all_tasks() if one.get_name() == f"run {run_id}"]
                 with pytest.raises(StoreFull):
-                    await told(engine, run_id)
+                    await events_of(engine, run_id)
                 await asyncio.wait([task], timeout=60)
             await recover_orphaned_runs(engine, store, "server")
             assert (await engine.status(run_id, made.key_id)).usage.model_calls == 5
             second = (await engine.submit(request)).run.run_id  # and is not refused
-            await told(engine, second)
+            await events_of(engine, second)
 
 
 def without_end(change):

@@ -34,7 +34,7 @@ async def process(
         yield engine, store
 
 
-async def told(engine: InProcessEngine, run_id: str) -> list[Any]:
+async def events_of(engine: InProcessEngine, run_id: str) -> list[Any]:
     pages = [page async for page in engine.events(run_id)]
     return [read_event(record.type, record.data) for page in pages for record in page]
 
@@ -55,7 +55,7 @@ async def test_a_run_goes_on_where_its_process_stopped(tmp_path, role):
         before = dict(server.stats["by_role"])
         server.reset(SIMPLE)
         async with process(tmp_path, server) as (engine, _):
-            frames = checked(await told(engine, run_id))
+            frames = checked(await events_of(engine, run_id))
             run = await engine.status(run_id)
         again = dict(server.stats["by_role"])
     assert (status(frames), run.status, run.recoveries) == ("completed", "completed", 1)
@@ -78,12 +78,12 @@ async def test_a_tool_call_of_which_nobody_knows_the_result_is_asked_about(tmp_p
                     if any(record.type == "tool_call" for record in page):
                         break
         async with process(tmp_path, server) as (engine, store):
-            first = await told(engine, run_id)
+            first = await events_of(engine, run_id)
             assert (await engine.status(run_id)).status == "interrupted"
             [pause] = [event for event in first if event.type == "interrupt"]
             assert pause.payload["reason"] == "unknown_result"
             await engine.resume(run_id, "it printed 4", interrupt_id=pause.interrupt_id)
-            frames = [(e.type, e.data()) for e in (await told(engine, run_id))[len(first) :]]
+            frames = [(e.type, e.data()) for e in (await events_of(engine, run_id))[len(first) :]]
             calls = await store.ledger.list_by_run(run_id)
     assert status(checked(first)) == "interrupted"
     assert status(frames) == "completed"
@@ -95,11 +95,11 @@ async def test_an_answer_that_was_taken_is_not_lost(tmp_path):
         async with process(tmp_path, server) as (engine, _):
             request = RunRequest([HumanMessage("1+3=?")], options=RunOptions(auto_accepted_plan=False))
             run_id = (await engine.submit(request)).run.run_id
-            await told(engine, run_id)
+            await events_of(engine, run_id)
             await engine.resume(run_id, "accept")  # and the process stops before anything came of it
         server.reset(SIMPLE)
         async with process(tmp_path, server) as (engine, _):
-            await told(engine, run_id)
+            await events_of(engine, run_id)
             run = await engine.status(run_id)
     assert run.status == "completed"
 
@@ -109,11 +109,11 @@ async def test_a_run_that_waits_still_waits_after_a_restart(tmp_path):
         async with process(tmp_path, server) as (engine, _):
             request = RunRequest([HumanMessage("1+3=?")], options=RunOptions(auto_accepted_plan=False))
             run_id = (await engine.submit(request)).run.run_id
-            await told(engine, run_id)
+            await events_of(engine, run_id)
         async with process(tmp_path, server) as (engine, _):
             assert (await engine.status(run_id)).status == "interrupted"
             accepted = await engine.resume(run_id, "accept")
-            rest = (await told(engine, run_id))[accepted.after :]
+            rest = (await events_of(engine, run_id))[accepted.after :]
     assert status(checked(rest)) == "completed"
 
 
@@ -124,7 +124,7 @@ async def test_a_run_that_stops_its_process_again_and_again_is_given_up(tmp_path
             async with process(tmp_path, server):
                 pass
         async with process(tmp_path, server) as (engine, _):
-            frames = checked(await told(engine, run_id))
+            frames = checked(await events_of(engine, run_id))
             run = await engine.status(run_id)
     assert (run.status, run.error_code) == ("failed", "recovered_too_often")
     assert "21 times" in data(frames, "error")[0]["message"]
@@ -134,11 +134,11 @@ async def test_a_run_that_was_cut_off_in_its_last_words_ends_with_the_whole_conv
     with serving(SIMPLE) as server:
         async with process(tmp_path, server) as (engine, store):
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
-            before = await told(engine, run_id)
+            before = await events_of(engine, run_id)
             await store.runs.change(run_id, status="running", ended_at=None)
             await _cut(store, run_id, len(before) - 2)
         async with process(tmp_path, server) as (engine, _):
-            after = await told(engine, run_id)
+            after = await events_of(engine, run_id)
     assert after == before
 
 
@@ -153,12 +153,12 @@ async def test_a_run_whose_last_event_was_told_has_ended(tmp_path):
     with serving(SIMPLE) as server:
         async with process(tmp_path, server) as (engine, store):
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
-            before = await told(engine, run_id)
+            before = await events_of(engine, run_id)
             # As if the process had been killed between the last event and the row.
             await store.runs.change(run_id, status="running", ended_at=None)
         async with process(tmp_path, server) as (engine, _):
             run = await engine.status(run_id)
-            assert await told(engine, run_id) == before
+            assert await events_of(engine, run_id) == before
     assert run.status == "completed"
     assert isinstance(run.ended_at, float)
 
@@ -167,7 +167,7 @@ async def test_rolling_back_a_run_that_waited_for_its_turn_keeps_what_was_before
     script = {"coordinator": [reply("hello"), {"hang": True}]}
     with serving(script) as server:
         async with process(tmp_path, server) as (engine, _):
-            await told(engine, (await engine.submit(_said("good morning"))).run.run_id)
+            await events_of(engine, (await engine.submit(_said("good morning"))).run.run_id)
             await engine.submit(_said("first"))
             await engine.submit(_said("second"))  # waits for its turn when the process stops
         server.reset({"coordinator": [{"hang": True}]})
@@ -175,7 +175,7 @@ async def test_rolling_back_a_run_that_waited_for_its_turn_keeps_what_was_before
             await asyncio.to_thread(server.wait_for, lambda stats: stats["active"] == 1)
             server.reset({"coordinator": [reply("done")]})
             third = await engine.submit(_said("third", when_busy="rollback"))
-            frames = checked(await told(engine, third.run.run_id))
+            frames = checked(await events_of(engine, third.run.run_id))
     contents = [message["content"] for message in frames[-1][1]["messages"]]
     assert contents == ["good morning", "hello", "third", "done"]
 
@@ -185,10 +185,10 @@ async def test_a_run_whose_thread_went_on_without_it_takes_no_answer_meant_for_a
         async with process(tmp_path, server) as (engine, store):
             review = RunOptions(auto_accepted_plan=False)
             first = (await engine.submit(RunRequest([HumanMessage("a")], "t", review))).run.run_id
-            await told(engine, first)
+            await events_of(engine, first)
             await store.runs.change(first, status="completed")  # so that the next message is no answer
             second = (await engine.submit(RunRequest([HumanMessage("b")], "t", review))).run.run_id
-            await told(engine, second)
+            await events_of(engine, second)
             await store.runs.change(first, status="interrupted")
             with pytest.raises(RunNotWaiting):
                 await engine.resume(first, "accept")
@@ -200,7 +200,7 @@ async def test_only_one_of_two_answers_is_taken(tmp_path):
         async with process(tmp_path, server) as (engine, store):
             review = RunOptions(auto_accepted_plan=False)
             run_id = (await engine.submit(RunRequest([HumanMessage("a")], "t", review))).run.run_id
-            await told(engine, run_id)
+            await events_of(engine, run_id)
             run = await engine.status(run_id)
             taken = [await store.runs.answer(run_id, run.request) for _ in range(2)]
     assert [one is not None for one in taken] == [True, False]
@@ -215,12 +215,12 @@ async def test_one_run_that_cannot_be_read_is_ended_and_keeps_no_other_from_goin
         server.reset(SIMPLE)
         async with process(tmp_path, server) as (engine, _):
             run = await engine.status(broken)
-            frames = checked(await told(engine, broken))
+            frames = checked(await events_of(engine, broken))
             assert status(frames) == run.status == "failed"
             assert data(frames, "error")[0]["message"] == run.error
             assert "could not continue" in str(run.error)
             assert frames[-1][1]["messages"][0] == {"role": "user", "content": "1+3=?"}
-            assert checked(await told(engine, (await engine.submit(_said("1+3=?"))).run.run_id))
+            assert checked(await events_of(engine, (await engine.submit(_said("1+3=?"))).run.run_id))
 
 
 async def test_a_run_whose_events_cannot_be_read_has_failed_all_the_same(tmp_path, monkeypatch):

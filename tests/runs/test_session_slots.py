@@ -12,7 +12,7 @@ from maniple.sandbox import Workspaces
 from maniple.sandbox.sessions import EvictionPolicy
 from maniple.store import open_store
 from tests.openai_server import SIMPLE, call, reply
-from tests.runs.test_recovery import told
+from tests.runs.test_recovery import events_of
 from tests.sandbox.opened import opened_sandbox
 from tests.team import scripted_team
 from tests.tools.built import build_code_tools
@@ -46,7 +46,7 @@ async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_i
             request = RunRequest([HumanMessage("Count.")], thread_id)
             async with asyncio.timeout(60):
                 run_id = (await engine.submit(request)).run.run_id
-                events = await told(engine, run_id)
+                events = await events_of(engine, run_id)
             results += [one.tool_result for one in events if one.type == "tool_call_result"]
     assert ["others needed the place" in result for result in results] == [False, False, False, True]
     assert [result[0] for result in results] == ["1", "2", "1", "1"]

@@ -95,9 +95,9 @@ class Working:
     async def ended(self, run_id):
         """Let the coder go on; return all events of the run."""
         self.gate.set()
-        return await self.told(run_id)
+        return await self.events_of(run_id)
 
-    async def told(self, run_id):
+    async def events_of(self, run_id):
         events = []
         async for page in self.engine.events(run_id):
             events += [read_event(one.type, one.data) for one in page]
@@ -301,7 +301,7 @@ async def test_a_request_of_its_own_becomes_the_next_run(tmp_path):
         events = await it.ended(run_id)
         (answered,) = of(events, UserMessageAnswered)
         assert (answered.disposition, answered.run_id) == ("next_run", accepted.message_id)
-        again = await it.told(answered.run_id)
+        again = await it.events_of(answered.run_id)
         runs = await it.store.runs.list("", limit=10)
     assert texts(again)[-1] == "# Report"
     assert "And now the weather." in texts(again)
@@ -314,8 +314,8 @@ async def test_a_message_before_there_is_a_plan_becomes_the_next_run_where_none_
     async with working(tmp_path, told) as it:
         run = (await it.engine.submit(RunRequest([HumanMessage("hi")], "t"))).run
         accepted = await it.engine.send_message(run.run_id, "And you?")
-        events = await it.told(run.run_id)
-        again = await it.told(accepted.message_id)
+        events = await it.events_of(run.run_id)
+        again = await it.events_of(accepted.message_id)
     (answered,) = of(events, UserMessageAnswered)
     assert (answered.disposition, answered.run_id) == ("next_run", accepted.message_id)
     kinds = [one.type for one in events]
@@ -329,7 +329,7 @@ async def test_a_message_that_comes_while_the_lead_is_asked_is_waited_for_at_the
         run_id = await it.begin()
         await it.engine.send_message(run_id, WORDS)
         it.gate.set()
-        events = await it.told(run_id)
+        events = await it.events_of(run_id)
     assert plans(events)[-1] == ["Sum", "Look", "Report"]
     assert of(events, UserMessageAnswered)[0].disposition == "plan_changed"
 
@@ -340,7 +340,7 @@ async def test_a_cancelled_run_leaves_a_message_that_nobody_has_answered(tmp_pat
         await it.engine.send_message(run_id, WORDS)
         await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"].get("supervisor"))
         assert (await it.engine.cancel(run_id)).status == "cancelled"
-        events = await it.told(run_id)
+        events = await it.events_of(run_id)
         runs = await it.store.runs.list("", limit=10)
     assert of(events, UserMessageAnswered)[0].disposition == "dropped"
     assert len(runs) == 1
@@ -365,7 +365,7 @@ async def test_a_run_with_many_waiting_messages_takes_no_more_and_can_be_cancell
 
         monkeypatch.setattr(it.store.runs, "change", counted)
         await it.engine.cancel(run_id)
-        events = await it.told(run_id)
+        events = await it.events_of(run_id)
     answers = of(events, UserMessageAnswered)
     assert [one.disposition for one in answers] == ["dropped"] * MAX_POSSIBLE_RUNS
     assert status(events) == "cancelled"
@@ -386,7 +386,7 @@ async def test_a_failed_run_makes_its_message_the_next_run(tmp_path, monkeypatch
             events = await it.ended(run_id)
         assert status(events) == "failed"
         assert of(events, UserMessageAnswered)[0].disposition == "next_run"
-        again = await it.told(accepted.message_id)
+        again = await it.events_of(accepted.message_id)
     assert WORDS in texts(again)
 
 
@@ -409,7 +409,7 @@ async def test_what_a_second_request_does_is_what_it_asks_for(tmp_path, policy):
         assert bool(second.message_id) is (policy == "steer")
         events = await it.ended(first)
         if policy != "steer":
-            await it.told(second.run.run_id)
+            await it.events_of(second.run.run_id)
     assert len(of(events, UserMessageReceived)) == (1 if policy == "steer" else 0)
     assert status(events) == ("cancelled" if policy == "interrupt" else "completed")
 
@@ -418,7 +418,7 @@ async def test_with_nothing_to_steer_a_request_is_a_run(tmp_path):
     async with working(tmp_path, script()) as it:
         it.gate.set()
         accepted = await it.engine.submit(RunRequest([HumanMessage("sum")], "t", when_busy="steer"))
-        events = await it.told(accepted.run.run_id)
+        events = await it.events_of(accepted.run.run_id)
     assert not accepted.message_id
     assert status(events) == "completed"
 
@@ -431,14 +431,14 @@ async def test_a_run_that_does_not_work_takes_no_message(tmp_path):
             await it.engine.send_message(run_id, WORDS)
         options = RunOptions(auto_accepted_plan=False)
         waiting = (await it.engine.submit(RunRequest([HumanMessage("sum")], "u", options))).run.run_id
-        await it.told(waiting)
+        await it.events_of(waiting)
         with pytest.raises(RunNotWorking):
             await it.engine.send_message(waiting, WORDS)
         with pytest.raises(NotFound):
             await it.engine.send_message(run_id, WORDS, owner="somebody")
         by_message = await it.engine.submit(RunRequest([HumanMessage("accept")], "u", when_busy="steer"))
         assert by_message.run.run_id == waiting
-        assert status((await it.told(waiting))[-20:]) == "completed"
+        assert status((await it.events_of(waiting))[-20:]) == "completed"
 
 
 async def test_the_lead_is_asked_while_steps_run_beside_each_other(tmp_path):
@@ -497,7 +497,7 @@ async def test_a_message_that_waits_when_the_run_pauses_is_answered_when_it_goes
         assert status(paused) == "interrupted"
         assert not of(paused, UserMessageAnswered)
         accepted = await it.engine.resume(run_id, "approve")
-        events = await it.told(run_id)
+        events = await it.events_of(run_id)
     assert len(of(events, UserMessageReceived)) == 1
     assert [one.disposition for one in of(events, UserMessageAnswered)] == ["answered"]
     assert [one.status for one in events if one.type == "run_status"] == ["interrupted", "completed"]
@@ -518,7 +518,7 @@ async def test_an_error_in_a_decision_does_not_hold_the_run_up(tmp_path, monkeyp
             await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"].get("supervisor") == 2)
             it.gate.set()
             await it.engine._active[run_id].messages.settled()
-        assert (await it.told(run_id))[-1].type == "final_session_state"
+        assert (await it.events_of(run_id))[-1].type == "final_session_state"
         assert (await it.engine.status(run_id)).status == "completed"
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.api.inside import numbered
+from tests.api.in_process import numbered
 from tests.openai_server import SIMPLE, reply, serving
 from tests.runs.killing import Mortal
 from tests.serving import environment
@@ -48,7 +48,7 @@ async def answered(client, run_id):
                 return
 
 
-async def told(client, run_id):
+async def exchanges_of(client, run_id):
     return [frame for _, frame in numbered((await client.get(f"/api/runs/{run_id}/events")).text)]
 
 
@@ -65,7 +65,7 @@ def check_applied_once(frames, message_id):
     assert named(frames, "run_status")[-1]["status"] == "completed"
 
 
-async def told_after_kill(tmp_path, model, rest, *, is_decided=True):
+async def exchanges_after_kill(tmp_path, model, rest, *, is_decided=True):
     """Write to a run and kill the server, as a rule once the lead has answered.
 
     Returns the message's id, and the frames of the run's whole stream after a restart with the script `rest`.
@@ -79,14 +79,14 @@ async def told_after_kill(tmp_path, model, rest, *, is_decided=True):
         model.reset(rest)
         await server.start()
         async with server.client() as client:
-            return message_id, await told(client, run_id)
+            return message_id, await exchanges_of(client, run_id)
 
 
 async def test_a_message_is_answered_after_a_kill_before_the_lead_had_decided(tmp_path):
     waiting = script(researcher=[{"hang": True}], supervisor=[{"hang": True}])
     with serving(waiting) as model:
         rest = script(supervisor=[reply(json.dumps(DECISION))])
-        message_id, frames = await told_after_kill(tmp_path, model, rest, is_decided=False)
+        message_id, frames = await exchanges_after_kill(tmp_path, model, rest, is_decided=False)
     check_applied_once(frames, message_id)
     assert model.stats["by_role"] == {"researcher": 1, "supervisor": 1, "coder": 1, "reporter": 1}
 
@@ -94,7 +94,7 @@ async def test_a_message_is_answered_after_a_kill_before_the_lead_had_decided(tm
 async def test_a_decision_takes_effect_after_a_kill_and_is_not_made_again(tmp_path):
     deciding = script(researcher=[{"hang": True}], supervisor=[reply(json.dumps(DECISION))])
     with serving(deciding) as model:
-        message_id, frames = await told_after_kill(tmp_path, model, script())
+        message_id, frames = await exchanges_after_kill(tmp_path, model, script())
     check_applied_once(frames, message_id)
     assert model.stats["by_role"] == {"researcher": 1, "coder": 1, "reporter": 1}
 
@@ -103,7 +103,7 @@ async def test_what_was_passed_on_is_given_again_to_a_step_that_begins_again(tmp
     passing = {**DECISION, "decision": "pass_on", "changes": [], "steps": [1]}
     deciding = script(researcher=[{"hang": True}], supervisor=[reply(json.dumps(passing))])
     with serving(deciding) as model:
-        await told_after_kill(tmp_path, model, script())
+        await exchanges_after_kill(tmp_path, model, script())
     assert model.stats["by_role"] == {"researcher": 1, "reporter": 1}
     assert [str(one["messages"]).count(WORDS) for one in model.requests] == [1, 1]
 
@@ -122,7 +122,7 @@ async def test_a_message_of_a_run_that_ended_is_one_next_run_in_spite_of_a_kill(
             model.reset(hanging)
             await server.start()
             async with server.client() as client:
-                frames = await told(client, run_id)
+                frames = await exchanges_of(client, run_id)
                 assert named(frames, "user_message_answer")[0]["run_id"] == message_id
                 await asyncio.to_thread(
                     model.wait_for, lambda stats: stats["by_role"].get("coordinator") == 1
@@ -131,7 +131,7 @@ async def test_a_message_of_a_run_that_ended_is_one_next_run_in_spite_of_a_kill(
             model.reset(script())
             await server.start()
             async with server.client() as client:
-                again = await told(client, message_id)
+                again = await exchanges_of(client, message_id)
                 runs = (await client.get(f"/api/threads/{thread}")).json()["runs"]
     assert sorted(one["run_id"] for one in runs) == sorted([run_id, message_id])
     assert [one["content"] for one in again[-1][1]["messages"]].count(WORDS) == 1
@@ -154,7 +154,7 @@ async def test_after_a_kill_the_step_at_work_is_done_and_no_other_of_a_plan_that
     rest = plan(step("coder", "Sum"), step("reporter", "Report"))
     with serving(script(**parallel)) as model:
         again = script(planner=[reply(json.dumps(rest))])
-        _, frames = await told_after_kill(tmp_path, model, again)
+        _, frames = await exchanges_after_kill(tmp_path, model, again)
     done = [(one["title"], one["status"]) for one in named(frames, "plan")[-1]["steps"]]
     assert ("Find", "completed") in done
     assert [title for title, _ in done[-2:]] == ["Sum", "Report"]

@@ -10,7 +10,7 @@ from maniple.agents.plan_edits import PlanChange
 from maniple.graph import RunOptions
 from maniple.runs import InvalidPlanEdit, PlanNotEditable, RunRequest
 from tests.openai_server import SIMPLE, reply, serving
-from tests.runs.test_recovery import process, told
+from tests.runs.test_recovery import events_of, process
 from tests.team import checked, data, plan, status, step
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ async def test_a_change_that_was_taken_up_survives_the_process(tmp_path):
             with pytest.raises(InvalidPlanEdit, match="no step 9"):
                 await engine.change_plan(run_id, PlanChange("skip", 9))
         async with process(tmp_path, server) as (engine, _):
-            frames = checked(await told(engine, run_id))
+            frames = checked(await events_of(engine, run_id))
             assert (await engine.status(run_id)).status == "completed"
     assert data(frames, "plan")[-1]["steps"][1]["title"] == "Another title"
     assert status(frames) == "completed"
@@ -50,9 +50,9 @@ async def test_a_plan_under_review_is_changed_and_thereby_accepted(tmp_path):
         async with process(tmp_path, server) as (engine, _):
             request = RunRequest([HumanMessage("do it")], options=RunOptions(auto_accepted_plan=False))
             run_id = (await engine.submit(request)).run.run_id
-            await told(engine, run_id)
+            await events_of(engine, run_id)
             await engine.change_plan(run_id, PlanChange("skip", 1))
-            frames = [(event.type, event.data()) for event in await told(engine, run_id)]
+            frames = [(event.type, event.data()) for event in await events_of(engine, run_id)]
     assert [one["agent_name"] for one in data(frames, "plan")[-1]["steps"]] == ["coder", "reporter"]
     assert data(frames, "run_status")[-1] == {"status": "completed"}
 
@@ -61,6 +61,6 @@ async def test_a_plan_that_is_done_with_is_not_changed(tmp_path):
     with serving(SIMPLE) as server:
         async with process(tmp_path, server) as (engine, _):
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
-            await told(engine, run_id)
+            await events_of(engine, run_id)
             with pytest.raises(PlanNotEditable):
                 await engine.change_plan(run_id, PlanChange("redo", 1))

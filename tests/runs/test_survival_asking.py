@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.api.inside import numbered
+from tests.api.in_process import numbered
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.runs.killing import Ears, Mortal, together
 from tests.serving import environment

@@ -53,7 +53,7 @@ async def test_a_run_waits_until_another_program_has_left_its_thread(tmp_path):
         assert (await served.engine.status(second)).status == "queued"
         assert served.it.server.stats["calls"] == 0
         await chat.engine.cancel(first)
-        told = checked(await served.told(second))
+        told = checked(await served.events_of(second))
     assert status(told) == "completed"
     assert [message["content"] for message in told[-1][1]["messages"]] == ["first", "second", "Hello!"]
 
@@ -68,7 +68,7 @@ async def test_turns_of_two_programs_never_overlap(tmp_path):
         ]
         run_ids = await asyncio.gather(*(asking for _, asking in asked))
         told = await asyncio.gather(
-            *(where.told(run_id) for (where, _), run_id in zip(asked, run_ids, strict=True))
+            *(where.events_of(run_id) for (where, _), run_id in zip(asked, run_ids, strict=True))
         )
         assert served.it.server.stats["max_active"] == 1
     assert {status(checked(one)) for one in told} == {"completed"}
@@ -100,12 +100,12 @@ async def test_an_answered_run_and_those_that_wait_here_and_there_all_come_to_th
         first = await served.ask("first", thread_id="t", options=review)
         waiting = await chat.ask("second", thread_id="t")
         last = await served.ask("third", thread_id="t")
-        paused = checked(await served.told(first))
+        paused = checked(await served.events_of(first))
         assert status(paused) == "interrupted"
         with suppress(RunNotWaiting):  # the thread may have gone on without it
             await served.engine.resume(first, "accept")
         async with asyncio.timeout(60):
-            ends = [await where.told(run_id) for where, run_id in ((chat, waiting), (served, last))]
+            ends = [await where.events_of(run_id) for where, run_id in ((chat, waiting), (served, last))]
     assert [status(checked(told)) for told in ends] == ["completed", "completed"]
 
 
@@ -114,14 +114,14 @@ async def test_of_an_answer_and_a_cancel_in_two_programs_one_counts(tmp_path):
         review = RunOptions(auto_accepted_plan=False)
         for number in range(5):
             run_id = await served.ask("first", thread_id=f"t{number}", options=review)
-            await served.told(run_id)
+            await served.events_of(run_id)
             done = await asyncio.gather(
                 chat.engine.resume(run_id, "accept"), served.engine.cancel(run_id), return_exceptions=True
             )
             assert {type(one) for one in done} <= {AcceptedRun, RunRecord, RunNotWaiting, ThreadBusy}
             was_cancelled = isinstance(done[1], RunRecord) and done[1].status == "cancelled"
             async with asyncio.timeout(60):
-                told = [await where.told(run_id) for where in (chat, served)]
+                told = [await where.events_of(run_id) for where in (chat, served)]
             ended = "cancelled" if was_cancelled else "completed"
             assert (await served.engine.status(run_id)).status == ended
             assert {[event.status for event in one if event.type == "run_status"][-1] for one in told} == {
@@ -133,7 +133,7 @@ async def test_a_run_of_another_program_is_followed_to_its_end(tmp_path):
     script = {**SIMPLE, "reporter": [{"chunks": ["word "] * 200, "delay_seconds": 0.002}]}
     async with both(tmp_path, script) as (served, chat):
         run_id = await chat.ask()
-        followed, told = await asyncio.gather(served.told(run_id), chat.told(run_id))
+        followed, told = await asyncio.gather(served.events_of(run_id), chat.events_of(run_id))
     assert checked(followed) == checked(told)
 
 
@@ -145,7 +145,7 @@ async def test_a_question_on_a_thread_that_a_dead_program_left_comes_after_its_r
         model.reset(QUICK)
         async with program(tmp_path, model, "server") as served:
             assert (await served.engine.status(left)).status == "running", "a server leaves a terminal's runs"
-            told = checked(await served.told(await served.ask("second", thread_id="t")))
+            told = checked(await served.events_of(await served.ask("second", thread_id="t")))
             assert (await served.engine.status(left)).status == "completed"
     contents = [message["content"] for message in told[-1][1]["messages"]]
     assert contents == ["first", "Hello!", "second", "Hello!"]
@@ -168,9 +168,9 @@ async def test_a_run_that_could_not_be_recorded_goes_on_when_it_can(tmp_path, mo
                 patch.setattr(served.store.events, "append", _full)
                 run_id = await served.ask()
                 with pytest.raises(StoreError, match="full"):
-                    await served.told(run_id)
+                    await served.events_of(run_id)
             await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("reporter") == 1, 100)
-            told = checked(await served.told(run_id))
+            told = checked(await served.events_of(run_id))
     assert status(told) == "completed"
 
 
@@ -185,7 +185,7 @@ async def test_a_run_waits_while_the_store_cannot_take_it_up(tmp_path, monkeypat
             async with program(tmp_path, model, "server") as served:
                 assert (await served.engine.status(left)).status == "running"
         async with program(tmp_path, model, "server") as served:
-            assert status(checked(await served.told(left))) == "completed"
+            assert status(checked(await served.events_of(left))) == "completed"
 
 
 async def test_an_absurd_usage_is_no_obstacle(tmp_path):
@@ -195,7 +195,7 @@ async def test_an_absurd_usage_is_no_obstacle(tmp_path):
     }
     with serving({"coordinator": [absurd]}) as model:
         async with program(tmp_path, model, "server") as served:
-            assert status(checked(await served.told(await served.ask()))) == "completed"
+            assert status(checked(await served.events_of(await served.ask()))) == "completed"
 
 
 async def _busy(*_: object) -> None:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from maniple.events import VIEW_NAMES
-from tests.api.inside import numbered
+from tests.api.in_process import numbered
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, reply, serving
 from tests.runs.killing import Ears, Mortal

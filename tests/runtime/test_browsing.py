@@ -23,7 +23,7 @@ from maniple.config import (
 )
 from maniple.graph import RunOptions
 from maniple.runtime import stream_run
-from tests.agents.browsing.shop import done, told, use, views
+from tests.agents.browsing.shop import done, shop_script, use, views
 from tests.crawler.web import Reply, Site, open_site
 from tests.openai_server import OpenAIServer, call, serving
 from tests.team import checked, data, status
@@ -103,7 +103,7 @@ def click(name: str) -> dict[str, Any]:
 
 
 async def test_a_form_over_several_pages_is_filled_in_and_its_download_is_in_the_workspace(tmp_path, site):
-    script = told(
+    script = shop_script(
         use("go_to_url", url=f"{site.url}/"),
         fill("Name", "Ada"),
         use("select_dropdown_option", index="index of Tea", text="Black"),
@@ -127,7 +127,7 @@ async def test_a_form_over_several_pages_is_filled_in_and_its_download_is_in_the
 
 async def test_a_file_of_the_workspace_can_be_uploaded(tmp_path, site):
     writes = call("write_file", path="a/notes.txt", content="tea")
-    script = told(
+    script = shop_script(
         manus=[
             writes,
             use("go_to_url", url=f"{site.url}/upload"),
@@ -146,7 +146,7 @@ async def test_a_file_of_the_workspace_can_be_uploaded(tmp_path, site):
 
 
 async def test_a_question_in_the_middle_pauses_the_run_with_the_page_as_it_is(tmp_path, site):
-    script = told(
+    script = shop_script(
         use("go_to_url", url=f"{site.url}/"),
         fill("Name", "Ada"),
         call("ask_human", inquire="Green or black?"),
@@ -165,7 +165,7 @@ async def test_a_question_in_the_middle_pauses_the_run_with_the_page_as_it_is(tm
 
 
 async def test_a_page_that_gives_orders_is_shown_as_data(tmp_path, site):
-    script = told(use("go_to_url", url=f"{site.url}/evil"), done("It shows a button."))
+    script = shop_script(use("go_to_url", url=f"{site.url}/evil"), done("It shows a button."))
     async with team(script, tmp_path) as (runtime, server):
         frames = await ask(runtime)
     shown = views(server)[1]
@@ -177,14 +177,14 @@ async def test_a_page_that_gives_orders_is_shown_as_data(tmp_path, site):
 
 
 async def test_a_cancelled_run_leaves_the_browser_to_others(tmp_path, site):
-    script = told(use("go_to_url", url=f"{site.url}/"), use("wait", seconds=60))
+    script = shop_script(use("go_to_url", url=f"{site.url}/"), use("wait", seconds=60))
     async with team(script, tmp_path) as (runtime, server):
         task = asyncio.create_task(ask(runtime))
         await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"]["browser"] == 2, 60)
         task.cancel()
         async with asyncio.timeout(60):
             await asyncio.wait({task})
-        server.reset(told(use("go_to_url", url=f"{site.url}/"), done("Here again.")))
+        server.reset(shop_script(use("go_to_url", url=f"{site.url}/"), done("Here again.")))
         events = stream_run(runtime.graph, QUESTION, thread_id="another")
         frames = checked([event async for event in events])
     assert content(frames) == "Here again."

@@ -14,7 +14,7 @@ from maniple.app import Runtime, open_runtime
 from maniple.config import Settings
 from maniple.graph import RunOptions, members_of
 from maniple.runtime import stream_run
-from tests.api.inside import QUESTION, inside, settings_of
+from tests.api.in_process import QUESTION, open_service, settings_of
 from tests.cli.processes import MAIN, environment, run, start
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import agents, checked, data, status
@@ -129,8 +129,8 @@ async def test_what_the_general_agent_cannot_do_ends_the_run_with_its_reasons(tm
 
 async def test_the_service_gives_a_run_to_an_agent_that_its_settings_name(tmp_path):
     with serving(SCRIPT) as server:
-        async with inside(server.base_url, tmp_path, team=TEAM) as it:
-            frames = await it.told((await it.run(agent="manus"))["run_id"])
+        async with open_service(server.base_url, tmp_path, team=TEAM) as it:
+            frames = await it.events_of((await it.run(agent="manus"))["run_id"])
             assert (await it.get("/api/team_members"))["team_members"].keys() >= {"manus", "coder"}
             refused = await it.client.post("/api/chat/stream", json={**QUESTION, "agent": "coder"})
             schemas = (await it.get("/openapi.json"))["components"]["schemas"]
@@ -141,7 +141,7 @@ async def test_the_service_gives_a_run_to_an_agent_that_its_settings_name(tmp_pa
 
 async def test_without_the_setting_there_is_no_agent_that_works_alone(tmp_path):
     with serving(SCRIPT) as server:
-        async with inside(server.base_url, tmp_path) as it:
+        async with open_service(server.base_url, tmp_path) as it:
             refused = await it.client.post("/api/chat/stream", json={**QUESTION, "agent": "manus"})
             assert "manus" not in (await it.get("/api/team_members"))["team_members"]
     assert (refused.status_code, "team.members" in refused.text) == (422, True)
@@ -164,14 +164,14 @@ async def test_a_killed_run_of_the_general_agent_goes_on_without_its_option(tmp_
 
 async def test_the_service_goes_on_with_a_run_that_its_settings_would_not_give_to_anybody_any_more(tmp_path):
     with serving({"manus": [call("ask_human", question="How many?"), reply("It is 4.")]}) as server:
-        async with inside(server.base_url, tmp_path, team=TEAM) as it:
+        async with open_service(server.base_url, tmp_path, team=TEAM) as it:
             run_id = (await it.run(agent="manus"))["run_id"]
-            asked = await it.told(run_id)
+            asked = await it.events_of(run_id)
             assert status(asked) == "interrupted"
-        async with inside(server.base_url, tmp_path) as it:
+        async with open_service(server.base_url, tmp_path) as it:
             answered = await it.client.post(f"/api/runs/{run_id}/resume", json={"answer": "4"})
             assert answered.status_code == 202, answered.text
-            frames = await it.told(run_id, after=len(asked))
+            frames = await it.events_of(run_id, after=len(asked))
             refused = await it.client.post("/api/chat/stream", json={**QUESTION, "agent": "manus"})
             assert "manus" not in (await it.get("/api/team_members"))["team_members"]
     assert data(frames, "run_status")[-1] == {"status": "completed"}
@@ -194,7 +194,7 @@ async def test_nobody_plans_with_one_who_is_only_on_call(tmp_path):
 
 async def test_its_only_step_is_the_answer_and_not_to_be_skipped_or_given_to_somebody_else(tmp_path):
     with serving({"manus": [{"hang": True}, reply("It is 4.")]}) as server:
-        async with inside(server.base_url, tmp_path, team=TEAM) as it:
+        async with open_service(server.base_url, tmp_path, team=TEAM) as it:
             run_id = (await it.run(agent="manus"))["run_id"]
             await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("manus") == 1)
             path = f"/api/runs/{run_id}/plan"

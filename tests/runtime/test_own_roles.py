@@ -15,7 +15,7 @@ from maniple.cli.doctor.checks import check_extensions
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
 from maniple.runtime import stream_run
-from tests.api.inside import QUESTION, inside
+from tests.api.in_process import QUESTION, open_service
 from tests.cli.processes import environment, run
 from tests.grammar import Client
 from tests.openai_server import call, reply, serving
@@ -180,9 +180,9 @@ async def test_clients_know_a_role_of_ones_own_as_any_other(folder):
     roles = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL).team.roles
     own = roles[0].model_copy(update={"tools": ()})
     with serving({**SCRIPT, "poet": [reply("Roses are red.")]}) as server:
-        async with inside(server.base_url, folder, team={"roles": [own]}) as it:
+        async with open_service(server.base_url, folder, team={"roles": [own]}) as it:
             members = (await it.get("/api/team_members"))["team_members"]
-            frames = await it.told((await it.run(team_members=["poet"]))["run_id"])
+            frames = await it.events_of((await it.run(team_members=["poet"]))["run_id"])
             refused = await it.client.post("/api/chat/stream", json={**QUESTION, "team_members": ["pot"]})
             schemas = (await it.get("/openapi.json"))["components"]["schemas"]
     assert list(members)[-2:] == ["poet", "reporter"]

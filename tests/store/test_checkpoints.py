@@ -56,7 +56,7 @@ async def turn(graph, thread_id, text):
     await graph.ainvoke({"said": [HumanMessage(text)]}, on(thread_id), durability="sync")
 
 
-async def kept(store, thread_id):
+async def stored_state(store, thread_id):
     return [one async for one in store.checkpointer.alist({"configurable": {"thread_id": thread_id}})]
 
 
@@ -66,10 +66,10 @@ async def test_pruning_keeps_what_the_next_turn_needs_and_nothing_else(store):
         await turn(graph, "t", text)
         await turn(graph, "other", text)
     before = await words(graph, "t")
-    untouched = len(await kept(store, "other"))
+    untouched = len(await stored_state(store, "other"))
     await store.checkpoints.prune("t")
-    assert len(await kept(store, "t")) == 1
-    assert len(await kept(store, "other")) == untouched
+    assert len(await stored_state(store, "t")) == 1
+    assert len(await stored_state(store, "other")) == untouched
     assert await words(graph, "t") == before
     await turn(graph, "t", "three")
     assert await words(graph, "t") == [*before, "three", "turn 5"]
@@ -81,15 +81,15 @@ async def test_rolling_back_undoes_what_came_after(store):
     await turn(graph, "t", "one")
     before = await words(graph, "t")
     base = (await graph.aget_state(on("t"))).config["configurable"]["checkpoint_id"]
-    count = len(await kept(store, "t"))
+    count = len(await stored_state(store, "t"))
     await turn(graph, "t", "two")
     await store.checkpoints.rollback("t", base)
     assert await words(graph, "t") == before
-    assert len(await kept(store, "t")) == count
+    assert len(await stored_state(store, "t")) == count
     await turn(graph, "t", "again")
     assert await words(graph, "t") == [*before, "again", "turn 3"]
     await store.checkpoints.rollback("t", None)
-    assert await kept(store, "t") == []
+    assert await stored_state(store, "t") == []
     assert await words(graph, "t") == []
 
 
@@ -116,7 +116,7 @@ async def test_after_the_clock_was_set_back_the_newest_checkpoint_is_still_the_l
     await store.checkpoints.rollback("t", "1f0c")
     assert (await store.checkpointer.aget_tuple(on("t"))).checkpoint["id"] == "1f0c"
     await store.checkpoints.prune("t")
-    assert [one.checkpoint["id"] for one in await kept(store, "t")] == ["1f0c"]
+    assert [one.checkpoint["id"] for one in await stored_state(store, "t")] == ["1f0c"]
 
 
 async def test_asking_while_listing_does_not_wait_for_ever(store):
@@ -143,7 +143,7 @@ async def test_deleting_a_thread_deletes_its_checkpoints(store):
     run = await stored_run(store)
     await turn(graph_on(store), run.thread_id, "one")
     await store.threads.delete(run.thread_id)
-    assert await kept(store, run.thread_id) == []
+    assert await stored_state(store, run.thread_id) == []
 
 
 async def test_a_class_that_no_graph_declares_is_not_made_from_a_checkpoint(store):

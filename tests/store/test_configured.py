@@ -25,7 +25,7 @@ def settings_of(data, path=None, **store):
     return Settings(data_dir=data, store=StoreSettings(path=path, **store))
 
 
-async def kept(store, content):
+async def stored_content(store, content):
     artifact = await store.artifacts.add(await stored_run(store), "a", "text/plain", content)
     path = await store.artifacts.open(artifact)
     os.utime(path, (1, 1))
@@ -36,12 +36,12 @@ async def test_a_vacuum_deletes_nothing_of_another_database_of_the_same_data_dir
     usual, other = settings_of(tmp_path), settings_of(tmp_path, tmp_path / "b.db")
     # As it was before each had a folder of its own.
     async with open_store(tmp_path / "b.db", tmp_path / ARTIFACTS, server=True) as store:
-        old, _ = await kept(store, b"old")
+        old, _ = await stored_content(store, b"old")
     async with open_configured_store(other, server=True) as store:
-        new, path = await kept(store, b"new")
+        new, path = await stored_content(store, b"new")
         assert path.parent == tmp_path / "b.db.artifacts"
     async with open_configured_store(usual, server=True) as store:
-        _, path = await kept(store, b"usual")
+        _, path = await stored_content(store, b"usual")
         assert path.parent == tmp_path / ARTIFACTS
         await store.vacuum()
     async with open_configured_store(other, server=True) as store:
@@ -57,7 +57,7 @@ async def test_backend_memory_writes_to_a_temporary_folder_and_deletes_it(tmp_pa
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     data = tmp_path / "data"
     async with open_configured_store(settings_of(data, backend="memory"), server=True) as store:
-        _, path = await kept(store, b"a")
+        _, path = await stored_content(store, b"a")
         (home,) = tmp_path.glob(f"{TEMPORARY_PREFIX}*")
         assert path.is_relative_to(home)
         assert home.stat().st_mode & 0o777 == 0o700

@@ -21,14 +21,14 @@ from tests.tools.test_search import Shelf
 pytestmark = pytest.mark.anyio
 
 
-async def said(tool: BaseTool, evidence: MemoryEvidence, **arguments: str) -> str:
+async def call_tool(tool: BaseTool, evidence: MemoryEvidence, **arguments: str) -> str:
     return await tool.ainvoke(arguments, {"configurable": {SCOPE_KEY: RunScope(evidence=evidence)}})
 
 
 async def test_each_hit_has_its_number_and_keeps_it() -> None:
     evidence, tool = MemoryEvidence(), build_search(Shelf(), 5)
     for _ in range(2):
-        hits = json.loads(await said(tool, evidence, query="bridges"))
+        hits = json.loads(await call_tool(tool, evidence, query="bridges"))
         assert [(hit["url"], hit["cite"]) for hit in hits] == [("https://a.test/", 1), ("https://b.test/", 2)]
     assert [source.kind for source in await evidence.sources()] == ["result", "result"]
     assert await evidence.texts(2) == ["more"]
@@ -38,7 +38,7 @@ async def test_a_page_is_recorded_as_it_was_read() -> None:
     evidence = MemoryEvidence()
     tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
     async with open_site({"/a": Reply("<title>Title</title><p>Some <b>text</b>.")}) as site:
-        page = await said(tool, evidence, url=f"{site.url}/a")
+        page = await call_tool(tool, evidence, url=f"{site.url}/a")
         assert f"\n\nSource [1]: {site.url}/a\n\n" in page
     (source,) = await evidence.sources()
     assert (source.url, source.title, source.kind) == (f"{site.url}/a", "Title", "page")
@@ -50,8 +50,8 @@ async def test_of_a_page_that_is_read_in_part_all_is_recorded_once() -> None:
     chapters = "".join(f"<h2>Chapter {n}</h2><p>{f'Words of chapter {n}, ' * 20}</p>" for n in range(1, 6))
     tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",), max_characters=1_000)))
     async with open_site({"/": Reply(f"<title>Long</title><article>{chapters}</article>")}) as site:
-        first = await said(tool, evidence, url=site.url)
-        await said(tool, evidence, url=site.url, section="3")
+        first = await call_tool(tool, evidence, url=site.url)
+        await call_tool(tool, evidence, url=site.url, section="3")
     assert "Words of chapter 5" not in first
     (text,) = await evidence.texts(1)
     assert [text.count(f"Words of chapter {n}") for n in range(1, 6)] == [20] * 5
@@ -64,7 +64,7 @@ async def test_an_address_that_leads_elsewhere_is_one_of_the_source(leads: Reply
     evidence = MemoryEvidence()
     tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
     async with open_site({"/a": leads, "/b": Reply("<title>Title</title><p>Some text.")}) as site:
-        page = await said(tool, evidence, url=f" {site.url}/a#top")
+        page = await call_tool(tool, evidence, url=f" {site.url}/a#top")
     assert f"Source [1]: {site.url}/b" in page
     (source,) = await evidence.sources()
     assert (source.url, source.also) == (f"{site.url}/b", (f"{site.url}/a",))
@@ -73,7 +73,7 @@ async def test_an_address_that_leads_elsewhere_is_one_of_the_source(leads: Reply
 async def test_where_the_browser_was_led_elsewhere_the_address_asked_for_is_one_of_the_source() -> None:
     evidence = MemoryEvidence()
     window = Window(PageText("https://a.test/de", "Title", "Text.", ()))
-    await said(browser_tool(window), evidence, instruction="Open https://a.test/, please.")
+    await call_tool(browser_tool(window), evidence, instruction="Open https://a.test/, please.")
     (source,) = await evidence.sources()
     assert (source.url, source.also) == ("https://a.test/de", ("https://a.test/",))
 
@@ -81,7 +81,9 @@ async def test_where_the_browser_was_led_elsewhere_the_address_asked_for_is_one_
 async def test_a_page_that_the_browser_showed_is_recorded_whole() -> None:
     evidence = MemoryEvidence()
     page = PageText("https://a.test/", "Title", "word " * 10_000, (), 404)
-    shown = json.loads(await said(browser_tool(Window(page)), evidence, instruction="open https://a.test/"))
+    shown = json.loads(
+        await call_tool(browser_tool(Window(page)), evidence, instruction="open https://a.test/")
+    )
     assert "[1]: https://a.test/ (the server answered 404)" in shown["result_content"]
     assert await evidence.texts(1) == [page.text]
 

@@ -12,7 +12,7 @@ from maniple.types import RUN_MARK
 pytestmark = pytest.mark.anyio
 
 
-async def told(context_schema: Any = None, context: Any = None, **config: Any) -> tuple[str, str, str]:
+async def scope_of(context_schema: Any = None, context: Any = None, **config: Any) -> tuple[str, str, str]:
     """Return the scope of a node of a graph: run, thread and language."""
     found = []
 
@@ -29,15 +29,15 @@ async def told(context_schema: Any = None, context: Any = None, **config: Any) -
 
 async def test_a_run_of_ours_has_its_id_and_its_language() -> None:
     config = {"configurable": {"thread_id": "t"}, "metadata": {RUN_MARK: "r"}}
-    assert await told(RunOptions, RunOptions(locale="de-DE"), **config) == ("r", "t", "de-DE")
+    assert await scope_of(RunOptions, RunOptions(locale="de-DE"), **config) == ("r", "t", "de-DE")
 
 
 async def test_in_a_foreign_graph_the_thread_reports_the_run_and_a_strange_context_nothing() -> None:
-    assert await told(dict, {"locale": "de"}, configurable={"thread_id": "t"}) == ("t", "t", "")
+    assert await scope_of(dict, {"locale": "de"}, configurable={"thread_id": "t"}) == ("t", "t", "")
 
 
 async def test_without_a_thread_each_invocation_of_a_graph_has_a_name_of_its_own() -> None:
-    first, second = (await told())[1], (await told())[1]
+    first, second = (await scope_of())[1], (await scope_of())[1]
     assert first.startswith("node:")
     assert first != second
 

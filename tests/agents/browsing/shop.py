@@ -153,7 +153,7 @@ def done(result: str = "It costs 3.50 EUR.", status: str = "success") -> dict[st
     return call("terminate", status=status, result=result)
 
 
-def told(*browser: dict[str, Any], task: str = "Find the price.", **roles: Any) -> dict[str, Any]:
+def shop_script(*browser: dict[str, Any], task: str = "Find the price.", **roles: Any) -> dict[str, Any]:
     return {
         "coordinator": [call("handoff_to_planner", locale="en")],
         "planner": [reply(json.dumps(plan(step("browser", description=task), step("reporter"))))],

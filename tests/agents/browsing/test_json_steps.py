@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.browsing.shop import HOME, shopping, told
+from tests.agents.browsing.shop import HOME, shop_script, shopping
 from tests.openai_server import reply
 from tests.team import data, status
 
@@ -47,7 +47,7 @@ HANDOFF = {"coordinator": [reply('{"name": "handoff_to_planner", "arguments": {}
     ],
 )
 async def test_the_steps_of_the_schema_are_done_and_their_completion_ends_the_call(last, expected):
-    async with shopping(told(OPEN, CLICK, last, **HANDOFF), models=MODELS) as (team, shop):
+    async with shopping(shop_script(OPEN, CLICK, last, **HANDOFF), models=MODELS) as (team, shop):
         frames = await team.run()
     assert (status(frames), content(frames)) == ("completed", expected)
     assert [one["action"] for one in shop.only.done] == ["go_to_url", "click_element"]
@@ -55,7 +55,7 @@ async def test_the_steps_of_the_schema_are_done_and_their_completion_ends_the_ca
 
 
 async def test_such_a_model_is_told_its_tools_and_the_schema_and_shown_the_page():
-    async with shopping(told(OPEN, said(complete=True), **HANDOFF), models=MODELS) as (team, _):
+    async with shopping(shop_script(OPEN, said(complete=True), **HANDOFF), models=MODELS) as (team, _):
         await team.run()
     (first, second) = [one for one in team.server.requests if "is_complete" in str(one["messages"])]
     assert "tools" not in first
@@ -74,7 +74,7 @@ async def test_such_a_model_is_told_its_tools_and_the_schema_and_shown_the_page(
 
 async def test_broken_json_is_repaired_without_asking_again():
     broken = reply(OPEN["text"][:-1] + ",")
-    async with shopping(told(broken, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (
+    async with shopping(shop_script(broken, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (
         team,
         shop,
     ):
@@ -86,7 +86,9 @@ async def test_broken_json_is_repaired_without_asking_again():
 
 async def test_a_missed_shape_is_shown_to_the_model_once():
     wrong = said("fly_to", where="the moon")
-    async with shopping(told(wrong, OPEN, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as it:
+    async with shopping(
+        shop_script(wrong, OPEN, said(complete=True, result="ok"), **HANDOFF), models=MODELS
+    ) as it:
         frames = await it[0].run()
     assert content(frames) == "ok"
     again = [one for one in it[0].server.requests if "That cannot be used" in str(one["messages"])]
@@ -95,7 +97,9 @@ async def test_a_missed_shape_is_shown_to_the_model_once():
 
 async def test_a_shape_that_is_missed_with_two_repairs_is_one_failed_step():
     misses = [reply("no")] * 3
-    async with shopping(told(*misses, OPEN, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (
+    async with shopping(
+        shop_script(*misses, OPEN, said(complete=True, result="ok"), **HANDOFF), models=MODELS
+    ) as (
         team,
         shop,
     ):
@@ -106,13 +110,13 @@ async def test_a_shape_that_is_missed_with_two_repairs_is_one_failed_step():
 
 
 async def test_three_such_steps_end_the_call():
-    async with shopping(told(reply("no"), **HANDOFF), models=MODELS) as (team, _):
+    async with shopping(shop_script(reply("no"), **HANDOFF), models=MODELS) as (team, _):
         frames = await team.run()
     assert content(frames).startswith("STEP FAILED: Too many")
 
 
 async def test_an_endpoint_that_refuses_tools_is_asked_for_json_at_once():
-    script = {**told(OPEN, said(complete=True, result="ok"), **HANDOFF), "reject": ["tools"]}
+    script = {**shop_script(OPEN, said(complete=True, result="ok"), **HANDOFF), "reject": ["tools"]}
     async with shopping(script) as (team, _):
         frames = await team.run()
     assert content(frames) == "ok"
@@ -120,7 +124,10 @@ async def test_an_endpoint_that_refuses_tools_is_asked_for_json_at_once():
 
 async def test_a_failed_action_is_reported_and_the_next_one_tried():
     gone = said(action="click_element", index=99)
-    async with shopping(told(gone, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (team, _):
+    async with shopping(shop_script(gone, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (
+        team,
+        _,
+    ):
         frames = await team.run()
     assert content(frames) == "ok"
     assert "index 99 not found" in str(team.server.requests[-2]["messages"])

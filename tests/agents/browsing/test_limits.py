@@ -9,7 +9,7 @@ import pytest
 from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.run_scope import RunScope
 from maniple.graph import TeamRules
-from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
+from tests.agents.browsing.shop import HOME, Shop, done, shop_script, shopping, use
 from tests.openai_server import call, reply
 from tests.team import data
 
@@ -28,7 +28,7 @@ async def outcome(script, shop: Shop | None = None, **browsing) -> tuple[str, in
 
 async def test_after_so_many_iterations_the_call_ends_with_what_was_found():
     ways = [use("go_to_url", url=f"{HOME}{n}") for n in range(9)]
-    said, asked = await outcome(told(*ways), max_iterations=4)
+    said, asked = await outcome(shop_script(*ways), max_iterations=4)
     assert said.startswith("STEP FAILED: Max iterations")
     assert f"Navigated to {HOME}3" in said
     assert "<data" not in said
@@ -37,7 +37,7 @@ async def test_after_so_many_iterations_the_call_ends_with_what_was_found():
 
 async def test_what_was_found_until_a_failure_is_told_others_as_data():
     ways = [use("go_to_url", url=f"{HOME}{n}") for n in range(9)]
-    script = told(*ways, supervisor=[reply('{"next": "reporter"}')])
+    script = shop_script(*ways, supervisor=[reply('{"next": "reporter"}')])
     async with shopping(script, browsing={"max_iterations": 2}) as (team, _):
         frames = await team.run()
     result = data(frames, "plan")[-1]["steps"][0]
@@ -47,14 +47,14 @@ async def test_what_was_found_until_a_failure_is_told_others_as_data():
 
 
 async def test_failures_one_after_another_end_the_call():
-    said, asked = await outcome(told(*[use("click_element", index=n) for n in range(50, 60)]))
+    said, asked = await outcome(shop_script(*[use("click_element", index=n) for n in range(50, 60)]))
     assert said.startswith("STEP FAILED: Too many")
     assert "index 52 not found" in said
     assert asked == 3
 
 
 async def test_of_an_action_that_is_not_offered_neither_prompt_nor_reason_says_more_than_a_line():
-    script = told(use("extract_content", goal="prices"))
+    script = shop_script(use("extract_content", goal="prices"))
     async with shopping(script, browsing={"mode": "execute"}) as (team, _):
         frames = await team.run()
         prompts = team.prompts("browser")
@@ -65,30 +65,32 @@ async def test_of_an_action_that_is_not_offered_neither_prompt_nor_reason_says_m
 
 
 async def test_the_reason_is_the_first_line_of_the_last_failure():
-    said, _ = await outcome(told(call("terminate", status="maybe")))
+    said, _ = await outcome(shop_script(call("terminate", status="maybe")))
     assert re.match(r"STEP FAILED: Too many .*: terminate was not run\.\nUntil", said)
 
 
 async def test_a_success_between_failures_counts_them_anew():
     bad, good = use("click_element", index=99), use("wait", seconds=0)
-    said, asked = await outcome(told(bad, bad, good, bad, bad, done()))
+    said, asked = await outcome(shop_script(bad, bad, good, bad, bad, done()))
     assert (said, asked) == ("It costs 3.50 EUR.", 6)
 
 
 async def test_calls_refused_beside_a_failed_one_are_one_failure():
     three = {"tool_calls": [use("click_element", index=n)["tool_calls"][0] for n in (97, 98, 99)]}
-    said, asked = await outcome(told(three, three, done()))
+    said, asked = await outcome(shop_script(three, three, done()))
     assert (said, asked) == ("It costs 3.50 EUR.", 3)
 
 
 async def test_the_time_of_a_call_is_limited():
-    said, _ = await outcome(told(use("go_to_url", url=HOME)), Shop(hangs_at="go_to_url"), max_seconds=2.5)
+    said, _ = await outcome(
+        shop_script(use("go_to_url", url=HOME)), Shop(hangs_at="go_to_url"), max_seconds=2.5
+    )
     assert said.startswith("STEP FAILED: The time limit")
 
 
 async def test_who_does_the_same_on_the_same_page_is_told_what_was_tried_and_then_stopped():
     ways = [use("go_to_url", url=HOME), *[use("click_element", index=3)] * 8]
-    async with shopping(told(*ways), rules=TeamRules(step_retries=0)) as (team, shop):
+    async with shopping(shop_script(*ways), rules=TeamRules(step_retries=0)) as (team, shop):
         frames = await team.run()
     clicks = [one for one in shop.only.done if one["action"] == "click_element"]
     assert len(clicks) == 5
@@ -112,7 +114,7 @@ async def test_the_same_action_on_a_page_that_changes_is_progress():
         def words(self, words: str) -> None: ...
 
     ways = [use("go_to_url", url=HOME), *[use("click_element", index=3)] * 8, done()]
-    said, asked = await outcome(told(*ways), Pager())
+    said, asked = await outcome(shop_script(*ways), Pager())
     assert (said, asked) == ("It costs 3.50 EUR.", 10)
 
 
@@ -121,7 +123,7 @@ async def test_the_calls_of_the_loop_count_for_the_budget_of_the_run():
 
     meter = UsageMeter(Budget(model_calls=5))
     ways = [use("go_to_url", url=HOME), *[use("wait", seconds=n) for n in range(9)]]
-    async with shopping(told(*ways)) as (team, shop):
+    async with shopping(shop_script(*ways)) as (team, shop):
         scope = RunScope(run_id="r", meter=meter)
         config = {"configurable": {"thread_id": "t", "maniple_scope": scope}, "callbacks": meter.callbacks}
         await team.team.ainvoke(BEGIN, config)
@@ -132,7 +134,7 @@ async def test_the_calls_of_the_loop_count_for_the_budget_of_the_run():
 
 async def test_a_cancelled_run_ends_its_call_at_once_and_says_so():
     shop = Shop(hangs_at="go_to_url")
-    async with shopping(told(use("go_to_url", url=HOME)), shop=shop) as (team, _):
+    async with shopping(shop_script(use("go_to_url", url=HOME)), shop=shop) as (team, _):
         task = asyncio.create_task(team.run())
         async with asyncio.timeout(60):
             await shop.stuck.wait()

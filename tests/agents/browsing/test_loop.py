@@ -7,7 +7,7 @@ import pytest
 from maniple.agents.browsing.trace import EVENT_CHARACTERS
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RunOptions, TeamRules
-from tests.agents.browsing.shop import HOME, QUESTION, alone, done, shopping, told, use
+from tests.agents.browsing.shop import HOME, QUESTION, alone, done, shop_script, shopping, use
 from tests.agents.memory_ledger import MemoryLedger
 from tests.openai_server import call, reply
 from tests.team import agents, data, names, plan, status, step
@@ -23,7 +23,7 @@ WAY = (use("go_to_url", url=HOME), use("click_element", index=0), done())
 
 
 async def test_a_step_is_one_call_of_the_browser_without_a_model_around_it():
-    async with shopping(told(*WAY)) as (team, shop):
+    async with shopping(shop_script(*WAY)) as (team, shop):
         frames = await team.run("What do apples cost?")
     assert status(frames) == "completed"
     assert agents(frames) == ["coordinator", "planner", "browser", "reporter"]
@@ -39,7 +39,7 @@ async def test_a_step_is_one_call_of_the_browser_without_a_model_around_it():
 
 
 async def test_nothing_that_the_loop_says_is_a_message_and_all_that_it_uses_is_counted():
-    async with shopping(told(*({**one, "text": "Because."} for one in WAY))) as (team, _):
+    async with shopping(shop_script(*({**one, "text": "Because."} for one in WAY))) as (team, _):
         frames = await team.run()
     assert "Because." not in json.dumps(data(frames, "message"))
     assert [one["agent_name"] for one in data(frames, "usage")].count("browser") == 3
@@ -47,7 +47,7 @@ async def test_nothing_that_the_loop_says_is_a_message_and_all_that_it_uses_is_c
 
 async def test_each_step_is_reported_with_its_thought_its_action_and_what_came_of_it():
     reply_ = {**use("go_to_url", url=HOME), "text": "I open the shop."}
-    async with shopping(told(reply_, done())) as (team, _):
+    async with shopping(shop_script(reply_, done())) as (team, _):
         frames = await team.run()
     steps = data(frames, "browser_step")
     assert [(one["number"], one["state"]) for one in steps] == [
@@ -78,7 +78,7 @@ async def test_each_step_is_reported_with_its_thought_its_action_and_what_came_o
 
 async def test_each_call_of_an_answer_is_a_step_of_its_own_and_reported_in_order():
     two = [*use("wait", seconds=0)["tool_calls"], *use("go_to_url", url=HOME)["tool_calls"]]
-    async with shopping(told({"tool_calls": two, "text": "I wait, then I go."}, done())) as (team, _):
+    async with shopping(shop_script({"tool_calls": two, "text": "I wait, then I go."}, done())) as (team, _):
         frames = await team.run()
     steps = [one for one in data(frames, "browser_step") if one["action"]]
     assert [(one["number"], one["state"], one["action"]["name"]) for one in steps] == [
@@ -96,7 +96,7 @@ async def test_each_call_of_an_answer_is_a_step_of_its_own_and_reported_in_order
 
 async def test_clients_hear_where_the_browser_is_when_that_changes():
     ways = (use("go_to_url", url=HOME), use("wait", seconds=0), use("click_element", index=0), done())
-    async with shopping(told(*ways)) as (team, _):
+    async with shopping(shop_script(*ways)) as (team, _):
         frames = await team.run()
     states = data(frames, "browser_state")
     assert [one["url"] for one in states] == [HOME, f"{HOME}basket"]
@@ -121,7 +121,7 @@ async def test_clients_hear_where_the_browser_is_when_that_changes():
 )
 async def test_what_may_go_into_a_password_field_is_shown_to_no_one(typing):
     ways = (use("go_to_url", url=HOME), call("browser_use", **typing), done())
-    async with shopping(told(*ways)) as (team, _):
+    async with shopping(shop_script(*ways)) as (team, _):
         frames = await team.run()
     assert "hunter2" not in json.dumps(frames, default=str)
     (step,) = [one for one in data(frames, "browser_step") if (one["number"], one["state"]) == (2, "acting")]
@@ -137,12 +137,12 @@ async def test_what_may_go_into_a_password_field_is_shown_to_no_one(typing):
 )
 async def test_an_agent_with_other_tools_reports_and_records_no_password_either(typing):
     ways = (use("go_to_url", url=HOME), call("browser_use", **typing), call("terminate", answer="Done."))
-    async with alone(told(manus=list(ways))) as (team, shop):
+    async with alone(shop_script(manus=list(ways))) as (team, shop):
         frames = await team.run(agent="manus")
     assert shop.only.done[-1]["action"] == typing["action"]
     assert "hunter2" not in json.dumps(frames, default=str)
     book = MemoryLedger()
-    async with alone(told(manus=list(ways))) as (team, shop):
+    async with alone(shop_script(manus=list(ways))) as (team, shop):
         config = {"configurable": {"thread_id": "t", SCOPE_KEY: RunScope(run_id="r", ledger=book)}}
         await team.team.ainvoke({"messages": QUESTION}, config, context=RunOptions(agent="manus"))
     assert "hunter2" in repr(shop.only.done)
@@ -156,7 +156,7 @@ async def test_what_goes_elsewhere_is_reported_as_it_is():
         use("send_keys", keys="Control+A"),
         done(),
     )
-    async with shopping(told(*ways)) as (team, shop):
+    async with shopping(shop_script(*ways)) as (team, shop):
         frames = await team.run()
     acted = [one["action"]["parameters"] for one in data(frames, "browser_step") if one["state"] == "acting"]
     assert acted[1:3] == [{"index": 1, "text": "apples"}, {"keys": "Control+A"}]
@@ -164,13 +164,13 @@ async def test_what_goes_elsewhere_is_reported_as_it_is():
 
 
 async def test_a_long_thought_is_reported_in_part():
-    async with shopping(told({**done(), "chunks": ["word " * 10_000]})) as (team, _):
+    async with shopping(shop_script({**done(), "chunks": ["word " * 10_000]})) as (team, _):
         frames = await team.run()
     assert all(len(one["thought"]) <= EVENT_CHARACTERS for one in data(frames, "browser_step"))
 
 
 async def test_who_says_words_instead_of_a_call_is_asked_for_one():
-    script = told(reply("I will now open the shop."), use("go_to_url", url=HOME), done())
+    script = shop_script(reply("I will now open the shop."), use("go_to_url", url=HOME), done())
     async with shopping(script) as (team, shop):
         frames = await team.run()
     assert content(frames) == "It costs 3.50 EUR."
@@ -182,7 +182,7 @@ async def test_who_says_words_instead_of_a_call_is_asked_for_one():
 
 async def test_an_answer_in_plain_text_is_the_result_for_the_second_time():
     ways = (use("go_to_url", url=HOME), reply("It costs"), reply("3.50 EUR"))
-    async with shopping(told(*ways)) as (team, _):
+    async with shopping(shop_script(*ways)) as (team, _):
         frames = await team.run()
     assert content(frames) == "3.50 EUR"
     assert data(frames, "browser_step")[-1]["thought"] == "3.50 EUR"
@@ -190,7 +190,7 @@ async def test_an_answer_in_plain_text_is_the_result_for_the_second_time():
 
 
 async def test_what_cannot_be_done_fails_the_step_with_its_reason():
-    async with shopping(told(done("the shop is closed", "failure"))) as (team, _):
+    async with shopping(shop_script(done("the shop is closed", "failure"))) as (team, _):
         frames = await team.run()
     failed = data(frames, "plan")[-1]["steps"][0]
     assert (failed["status"], failed["reason"]) == ("failed", "the shop is closed")
@@ -199,7 +199,7 @@ async def test_what_cannot_be_done_fails_the_step_with_its_reason():
 
 async def test_a_call_beside_one_that_changed_the_page_is_refused():
     two = [*use("go_to_url", url=HOME)["tool_calls"], *use("click_element", index=0)["tool_calls"]]
-    async with shopping(told({"tool_calls": two}, done())) as (team, shop):
+    async with shopping(shop_script({"tool_calls": two}, done())) as (team, shop):
         await team.run()
     assert [one["action"] for one in shop.only.done] == ["go_to_url"]
     heard = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
@@ -209,7 +209,7 @@ async def test_a_call_beside_one_that_changed_the_page_is_refused():
 async def test_calls_beside_one_that_changed_nothing_or_failed():
     waits = [*use("wait", seconds=0)["tool_calls"], *use("go_to_url", url=HOME)["tool_calls"]]
     fails = [*use("click_element", index=99)["tool_calls"], *use("send_keys", keys="Enter")["tool_calls"]]
-    async with shopping(told({"tool_calls": waits}, {"tool_calls": fails}, done())) as (team, shop):
+    async with shopping(shop_script({"tool_calls": waits}, {"tool_calls": fails}, done())) as (team, shop):
         await team.run()
     assert [one["action"] for one in shop.only.done] == ["wait", "go_to_url", "click_element"]
     heard = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
@@ -223,7 +223,7 @@ async def test_the_loop_is_told_the_request_and_what_others_found():
         {"agent_name": "reporter", "title": "Report", "description": "say it"},
     ]
     planned = json.dumps({"thought": "t", "title": "p", "steps": steps})
-    script = told(done(), planner=[reply(planned)], researcher=[reply("It is at shop.test.")])
+    script = shop_script(done(), planner=[reply(planned)], researcher=[reply("It is at shop.test.")])
     async with shopping(script) as (team, _):
         await team.run("Buy apples")
     (prompt,) = team.prompts("browser")
@@ -234,7 +234,7 @@ async def test_the_loop_is_told_the_request_and_what_others_found():
 
 async def test_the_answer_of_a_terminal_call_ends_the_call_even_beside_others():
     both = [*done()["tool_calls"], *call("terminate", status="success", result="again")["tool_calls"]]
-    async with shopping(told({"tool_calls": both})) as (team, _):
+    async with shopping(shop_script({"tool_calls": both})) as (team, _):
         frames = await team.run()
     assert team.server.stats["by_role"]["browser"] == 1
     assert status(frames) == "completed"
@@ -246,7 +246,7 @@ async def test_the_answer_of_a_terminal_call_ends_the_call_even_beside_others():
 )
 async def test_an_answer_that_acts_cannot_say_how_it_ended(act):
     both = {"tool_calls": [*act["tool_calls"], *done("I bought it.")["tool_calls"]]}
-    async with shopping(told(both, done("It is sold out."))) as (team, _):
+    async with shopping(shop_script(both, done("It is sold out."))) as (team, _):
         frames = await team.run()
     assert content(frames) == "It is sold out."
     heard = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
@@ -260,7 +260,7 @@ async def test_an_answer_that_acts_cannot_ask_what_to_do_next():
             *call("ask_human", inquire="Which one?")["tool_calls"],
         ]
     }
-    async with shopping(told(both, done())) as (team, _):
+    async with shopping(shop_script(both, done())) as (team, _):
         frames = await team.run()
     assert (status(frames), names(frames).count("interrupt")) == ("completed", 0)
 
@@ -268,7 +268,7 @@ async def test_an_answer_that_acts_cannot_ask_what_to_do_next():
 async def test_who_works_with_other_tools_too_cannot_act_and_end_in_one_answer():
     ended = call("terminate", answer="I bought it.")["tool_calls"]
     both = {"tool_calls": [*use("click_element", index=77)["tool_calls"], *ended]}
-    script = told(
+    script = shop_script(
         manus=[both, call("terminate", status="failure", answer="It is sold out.")],
         planner=[reply(json.dumps(plan(step("manus"), step("reporter"))))],
     )
@@ -278,7 +278,7 @@ async def test_who_works_with_other_tools_too_cannot_act_and_end_in_one_answer()
 
 
 async def test_a_failed_action_is_reported_in_the_words_of_its_contract():
-    async with shopping(told(use("click_element", index=50), done())) as (team, _):
+    async with shopping(shop_script(use("click_element", index=50), done())) as (team, _):
         frames = await team.run()
     (heard,) = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
     assert heard["content"].splitlines()[1:-1] == ["Element with index 50 not found"]
@@ -295,7 +295,7 @@ async def test_a_failed_action_is_reported_in_the_words_of_its_contract():
     ],
 )
 async def test_the_work_ends_with_a_status_and_a_result_or_with_what_was_said_last(ending, expected):
-    script = told({**use("go_to_url", url=HOME), "text": "I open it."}, ending)
+    script = shop_script({**use("go_to_url", url=HOME), "text": "I open it."}, ending)
     async with shopping(script, rules=TeamRules(step_retries=0)) as (team, _):
         frames = await team.run()
     assert content(frames) == expected

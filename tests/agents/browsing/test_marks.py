@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from maniple.agents.browsing.recording import visible_mark
-from tests.agents.browsing.shop import HOME, done, shopping, told, use
+from tests.agents.browsing.shop import HOME, done, shop_script, shopping, use
 from tests.team import data
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,9 @@ def acting(frames: Any) -> list[dict[str, Any]]:
 
 
 async def test_the_element_that_is_acted_on_is_named_and_marked_from_acting_on():
-    async with shopping(told(use("go_to_url", url=HOME), use("click_element", index="[0]"), done())) as (
+    async with shopping(
+        shop_script(use("go_to_url", url=HOME), use("click_element", index="[0]"), done())
+    ) as (
         team,
         _,
     ):
@@ -33,14 +35,14 @@ async def test_the_element_that_is_acted_on_is_named_and_marked_from_acting_on()
 
 async def test_what_is_done_to_no_element_has_no_mark_whatever_index_a_model_adds():
     scrolls = use("scroll_down", index=0)
-    async with shopping(told(use("go_to_url", url=HOME), scrolls, done())) as (team, _):
+    async with shopping(shop_script(use("go_to_url", url=HOME), scrolls, done())) as (team, _):
         frames = await team.run()
     assert [(one["mark"], one["element"]) for one in acting(frames)] == [(None, None)] * 3
 
 
 async def test_an_element_whose_place_is_not_known_is_named_without_a_mark():
     ways = use("go_to_url", url=HOME), use("input_text", index=1, text="apples"), done()
-    async with shopping(told(*ways)) as (team, _):
+    async with shopping(shop_script(*ways)) as (team, _):
         frames = await team.run()
     step = acting(frames)[1]
     assert (step["mark"], step["element"]) == (None, {"role": "input text", "name": "Search"})
@@ -48,7 +50,7 @@ async def test_an_element_whose_place_is_not_known_is_named_without_a_mark():
 
 async def test_the_second_action_of_an_answer_is_marked_where_the_answer_was_decided_on():
     two = [*use("wait", seconds=0)["tool_calls"], *use("click_element", index=0)["tool_calls"]]
-    async with shopping(told(use("go_to_url", url=HOME), {"tool_calls": two}, done())) as (team, _):
+    async with shopping(shop_script(use("go_to_url", url=HOME), {"tool_calls": two}, done())) as (team, _):
         frames = await team.run()
     assert [one["mark"] for one in acting(frames)[1:3]] == [None, BASKET]
 

@@ -16,7 +16,7 @@ from PIL import Image
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RECURSION_LIMIT, RunOptions
 from maniple.types import BROWSER_STEP
-from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
+from tests.agents.browsing.shop import HOME, Shop, done, shop_script, shopping, use
 from tests.agents.browsing.test_recording import picture
 from tests.agents.memory_ledger import MemoryLedger
 from tests.agents.restartable_team import copy_of_disk
@@ -91,7 +91,7 @@ BEGIN = {"messages": [HumanMessage("Log in.")]}
 
 def asking(*after: dict[str, Any]) -> dict[str, Any]:
     first = use("go_to_url", url=HOME), call("ask_human", inquire="Which code did you get?")
-    return {**told(*first, *after), "by_history": True}
+    return {**shop_script(*first, *after), "by_history": True}
 
 
 @pytest.mark.parametrize("with_ledger", [False, True])
@@ -121,7 +121,10 @@ async def test_the_answer_reaches_the_run_in_another_process(tmp_path):
 async def test_after_a_crash_the_loop_goes_on_with_what_it_had_done(tmp_path):
     book = MemoryLedger()
     shop = Shop(hangs_at="click_element")
-    script = {**told(use("go_to_url", url=HOME), use("click_element", index=0), done()), "by_history": True}
+    script = {
+        **shop_script(use("go_to_url", url=HOME), use("click_element", index=0), done()),
+        "by_history": True,
+    }
     async with open_team(tmp_path, script, shop, book) as (_, go):
         task = asyncio.create_task(go(BEGIN))
         async with asyncio.timeout(60):
@@ -159,10 +162,10 @@ async def test_what_was_extracted_before_a_pause_is_shown_after_the_conversation
     before = (use("go_to_url", url=HOME), use("extract_content", goal="price"), long, long, long)
     found = [reply("Apples: 3.50 EUR"), reply("Summary: nothing.")]
     options = {"models": {"context_tokens": 8_000}}
-    script = told(*before, call("ask_human", inquire="Go on?"), other=found)
+    script = shop_script(*before, call("ask_human", inquire="Go on?"), other=found)
     async with open_team(tmp_path, script, Shop(), book, **options) as (_, go):
         (question,) = await go(BEGIN)
-    async with open_team(tmp_path, told(done()), Shop(), book, **options) as (team, go):
+    async with open_team(tmp_path, shop_script(done()), Shop(), book, **options) as (team, go):
         assert await go(Command(resume={question.id: "yes"})) == []
         asked = json.dumps(team.server.requests[0]["messages"])
     assert "Summary: nothing." in asked
@@ -183,7 +186,7 @@ async def test_a_pause_keeps_the_recording_so_far_and_the_rest_becomes_another(t
 
 async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
     kept, told_to, shop = Kept(), Told(), Shop(picture=picture(), hangs_at="click_element")
-    script = told(use("go_to_url", url=HOME), use("click_element", index=0))
+    script = shop_script(use("go_to_url", url=HOME), use("click_element", index=0))
     async with open_team(
         tmp_path, script, shop, MemoryLedger(), told_to, store_file=kept, browsing=FILMED
     ) as (_, go):
@@ -200,7 +203,7 @@ async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
 
 async def test_a_call_that_its_model_fails_keeps_its_recording(tmp_path):
     kept, told_to, shop = Kept(), Told(), Shop(picture=picture())
-    script = told(use("go_to_url", url=HOME), use("click_element", index=0), {"status": 400})
+    script = shop_script(use("go_to_url", url=HOME), use("click_element", index=0), {"status": 400})
     async with open_team(
         tmp_path, script, shop, MemoryLedger(), told_to, store_file=kept, browsing=FILMED
     ) as (_, go):

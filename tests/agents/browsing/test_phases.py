@@ -6,7 +6,7 @@ import pytest
 from langgraph.types import Command
 
 from maniple.agents.browsing.loop import is_complex
-from tests.agents.browsing.shop import HOME, Shop, done, shopping, told, use
+from tests.agents.browsing.shop import HOME, Shop, done, shop_script, shopping, use
 from tests.agents.browsing.test_pausing import BEGIN, open_team
 from tests.agents.memory_ledger import MemoryLedger
 from tests.openai_server import call, reply
@@ -43,7 +43,7 @@ def test_a_task_of_several_pieces_is_complex(task, expected):
 
 
 async def test_a_complex_task_is_done_phase_by_phase():
-    script = told(
+    script = shop_script(
         *(use("go_to_url", url=HOME), done("in the shop"), use("click_element", index=0), done("order 7")),
         task=LONG,
         other=[phases("Open the shop", "Pay")],
@@ -59,7 +59,7 @@ async def test_a_complex_task_is_done_phase_by_phase():
 
 
 async def test_a_failed_phase_adapts_the_plan_and_finished_ones_stay():
-    script = told(
+    script = shop_script(
         *(done("in the shop"), done("no such button", "failure"), done("paid by phone")),
         task=LONG,
         other=[phases("Open the shop", "Pay"), phases("Pay by phone")],
@@ -77,7 +77,7 @@ async def test_a_failed_phase_adapts_the_plan_and_finished_ones_stay():
 
 async def test_failures_in_a_row_adapt_a_plan_before_they_end_it():
     bad = use("click_element", index=99)
-    script = told(
+    script = shop_script(
         *(bad, bad, bad, done("otherwise")),
         task=LONG,
         other=[phases("Open the shop", "Pay"), phases("Ask")],
@@ -88,7 +88,7 @@ async def test_failures_in_a_row_adapt_a_plan_before_they_end_it():
 
 
 async def test_a_plan_is_adapted_so_often_and_no_more():
-    script = told(
+    script = shop_script(
         done("no", "failure"),
         task=LONG,
         other=[phases("a", "b"), phases("c", "d"), phases("e", "f"), phases("g")],
@@ -102,7 +102,9 @@ async def test_a_plan_is_adapted_so_often_and_no_more():
 
 async def test_the_iterations_of_all_phases_count_together():
     ways = [use("wait", seconds=n) for n in range(9)]
-    script = told(use("wait", seconds=0), done("a"), *ways, task=LONG, other=[phases("a", "b"), phases("c")])
+    script = shop_script(
+        use("wait", seconds=0), done("a"), *ways, task=LONG, other=[phases("a", "b"), phases("c")]
+    )
     async with shopping(script, browsing={"max_iterations": 5}) as (team, _):
         frames = await team.run()
     assert result(frames).startswith("STEP FAILED: Max iterations")
@@ -112,27 +114,27 @@ async def test_the_iterations_of_all_phases_count_together():
 
 @pytest.mark.parametrize(("mode", "planned"), [("auto", 8), ("navigate", 3), ("execute", 0), ("scrape", 0)])
 async def test_the_mode_decides_whether_the_task_is_planned(mode, planned):
-    script = told(done("done"), task=LONG, other=[phases(*map(str, range(12)))])
+    script = shop_script(done("done"), task=LONG, other=[phases(*map(str, range(12)))])
     async with shopping(script, browsing={"mode": mode}) as (team, _):
         frames = await team.run()
     assert len({one["phase"] for one in data(frames, "browser_step")} - {""}) == planned
 
 
 async def test_a_simple_task_is_not_planned():
-    async with shopping(told(done())) as (team, _):
+    async with shopping(shop_script(done())) as (team, _):
         await team.run()
     assert "other" not in team.server.stats["by_role"]
 
 
 async def test_a_model_that_gives_no_plan_works_without():
-    script = told(done("done"), task=LONG, other=[reply("I would rather not.")])
+    script = shop_script(done("done"), task=LONG, other=[reply("I would rather not.")])
     async with shopping(script) as (team, _):
         frames = await team.run()
     assert result(frames) == "done"
 
 
 async def test_a_plan_outlives_a_pause(tmp_path):
-    script = told(
+    script = shop_script(
         *(done("in the shop"), call("ask_human", inquire="Which?"), done("order 7")),
         task=LONG,
         other=[phases("Open the shop", "Pay"), phases("wrong")],
@@ -148,7 +150,7 @@ async def test_a_plan_outlives_a_pause(tmp_path):
 
 async def test_phases_that_are_done_when_the_time_is_over_are_reported():
     ways = (done("in the shop"), use("go_to_url", url=HOME))
-    script = told(*ways, task=LONG, other=[phases("Open the shop", "Pay")])
+    script = shop_script(*ways, task=LONG, other=[phases("Open the shop", "Pay")])
     async with shopping(script, shop=Shop(hangs_at="go_to_url"), browsing={"max_seconds": 6}) as (team, _):
         frames = await team.run()
     assert result(frames).startswith("STEP FAILED: The time limit")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from maniple.agents.browsing.middleware import MAX_CHUNKS, ModelPageReader
-from tests.agents.browsing.shop import HOME, alone, done, shopping, told, use
+from tests.agents.browsing.shop import HOME, alone, done, shop_script, shopping, use
 from tests.agents.endpoints import model_at
 from tests.openai_server import reply, serving
 
@@ -14,7 +14,7 @@ EXTRACT = use("extract_content", goal="the price of apples")
 
 
 async def test_what_a_page_says_about_a_goal_is_extracted_by_the_model_and_is_a_source():
-    script = told(use("go_to_url", url=HOME), EXTRACT, done(), other=[reply("Apples: 3.50 EUR")])
+    script = shop_script(use("go_to_url", url=HOME), EXTRACT, done(), other=[reply("Apples: 3.50 EUR")])
     async with shopping(script) as (team, _):
         await team.run()
     (asked,) = [one["messages"] for one in team.server.requests if "Goal: " in str(one["messages"])]
@@ -25,7 +25,7 @@ async def test_what_a_page_says_about_a_goal_is_extracted_by_the_model_and_is_a_
 
 
 async def test_an_agent_with_other_tools_reads_with_its_own_model():
-    script = told(
+    script = shop_script(
         manus=[use("go_to_url", url=HOME), EXTRACT, reply("3.50")], other=[reply("Apples: 3.50 EUR")]
     )
     async with alone(script) as (team, _):
@@ -35,7 +35,7 @@ async def test_an_agent_with_other_tools_reads_with_its_own_model():
 
 async def test_extractions_outlive_the_shortening_of_the_conversation():
     long = {**use("wait", seconds=0), "text": "word " * 3_000}
-    script = told(
+    script = shop_script(
         *(use("go_to_url", url=HOME), EXTRACT, long, long, long, done()),
         other=[reply("Apples: 3.50 EUR"), reply("Summary: nothing.")],
     )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.agents.browsing.shop import HOME, done, shopping, told, use
+from tests.agents.browsing.shop import HOME, done, shop_script, shopping, use
 from tests.openai_server import reply
 from tests.team import data
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.anyio
     ],
 )
 async def test_each_strategy_has_words_of_its_own(strategy, words):
-    async with shopping(told(done()), browsing={"strategy": strategy}) as (team, _):
+    async with shopping(shop_script(done()), browsing={"strategy": strategy}) as (team, _):
         await team.run()
     assert words in team.prompts("browser")[0]
 
 
 async def test_the_standard_one_asks_once_a_step():
-    async with shopping(told(use("go_to_url", url=HOME), done())) as (team, _):
+    async with shopping(shop_script(use("go_to_url", url=HOME), done())) as (team, _):
         await team.run()
     assert team.server.stats["by_role"]["browser"] == 2
     assert "Known:" not in team.prompts("browser")[0]
@@ -44,7 +44,7 @@ async def test_the_standard_one_asks_once_a_step():
 )
 async def test_modes_offer_their_actions(mode, offered, not_offered):
     ways = [use(name, index=0, text="x", goal="x", query="x") for name in sorted(not_offered)[:1]]
-    async with shopping(told(*ways, done()), browsing={"mode": mode}) as (team, shop):
+    async with shopping(shop_script(*ways, done()), browsing={"mode": mode}) as (team, shop):
         await team.run()
     tools = next(one["tools"] for one in team.server.requests if "browser_use" in str(one.get("tools")))
     (schema,) = [one["function"]["parameters"] for one in tools if one["function"]["name"] == "browser_use"]
@@ -62,7 +62,9 @@ async def test_a_search_that_does_not_answer_is_not_offered_in_that_step():
     async def find_outage() -> str:
         return outages.pop(0)
 
-    script = told(use("go_to_url", url=HOME), done()) | {"browser": [use("go_to_url", url=HOME), done()] * 2}
+    script = shop_script(use("go_to_url", url=HOME), done()) | {
+        "browser": [use("go_to_url", url=HOME), done()] * 2
+    }
     async with shopping(script, find_outage=find_outage) as (team, _):
         await team.run()
         out = offered_actions(team)
@@ -91,7 +93,7 @@ BRANCHES = [
 
 
 async def test_of_several_thoughts_the_best_is_taken():
-    script = told(*BRANCHES, *[done()] * 3, other=[SCORES])
+    script = shop_script(*BRANCHES, *[done()] * 3, other=[SCORES])
     async with shopping(script, browsing={"strategy": "tot"}) as (team, shop):
         frames = await team.run()
     (asked,) = [one for one in team.server.requests if "You judge the next steps" in str(one["messages"])]
@@ -104,7 +106,7 @@ async def test_of_several_thoughts_the_best_is_taken():
 
 
 async def test_thoughts_that_agree_are_not_judged():
-    script = told(*[use("go_to_url", url=HOME)] * 3, *[done()] * 3)
+    script = shop_script(*[use("go_to_url", url=HOME)] * 3, *[done()] * 3)
     async with shopping(script, browsing={"strategy": "tot"}) as (team, shop):
         await team.run()
     assert team.server.stats["by_role"] == {"coordinator": 1, "planner": 1, "browser": 6, "reporter": 1}
@@ -112,7 +114,7 @@ async def test_thoughts_that_agree_are_not_judged():
 
 
 async def test_a_judge_without_scores_leaves_the_first_thought():
-    script = told(*BRANCHES, *[done()] * 3, other=[reply("hm")])
+    script = shop_script(*BRANCHES, *[done()] * 3, other=[reply("hm")])
     async with shopping(script, browsing={"strategy": "tot"}) as (team, shop):
         frames = await team.run()
     assert len(shop.only.done) == 1

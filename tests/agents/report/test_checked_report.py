@@ -4,7 +4,7 @@ import pytest
 
 from tests.agents.report.research import URL, research_team
 from tests.openai_server import reply
-from tests.team import data, said
+from tests.team import data, joined_text
 
 pytestmark = pytest.mark.anyio
 
@@ -79,7 +79,7 @@ async def test_a_report_that_holds_costs_no_call_more_and_streams_block_by_block
     async with research_team(f"# The bridge\n\n{RIGHT}\n\nThe end.\n") as team:
         frames = await team.run()
         assert team.server.stats["by_role"]["reporter"] == 1
-    assert said(frames).endswith(f"# The bridge\n\n{RIGHT}\n\nThe end.\n\n{LIST}")
+    assert joined_text(frames).endswith(f"# The bridge\n\n{RIGHT}\n\nThe end.\n\n{LIST}")
     assert report_of(frames).endswith(LIST.strip())
 
 
@@ -97,8 +97,8 @@ async def test_thoughts_pass_and_the_mended_passages_count_but_are_shown_to_no_o
     async with research_team({"text": DRAFT, "reasoning": "hm"}, {"text": MENDED, "reasoning": "oh"}) as team:
         frames = await team.run()
     assert next(one["delta"] for one in _messages_of_the_reporter(frames)) == {"reasoning_content": "hm"}
-    assert "oh" not in said(frames, "reasoning_content")
-    assert "<passage" not in said(frames)
+    assert "oh" not in joined_text(frames, "reasoning_content")
+    assert "<passage" not in joined_text(frames)
     usage = [one for one in data(frames, "usage") if one["agent_name"] == "reporter"]
     assert len(usage) == 2
     assert all(one["input_tokens"] and one["output_tokens"] for one in usage)
@@ -160,4 +160,4 @@ async def test_an_address_of_an_earlier_report_of_the_thread_is_not_invented():
     async with research_team(first, second) as team:
         await team.run("See https://mine.test/page", thread_id="t")
         frames = await team.run("And now?", thread_id="t")
-    assert "unverified" not in said(frames)
+    assert "unverified" not in joined_text(frames)

@@ -9,7 +9,7 @@ from maniple.agents.budget import Budget, UsageMeter
 from tests.agents.report.research import research_team
 from tests.graph.metered import metered
 from tests.openai_server import reply
-from tests.team import data, said
+from tests.team import data, joined_text
 
 pytestmark = pytest.mark.anyio
 DRAFT = "# B\n\nIt is grey: “nobody has ever dared to paint it since” [1].\n"
@@ -22,7 +22,7 @@ async def test_its_tokens_are_the_runs():
         meter = UsageMeter()
         frames = await metered(it, meter, thread_id="repair counts")
         stats = it.server.stats
-    assert "It is not painted [1]." in said(frames)
+    assert "It is not painted [1]." in joined_text(frames)
     assert (meter.used.model_calls, stats["by_role"]["reporter"]) == (stats["calls"], 2)
     assert meter.used.input_tokens == stats["prompt_tokens"]
     assert meter.used.output_tokens == stats["completion_tokens"]
@@ -33,7 +33,7 @@ async def test_when_the_budget_ends_before_it_the_report_is_marked_and_the_run_s
         meter = UsageMeter(Budget(model_calls=5))
         frames = await metered(it, meter, thread_id="repair budget")
         assert it.server.stats["by_role"]["reporter"] == 1
-    assert MARKED in said(frames)
+    assert MARKED in joined_text(frames)
     assert data(frames, "end_of_workflow")[0]["messages"][-1]["content"].endswith(
         "<https://bridge.test/history>"
     )
@@ -50,7 +50,7 @@ async def test_it_ends_before_the_runs_time_does(left_seconds, calls):
         meter = UsageMeter(Budget(seconds=500), clock=clock)
         frames = await metered(it, meter, thread_id="repair time")
         assert it.server.stats["by_role"]["reporter"] == calls
-    assert MARKED in said(frames)
+    assert MARKED in joined_text(frames)
     assert data(frames, "plan")[-1]["steps"][-1]["status"] == "completed"
 
 
@@ -71,7 +71,7 @@ async def test_no_more_than_twenty_passages_are_asked_for():
         asked = it.prompts("reporter")[1]
     assert '<passage number="20">' in asked
     assert '<passage number="21">' not in asked
-    assert said(frames).count("[unverified]") == 29
+    assert joined_text(frames).count("[unverified]") == 29
 
 
 async def test_what_was_read_is_shown_between_marks_that_no_page_can_know():
@@ -110,15 +110,15 @@ async def test_what_would_lose_more_than_it_mends_is_not_taken(passage, mended):
     async with research_team(f"# B\n\n{passage}\n", f'<passage number="1">{mended}</passage>') as it:
         frames = await it.run()
         assert it.server.stats["by_role"]["reporter"] == 2
-    assert "[unverified]" in said(frames)
-    assert mended not in said(frames)
+    assert "[unverified]" in joined_text(frames)
+    assert mended not in joined_text(frames)
 
 
 async def test_a_quotation_may_be_given_to_the_source_where_it_is_or_be_left_out():
     table = f"| Year | What |\n|---|---|\n| 1932 | opened [1] |\n| now | {WRONG} |"
     mended = "| Year | What |\n|---|---|\n| 1932 | opened [1] |\n| now | not painted |"
     async with research_team(f"# B\n\n{table}\n", f'<passage number="1">{mended}</passage>') as it:
-        assert mended in said(await it.run())
+        assert mended in joined_text(await it.run())
 
 
 async def test_a_claim_is_not_given_the_source_of_its_neighbour_in_the_cell():
@@ -126,7 +126,7 @@ async def test_a_claim_is_not_given_the_source_of_its_neighbour_in_the_cell():
     mended = cell.replace("[7]", "[1]")
     async with research_team(f"# B\n\n{cell}\n", f'<passage number="1">{mended}</passage>') as it:
         frames = await it.run()
-    assert "36 metres high [7] [unverified]" in said(frames)
+    assert "36 metres high [7] [unverified]" in joined_text(frames)
     right = cell.replace(" [7]", "")
     async with research_team(f"# B\n\n{cell}\n", f'<passage number="1">{right}</passage>') as it:
-        assert right in said(await it.run())
+        assert right in joined_text(await it.run())

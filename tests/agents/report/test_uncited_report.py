@@ -9,7 +9,7 @@ from maniple.evidence.blocks import Blocks
 from maniple.evidence.check import SourceCheck, mark_findings
 from tests.evidence.read_pages import Read
 from tests.openai_server import SIMPLE, reply
-from tests.team import data, plan, said, scripted_team, step
+from tests.team import data, joined_text, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 CHUNKS = [
@@ -31,14 +31,14 @@ async def test_it_is_left_as_it_is_and_costs_nothing():
         frames = await team.run()
         assert team.server.stats["calls"] == 5
     assert data(frames, "end_of_workflow")[0]["messages"][-1]["content"] == report
-    assert said(frames).endswith(report)
+    assert joined_text(frames).endswith(report)
 
 
 async def test_an_invented_address_in_it_is_marked_without_asking():
     async with scripted_team({**SIMPLE, "reporter": [{"chunks": CHUNKS}]}) as team:
         frames = await team.run()
         assert team.server.stats["calls"] == 5
-    assert said(frames).endswith(
+    assert joined_text(frames).endswith(
         "# Sum\n\n4, see www.sums.test [unverified] or https://sums.test/4 [unverified].\nYes.\n\nEnd"
     )
 
@@ -54,7 +54,7 @@ async def _report_after(agent: str, chunks: list[str]) -> str:
     async with scripted_team(script) as team:
         frames = await team.run()
     begin = next(at for at, (_, one) in enumerate(frames) if one.get("agent_name") == "reporter")
-    return said(frames[begin:])
+    return joined_text(frames[begin:])
 
 
 QUOTED = ["Old. ", "It says “the bri", "dge was opened in 1932” [", "1].\n\n> the king ", "came by himself\n"]

@@ -20,7 +20,7 @@ QUESTION = {"messages": [{"role": "user", "content": "1+3=?"}]}
 
 
 @dataclass
-class Inside:
+class InProcessService:
     """The open service, and a client that has no key."""
 
     app: Any
@@ -46,7 +46,9 @@ class Inside:
         assert response.headers["location"] == f"/api/runs/{response.json()['run_id']}"
         return response.json()
 
-    async def told(self, run_id: str, after: int = 0, headers: dict[str, str] | None = None) -> list[Frame]:
+    async def events_of(
+        self, run_id: str, after: int = 0, headers: dict[str, str] | None = None
+    ) -> list[Frame]:
         """Follow a run to its end or its pause."""
         path = f"/api/runs/{run_id}/events?after={after}"
         response = await self.client.get(path, headers=headers)
@@ -80,10 +82,10 @@ def settings_of(base_url: str, home: Path, **sections: Any) -> Settings:
 
 
 @asynccontextmanager
-async def inside(base_url: str, home: Path, **sections: Any) -> AsyncIterator[Inside]:
+async def open_service(base_url: str, home: Path, **sections: Any) -> AsyncIterator[InProcessService]:
     """Open the service; `sections` are settings."""
     app = create_app(settings_of(base_url, home, **sections))
     transport = httpx.ASGITransport(app)
     async with app.router.lifespan_context(app):
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
-            yield Inside(app, app.state.service, client)
+            yield InProcessService(app, app.state.service, client)
