@@ -103,7 +103,7 @@ async def test_a_run_begins_at_once_and_its_models_are_called_when_they_are_load
         first = await anext(page async for page in here.engine.events(run_id))
         called = here.it.server.stats["calls"]
         may_load.set()
-        frames = checked(await here.told(run_id))
+        frames = checked(await here.events_of(run_id))
     assert (first[0].type, called, loads) == ("run", 0, ["load"])
     assert status(frames) == "completed"
 
