@@ -32,8 +32,8 @@ from maniple.agents.middleware.limits import (
 from maniple.agents.middleware.text_tools import TextToolCalls
 from maniple.agents.middleware.tool_availability import (
     DynamicTools,
-    OfferedTools,
     TerminalTools,
+    ToolNameRecorder,
     ToolPreparation,
     UnknownTools,
     keep_tools,
@@ -160,7 +160,7 @@ def build_react_graph(
     """
     stack: list[AgentMiddleware[Any, Any]] = [
         *offered,
-        OfferedTools(),
+        ToolNameRecorder(),
         # Around everything that may end the step, to add the results so far to the reason.
         PartialWork(),
         # Before a model call is counted: after a terminal tool there is no further call.

@@ -32,7 +32,7 @@ from maniple.agents.task import Task, current_task
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.blocks import Blocks
-from maniple.evidence.check import Finding, SourceCheck, mark_findings
+from maniple.evidence.check import SourceCheck, UnverifiedCitation, mark_findings
 from maniple.evidence.excerpt import find_excerpt
 from maniple.evidence.source_list import ModelSourceList, format_source_list, format_sources, heading_for
 from maniple.llms import Capabilities, capabilities_of
@@ -49,7 +49,7 @@ class ReportPassage:
     """A block of the report, and the findings against it."""
 
     text: str
-    findings: Sequence[Finding] = ()
+    findings: Sequence[UnverifiedCitation] = ()
 
 
 RepairPassages = Callable[[Sequence[ReportPassage]], Awaitable[Mapping[int, str]]]
@@ -150,7 +150,9 @@ _KINDS = {
 }
 
 
-async def is_repair(passage: str, findings: Iterable[Finding], reply: str, check: SourceCheck) -> bool:
+async def is_repair(
+    passage: str, findings: Iterable[UnverifiedCitation], reply: str, check: SourceCheck
+) -> bool:
     """Return whether `reply` preserves the parts of `passage` that have no findings.
 
     It must not leave a code block open, change the kind of a block (table, list, heading, paragraph), lose a
@@ -271,7 +273,7 @@ class ReportRepair:
             parts += [await self._describe_finding(finding) for finding in passage.findings[:MAX_OBJECTIONS]]
         return "\n\n".join(parts)
 
-    async def _describe_finding(self, finding: Finding) -> str:
+    async def _describe_finding(self, finding: UnverifiedCitation) -> str:
         line = f"Wrong in it: {finding.reason}"
         if finding.citation.kind != "quotation":
             return line

@@ -25,7 +25,7 @@ _IDEOGRAPHS = re.compile("[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class UnverifiedCitation:
     """A citation that could not be verified, and the reason for the reporter."""
 
     citation: Citation
@@ -85,13 +85,13 @@ class SourceCheck:
         """Return a check against the present content of `evidence`."""
         return cls(evidence, await evidence.sources(), conversation, results, researched=researched)
 
-    async def findings(self, block: str) -> list[Finding]:
+    async def findings(self, block: str) -> list[UnverifiedCitation]:
         """Return the citations in `block` that could not be verified, in order."""
         found = []
         for one in await self._read(block):
             reason = await self._find_objection(one)
             if reason:
-                found.append(Finding(one, reason))
+                found.append(UnverifiedCitation(one, reason))
         return found
 
     async def cited(self, block: str) -> set[int]:
@@ -251,7 +251,7 @@ def _figures(text: str) -> set[str]:
     return {re.sub(r"\D", "", one) for one in _FIGURE.findall(text)}
 
 
-def mark_findings(block: str, findings: Iterable[Finding]) -> str:
+def mark_findings(block: str, findings: Iterable[UnverifiedCitation]) -> str:
     """Return `block` with one `[unverified]` after each citation in `findings`."""
     pieces, at = [], 0
     for end in sorted({finding.citation.end for finding in findings}):

@@ -143,8 +143,11 @@ _OFFERED = 0
 """The key of the names of the offered tools in `_DECIDED`; identities are never 0."""
 
 
-class OfferedTools(AgentMiddleware[Any, Any]):
-    """Remembers the tools of each request of a step, for `UnknownTools`; inside of all that changes them."""
+class ToolNameRecorder(AgentMiddleware[Any, Any]):
+    """Records the names of the tools of each request for `UnknownTools`.
+
+    It follows the middleware that changes the tools of a request.
+    """
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         if (decided := _DECIDED.get()) is not None:
