@@ -9,9 +9,10 @@ import re
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -19,6 +20,7 @@ import uvicorn
 import uvicorn.server
 from pydantic import ValidationError
 
+from maniple.cli import connection_limits
 from maniple.cli.connection_limits import ClientLimits, ConnectionTable, LimitedConnection
 from maniple.cli.services import bind_address, uvicorn_config
 from maniple.config import ServerSettings
@@ -30,6 +32,9 @@ HALF_A_HEAD = b"GET / HTTP/1.1\r\nHost: x\r\nX-A: "
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HALF_A_BODY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345"
 OUTSIDE = "203.0.113.5"
+CLOSING_REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+LARGE_BYTES = 32_000_000
+"""More than the kernel takes for a client that does not read."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,11 +48,16 @@ def _log_levels_as_before() -> Iterator[None]:
 
 
 class Service:
-    """Answers with the length of the body; `/held` begins an answer and ends it when `released` is set."""
+    """Answers with the length of the body.
+
+    `/held` begins an answer and ends it when `released` is set. `/large` sends more than the kernel takes,
+    and then waits for its client; with a query it ends there.
+    """
 
     def __init__(self) -> None:
         self.released = asyncio.Event()
         self.left = asyncio.Event()
+        self.sent = asyncio.Event()
         self.address = ("127.0.0.1", 0)
 
     async def __call__(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
@@ -61,6 +71,12 @@ class Service:
             self.left.set()
             return
         await send({"type": "http.response.start", "status": 200, "headers": [(b"x-length", b"%d" % length)]})
+        if scope["path"] == "/large":
+            await send({"type": "http.response.body", "body": bytes(LARGE_BYTES), "more_body": True})
+            self.sent.set()
+            if not scope["query_string"]:
+                await send({"type": "http.response.body", "body": b"more", "more_body": True})
+            return
         if scope["path"] == "/held":
             await send({"type": "http.response.body", "body": b"begun ", "more_body": True})
             await self.released.wait()
@@ -94,6 +110,15 @@ async def status_of(reader: asyncio.StreamReader) -> int:
     return int((await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1])
 
 
+async def count_received(reader: asyncio.StreamReader) -> int:
+    """Return the number of bytes that arrive before the connection is closed or reset."""
+    received = 0
+    with suppress(ConnectionError):
+        while piece := await reader.read(LARGE_BYTES):
+            received += len(piece)
+    return received
+
+
 async def answer_to(service: Service, data: bytes) -> bytes:
     """What a connection gets until the service closes it."""
     reader, writer = await service.connect(data)
@@ -119,6 +144,33 @@ async def test_a_slow_body_behind_an_answered_request_is_closed_too() -> None:
     async with running(body_seconds=0.05) as service:
         answers = await answer_to(service, REQUEST + HALF_A_BODY)
     assert [answers.count(b"HTTP/1.1 200 "), answers.count(b"HTTP/1.1 408 ")] == [1, 1]
+
+
+@pytest.mark.parametrize("path", [b"/large", b"/large?closed"])
+async def test_a_client_that_reads_nothing_loses_its_connection(
+    monkeypatch: pytest.MonkeyPatch, path: bytes
+) -> None:
+    async with running(max_connections=1) as service:
+        monkeypatch.setattr(connection_limits, "UNREAD_SECONDS", 0.05)
+        reader, writer = await service.connect(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        cast("asyncio.Transport", writer.transport).pause_reading()
+        await service.sent.wait()
+        # Another client is served when its place is free; it gets what the kernel had taken, and no more.
+        while not (await answer_to(service, CLOSING_REQUEST)).startswith(b"HTTP/1.1 200 "):
+            continue
+        cast("asyncio.Transport", writer.transport).resume_reading()
+        received = await count_received(reader)
+        writer.close()
+    assert 0 < received < LARGE_BYTES
+
+
+async def test_only_a_client_that_reads_nothing_between_two_checks_is_found() -> None:
+    waiting = iter([0, 100, 60, 60, 200, 0, 0])
+    connection = LimitedConnection.__new__(LimitedConnection)
+    connection._unread_bytes = 0
+    connection.transport = Mock(get_write_buffer_size=lambda: next(waiting))
+    found = [connection.has_read_nothing() for _ in range(7)]
+    assert found == [False, False, False, True, True, False, False]
 
 
 async def test_a_head_in_pieces_is_read() -> None:

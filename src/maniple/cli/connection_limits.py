@@ -1,7 +1,7 @@
 """Deadlines and limits for the connections of the HTTP service, which uvicorn does not have.
 
-A client that sends half a request, or nothing, would otherwise keep its connection, and with it a descriptor,
-for as long as it likes (docs/decisions/0020-http-server.md).
+A client that sends half a request, or nothing, or reads nothing of its answer, would otherwise keep its
+connection, and with it a descriptor, for as long as it likes (docs/decisions/0020-http-server.md).
 """
 
 import asyncio
@@ -20,6 +20,8 @@ from maniple.config import ServerSettings
 
 BODY_BYTES_PER_SECOND = 10_000
 """A body that arrives faster than this may take longer than `server.body_seconds`."""
+UNREAD_SECONDS = 60.0
+"""A client that reads nothing of its answer for so long, at most twice as long, loses its connection."""
 _WANTED_DESCRIPTORS = 65_536
 _IPV6_CUSTOMER_BITS = 64
 """The part of an IPv6 address that one customer usually has alone."""
@@ -79,6 +81,7 @@ class ConnectionTable:
         self._by_address: Counter[str] = Counter()
         self._addresses: dict[LimitedConnection, str] = {}
         self._waiting: dict[LimitedConnection, None] = {}
+        self._next_check: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._addresses)
@@ -95,6 +98,8 @@ class ConnectionTable:
         self._addresses[connection] = address
         if address:
             self._by_address[address] += 1
+        if self._next_check is None:
+            self._check_later(connection.loop)
         return True
 
     def update(self, connection: "LimitedConnection", *, is_waiting: bool) -> None:
@@ -111,6 +116,23 @@ class ConnectionTable:
             self._by_address[address] -= 1
             if not self._by_address[address]:
                 del self._by_address[address]
+
+    def _check_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._next_check = loop.call_later(UNREAD_SECONDS, self._abort_unread, loop)
+
+    def _abort_unread(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close the connections whose clients have read nothing since the last check.
+
+        One check for all connections sees also those that the server has closed: they stay open until their
+        clients have read what was sent.
+        """
+        self._next_check = None
+        for connection in [*self._addresses]:
+            if connection.has_read_nothing():
+                _LOG.warning("A client read nothing for %g s; its connection was closed.", UNREAD_SECONDS)
+                connection.transport.abort()
+        if self._addresses:
+            self._check_later(loop)
 
     def _evict(self) -> bool:
         without_request = (one for one in self._waiting if one.phase != "body")
@@ -148,6 +170,7 @@ class LimitedConnection(H11Protocol):
         self._phase_of: object = None
         self._body_began = 0.0
         self._body_bytes = 0
+        self._unread_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as uvicorn's
         """See `asyncio.Protocol`."""
@@ -170,6 +193,11 @@ class LimitedConnection(H11Protocol):
         """See `H11Protocol`: called after an answer, which may begin the next request."""
         super().on_response_complete()
         self._follow()
+
+    def has_read_nothing(self) -> bool:
+        """Return whether the client has read nothing of what waited for it at the last call."""
+        before, self._unread_bytes = self._unread_bytes, self.transport.get_write_buffer_size()
+        return 0 < before <= self._unread_bytes
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
