@@ -22,11 +22,11 @@ from maniple.media_types import UNKNOWN, media_type_of
         ("", UNKNOWN),
     ],
 )
-def test_the_last_suffix_says_what_a_file_is(name: str, media_type: str) -> None:
+def test_the_last_suffix_decides_the_type_of_a_file(name: str, media_type: str) -> None:
     assert media_type_of(name) == media_type
 
 
-def test_the_table_of_the_system_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_systems_table_of_types_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     mimetypes.init()
     monkeypatch.setitem(mimetypes.types_map, ".strange", "application/x-strange")
     assert mimetypes.guess_type("a.strange")[0] == "application/x-strange"

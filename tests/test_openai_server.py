@@ -129,7 +129,7 @@ async def test_langchain_reads_text_tool_calls_and_usage(stream_usage: bool) -> 
     assert bool(merged.usage_metadata) is stream_usage
 
 
-async def test_usage_is_sent_where_it_is_asked_for_and_not_withheld() -> None:
+async def test_usage_is_sent_if_requested_and_not_withheld() -> None:
     async with talk({"other": [reply("four"), reply("four", usage=False)]}) as (server, client):
         asked = await chunks_of(client, "#run=a", stream_options={"include_usage": True})
         unasked = await chunks_of(client, "#run=b")
@@ -254,7 +254,7 @@ async def test_the_simple_script_plays_a_whole_run() -> None:
         assert "4" in (await turn("reporter")).text
 
 
-async def test_the_admin_pages_tell_and_reset() -> None:
+async def test_the_admin_pages_show_and_reset() -> None:
     async with talk({"other": [reply("old"), reply("older")]}) as (server, client):
         assert [model.id async for model in client.models.list()] == ["scripted"]
         assert joined(await chunks_of(client)) == "old"

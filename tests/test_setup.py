@@ -135,7 +135,7 @@ def clone(tmp_path: Path) -> Clone:
     return Clone(folder, tmp_path / "log")
 
 
-def test_a_second_set_up_installs_nothing_and_says_nothing(clone: Clone) -> None:
+def test_a_second_set_up_installs_nothing_and_prints_nothing(clone: Clone) -> None:
     status, said = clone.set_up()
     assert (status, "done after" in said, clone.is_marked_done) == (0, True, True)
     assert any(line.endswith("-e .[local]") for line in clone.asked("python"))
@@ -175,7 +175,7 @@ def test_what_the_tests_need_is_installed_on_top_and_serves_running_too(clone: C
     assert clone.set_up() == (0, "")
 
 
-def test_a_machine_that_the_engine_has_no_package_for_gets_the_rest_and_is_told_what_to_set(
+def test_without_a_package_of_the_engine_the_rest_is_installed_and_the_setting_is_named(
     clone: Clone,
 ) -> None:
     clone.pip_says(NO_ENGINE)
@@ -309,7 +309,7 @@ def test_a_font_for_chinese_is_installed_where_there_is_none(clone: Clone) -> No
     assert any("fonts-wqy-zenhei" in line for line in clone.asked("apt"))
 
 
-def test_only_a_terminal_that_is_not_asked_for_none_gets_colours(clone: Clone) -> None:
+def test_colours_are_printed_only_to_a_terminal_and_not_with_no_color(clone: Clone) -> None:
     assert "\x1b" not in clone.set_up("dev")[1]
     shutil.rmtree(clone.folder / ".venv")
     assert "\x1b[2m[setup]\x1b[0m" in clone.set_up_on_terminal()
@@ -342,7 +342,7 @@ def test_called_from_elsewhere_run_names_the_settings_of_its_folder(clone: Clone
 
 
 @pytest.mark.parametrize(("program", "command"), [("main.py", "chat"), ("server.py", "serve")])
-def test_a_python_without_maniple_is_told_the_next_step(program: str, command: str) -> None:
+def test_without_maniple_in_python_the_next_step_is_printed(program: str, command: str) -> None:
     bare = [sys.executable, "-I", "-S", str(ROOT / program)]
     done = subprocess.run(bare, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2

@@ -63,7 +63,7 @@ async def test_an_error_of_the_tool_itself_is_not_taken_for_one_of_its_arguments
     assert "was not run" not in words
 
 
-async def test_what_a_server_says_of_wrong_arguments_is_kept_before_the_schema():
+async def test_the_servers_message_about_wrong_arguments_precedes_the_schema():
     tool = StructuredTool(
         name="read", description="Read.", args_schema=SCHEMA, coroutine=of_a_server, handle_tool_error=True
     )
@@ -108,7 +108,7 @@ async def test_a_mistake_deep_inside_that_a_server_refused_is_named_as_well():
     assert "It takes" not in await result_of(tool, order={"items": [{"sku": "a", "count": 2}], "gift": None})
 
 
-def test_the_words_are_bounded_whatever_the_schema_and_the_arguments():
+def test_the_message_is_bounded_for_any_schema_and_arguments():
     properties = {f"field_{n}": {"type": "string", "description": "x" * 1_000} for n in range(100)}
     huge = {"type": "object", "properties": properties}
     tool = StructuredTool(name="read", description="Read.", args_schema=huge, coroutine=of_a_server)

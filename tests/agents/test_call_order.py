@@ -152,7 +152,7 @@ async def test_one_that_fails_or_does_not_exist_delays_no_other():
         ({"mode": "parallel"}, False),
     ],
 )
-def test_the_metadata_say_which_calls_keep_their_order(metadata, expected):
+def test_the_metadata_decide_which_calls_keep_their_order(metadata, expected):
     async def act() -> str:
         return ""
 

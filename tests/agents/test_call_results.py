@@ -93,7 +93,7 @@ def test_of_what_it_cannot_hold_the_words_to_the_model_are_left(extra):
     assert (again.content, again.tool_call_id) == ("noted", "1")
 
 
-def test_where_there_are_no_words_the_model_hears_that_the_work_was_done():
+def test_a_result_without_text_reports_that_the_work_was_done():
     again = back(Command(update={"extra": object()}))
     assert isinstance(again, ToolMessage)
     assert "note did its work" in str(again.content)

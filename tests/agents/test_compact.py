@@ -61,7 +61,7 @@ async def test_a_program_that_fails_is_repaired_once_with_its_traceback(sandboxe
     assert status(frames) == "completed"
 
 
-async def test_a_program_that_prints_nothing_is_told_so(sandboxed):
+async def test_a_program_without_output_is_reported_to_the_model(sandboxed):
     script = small(sort("coder"), reply("x = 4"), reply("print(4)"), reply("4"))
     async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
         await it.run()
@@ -123,7 +123,7 @@ async def test_the_coordinators_sorting_decides_who_may_be_planned_with():
 
 
 @pytest.mark.parametrize("kind", ["researcher", "browser"])
-async def test_without_a_search_the_model_answers_itself_and_says_so(kind):
+async def test_without_a_search_the_model_answers_from_memory_and_states_it(kind):
     toolbox = Offer({"researcher": [crawl_tool], "coder": []}, {"researcher": "Search is turned off."})
     script = small(sort(kind), reply("Paris."))
     async with scripted_team(
@@ -199,7 +199,9 @@ async def test_a_program_that_fails_twice_leaves_its_error_as_the_steps_reason(s
         ("Compute 1+3", "{{evil}} words", "in the language of the request"),
     ],
 )
-async def test_planner_and_reporter_are_told_the_users_language(sandboxed, request_text, named, language):
+async def test_the_prompts_of_planner_and_reporter_name_the_users_language(
+    sandboxed, request_text, named, language
+):
     sorting = reply(json.dumps({"kind": "coder", "language": named}))
     script = small(sorting, reply("print(4)"), reply("4"))
     async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:

@@ -58,7 +58,7 @@ async def test_a_rejected_program_fails_the_step(tmp_path):
     assert machine.ran == []
 
 
-async def test_after_a_crash_the_program_is_asked_about_and_its_text_is_the_one_that_began(tmp_path):
+async def test_after_a_crash_the_question_shows_the_program_that_had_begun(tmp_path):
     book, machine = MemoryLedger(), FakeTools()
     mine = scope(book)
     async with open_team(tmp_path, script_of("a"), machine, mine, tools=tools(machine), models=COMPACT) as it:

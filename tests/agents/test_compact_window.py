@@ -81,7 +81,7 @@ async def test_a_window_that_is_unknown_is_heeded_when_it_is_refused(results):
         assert "LAST WORDS" in prompts(server)[1][1]
 
 
-async def test_a_program_is_asked_for_once_more_with_less_when_the_window_is_smaller_than_thought():
+async def test_a_program_is_requested_again_with_less_text_if_the_window_is_small():
     with narrow({"other": [reply("print(4)")]}, 6_000) as server:
         async with model_at(server) as model:
             text = await CompactCoder(model, python_repl_tool).work(Task(LONG, "Code", "Code it"))
@@ -102,7 +102,7 @@ async def test_in_the_smallest_window_the_worked_examples_go_and_the_question_st
     assert "LAST WORDS" in question
 
 
-async def test_a_second_refusal_is_said_in_words():
+async def test_a_second_refusal_is_reported_in_plain_text():
     with narrow({"other": []}, 10) as server:
         async with model_at(server) as model:
             with pytest.raises(ModelError, match="does not fit into the window"):

@@ -65,7 +65,7 @@ def test_what_fits_is_left_as_it_is():
     assert fit_messages(messages, 10_000, pinned=3) == messages
 
 
-def test_the_longest_texts_are_cut_first_and_say_so():
+def test_the_longest_texts_are_cut_first_and_marked():
     messages = [*TASK, *turn(1, 50_000), *turn(2, 300)]
     short = fit_messages(messages, 2_000, pinned=3)
     assert "characters left out" in short[4].text
@@ -109,5 +109,5 @@ def test_answers_of_a_conversation_that_goes_on_are_part_of_the_task():
     assert count_task_messages([*conversation, *turn(1)], given=len(conversation)) == len(conversation)
 
 
-def test_results_belong_to_the_answer_that_asked_for_them():
+def test_results_stay_with_the_answer_that_requested_them():
     assert [len(group) for group in group_messages([*TASK, *turn(1, calls=3), *turn(2)])] == [1, 1, 1, 4, 2]

@@ -75,7 +75,7 @@ def results(it: Scripted) -> list[dict]:
 
 
 @pytest.mark.parametrize("reads", [crawl_tool, crawl_sections])
-async def test_of_a_page_the_model_reads_what_speaks_of_the_step_and_clients_get_all(reads: BaseTool):
+async def test_the_model_reads_the_relevant_part_of_a_page_and_clients_get_all(reads: BaseTool):
     told = script(call("crawl_tool", url="https://e.test/"))
     async with scripted_team(told, toolbox=Offer({"researcher": [reads]})) as it:
         frames = await it.run("Compare shops.")
@@ -133,7 +133,7 @@ async def test_a_page_that_is_shown_whole_names_the_files_that_keep_it_and_its_t
     assert "sources/1-table-1.csv (5 rows)" in said
 
 
-async def test_a_section_that_is_asked_for_has_more_room_in_a_small_window():
+async def test_a_requested_section_has_more_room_in_a_small_window():
     told = script(call("crawl_tool", url="https://e.test/", section="gardens"))
     models = {"context_tokens": 12_288}
     async with scripted_team(told, toolbox=Offer({"researcher": [crawl_sections]}), models=models) as it:
@@ -142,7 +142,7 @@ async def test_a_section_that_is_asked_for_has_more_room_in_a_small_window():
     assert len(said) > 10_000
 
 
-async def test_of_a_section_that_is_asked_for_more_is_shown():
+async def test_more_of_a_requested_section_is_shown():
     told = script(call("crawl_tool", url="https://e.test/", section="gardens"))
     async with scripted_team(told, toolbox=Offer({"researcher": [crawl_sections]})) as it:
         await it.run("Compare shops.")
@@ -187,7 +187,7 @@ async def test_a_small_window_gets_smaller_extracts():
     assert len(said) < 2_500
 
 
-async def test_a_search_that_finds_only_what_was_seen_says_so():
+async def test_a_search_that_finds_only_known_pages_reports_that():
     told = script(*[call("tavily_search", query=query) for query in ("first", "other", "first")])
     async with scripted_team(told, toolbox=Offer({"researcher": [tavily_search]})) as it:
         frames = await it.run("Compare shops.")

@@ -77,7 +77,7 @@ async def test_a_call_beyond_the_limit_is_refused_before_it_is_sent(limit, allow
     assert limit.replace("_", " ") in meter.exhausted
 
 
-async def test_tokens_and_money_are_counted_from_what_the_endpoint_says():
+async def test_tokens_and_cost_are_counted_from_the_endpoints_usage():
     meter = UsageMeter(Budget(tokens=1_000_000), {"m": Prices(input=2.0, output=10.0)})
     with serving(LOOPING) as server:
         async with model_at(server) as model:
@@ -155,7 +155,7 @@ async def test_the_report_has_one_call_beyond_the_limit_and_no_other_has():
     assert meter.exhausted
 
 
-async def test_a_report_that_broke_off_may_be_asked_for_again():
+async def test_a_report_that_broke_off_may_be_requested_again():
     meter = UsageMeter(Budget(model_calls=1), used=RunUsage(model_calls=1))
     script = {"other": [{"chunks": ["# Re", "port"], "cut_after": 1, "times": 1}, reply("# Report")]}
     with serving(script) as server:
@@ -276,7 +276,7 @@ async def test_what_takes_longer_than_the_run_s_seconds_is_cut():
     assert REPORT_SECONDS > 30
 
 
-async def test_a_time_out_of_somebody_else_and_a_cancellation_pass():
+async def test_other_timeouts_and_cancellations_pass():
     meter = UsageMeter(Budget(seconds=60))
     with pytest.raises(TimeoutError):
         async with meter.enforce_time_limit():
@@ -357,7 +357,7 @@ def test_a_model_does_not_have_the_price_of_another_one(name):
 
 
 @pytest.mark.parametrize("wrong_by", [-86_400, 86_400])
-async def test_a_wall_clock_that_is_set_anew_costs_a_run_no_seconds_and_gives_it_none(monkeypatch, wrong_by):
+async def test_a_changed_wall_clock_does_not_change_the_seconds_of_a_run(monkeypatch, wrong_by):
     assert inspect.signature(UsageMeter).parameters["clock"].default is time.monotonic
     clock = time.time
     meter = UsageMeter(Budget(seconds=30))

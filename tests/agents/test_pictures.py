@@ -97,7 +97,7 @@ async def test_a_model_that_is_known_not_to_see_is_sent_no_picture():
     assert pictures(requests[-1]) == []
 
 
-async def test_an_endpoint_that_refuses_pictures_is_asked_again_without():
+async def test_a_request_with_refused_pictures_is_repeated_without_them():
     refusal = {"status": 400, "error": "unknown variant `image_url`, expected `text`", "times": 1}
     messages, requests = await work(call("draw", number=1), refusal)
     assert [len(pictures(body)) for body in requests] == [0, 1, 0]

@@ -65,7 +65,7 @@ async def test_of_a_result_in_parts_the_texts_are_cut_and_pictures_stay():
     assert len(parts[0]["text"]) < RESULT_MAX_CHARACTERS + 200
 
 
-async def test_where_there_is_no_room_for_a_file_the_cut_says_so(tmp_path):
+async def test_without_room_for_a_file_the_cut_is_stated(tmp_path):
     class Full(StoredResults):
         async def save(self, tool_name: str, text: str) -> str:
             raise WorkspaceFull("the workspace is full")
@@ -132,7 +132,7 @@ async def test_an_agent_that_reads_no_files_reads_what_was_left_out_and_nothing_
     assert "'secret.txt' cannot be read" in other
 
 
-async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_nothing_was_cut(tmp_path):
+async def test_an_endpoint_without_tools_sees_no_note_unless_something_was_cut(tmp_path):
     @tool
     async def dump(what: str) -> str:
         """Dump."""
@@ -147,7 +147,7 @@ async def test_to_an_endpoint_without_tools_nothing_is_said_of_it_either_while_n
     assert ["read_item" in one for one in told] == [False, False, True]
 
 
-def test_who_reads_files_reads_kept_results_as_such(tmp_path):
+def test_stored_results_are_labelled_when_read_as_files(tmp_path):
     workspaces = Workspaces(tmp_path)
     has = {
         "coder": build_file_tools(workspaces),

@@ -25,7 +25,7 @@ def test_at_most_one_who_is_stuck_is_missed():
     assert len(STUCK.keys() - ended(STUCK)) <= 1
 
 
-def test_at_most_one_who_gets_on_is_told_to_be_stuck():
+def test_at_most_one_progressing_agent_is_judged_stuck():
     assert len(PROGRESS.keys() - left_alone(PROGRESS)) <= 1
 
 
@@ -47,7 +47,7 @@ def test_a_hash_that_is_no_comment_and_no_anchor_counts():
     assert left_alone(patterns) == patterns.keys()
 
 
-def test_who_only_says_what_it_will_do_brings_nothing_new():
+def test_announcing_an_action_is_no_progress():
     says = alone(*(did("bash_tool", f"now to part {n}\n", cmd=f"echo now to part {n}") for n in range(12)))
     does = alone(
         *(

@@ -26,7 +26,7 @@ def test_at_most_one_who_is_stuck_is_missed():
     assert len(STUCK.keys() - ended(STUCK)) <= 1
 
 
-def test_at_most_one_who_gets_on_is_told_to_be_stuck():
+def test_at_most_one_progressing_agent_is_judged_stuck():
     assert len(PROGRESS.keys() - left_alone(PROGRESS)) <= 1
 
 
@@ -45,7 +45,7 @@ def test_a_link_that_the_task_names_is_no_guess():
     assert findings_of(answers)[-1] == "end"
 
 
-def test_a_name_is_no_sign_of_acting_where_the_tool_says_that_it_only_reads():
+def test_the_read_only_hint_of_a_tool_overrides_its_name():
     reports = [ObservedCall("run_report", {"room": n}, SAME) for n in range(12)]
     assert left_alone({"acts": alone(*reports)})
     assert (
@@ -58,7 +58,7 @@ def test_a_name_is_no_sign_of_acting_where_the_tool_says_that_it_only_reads():
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("only_reads", [False, True])
-async def test_the_agent_goes_by_what_a_tool_says_of_itself(only_reads):
+async def test_the_agent_follows_the_hints_of_a_tool(only_reads):
     @tool
     async def run_report(room: int) -> str:
         """Report on a room."""

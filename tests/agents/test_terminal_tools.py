@@ -30,7 +30,7 @@ def tools(**metadata) -> list[StructuredTool]:
     return [ends, StructuredTool.from_function(coroutine=look)]
 
 
-async def test_its_result_is_the_answer_and_the_model_is_not_asked_again():
+async def test_its_result_is_the_answer_without_another_model_call():
     async with coder_with(tools(said_by="maniple"), call("finish", summary="all done"), MORE) as (
         coder,
         server,

@@ -46,7 +46,7 @@ def test_anything_else_stays_an_answer(text):
 @pytest.mark.parametrize(
     "arguments", [{"n": 2**70, "m": [-(2**63) - 1]}, json.loads('{"a":' * 400 + "1" + "}" * 400)]
 )
-def test_arguments_are_kept_whatever_a_model_writes(arguments):
+def test_arguments_survive_any_format_that_a_model_writes(arguments):
     call = {"name": "bash_tool", "args": arguments, "id": "1", "type": "tool_call"}
     message = parse_tool_calls(AIMessage("", tool_calls=[call]), NAMES)
     kept = make_serializer().loads_typed(make_serializer().dumps_typed(message)).tool_calls[0]["args"]

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 TASK = Task(request="read", title="Read", description="read on")
 
 
-async def test_calls_beyond_the_limit_are_not_run_and_the_model_is_told_in_our_words():
+async def test_calls_beyond_the_limit_are_answered_with_our_message():
     ran = []
 
     @tool

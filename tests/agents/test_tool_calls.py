@@ -68,7 +68,7 @@ async def died(tmp_path, machine, book, told=None):
         await it.die({"messages": [("user", "do it")]}, machine)
 
 
-async def test_an_unknown_result_is_asked_about_and_run_again_only_when_told(tmp_path):
+async def test_an_unknown_result_is_run_again_only_after_approval(tmp_path):
     book, machine = MemoryLedger(), FakeTools()
     await died(tmp_path, machine, book)
     async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
@@ -105,7 +105,7 @@ async def test_other_words_about_an_unknown_result_are_the_result(tmp_path, answ
     assert machine.ran == ["make"]
 
 
-async def test_a_second_crash_asks_a_second_time(tmp_path):
+async def test_a_second_crash_asks_again(tmp_path):
     """The first answer is still on the checkpoint: it must not count for the second try."""
     book, machine = MemoryLedger(), FakeTools()
     await died(tmp_path, machine, book)
@@ -139,7 +139,7 @@ async def test_the_same_call_id_in_another_step_is_another_call(tmp_path):
     assert len(book.rows) == 2
 
 
-async def test_without_a_ledger_nothing_is_kept_and_all_works(tmp_path):
+async def test_without_a_ledger_nothing_is_stored_and_calls_work(tmp_path):
     machine = FakeTools()
     async with open_team(tmp_path, script(BASH, DONE), machine, None) as it:
         assert await it.begin() == []

@@ -55,7 +55,7 @@ async def test_edited_arguments_run_instead(tmp_path, book):
 @pytest.mark.parametrize(
     "wrong", [{"cmd": "x", "count": "many"}, {"count": 1}, {"cmd": "x", "sudo": True}, {}]
 )
-async def test_an_edit_that_the_tool_cannot_take_is_asked_again_with_the_reason(tmp_path, book, wrong):
+async def test_an_invalid_edit_is_asked_for_again_with_the_reason(tmp_path, book, wrong):
     machine = FakeTools()
     async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
         await it.begin()
@@ -185,7 +185,7 @@ async def test_settings_that_changed_over_a_crash_mix_no_answers_up(tmp_path):
     assert machine.ran == ["make", "make"]
 
 
-async def test_a_tool_may_say_itself_that_people_must_approve_it(tmp_path, book):
+async def test_a_tool_may_declare_that_it_needs_approval(tmp_path, book):
     machine = FakeTools()
     bash, _ = machine.tools()
     bash.metadata = {"approval": True}

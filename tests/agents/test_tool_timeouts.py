@@ -61,7 +61,7 @@ async def result_of(tool, **limits) -> str:
     return words
 
 
-async def test_the_tool_is_cancelled_after_the_seconds_that_its_metadata_says():
+async def test_a_tool_is_cancelled_after_the_timeout_in_its_metadata():
     slow = Slow()
     words = await result_of(slow.tool(timeout_seconds=0.05))
     assert f"wait {STOPPED}" in words
@@ -69,7 +69,7 @@ async def test_the_tool_is_cancelled_after_the_seconds_that_its_metadata_says():
     assert slow.was_cancelled
 
 
-async def test_one_that_says_nothing_has_the_time_of_the_settings():
+async def test_a_tool_without_a_timeout_has_that_of_the_settings():
     assert STOPPED in await result_of(Slow().tool(), tool_seconds=0.05)
 
 
@@ -114,7 +114,7 @@ async def test_a_timeout_of_the_tools_own_is_reported_as_such():
     assert "own failed: TimeoutError: the printer" in words
 
 
-async def test_the_client_is_told_of_the_end_of_the_call_as_well():
+async def test_the_client_receives_the_end_of_the_call():
     toolbox = Offer({"coder": [Slow().tool(timeout_seconds=0.05)]})
     async with scripted_team(script(call("wait"), DONE), toolbox=toolbox) as it:
         frames = await it.run("Wait.")

@@ -53,7 +53,7 @@ async def test_it_is_shown_once_and_stays_in_the_conversation_before_the_answer(
     assert (again, shown) == (["done"], [["the step"]])
 
 
-async def test_an_agent_that_has_just_finished_is_asked_once_more():
+async def test_a_message_to_a_finished_agent_starts_one_more_call():
     messages = RunMessages()
 
     def write():

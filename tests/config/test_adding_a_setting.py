@@ -57,7 +57,7 @@ def test_a_mistake_in_it_is_reported_with_its_place_and_key(load, tmp_path: Path
     assert "search.cache_seconds" in str(caught.value)
 
 
-def test_a_text_stays_a_text_where_no_list_is_wanted():
+def test_a_text_with_commas_stays_a_text_if_no_list_is_expected():
     class Named(Section):
         name: str = ""
 

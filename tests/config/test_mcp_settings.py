@@ -98,7 +98,7 @@ def test_tools_of_servers_can_be_put_under_approval(tmp_path):
     assert loaded(tmp_path, conf).runs.approval == ("bash_tool", "my_git__push")
 
 
-def test_the_researcher_gets_all_servers_when_nothing_is_said():
+def test_by_default_the_researcher_gets_all_servers():
     servers = {"a": {"command": "x"}, "b": {"command": "x"}}
     settings = McpSettings.model_validate({"servers": servers})
     assert (settings.servers_of("researcher"), settings.servers_of("coder")) == (("a", "b"), ())
@@ -142,7 +142,7 @@ def test_the_keys_of_other_programs_are_let_through_in_silence(tmp_path):
     assert loaded(tmp_path, json.dumps({"mcpServers": {"gh": server}})).notices == ()
 
 
-def test_a_slip_is_told_of_also_where_the_servers_are_filled_from_the_environment(tmp_path):
+def test_a_mistake_is_reported_for_servers_of_the_environment_too(tmp_path):
     conf = json.dumps({"mcpServers": {"gh": {"url": "${PLACE}", "aproval": True}}})
     settings = loaded(tmp_path, conf, environment={"PLACE": "https://x.test/mcp"})
     assert "Did you mean approval?" in settings.notices[0]

@@ -38,7 +38,7 @@ def test_every_secret_of_the_settings_is_found(tmp_path: Path) -> None:
     assert set(secrets_of(settings)) == {canary(number) for number in range(13)}
 
 
-def test_words_that_stand_for_no_key_are_no_secrets(tmp_path: Path) -> None:
+def test_placeholders_of_a_key_are_no_secrets(tmp_path: Path) -> None:
     for word in ("EMPTY", "not-needed", "none", "ollama", "lm-studio"):
         environment = {"BASIC_API_KEY": word, "BASIC_MODEL": "m", "BASIC_BASE_URL": "http://127.0.0.1:1/v1"}
         settings = load_settings(tmp_path / "none", env_file=tmp_path / "none", environment=environment)

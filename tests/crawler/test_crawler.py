@@ -66,14 +66,14 @@ async def test_the_sixth_redirect_is_not_followed(site: Site, crawler: Crawler) 
     assert len(site.requests) == 6
 
 
-async def test_nothing_is_kept_between_two_fetches(site: Site, crawler: Crawler) -> None:
+async def test_nothing_is_stored_between_two_fetches(site: Site, crawler: Crawler) -> None:
     site.pages["/"] = Reply("<p>Hello.", headers=(("Set-Cookie", "who=you; Path=/"),))
     for _ in range(2):
         await crawler.crawl(site.url)
     assert not any("who=you" in head for _, _, head in site.requests)
 
 
-async def test_a_proxy_of_the_environment_is_not_asked(
+async def test_a_proxy_of_the_environment_is_ignored(
     site: Site, crawler: Crawler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.pages["/"] = Reply("<p>Direct.")
@@ -104,7 +104,7 @@ async def test_a_proxy_of_the_environment_is_not_asked(
     ],
     ids=lambda value: None if isinstance(value, str) else "",
 )
-async def test_what_cannot_be_read_is_said(reply: Reply, said: str, site: Site, crawler: Crawler) -> None:
+async def test_an_unreadable_page_is_reported(reply: Reply, said: str, site: Site, crawler: Crawler) -> None:
     site.pages["/"] = reply
     with pytest.raises(FetchError, match=said):
         await crawler.crawl(site.url)
@@ -117,7 +117,7 @@ async def test_a_server_that_never_ends_is_left(site: Site) -> None:
         await crawler.crawl(site.url)
 
 
-async def test_a_server_that_is_not_there_is_said(crawler: Crawler) -> None:
+async def test_an_unreachable_server_is_reported(crawler: Crawler) -> None:
     async with open_site({}) as site:
         pass
     with pytest.raises(FetchError, match="not be connected to"):
@@ -181,7 +181,7 @@ async def test_https_is_read_when_the_certificate_is_of_that_name(
         await crawler.crawl(f"https://other.test:{secure_port}/")
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(secure_port: int, crawler: Crawler) -> None:
+async def test_an_untrusted_certificate_is_refused(secure_port: int, crawler: Crawler) -> None:
     with pytest.raises(FetchError, match="certificate"):
         await crawler.crawl(f"https://127.0.0.1:{secure_port}/")
 

@@ -40,7 +40,7 @@ ARCHIVE = b"PK\x03\x04" + bytes(26) + b"word/document.xml" + bytes(100)
         ("application/vnd.ms-excel", b"a,b", "text/plain"),
     ],
 )
-def test_the_bytes_say_what_the_server_does_not(declared: str, body: bytes, found: str) -> None:
+def test_the_type_is_detected_from_the_bytes(declared: str, body: bytes, found: str) -> None:
     assert sniff_media_type("u", declared, body) == found
 
 

@@ -79,7 +79,7 @@ async def test_no_robots_txt_reaches_an_internal_address(location: str, canary: 
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "2130706433", "inside.test", "mixed.test", "[::ffff:7f00:1]", "metadata.test"]
 )
-async def test_no_internal_address_is_told_to_jina_or_reached_because_of_it(
+async def test_no_internal_address_is_sent_to_jina_or_reached_through_it(
     mode: str, host: str, canary: Canary, jina: Site
 ) -> None:
     reading = crawler(jina=mode, jina_api_key="k", jina_base_url=jina.url)
@@ -109,7 +109,7 @@ async def _taken(_: object, url: str) -> bool:
     return True
 
 
-async def test_a_kept_page_is_no_way_around_a_name_that_moved_inside(
+async def test_a_cached_page_is_not_served_for_a_name_that_now_is_internal(
     canary: Canary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     addresses = [ALLOWED]

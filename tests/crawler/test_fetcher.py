@@ -74,9 +74,7 @@ async def test_a_page_that_only_renews_itself_is_read(reply: Reply, site: Site, 
 
 
 @pytest.mark.parametrize("target", ["http://[bad", "https://x y/", "http://\x7f/"])
-async def test_a_redirect_to_no_address_is_told_of_the_page_that_it_is_on(
-    site: Site, crawler: Crawler, target: str
-) -> None:
+async def test_a_redirect_to_no_address_names_its_page(site: Site, crawler: Crawler, target: str) -> None:
     site.pages |= {"/a": redirect("/b"), "/b": Reply(status=302, headers=(("Location", target),))}
     with pytest.raises(FetchError, match=f"^{site.url}/b redirects to an invalid"):
         await crawler.crawl(f"{site.url}/a")
@@ -134,7 +132,7 @@ async def test_cookies_live_as_long_as_the_way_to_one_page(site: Site, crawler: 
     assert told == [("/gate", False), ("/in", True), ("/", True)] * 2
 
 
-async def test_cookies_are_told_to_no_other_site(site: Site, crawler: Crawler) -> None:
+async def test_cookies_are_sent_to_no_other_site(site: Site, crawler: Crawler) -> None:
     async with open_site({"/": Reply("<p>Elsewhere.")}, "127.0.0.2") as other:
         headers = (("Location", other.url), ("Set-Cookie", "seen=yes"), ("Set-Cookie", "all=1; Domain=0.0.2"))
         site.pages["/gate"] = Reply(status=302, headers=headers)
@@ -143,7 +141,7 @@ async def test_cookies_are_told_to_no_other_site(site: Site, crawler: Crawler) -
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_site_that_asks_for_a_moment_gets_it_once(status: int, site: Site) -> None:
+async def test_a_short_retry_after_is_waited_for_once(status: int, site: Site) -> None:
     site.pages["/"] = Reply("slow down", status=status, headers=(("Retry-After", "7"),))
     patience = Patience()
     with pytest.raises(FetchError, match=rf"answered {status} .* again in 7 s"):
@@ -185,7 +183,7 @@ async def test_a_longer_time_is_reported_and_not_waited(
     assert (patience.waited, len(site.requests)) == ([], 1)
 
 
-async def test_the_agent_says_who_it_is_and_where_its_people_are_found(site: Site) -> None:
+async def test_the_user_agent_names_the_program_and_a_contact(site: Site) -> None:
     await Crawler(SETTINGS).crawl(site.url)
     await Crawler(SETTINGS.model_copy(update={"contact": "https://a.test/us"})).crawl(site.url)
     names = [head.partition("user-agent: ")[2].partition("\r\n")[0] for _, _, head in site.requests]

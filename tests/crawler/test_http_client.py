@@ -84,7 +84,7 @@ async def test_damaged_compressed_data_is_an_error(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["compress", "dcz", "gzip, compress", "gzip, gzip, gzip, gzip"])
-async def test_a_compression_that_was_not_asked_for_is_said(encoding: str) -> None:
+async def test_an_unrequested_compression_is_reported(encoding: str) -> None:
     with pytest.raises(FetchError, match=f"compressed with {encoding}"):
         await read_body(answer(b"squeezed", encoding), "u", 1_000)
 
@@ -136,7 +136,7 @@ async def test_what_is_no_text_under_an_encoding_that_there_is_not_is_damaged() 
         await read_body(answer(gzip.compress(TEXT), "squashed"), "u", len(TEXT))
 
 
-async def test_a_body_that_says_it_is_too_long_is_not_waited_for() -> None:
+async def test_a_body_with_a_too_large_content_length_is_not_read() -> None:
     async def endless() -> AsyncIterator[bytes]:
         raise AssertionError("nothing of it is read")
         yield b""

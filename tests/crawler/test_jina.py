@@ -117,7 +117,7 @@ async def test_what_cannot_be_fetched_falls_back_to_jina_where_that_is_set(
 
 
 @pytest.mark.parametrize("status", [401, 404, 410, 451])
-async def test_a_page_that_is_no_page_is_not_asked_for_again(status: int, jina: Site, site: Site) -> None:
+async def test_a_page_that_does_not_exist_is_not_requested_again(status: int, jina: Site, site: Site) -> None:
     site.pages["/"] = Reply("no", status=status)
     with pytest.raises(FetchError, match=str(status)):
         await crawler(jina, "fallback").crawl(public(site))
@@ -145,7 +145,7 @@ async def test_when_jina_fails_the_page_is_fetched_directly_unless_it_is_always_
         await crawler(jina, "always").crawl(public(site))
 
 
-async def test_a_jina_that_cannot_be_reached_is_said(jina: Site, site: Site) -> None:
+async def test_an_unreachable_jina_is_reported(jina: Site, site: Site) -> None:
     async with open_site({}, "127.0.0.2") as gone:
         pass
     assert await read(crawler(gone), public(site)) == "As it is."
@@ -154,7 +154,7 @@ async def test_a_jina_that_cannot_be_reached_is_said(jina: Site, site: Site) -> 
 
 
 @pytest.mark.parametrize("mode", ["auto", "always", "fallback"])
-async def test_a_private_address_is_never_told_to_jina(mode: str, jina: Site, site: Site) -> None:
+async def test_a_private_address_is_never_sent_to_jina(mode: str, jina: Site, site: Site) -> None:
     assert await read(crawler(jina, mode), site.url) == "As it is."
     site.pages["/"] = Reply("broken", status=500)
     for url in (site.url, "http://10.0.0.1/", "http://169.254.169.254/", "http://[::1]/", "file:///x"):
@@ -172,6 +172,6 @@ async def test_what_robots_txt_closes_is_not_read_through_jina(mode: str, jina: 
     assert await read(crawler(jina, mode, robots=False), public(site)) in ("As it is.", "As Jina saw it.")
 
 
-async def test_a_site_that_cannot_be_asked_is_left_to_jina(jina: Site, site: Site) -> None:
+async def test_an_unreachable_site_is_read_through_jina(jina: Site, site: Site) -> None:
     site.pages["/robots.txt"] = Reply("broken", status=500)
     assert await read(crawler(jina, "fallback"), public(site)) == "As Jina saw it."

@@ -68,7 +68,7 @@ async def test_a_page_that_is_gone_is_gone(site: Site) -> None:
         await reading.crawl(site.url)
 
 
-async def test_the_tag_of_a_page_is_not_asked_for_where_it_redirects_to(site: Site) -> None:
+async def test_the_etag_of_a_page_is_not_sent_to_its_redirect(site: Site) -> None:
     reading = crawler()
     await reading.crawl(site.url)
     site.pages |= {"/": redirect("/new"), "/new": Reply("<p>New words.")}
@@ -84,7 +84,7 @@ async def test_the_tag_of_a_page_is_not_asked_for_where_it_redirects_to(site: Si
         (("ETag", '"1"'), ("Vary", "*")),
     ],
 )
-async def test_what_may_not_be_kept_is_not(headers: tuple[tuple[str, str], ...], site: Site) -> None:
+async def test_no_store_pages_are_not_cached(headers: tuple[tuple[str, str], ...], site: Site) -> None:
     reading = crawler()
     site.pages["/"] = Reply("<p>Words.", headers=headers)
     await reading.crawl(site.url)
@@ -92,7 +92,7 @@ async def test_what_may_not_be_kept_is_not(headers: tuple[tuple[str, str], ...],
     assert asked(site) == [[], []]
 
 
-async def test_a_page_that_may_depend_on_a_cookie_is_neither_kept_nor_given(site: Site) -> None:
+async def test_a_page_that_may_depend_on_a_cookie_is_neither_cached_nor_served(site: Site) -> None:
     reading = crawler()
     site.pages["/gate"] = Reply(status=302, headers=(("Location", "/"), ("Set-Cookie", "who=you; Path=/")))
     await reading.crawl(f"{site.url}/gate")
@@ -101,13 +101,13 @@ async def test_a_page_that_may_depend_on_a_cookie_is_neither_kept_nor_given(site
     assert asked(site) == [[]] * 5
 
 
-async def test_a_site_that_says_unchanged_without_being_asked_is_refused(site: Site) -> None:
+async def test_an_unsolicited_not_modified_is_refused(site: Site) -> None:
     site.pages["/"] = UNCHANGED
     with pytest.raises(FetchError, match="304"):
         await crawler().crawl(site.url)
 
 
-async def test_the_pages_used_last_are_kept_up_to_a_number_of_bytes(site: Site) -> None:
+async def test_the_cache_holds_the_most_recent_pages_up_to_its_size(site: Site) -> None:
     pages = {f"/{n}": Reply("<p>" + str(n) * 3_000, headers=(("ETag", f'"{n}"'),)) for n in range(3)}
     site.pages |= pages
     for room, kept in ((0, set()), (9_000, {1, 2}), (100_000, {0, 1, 2})):

@@ -47,9 +47,7 @@ async def test_a_picture_is_fetched_once_for_all_requests_of_a_model(
     ],
     ids=["narrow", "low", "wide", "large", "cut", "vectors", "page", "gone"],
 )
-async def test_what_is_no_picture_for_a_model_is_nothing_and_not_asked_for_again(
-    reply: Reply, site: Site
-) -> None:
+async def test_a_picture_that_models_cannot_read_is_requested_only_once(reply: Reply, site: Site) -> None:
     site.pages["/a"] = reply
     crawler = Crawler(SETTINGS)
     assert [await crawler.picture(f"{site.url}/a") for _ in range(2)] == [b"", b""]
@@ -67,7 +65,7 @@ async def test_what_may_not_be_fetched_is_not_fetched_as_a_picture_either(site: 
     assert [path for _, path, _ in site.requests] == ["/robots.txt"]
 
 
-async def test_a_picture_that_is_crawled_says_where_and_how_large_it_is(site: Site) -> None:
+async def test_a_crawled_picture_is_described_by_its_address_and_size(site: Site) -> None:
     site.pages["/span.png"] = Reply(png(), "image/png")
     article = await Crawler(SETTINGS).crawl(f"{site.url}/span.png")
     assert article.title == "span.png"

@@ -62,14 +62,14 @@ async def test_a_page_that_is_empty_without_scripts_is_rendered(reply: Reply, si
         Reply("<script> in plain text, JavaScript", "text/plain"),
     ],
 )
-async def test_a_page_that_says_something_is_not_rendered(reply: Reply, site: Site) -> None:
+async def test_a_page_with_text_is_not_rendered(reply: Reply, site: Site) -> None:
     site.pages["/"] = reply
     window = Window()
     await Crawler(SETTINGS, window).crawl(site.url)
     assert window.opened == []
 
 
-async def test_of_a_page_and_what_its_scripts_make_of_it_the_one_that_says_more_is_taken(site: Site) -> None:
+async def test_the_longer_of_the_page_and_its_rendering_is_used(site: Site) -> None:
     site.pages["/"] = Reply("<p>The bridge opens at nine, every day.</p><p>Loading…</p><script>go()</script>")
     window = Window()
     article = await Crawler(SETTINGS, window).crawl(site.url)
@@ -85,13 +85,13 @@ async def test_an_empty_page_without_scripts_is_not_rendered(site: Site) -> None
     assert window.opened == []
 
 
-async def test_what_a_page_says_without_scripts_is_taken_when_the_browser_fails(site: Site) -> None:
+async def test_the_page_without_scripts_is_used_if_the_browser_fails(site: Site) -> None:
     site.pages["/"] = WANTS
     article = await Crawler(SETTINGS, Window(BrowserError("it ended"))).crawl(site.url)
     assert "Please enable JavaScript" in article.markdown
 
 
-async def test_a_browser_that_fails_is_said_where_nothing_else_is_there(site: Site) -> None:
+async def test_a_failed_browser_is_reported_if_there_is_no_other_text(site: Site) -> None:
     with pytest.raises(FetchError, match=r"JavaScript, .*failed: it ended"):
         await Crawler(SETTINGS, Window(BrowserError("it ended"))).crawl(site.url)
 

@@ -59,7 +59,7 @@ async def is_closed(site: Site, path: str, **settings: object) -> bool:
         ((), False),
     ],
 )
-async def test_what_robots_txt_closes_is_not_asked_for(
+async def test_pages_that_robots_txt_disallows_are_not_requested(
     lines: tuple[str, ...], closed: bool, site: Site
 ) -> None:
     site.pages["/robots.txt"] = rules(*lines)
@@ -102,13 +102,13 @@ async def test_rules_behind_redirects_count_and_a_loop_of_them_is_none(site: Sit
     assert not await is_closed(site, "/")
 
 
-async def test_one_site_is_asked_once_for_many_pages_at_once(site: Site) -> None:
+async def test_robots_txt_is_requested_once_for_many_concurrent_pages(site: Site) -> None:
     reading = crawler()
     await asyncio.gather(*(reading.crawl(f"{site.url}/open?{number}") for number in range(8)))
     assert site.robots_asked == 1
 
 
-async def test_rules_are_asked_for_again_after_an_hour(site: Site) -> None:
+async def test_rules_are_requested_again_after_an_hour(site: Site) -> None:
     now = [0.0]
     robots = RobotsRules(httpx.AsyncClient, lambda: now[0])
     for seconds in (0.0, 3_599.0, 3_601.0):

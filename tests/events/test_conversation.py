@@ -73,7 +73,7 @@ def test_an_edited_plan_as_the_newest_message_is_the_users():
     assert who(human("a", PLAN))[-1] == (None, PLAN)
 
 
-def test_what_the_caller_asks_of_the_answer_is_nobodys_step():
+def test_the_callers_wishes_for_the_answer_are_no_step():
     messages = [*human("a", PLAN, "f"), SystemMessage("Be brief."), *human("c", "# A", "b")]
     assert [name for name, _ in who(messages)] == [
         None,

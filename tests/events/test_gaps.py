@@ -68,7 +68,7 @@ def test_a_gap_that_the_answer_names_itself_is_not_stated_twice():
         "MISSING: httpx.ConnectError(boom)",
     ],
 )
-def test_no_exception_is_said_to_the_user(failure):
+def test_no_exception_is_shown_to_the_user(failure):
     sentence = explain_failure(failure)
     assert "Error(" not in sentence
     assert "Error:" not in sentence
@@ -77,7 +77,7 @@ def test_no_exception_is_said_to_the_user(failure):
     assert find_partial_work(failure) == ""
 
 
-def test_what_a_member_says_stays_and_so_does_what_it_found():
+def test_text_and_results_of_a_member_stay():
     failure = "no table on the page\nUntil then:\nread: 42"
     assert explain_failure(failure) == "No table on the page."
     assert find_partial_work(failure) == "read: 42"

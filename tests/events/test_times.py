@@ -17,7 +17,7 @@ from maniple.redaction import Redactor
 from tests.events.raw_events import Raw, Turn
 
 
-def test_what_agents_do_while_another_one_speaks_keeps_the_time_at_which_they_did_it() -> None:
+def test_buffered_events_keep_the_time_at_which_they_happened() -> None:
     translator, order = Translator("r", "t", []), TurnOrder[Event]()
 
     def feed(raw: Raw) -> list[Event]:
@@ -53,7 +53,7 @@ def test_an_event_without_its_secrets_happened_when_it_did() -> None:
     assert (clean.tool_result, clean.at) == ("it is ***", result.at)
 
 
-def test_two_events_that_say_the_same_are_equal_whenever_they_happened() -> None:
+def test_events_with_equal_fields_are_equal_at_different_times() -> None:
     first, second = (RunStarted(run_id="r", thread_id="t") for _ in range(2))
     assert first == second
     assert first != RunStarted(run_id="r", thread_id="other")

@@ -87,7 +87,7 @@ def test_any_interleaving_of_raw_events_keeps_the_grammar_of_the_client(lanes, r
 
 @given(st.lists(turns() | FOREIGN, min_size=2, max_size=4), st.randoms(use_true_random=False))
 @settings(max_examples=100, deadline=None)
-def test_no_text_is_lost_or_mixed_when_agents_speak_at_once(lanes, random):
+def test_no_text_is_lost_or_mixed_when_agents_stream_concurrently(lanes, random):
     owners: dict[str, str] = {}
     turns_told: list[str] = []
     for name, data in frames(mixed(lanes, random)):
@@ -100,7 +100,7 @@ def test_no_text_is_lost_or_mixed_when_agents_speak_at_once(lanes, random):
 
 @given(st.lists(FOREIGN, max_size=3), st.randoms(use_true_random=False))
 @settings(max_examples=50, deadline=None)
-def test_what_a_parent_graph_does_itself_is_not_told(lanes, random):
+def test_a_parent_graphs_own_work_emits_nothing(lanes, random):
     assert frames(mixed(lanes, random)) == frames([])
 
 
@@ -118,7 +118,7 @@ class Thing:
         return "a thing"
 
 
-def test_what_json_cannot_say_goes_to_the_client_as_text():
+def test_values_without_a_json_form_are_sent_as_text():
     turn = Turn("coder", 1)
     started, ended = turn.use("bash_tool")
     circle: Raw = {}
@@ -150,7 +150,7 @@ def test_output_is_reported_with_the_call_that_printed_it():
     ]
 
 
-def test_what_is_printed_while_another_agent_speaks_is_left_to_the_result():
+def test_output_during_another_agents_turn_is_only_in_the_result():
     speaker, other = Turn("researcher", 1), Turn("coder", 1, "right:1|")
     started, *printed, ended = other.use("bash_tool", printed="ab")
     told = frames(
@@ -292,7 +292,7 @@ def test_agents_are_found_in_a_parent_graph():
     assert joined_text(told) == "x"
 
 
-def test_the_coordinators_reasoning_is_kept_from_the_old_client():
+def test_the_coordinators_reasoning_is_not_sent_to_the_old_client():
     turn = Turn("coordinator", 1)
     events = turn.say("Hi")
     thought = AIMessageChunk("", id="c", additional_kwargs={"reasoning_content": "hm"})
@@ -323,7 +323,7 @@ def test_a_failed_run_hands_back_the_conversation():
     assert told[-4][1]["agent_name"] == "planner"
 
 
-def test_the_steps_of_a_call_are_reported_under_it_and_what_it_says_is_not():
+def test_the_steps_of_a_call_are_reported_under_it_without_its_text():
     turn = Turn("coder", 1)
     steps = [turn.step(1, "thinking"), *turn.say("secret"), turn.look(), turn.step(1, "completed")]
     told = frames([turn.start(), *turn.use("browser", inside=steps), turn.end(AIMessage("done"))])

@@ -70,7 +70,7 @@ def test_any_interleaving_of_steps_keeps_the_grammar_of_the_old_client(log):
 
 @given(LOGS)
 @settings(max_examples=100, deadline=None)
-def test_the_live_view_is_the_log_in_its_order_and_says_whose_each_event_is(log):
+def test_the_live_view_is_the_log_in_its_order_with_the_agent_of_each_event(log):
     frames = shown(log, "live")
     assert [(one.number, one.type, one.at) for one in frames] == [
         (one.number, one.type, one.at) for one in log
@@ -159,7 +159,7 @@ def test_the_reducer_keeps_calls_and_texts_of_concurrent_turns_apart():
     assert (view.running_calls, view.turns) == ({}, {})
 
 
-def test_the_page_of_a_run_reports_who_said_and_did_what_at_the_same_time():
+def test_the_page_of_a_run_shows_concurrent_turns_by_agent():
     story = RunHistory()
     story.apply(two_researchers())
     told = sorted((step.agent, step.thought, step.action, step.observation) for step in story.steps)
@@ -198,7 +198,7 @@ def reports(frames: Frames) -> list[str]:
     return texts
 
 
-def test_a_run_that_failed_says_so_as_the_reporter_after_what_was_streamed():
+def test_a_failed_runs_reason_follows_the_streamed_text_as_the_reporters():
     frames = failing(Turn("coder", 1))
     Client().read(frames)
     error = ErrorOccurred(code="x", message="No luck.", agent_name=None, retryable=ToolFailure.retryable)
@@ -214,7 +214,7 @@ def test_a_run_that_failed_says_so_as_the_reporter_after_what_was_streamed():
     )
 
 
-def test_a_run_that_failed_within_its_report_says_so_at_the_end_of_that():
+def test_a_failure_within_the_report_is_stated_at_its_end():
     frames = failing(Turn("coder", 1), Turn("reporter", 2))
     Client().read(frames)
     [report] = reports(frames)
@@ -222,7 +222,7 @@ def test_a_run_that_failed_within_its_report_says_so_at_the_end_of_that():
     assert "No luck." in report
 
 
-def test_a_run_that_was_cancelled_says_nothing():
+def test_a_cancelled_run_adds_no_text():
     frames = parsed(
         shown(records(translated([(turn := Turn("coder", 1)).start(), *turn.say("x")], "cancelled")))
     )
@@ -230,7 +230,7 @@ def test_a_run_that_was_cancelled_says_nothing():
 
 
 @pytest.mark.parametrize("last", ["reporter", "coder"])
-def test_what_an_answer_lacks_is_said_where_the_report_ends(last):
+def test_missing_parts_are_stated_at_the_end_of_the_report(last):
     turn = Turn(last, 1)
     events = translated([turn.start(), *turn.say("# Report"), turn.end()])
     gaps = [RunGap(step="Ask the moon", reason="It does not answer.")]

@@ -146,7 +146,7 @@ async def test_the_lead_goes_on_without_a_step_and_the_others_are_done():
     assert [one for _, _, one in plan_statuses(frames)] == ["completed", "failed", "completed", "completed"]
 
 
-async def test_the_lead_ends_the_work_and_the_report_says_what_is_missing():
+async def test_the_lead_ends_the_work_and_the_report_names_what_is_missing():
     lead = {"supervisor": [decision("finish")]}
     async with scripted_team(script(**lead)) as it:
         frames = await it.run()
@@ -191,7 +191,7 @@ async def test_a_step_whose_tries_are_used_up_is_planned_again():
 
 
 @pytest.mark.parametrize("most", [0, 1, 2])
-async def test_a_plan_is_written_anew_so_often_and_then_reported(most):
+async def test_a_plan_is_rewritten_up_to_a_limit_and_then_reported(most):
     hopeless = plan(step("coder"), step("reporter"))
     rules = TeamRules(step_retries=0, max_plan_adaptations=most)
     async with scripted_team(script(hopeless), rules=rules) as it:
@@ -201,7 +201,7 @@ async def test_a_plan_is_written_anew_so_often_and_then_reported(most):
     assert status(frames) == "completed"
 
 
-async def test_where_the_planner_knows_no_other_way_the_plan_goes_on():
+async def test_without_an_alternative_from_the_planner_the_plan_continues():
     async with scripted_team(script(FIRST, {"steps": []})) as it:
         frames = await it.run()
         assert len(it.prompts("planner")) == 3, "it is shown its mistake once"

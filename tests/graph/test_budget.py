@@ -44,7 +44,7 @@ async def test_a_run_within_its_budget_is_as_ever():
     assert meter.used.tool_calls == 2
 
 
-async def test_near_the_limit_no_step_is_begun_and_the_report_says_what_is_missing():
+async def test_near_the_limit_no_step_starts_and_the_report_names_what_is_missing():
     async with scripted_team(TEAM) as it:
         meter = UsageMeter(Budget(model_calls=5))
         frames = await metered(it, meter)
@@ -77,7 +77,7 @@ async def test_at_the_limit_a_step_ends_and_the_reporter_has_its_one_call(limit,
 
 
 @pytest.mark.parametrize("calls", [0, 1])
-async def test_when_the_planner_cannot_be_asked_the_plan_is_the_report_alone(calls):
+async def test_without_budget_for_the_planner_the_plan_is_the_report_alone(calls):
     async with scripted_team(TEAM) as it:
         meter = UsageMeter(Budget(model_calls=calls))
         frames = await metered(it, meter, auto_accepted_plan=False)
@@ -88,7 +88,7 @@ async def test_when_the_planner_cannot_be_asked_the_plan_is_the_report_alone(cal
     assert meter.exhausted
 
 
-async def test_a_report_that_cannot_be_asked_for_either_is_made_of_the_results():
+async def test_without_budget_for_the_reporter_the_results_are_the_report():
     async with scripted_team(ENDLESS) as it:
         meter = UsageMeter(Budget(model_calls=4))
         meter._reserve = 0  # as if it had been used up already

@@ -29,13 +29,13 @@ async def test_system_messages_reach_coordinator_planner_and_reporter_between_ma
     assert WISH not in told["coder"]
 
 
-async def test_without_system_messages_no_prompt_speaks_of_a_caller():
+async def test_without_system_messages_no_prompt_mentions_a_caller():
     async with scripted_team(WORK) as it:
         await it.run()
         assert "caller" not in str(it.server.requests)
 
 
-async def test_a_step_that_failed_or_was_skipped_says_why_and_no_other_step_does():
+async def test_only_failed_and_skipped_steps_have_a_reason():
     steps = (step("researcher"), step("coder"), step("reporter"))
     roles = {
         "researcher": [reply("STEP FAILED: no key\n\nDetails.")],
@@ -53,7 +53,7 @@ async def test_a_step_that_failed_or_was_skipped_says_why_and_no_other_step_does
     assert "reason" not in plans[-1]["steps"][-1]
 
 
-async def test_a_step_that_is_mended_keeps_no_reason():
+async def test_a_repaired_step_has_no_reason():
     roles = {"supervisor": [reply('{"next": "coder"}')]}
     async with scripted_team(
         script(step("coder"), coder=[reply("STEP FAILED: why"), reply("4")], **roles)
@@ -90,7 +90,7 @@ def test_a_plan_of_an_older_checkpoint_is_read():
 
 
 @pytest.mark.parametrize("role", ["coder", "reporter"])
-async def test_an_answer_that_was_cut_says_so(role):
+async def test_a_cut_answer_is_marked(role):
     cut = reply("It is fo", finish_reason="length")
     async with scripted_team({**WORK, role: [*(CODER[:1] if role == "coder" else []), cut]}) as it:
         frames = await it.run()
@@ -99,7 +99,7 @@ async def test_an_answer_that_was_cut_says_so(role):
     assert spoken == f"It is fo\n\n{TRUNCATION_NOTE}"
 
 
-async def test_a_cut_reply_of_the_coordinator_says_so():
+async def test_a_cut_reply_of_the_coordinator_is_marked():
     async with scripted_team({"coordinator": [reply("Hel", finish_reason="length")]}) as it:
         frames = await it.run("hi")
     assert frames[-1][1]["messages"][-1]["content"] == f"Hel\n\n{TRUNCATION_NOTE}"

@@ -86,7 +86,7 @@ async def test_a_client_without_a_thread_sends_question_and_answer_as_history():
         assert f"Request: {WHOLE}" in it.prompts("researcher")[0]
 
 
-async def test_an_endpoint_without_tools_asks_in_words():
+async def test_an_endpoint_without_tools_asks_in_plain_text():
     script = ASKING | {"coordinator": [reply('ask_user("Which city?")'), reply("handoff_to_planner()")]}
     async with scripted_team(script, rules=ONCE, models={"capabilities": {"tools": False}}) as it:
         first = await it.run("Find a hotel", thread_id="t")
@@ -107,6 +107,6 @@ def test_small_talk_is_no_question_about_a_request():
     assert merge_clarifications(hello, 1) == ("", 0)
 
 
-def test_a_question_beside_a_handoff_is_not_asked():
+def test_a_question_beside_a_handoff_is_dropped():
     both = [{"name": n, "args": {"question": "?"}, "id": n} for n in ("ask_user", "handoff_to_planner")]
     assert find_question(AIMessage("", tool_calls=both)) == ""

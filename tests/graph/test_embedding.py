@@ -181,7 +181,7 @@ async def test_two_teams_that_a_parent_runs_at_once_are_reported_one_turn_after_
     assert [m["content"] for m in frames[-1][1]["messages"]].count("1 + 3 = 4") == 2
 
 
-async def test_a_parents_own_model_in_a_node_with_our_name_is_not_told():
+async def test_the_model_of_a_parent_graph_in_a_node_of_our_name_emits_nothing():
     async with serving_model("their own words") as model, scripted_team(SIMPLE, checkpointer=None) as it:
 
         async def coder(state: MessagesState):
@@ -233,7 +233,7 @@ async def test_workers_of_ones_own_take_their_turns_like_ours():
 
 
 @pytest.mark.parametrize("embedded", [False, True])
-async def test_calling_the_team_without_await_says_what_to_call_instead(embedded):
+async def test_calling_the_team_without_await_names_the_right_call(embedded):
     async with scripted_team(SIMPLE, checkpointer=None) as it:
         graph = StateGraph(MessagesState).add_node("team", it.team).add_edge(START, "team").compile()
         with pytest.raises(TypeError, match=r"async API \(ainvoke, astream"):

@@ -17,7 +17,7 @@ async def named() -> list[str]:
     return NAMED
 
 
-async def test_coordinator_planner_and_coder_are_told_of_them_as_material():
+async def test_coordinator_planner_and_coder_see_the_files_as_material():
     async with scripted_team(SIMPLE, files=named) as it:
         await it.run("Sum it up")
         told = {role: it.prompts(role) for role in ("coordinator", "planner", "coder", "reporter")}
@@ -45,7 +45,7 @@ async def test_without_files_no_prompt_has_a_word_of_them():
     assert not any("<files>" in one for one in without)
 
 
-async def test_a_small_model_is_told_in_one_line():
+async def test_a_small_model_sees_the_files_in_one_line():
     plan = {
         "thought": "t",
         "title": "P",

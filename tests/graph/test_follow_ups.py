@@ -119,7 +119,7 @@ async def test_results_of_a_second_request_do_not_replace_those_of_the_first(tmp
     assert b"Norway" in place.read("results/request-2/1-researcher.md", 10_000).content
 
 
-async def test_the_planner_knows_what_the_conversation_has(tmp_path):
+async def test_the_planner_sees_the_conversation(tmp_path):
     workspaces = Workspaces(tmp_path)
     script = {
         "coordinator": [HANDOFF, HANDOFF],
@@ -136,7 +136,7 @@ async def test_the_planner_knows_what_the_conversation_has(tmp_path):
     assert "- reports/1.md (report, Tea, " in second
 
 
-async def test_the_planner_of_a_follow_up_knows_what_was_not_done_and_what_the_user_removed():
+async def test_a_follow_up_planner_sees_unfinished_and_removed_steps():
     steps = [
         step("researcher", "Ask the embassy"),
         step("coder", "Chart"),
@@ -196,7 +196,7 @@ async def test_small_talk_is_no_report_for_the_team_but_stays_in_the_conversatio
     assert "What shall we do?" in planner
 
 
-async def test_no_member_is_told_to_execute_the_next_step():
+async def test_no_prompt_tells_a_member_to_execute_the_next_step():
     script = {
         "coordinator": [HANDOFF],
         "planner": [planned("coder", "reporter")],

@@ -53,7 +53,7 @@ async def test_a_short_thread_is_shown_whole():
 
 
 @pytest.mark.parametrize("role", ["coordinator", "planner"])
-async def test_an_overflow_that_was_not_expected_is_shortened_and_asked_once_more(role, monkeypatch):
+async def test_an_unexpected_overflow_is_retried_with_a_shorter_prompt(role, monkeypatch):
     # A team, but at an endpoint with a smaller window than anybody knew.
     plans = [reply(json.dumps(plan(step("reporter"))))]
     script = {"planner": plans, "reporter": [reply("# Report")], "other": [reply("Much was said.")]}

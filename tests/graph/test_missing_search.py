@@ -32,7 +32,7 @@ class Reachable(Search):
 
 
 @pytest.mark.parametrize(("search", "knows"), [(Search(), True), (Reachable(), False)])
-async def test_the_planner_is_told_whether_the_search_answers(search, knows):
+async def test_the_planners_prompt_states_whether_search_works(search, knows):
     async with scripted_team(SIMPLE, search=search) as it:
         await it.run()
         (prompt,) = it.prompts("planner")
@@ -40,7 +40,7 @@ async def test_the_planner_is_told_whether_the_search_answers(search, knows):
     assert ("searches the web" in prompt) is not knows
 
 
-async def test_the_lead_is_told_that_the_search_does_not_answer():
+async def test_the_leads_prompt_states_that_search_does_not_work():
     failed = {
         "coordinator": [call("handoff_to_planner")],
         "planner": [reply(json.dumps(plan(step("researcher"), step("coder"), step("reporter"))))],
@@ -54,7 +54,7 @@ async def test_the_lead_is_told_that_the_search_does_not_answer():
         assert "no web search" in it.prompts("supervisor")[0]
 
 
-async def test_without_a_search_no_prompt_of_a_member_speaks_of_searches():
+async def test_without_a_search_no_members_prompt_mentions_searches():
     roles = without_search(ROLES)
     script = {**SIMPLE, "planner": [reply(json.dumps(plan(step("researcher"), step("reporter"))))]}
     script["researcher"] = [reply("Not looked up: 4")]
@@ -67,7 +67,7 @@ async def test_without_a_search_no_prompt_of_a_member_speaks_of_searches():
     assert not [text for text in [shown, *spoken] if re.search(r"(?<!no web )\bsearch", text, re.IGNORECASE)]
 
 
-async def test_a_small_model_answers_what_cannot_be_searched_itself_and_says_why():
+async def test_without_search_a_small_model_answers_from_memory_with_the_reason():
     script = small(sort("answer"), reply("Paris."))
     async with scripted_team(script, models=COMPACT, search=Search()) as it:
         frames = await it.run("What is the capital of France?")

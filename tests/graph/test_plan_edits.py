@@ -75,7 +75,7 @@ def test_skipping_drops_the_result_and_undoes_what_was_built_on_it():
     assert statuses(skip(worked(until=1), 4)) == "c--s-", "what is not begun is only left out"
 
 
-def test_editing_changes_the_words_and_the_member_and_begins_the_step_anew():
+def test_editing_changes_text_and_member_and_restarts_the_step():
     change = PlanChange("edit", 3, description=" Look elsewhere. ", agent_name="coder")
     progress = edit(worked(), change, TEAM)
     assert statuses(progress) == "cc---"
@@ -259,7 +259,7 @@ changes = st.builds(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(changes, max_size=8), st.integers(0, 5))
-def test_whatever_is_changed_no_step_keeps_a_result_that_rests_on_another_one_undone(wanted, until):
+def test_no_change_leaves_a_result_that_depends_on_an_unfinished_step(wanted, until):
     progress = apply_changes(worked(until=until), wanted, TEAM)
     for step in progress.steps:
         if step.status == "completed":

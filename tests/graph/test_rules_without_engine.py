@@ -48,7 +48,7 @@ async def test_a_call_waits_for_its_approval_and_is_run_once(wrap) -> None:
 
 
 @pytest.mark.parametrize("wrap", [parent_of, lambda team: team])
-async def test_approval_without_a_checkpointer_is_refused_before_a_model_is_asked(wrap) -> None:
+async def test_approval_without_a_checkpointer_is_refused_before_any_model_call(wrap) -> None:
     async with scripted_team(SCRIPT, checkpointer=None, rules=APPROVAL) as it:
         with pytest.raises(ConfigError, match="checkpointer"):
             await wrap(it.team).ainvoke(QUESTION)
@@ -61,7 +61,7 @@ async def test_a_review_without_a_checkpointer_is_refused() -> None:
             await it.team.ainvoke(QUESTION, context=RunOptions(auto_accepted_plan=False))
 
 
-async def test_a_tool_that_always_needs_approval_is_not_run_where_no_user_can_be_asked() -> None:
+async def test_a_tool_that_needs_approval_is_not_run_if_no_user_can_answer() -> None:
     careful: BaseTool = python_repl_tool.model_copy(update={"metadata": {"approval": True}})
     async with scripted_team(SCRIPT, checkpointer=None, toolbox=Offer({"coder": [careful]})) as it:
         result = await it.team.ainvoke(QUESTION)
@@ -71,7 +71,7 @@ async def test_a_tool_that_always_needs_approval_is_not_run_where_no_user_can_be
 
 
 @pytest.mark.parametrize("saver", [None, InMemorySaver()])
-async def test_a_question_is_asked_only_where_it_can_be_answered(saver) -> None:
+async def test_a_question_is_asked_only_if_a_user_can_answer_it(saver) -> None:
     script = {**SCRIPT, "coder": [call("ask_human", question="Which base?"), reply("4")]}
     toolbox = Offer({"coder": [*TOOLS.tools_by_role["coder"], *ask_tools(2)]})
     rules = TeamRules(max_clarifications=1)

@@ -104,7 +104,7 @@ async def test_a_plan_that_is_nearly_json_is_repaired(text):
     assert shown["title"] == "The plan"
 
 
-async def test_a_plan_that_cannot_be_used_is_asked_for_once_more_with_the_mistake():
+async def test_an_unusable_plan_is_requested_once_more_with_its_error():
     strange = reply(json.dumps(plan(step("chef"), step("reporter"))))
     good = reply(json.dumps(plan(step("coder"), step("reporter"))))
     async with scripted_team(script(planner=[strange, good])) as it:
@@ -228,7 +228,7 @@ async def test_wrong_arguments_are_reported_to_the_model_and_in_the_same_words_t
     assert status(frames) == "completed"
 
 
-async def test_a_step_that_fails_is_tried_once_more_and_the_reporter_is_told():
+async def test_a_failed_step_is_retried_once_and_reported_to_the_reporter():
     failing = {**WORK, "coder": [reply("STEP FAILED: no data")], "supervisor": [reply('{"next": "coder"}')]}
     async with scripted_team(failing, rules=TeamRules(max_plan_adaptations=0)) as it:
         frames = await it.run()
@@ -239,7 +239,7 @@ async def test_a_step_that_fails_is_tried_once_more_and_the_reporter_is_told():
     assert [s["status"] for s in data(frames, "plan")[-1]["steps"]] == ["failed", "completed"]
 
 
-async def test_a_supervisor_that_always_sends_somebody_else_ends_all_the_same():
+async def test_a_supervisor_that_always_delegates_ends():
     roles = {"researcher": [reply("STEP FAILED: no")], "supervisor": [reply('{"next": "researcher"}')]}
     async with scripted_team({**WORK, "coder": [reply("STEP FAILED: no")], **roles}) as it:
         frames = await it.run()
@@ -248,7 +248,7 @@ async def test_a_supervisor_that_always_sends_somebody_else_ends_all_the_same():
     assert status(frames) == "completed"
 
 
-async def test_the_supervisor_is_asked_after_each_step_when_set_so():
+async def test_the_setting_makes_the_supervisor_decide_after_each_step():
     roles = {
         "supervisor": [reply('{"next": "coder"}'), reply('{"next": "reporter"}'), reply('{"next": "FINISH"}')]
     }
@@ -260,7 +260,7 @@ async def test_the_supervisor_is_asked_after_each_step_when_set_so():
     assert "<response>\nIt is 4.\n</response>" in prompts[1]
 
 
-async def test_deep_thinking_asks_the_reasoning_model_and_streams_its_thoughts():
+async def test_deep_thinking_uses_the_reasoning_model_and_streams_its_thoughts():
     thinking = reply(json.dumps(plan(step("coder"))), reasoning=["Let me ", "think."])
     async with scripted_team(script(planner=[thinking])) as it:
         frames = await it.run(deep_thinking_mode=True)
@@ -321,7 +321,7 @@ async def test_with_no_model_at_all_what_is_done_is_reported_by_code():
     assert "Tea costs 3 euros." in joined_text(frames)
 
 
-async def test_a_planner_that_is_asked_again_and_does_not_answer_changes_nothing():
+async def test_a_replanning_without_an_answer_leaves_the_plan_unchanged():
     steps = plan(step("coder"), step("coder", "Draw"), step("reporter"))
     work = {**WORK, "planner": [reply(json.dumps(steps)), {"status": 500}]}
     lead = [reply('{"decision": "replan"}')]
@@ -383,7 +383,7 @@ async def test_a_reporter_whose_model_fails_without_any_result_ends_the_run_with
     assert data(frames, "run_status") == [{"status": "failed"}]
 
 
-async def test_an_answer_that_breaks_off_once_is_mended():
+async def test_an_answer_that_breaks_off_once_is_repaired():
     broken = {"chunks": ["# Rep", "ort ", "body"], "cut_after": 2, "times": 1}
     async with scripted_team({**WORK, "reporter": [broken, {"chunks": ["# Report", " body"]}]}) as it:
         frames = await it.run()
@@ -462,7 +462,7 @@ async def test_an_edited_plan_is_what_is_done():
     assert data(frames, "plan")[0]["title"] == "Mine"
 
 
-async def test_members_know_what_the_user_removed_from_the_plan_and_changed_in_it():
+async def test_members_see_the_steps_that_the_user_removed_or_changed():
     titles = [
         ("researcher", "Find"),
         ("researcher", "Ask the embassy"),
@@ -482,7 +482,7 @@ async def test_members_know_what_the_user_removed_from_the_plan_and_changed_in_i
     assert BY_USER_LINE not in prompts["researcher"] + prompts["reporter"]
 
 
-async def test_the_lead_knows_what_the_user_removed_from_the_plan():
+async def test_the_lead_sees_the_steps_that_the_user_removed():
     planned = [step("researcher", "Ask the embassy"), step("coder", "Sum"), step("reporter", "Report")]
     roles = {
         "coder": [reply("STEP FAILED: no figures")],
@@ -502,7 +502,7 @@ async def test_the_lead_knows_what_the_user_removed_from_the_plan():
         ("", 'answer "accept", send the edited plan'),
     ],
 )
-async def test_an_edited_plan_that_cannot_be_followed_is_asked_about_again(answer, wrong):
+async def test_an_invalid_edited_plan_is_reviewed_again(answer, wrong):
     async with scripted_team(WORK) as it:
         await it.run(thread_id="t", auto_accepted_plan=False)
         again = await it.run(answer, thread_id="t", auto_accepted_plan=False)
@@ -571,14 +571,14 @@ async def test_a_report_that_stays_empty_is_put_together_from_the_results():
 
 
 @pytest.mark.parametrize("text", ["# Cake\n\nNeeds: 2 eggs\nand flour", "# Cake\nNEEDS: 2 eggs"])
-async def test_a_report_may_say_what_it_likes(text):
+async def test_a_report_may_contain_any_text(text):
     async with scripted_team({**WORK, "reporter": [reply(text)]}) as it:
         frames = await it.run()
     assert agents(frames)[-2:] == ["coder", "reporter"]
     assert [s["status"] for s in data(frames, "plan")[-1]["steps"]] == ["completed", "completed"]
 
 
-async def test_a_user_with_a_name_is_heard():
+async def test_a_message_with_a_user_name_is_read():
     async with scripted_team(WORK) as it:
         await it.run(messages=[HumanMessage("1+3=?", name="alice")])
         assert "1+3=?" in it.prompts("coordinator")[0]
@@ -605,7 +605,7 @@ async def test_thoughts_in_the_text_neither_hand_over_nor_spoil_a_plan():
         assert len(it.prompts("planner")) == 1
 
 
-async def test_broken_arguments_are_mended_and_a_cut_call_is_not_run():
+async def test_broken_arguments_are_repaired_and_a_cut_call_is_not_run():
     broken = {"tool_calls": [{"name": "python_repl_tool", "arguments": '{"code": "print(4)"'}]}
     async with scripted_team({**WORK, "coder": [broken, reply("It is 4.")]}) as it:
         frames = await it.run()

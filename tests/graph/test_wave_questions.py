@@ -72,7 +72,7 @@ class User:
 
 
 @pytest.mark.parametrize("seed", [0, *MANY])
-async def test_a_run_that_is_killed_while_steps_ask_loses_no_answer_and_asks_for_none_again(seed):
+async def test_a_run_killed_while_steps_ask_keeps_all_answers(seed):
     random = Random(seed)
     saver = MortalSaver()
     user, begun, repeated = User(saver, random), [], []

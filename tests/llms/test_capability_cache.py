@@ -17,7 +17,7 @@ async def test_what_was_learned_is_known_to_the_next_process(tmp_path):
     assert CapabilityCache(path).of("http://e", "other") == {}
 
 
-async def test_after_a_week_it_is_found_out_anew(tmp_path):
+async def test_after_a_week_it_is_probed_again(tmp_path):
     path = tmp_path / "capabilities.json"
     entry = {"at": time.time() - 8 * 24 * 3600, "features": {"tools": False}}
     path.write_text(json.dumps({"http://e m": entry}), encoding="utf-8")

@@ -47,7 +47,7 @@ async def test_a_deferred_model_answers_like_one_that_is_loaded_at_once():
     assert [one["function"]["name"] for one in server.requests[-1]["tools"]] == ["look_up"]
 
 
-async def test_a_deferred_model_knows_its_window_when_it_is_loaded():
+async def test_a_deferred_model_has_its_window_once_loaded():
     settings = settings_of("http://127.0.0.1:9/v1", max_output_tokens=1_000)
     async with (
         open_chat_models(settings, deferred=True) as deferred,

@@ -129,7 +129,7 @@ def test_other_refusals_are_not_taken_for_it(words):
     assert not is_overflow(ModelError(words, code="model_bad_request"))
 
 
-def test_the_cause_of_an_error_is_heard_and_a_limit_in_time_is_not():
+def test_an_overflow_is_found_in_the_cause_of_an_error_and_not_in_rate_limits():
     class Refused(Exception):
         status_code = 429
 

@@ -135,7 +135,7 @@ def body_of(stream: ProviderStream) -> bytes:
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_stream_in_one_piece_means_what_the_provider_says(name):
+def test_a_stream_in_one_piece_has_the_meaning_that_the_provider_documents(name):
     message, error, _ = run([body_of(STREAMS[name])])
     assert meaning(message, error) == expected(STREAMS[name])
 

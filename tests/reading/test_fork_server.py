@@ -63,7 +63,7 @@ async def test_many_documents_at_once_are_each_answered_with_their_own(fork_serv
     assert readers() == []
 
 
-async def test_what_is_wrong_with_a_document_is_said(fork_server: ForkServer) -> None:
+async def test_an_unreadable_document_is_reported_with_the_reason(fork_server: ForkServer) -> None:
     with pytest.raises(UnreadableDocument, match="is a damaged PDF"):
         await fork_server.read("pdf", b"%PDF-1.7 but no more", URL, None)
 

@@ -64,7 +64,7 @@ async def test_a_pdf_is_read_page_by_page_under_its_title() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_what_is_wrong_with_a_document_is_said(
+async def test_an_unreadable_document_is_reported_with_the_reason(
     body: bytes | str | Callable[[], bytes], media_type: str, said: str
 ) -> None:
     with pytest.raises(FetchError, match=f"^http://site.test/file .*{said}"):
@@ -83,7 +83,7 @@ async def test_a_pdf_that_opens_without_a_password_is_read_though_it_is_encrypte
     assert "Open to all" in (await read(stream.getvalue(), "application/pdf")).markdown
 
 
-async def test_a_pdf_of_many_pages_says_how_far_it_was_read() -> None:
+async def test_a_long_pdf_states_how_many_pages_were_read() -> None:
     article = await read(pdf(*["A line"] * 301), "application/pdf")
     assert article.note == "Only the first 300 of 301 pages were read."
     assert article.note in article.text
@@ -145,7 +145,7 @@ async def test_separated_values_become_a_table(body: str, media_type: str, name:
     assert (await read(body, media_type, name)).markdown == expected
 
 
-async def test_a_long_table_says_how_far_it_was_read() -> None:
+async def test_a_long_table_states_how_many_rows_were_read() -> None:
     assert (await read("a,b\n" * 6_000, "text/csv")).note == "Only the first 5,000 rows were read."
 
 

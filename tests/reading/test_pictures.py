@@ -20,7 +20,7 @@ from tests.pictures import gif, jpeg, png, webp
         (webp(b"VP8 "), "image/webp"),
     ],
 )
-def test_a_picture_says_what_it_is_and_how_large(body: bytes, media_type: str) -> None:
+def test_a_picture_is_described_by_its_type_and_size(body: bytes, media_type: str) -> None:
     assert identify_picture(body) == PictureInfo(media_type, 640, 480)
     assert identify_picture(body + bytes(1_000)) == PictureInfo(media_type, 640, 480)
 

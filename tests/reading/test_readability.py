@@ -55,7 +55,7 @@ def test_an_image_that_is_loaded_late_has_its_true_address_and_is_named_once() -
     assert "![B](http://site.test/small.jpg)" in markdown
 
 
-def test_what_is_said_to_readers_without_scripts_is_left_out() -> None:
+def test_noscript_texts_are_left_out() -> None:
     assert "JavaScript" not in read(
         f"<article><noscript><p>Turn on JavaScript.</p></noscript>{paragraphs(4)}</article>"
     )
@@ -90,7 +90,7 @@ def test_code_keeps_its_language(name: str) -> None:
     assert "```python\nx = 1" in read(f"<article>{paragraphs(4)}<pre class='{name}'><code>x = 1</code></pre>")
 
 
-def test_a_division_of_one_paragraph_is_that_paragraph_whatever_it_is_called() -> None:
+def test_a_division_of_one_paragraph_is_that_paragraph_with_any_class() -> None:
     one = '<div class="promo"><p>The arch, once more, is the longest of all.</p></div>'
     assert "once more" in read(f"<article>{paragraphs(6)}{one}{paragraphs(2)}</article>")
 
@@ -113,7 +113,7 @@ def test_a_form_around_words_goes_and_one_around_the_whole_page_stays() -> None:
     assert "longest" in read(f"<form><input type=hidden>{paragraphs(20)}</form>")
 
 
-def test_what_holds_a_table_of_data_stays_whatever_it_is_called() -> None:
+def test_an_element_with_a_data_table_stays_with_any_class() -> None:
     table = "<table><tr><th>Year</th><th>Length</th></tr><tr><td>1901</td><td>100 m</td></tr></table>"
     assert "1901" in read(f"<article>{paragraphs(6)}<div class=meta>{table}</div></article>")
 
@@ -158,7 +158,7 @@ def test_of_a_short_page_that_is_read_whole_the_links_beside_it_go(path: str) ->
     "name", ["id=cookie-banner class='consent modal'", "class=gdpr", "id=onetrust-consent-sdk"]
 )
 @pytest.mark.parametrize("path", ["/", "/page"])
-def test_a_box_that_asks_to_agree_to_cookies_goes_from_pages_of_any_length(name: str, path: str) -> None:
+def test_a_cookie_banner_is_removed_from_pages_of_any_length(name: str, path: str) -> None:
     ask = "We use cookies, and similar things, to measure and to sell, so please agree to all of them. " * 4
     box = f"<div {name}><p>{ask}</p></div>"
     for count in (0, 1, 3, 8):

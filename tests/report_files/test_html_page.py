@@ -51,7 +51,7 @@ def test_a_short_report_has_no_contents():
     assert not soup("## One\n\ntext\n\n## Two\n\ntext\n").select("nav")
 
 
-def test_citations_lead_to_the_entries_of_the_list_which_tell_when_each_was_read():
+def test_citations_link_to_the_source_list_which_has_the_time_of_reading():
     found = soup(TEA)
     assert [one["href"] for one in found.select("p a.citation")] == ["#source-1", "#source-1", "#source-3"]
     assert [one.text for one in found.select("p a.citation")] == ["[1]", "1", "3"]
@@ -119,7 +119,7 @@ def test_what_a_report_defines_a_number_as_leads_nowhere_else():
     assert len(found.select("p mark")) == 1 + 1  # its meaning is told once, above
 
 
-def test_marks_of_what_is_unverified_tell_what_they_mean():
+def test_unverified_marks_explain_themselves():
     found = soup(TEA)
     marks = found.select("main mark")
     assert [one.text for one in marks] == ["[unverified]"] * 2
@@ -178,7 +178,7 @@ def test_what_is_too_long_is_shown_as_it_is(markdown: str):
     assert "<b>" not in text
 
 
-def test_the_list_that_the_reporter_writes_is_known_again_whatever_titles_say():
+def test_the_reporters_own_source_list_is_recognized_with_any_titles():
     evil = Source(
         1, "https://e.test/a_b*c?x=[y]&z=(1)", "[3] *a* `b` [c](https://d.test) <i>", "page", READ_AT, ""
     )
@@ -228,7 +228,7 @@ def test_a_link_to_a_file_becomes_its_path(markdown: str, shown: str):
     assert not paragraph.select("a")
 
 
-def test_a_number_with_its_unit_is_kept_on_one_line():
+def test_a_number_and_its_unit_stay_on_one_line():
     quantities = ["12,345.67 million", "−3.4 °C", "$1.2bn", "1814-05-17", "12.5 % [3]"]
     texts = ["2019 was a good year", "Norway", "About 5"]
     rows = "\n".join(f"| {text} |" for text in (*quantities, *texts))

@@ -139,7 +139,7 @@ async def test_a_browser_that_takes_too_long_is_reported_as_such():
             await ReportRenderer(browser).render(report(TEA), "pdf")
 
 
-async def test_waiting_for_others_is_not_told_as_printing(monkeypatch: pytest.MonkeyPatch):
+async def test_waiting_for_other_prints_is_not_reported_as_printing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("maniple.browser.drivers.playwright._MAX_PARALLEL_PRINTS", 0)
     async with open_browser_if_any(BrowserSettings(timeout_seconds=0.01)) as browser:
         assert not isinstance(browser, Unavailable)

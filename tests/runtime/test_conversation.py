@@ -87,7 +87,7 @@ async def test_a_run_cancelled_while_it_waits_for_its_thread_reports_it_too():
     assert contents(frames) == ["hi", "Hello!", "and?"]
 
 
-async def test_a_pause_and_its_answer_tell_the_whole_conversation():
+async def test_a_pause_and_its_answer_report_the_whole_conversation():
     async with scripted_team(SIMPLE) as it:
         await it.run("1+1=?", thread_id="t")
         paused = await it.run("1+3=?", thread_id="t", auto_accepted_plan=False)
@@ -101,7 +101,7 @@ async def test_a_pause_and_its_answer_tell_the_whole_conversation():
     assert len(contents(done)) == 8
 
 
-async def test_what_was_asked_is_remembered_though_its_first_step_was_not_stored():
+async def test_the_question_is_remembered_if_its_first_step_was_not_stored():
     saver = StumblingSaver()
     async with scripted_team(TALK, checkpointer=saver) as it:
         messages = [HumanMessage("hi", id="asked")]
@@ -124,7 +124,7 @@ async def test_a_state_that_cannot_be_read_leaves_what_the_run_was_given():
     assert contents(frames) == ["and?"]
 
 
-async def test_without_a_store_the_run_reports_what_it_was_given_and_what_was_said():
+async def test_without_a_store_the_run_reports_its_input_and_its_messages():
     async with scripted_team(TALK, checkpointer=None) as it:
         given = [HumanMessage("a"), HumanMessage("b")]
         events = stream_run(it.team, given, options=RunOptions())

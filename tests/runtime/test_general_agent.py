@@ -179,7 +179,7 @@ async def test_the_service_goes_on_with_a_run_that_its_settings_would_not_give_t
     assert refused.status_code == 422
 
 
-async def test_nobody_plans_with_one_who_is_only_on_call(tmp_path):
+async def test_an_on_call_member_is_not_offered_to_the_planner(tmp_path):
     script = {**SIMPLE, "manus": [reply("It is 4.")]}
     with serving(script) as server:
         async with open_runtime(settings_of(server.base_url, tmp_path), on_call=("manus",)) as runtime:
@@ -192,7 +192,7 @@ async def test_nobody_plans_with_one_who_is_only_on_call(tmp_path):
     assert "manus" not in shown
 
 
-async def test_its_only_step_is_the_answer_and_not_to_be_skipped_or_given_to_somebody_else(tmp_path):
+async def test_its_only_step_is_the_answer_and_cannot_be_skipped_or_reassigned(tmp_path):
     with serving({"manus": [{"hang": True}, reply("It is 4.")]}) as server:
         async with open_service(server.base_url, tmp_path, team=TEAM) as it:
             run_id = (await it.run(agent="manus"))["run_id"]

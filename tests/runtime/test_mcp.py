@@ -100,7 +100,7 @@ async def test_tools_that_come_follow_those_of_the_step_and_tools_that_go_stay_l
     assert gone.startswith("bad__extra cannot be used: ")
 
 
-async def test_a_server_that_dies_in_a_call_costs_its_tools_and_nothing_else(tmp_path: Path):
+async def test_a_server_that_exits_during_a_call_loses_only_its_tools(tmp_path: Path):
     moves = (call("bad__die"), call("bad__echo", text="x"), call("tavily_search", query="q"))
     async with equipped(tmp_path, {"bad": misbehaving()}) as equipment:
         async with scripted_team(script(*moves), toolbox=toolbox(equipment, tmp_path)) as team:
@@ -134,9 +134,7 @@ async def test_what_a_server_returns_is_shown_to_the_model_between_marks(tmp_pat
         ("join", {}, "The MCP server bad did not answer within"),
     ],
 )
-async def test_calls_of_one_answer_run_at_once_where_they_only_read_or_settings_say_so(
-    tmp_path: Path, tool, more, told
-):
+async def test_read_only_calls_of_one_answer_run_concurrently(tmp_path: Path, tool, more, told):
     calls = [{"name": f"bad__{tool}", "arguments": {"text": text}} for text in ("a", "b")]
     seconds = 20 if told == "met" else 0.3
     async with equipped(tmp_path, {"bad": misbehaving(timeout_seconds=seconds, **more)}) as equipment:
@@ -168,7 +166,7 @@ async def test_a_picture_of_a_server_is_shown_as_what_it_is(tmp_path: Path, cont
     assert picture["image_url"]["url"].startswith(f"data:image/{kind};base64,")
 
 
-async def test_what_is_no_picture_is_kept_and_not_shown(tmp_path: Path):
+async def test_an_invalid_picture_is_stored_and_not_shown(tmp_path: Path):
     sent = f"image/png,{base64.b64encode(b'<svg>').decode()}"
     async with equipped(tmp_path, {"bad": misbehaving()}) as equipment:
         box = toolbox(equipment, tmp_path)
@@ -241,7 +239,7 @@ async def test_each_worker_gets_the_servers_that_settings_name(tmp_path: Path):
     assert tools.keys() == {"coder", "researcher"}
 
 
-async def test_the_planner_is_told_who_has_the_tools_of_which_server(tmp_path: Path):
+async def test_the_planner_learns_which_member_has_the_tools_of_which_server(tmp_path: Path):
     with serving(script()) as server:
         models = {"basic": {"model": "m", "base_url": server.base_url}}
         mcp = {"servers": {"clock": misbehaving(), "off": misbehaving(disabled=True)}}
@@ -258,13 +256,13 @@ async def test_the_planner_is_told_who_has_the_tools_of_which_server(tmp_path: P
         assert any("clock__echo" in names for names in offered_to(server, "researcher"))
 
 
-async def test_tools_of_a_server_under_approval_say_so(tmp_path: Path):
+async def test_tools_that_need_approval_are_described_as_such(tmp_path: Path):
     async with equipped(tmp_path, {"bad": misbehaving(approval=True)}) as equipment:
         (echo,) = [tool for tool in _tools(equipment.dynamic_tools["researcher"]) if tool.name == "bad__echo"]
     assert (echo.metadata or {})["approval"] is True
 
 
-async def test_people_hear_of_what_is_not_there_and_of_what_is_unprotected(tmp_path: Path):
+async def test_absent_and_unprotected_servers_are_reported(tmp_path: Path):
     servers = {"bad": misbehaving(), "nobody": {"url": "http://127.0.0.1:9/mcp"}}
     async with equipped(tmp_path, servers, trust="accepted") as equipment:
         words = "\n".join(equipment.notices)

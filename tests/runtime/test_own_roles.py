@@ -164,7 +164,7 @@ def test_doctor_names_a_package_whose_tool_cannot_be_loaded(folder):
     assert check_extensions(Settings()) == []
 
 
-async def test_a_function_that_is_not_async_runs_in_a_thread_and_a_langchain_tool_keeps_what_it_says():
+async def test_a_sync_function_runs_in_a_thread_and_a_langchain_tool_keeps_its_description():
     def where(text: str) -> str:
         """Say who works."""
         return threading.current_thread().name
@@ -176,7 +176,7 @@ async def test_a_function_that_is_not_async_runs_in_a_thread_and_a_langchain_too
     assert as_tool(made, "place").name == "place"
 
 
-async def test_clients_know_a_role_of_ones_own_as_any_other(folder):
+async def test_clients_see_a_custom_role_like_a_built_in_one(folder):
     roles = load_settings(folder / "conf.yaml", env_file=folder / ".env", environment=NO_MODEL).team.roles
     own = roles[0].model_copy(update={"tools": ()})
     with serving({**SCRIPT, "poet": [reply("Roses are red.")]}) as server:
@@ -193,7 +193,7 @@ async def test_clients_know_a_role_of_ones_own_as_any_other(folder):
         assert '"poet"' in json.dumps(schemas[schema]["properties"][field])
 
 
-async def test_what_a_role_of_ones_own_said_is_not_taken_for_the_users_words_later(folder):
+async def test_the_output_of_a_custom_role_is_not_taken_for_the_users_later(folder):
     with serving(SCRIPT) as server:
         settings = load_settings(
             folder / "conf.yaml",

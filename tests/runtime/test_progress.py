@@ -50,7 +50,7 @@ async def test_by_default_the_log_reports_the_embedded_models_start(tmp_path, mo
     ]
 
 
-async def test_a_progress_of_ones_own_hears_instead_of_the_log(tmp_path, monkeypatch, caplog):
+async def test_a_custom_progress_receives_the_messages_instead_of_the_log(tmp_path, monkeypatch, caplog):
     lines: list[str] = []
     with serving(SIMPLE) as server:
         monkeypatch.setattr(models, "open_embedded", _fetching(server.base_url))

@@ -112,7 +112,7 @@ async def test_the_copies_are_read_and_run_and_not_changed(folder):
     assert "only to be read:\n- scripts/months.py" in again
 
 
-async def test_without_skills_nothing_is_said_of_them(folder):
+async def test_without_skills_no_prompt_mentions_them(folder):
     (folder / "conf.yaml").write_text("skills: []\n")
     _, requests = await run(folder, script())
     assert "skill" not in json.dumps(requests)

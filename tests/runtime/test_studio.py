@@ -52,7 +52,7 @@ async def serve_once(shared: SharedTeam) -> None:
     assert (await shared.get()).name
 
 
-def test_a_failure_reaches_everybody_who_waits_and_the_next_access_tries_again() -> None:
+def test_a_failure_reaches_all_waiters_and_the_next_access_tries_again() -> None:
     shared = SharedTeam(Door(broken=1).open)
 
     async def serve() -> None:

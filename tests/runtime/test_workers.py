@@ -93,7 +93,7 @@ async def test_the_researcher_searches_and_reads(tmp_path, site):
     assert f"Source [2]: {site.url}/" in article
 
 
-async def test_the_same_query_is_asked_once_in_a_run_and_again_in_the_next(tmp_path, site):
+async def test_a_query_is_sent_once_per_run(tmp_path, site):
     calls = [call("tavily_search", query="tea"), call("tavily_search", query=" Tea"), reply("3 euros")]
     async with team(script("researcher", *calls), tmp_path, site) as (runtime, server):
         for runs in (1, 2):
@@ -143,7 +143,7 @@ async def test_the_file_manager_writes_where_the_coder_reads(tmp_path, site):
     assert [path.read_text(encoding="utf-8") for path in (tmp_path / "data").rglob("notes.md")] == ["# Tea\n"]
 
 
-async def test_what_is_absent_is_a_notice_and_nobody_plans_with_it(tmp_path):
+async def test_an_absent_capability_is_a_notice_and_not_offered_to_the_planner(tmp_path):
     with serving(script("coder", reply("no sandbox"))) as server:
         settings = Settings.model_validate(
             {
@@ -180,7 +180,7 @@ async def test_a_small_model_that_a_role_is_given_is_the_one_that_works(role):
     assert getattr(worker, "model", None) is models.get("reasoning")
 
 
-async def test_the_settings_say_how_far_a_step_goes():
+async def test_the_settings_limit_a_step():
     @tool
     async def wait() -> str:
         """Wait for ever."""

@@ -160,7 +160,7 @@ def test_every_secret_setting_holds_a_canary(tmp_path):
     assert found_in(spare.get_secret_value()) == {"Spare"}  # type: ignore[union-attr]
 
 
-def test_the_canaries_were_really_said(evidence):
+def test_the_canaries_occur_in_the_inputs(evidence):
     work = evidence.streams["work"]
     for tool in ("crawl_tool", "tavily_search", "python_repl_tool", "bash_tool", "write_file"):
         assert f'"tool_name": "{tool}", "tool_result"' in work, tool

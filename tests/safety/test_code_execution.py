@@ -98,7 +98,7 @@ print("looked at", looked > 2, "and found", found, secret.decode() in os.environ
     ]
 
 
-def test_llm02_what_code_plants_is_not_kept_in_place_of_a_file(
+def test_llm02_code_cannot_replace_a_stored_file(
     client: httpx.Client, model: OpenAIServer, home: Path
 ) -> None:
     (home / "secret.txt").write_text(KEY)
@@ -145,7 +145,7 @@ def test_llm05_what_a_model_writes_is_never_run_for_being_code(
     assert "ran" not in _made_in(home)
 
 
-def test_llm06_code_waits_for_approval_where_it_is_asked_for(model: OpenAIServer, tmp_path: Path) -> None:
+def test_llm06_code_waits_for_approval_if_required(model: OpenAIServer, tmp_path: Path) -> None:
     approval = json.dumps(["python_repl_tool", "bash_tool"])
     with _served(model, tmp_path, MANIPLE_RUNS__APPROVAL=approval) as client:
         model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="touch ran"), reply("Done.")]})
@@ -173,7 +173,7 @@ def test_llm06_code_waits_for_approval_where_it_is_asked_for(model: OpenAIServer
     ),
     ids=["processes", "output", "loop", "shell loop", "memory", "disk"],
 )
-def test_llm10_a_run_ends_and_the_server_answers_whatever_code_takes(
+def test_llm10_a_run_ends_and_the_server_answers_under_any_load_of_code(
     client: httpx.Client, model: OpenAIServer, bomb: dict[str, Any]
 ) -> None:
     with ThreadPoolExecutor(1) as threads:

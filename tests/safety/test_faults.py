@@ -121,7 +121,7 @@ def test_a_fault_that_stays_ends_the_run_with_a_typed_error(client, model, fault
     assert (run["status"], run["error"]["code"]) == ("failed", code)
 
 
-def test_a_plan_that_is_no_json_is_asked_for_again(client, model):
+def test_a_plan_that_is_no_json_is_requested_again(client, model):
     model.reset({**SIMPLE, "planner": [reply('{"title": '), *SIMPLE["planner"]]})
     assert of(asked(client), "run_status") == [{"status": "completed"}]
     assert model.stats["by_role"]["planner"] == 2

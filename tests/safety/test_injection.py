@@ -141,7 +141,7 @@ def test_nothing_that_a_page_orders_happens_though_the_model_obeys(team, disguis
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-def test_what_a_page_says_reaches_a_model_only_within_the_marks_of_its_run(team, disguise):
+def test_the_text_of_a_page_reaches_models_only_within_the_fence_of_its_run(team, disguise):
     client, model, _ = team
     with _open_web() as (_, outside, inside):
         model.reset(_script(f"{outside}/{disguise.replace(' ', '_')}", inside))

@@ -28,7 +28,7 @@ def runs() -> Runs:
     return Runs()
 
 
-async def test_the_same_query_is_asked_once_in_a_run(runs: Runs) -> None:
+async def test_a_query_is_sent_once_in_a_run(runs: Runs) -> None:
     provider = FakeProvider(pages("a"))
     search = RunSearchCache(provider, runs.key)
     first = await search.search("Stone  bridges", limit=5)
@@ -37,7 +37,7 @@ async def test_the_same_query_is_asked_once_in_a_run(runs: Runs) -> None:
     assert len(provider.asked) == 1
 
 
-async def test_another_limit_run_or_query_is_asked(runs: Runs) -> None:
+async def test_another_limit_run_or_query_is_sent(runs: Runs) -> None:
     provider = FakeProvider(pages("a", "b"))
     search = RunSearchCache(provider, runs.key)
     await search.search("q", limit=1)
@@ -79,7 +79,7 @@ async def test_one_of_two_that_leaves_takes_nothing_from_the_other(runs: Runs) -
     assert (len(provider.asked), provider.left) == (1, 0)
 
 
-async def test_the_last_that_leaves_ends_the_request_and_the_next_asks_anew(runs: Runs) -> None:
+async def test_the_last_waiter_cancels_the_request_and_the_next_sends_it_again(runs: Runs) -> None:
     provider = FakeProvider(pages("a"), answers=False)
     search = RunSearchCache(provider, runs.key)
     task = asyncio.create_task(search.search("q", limit=5))
@@ -92,7 +92,7 @@ async def test_the_last_that_leaves_ends_the_request_and_the_next_asks_anew(runs
     assert await search.search("q", limit=5) == pages("a")
 
 
-async def test_failures_and_empty_results_are_not_kept(runs: Runs) -> None:
+async def test_failures_and_empty_results_are_not_cached(runs: Runs) -> None:
     provider = FakeProvider(failure=ProviderFailure("down"))
     search = RunSearchCache(provider, runs.key)
     with pytest.raises(SearchError, match="down"):
@@ -103,7 +103,7 @@ async def test_failures_and_empty_results_are_not_kept(runs: Runs) -> None:
     assert await search.search("q", limit=5) == pages("a")
 
 
-async def test_what_is_kept_keeps_nothing_of_the_run_that_asked(runs: Runs) -> None:
+async def test_a_cached_result_holds_no_reference_to_its_run(runs: Runs) -> None:
     class Scope:
         """What a run brings along."""
 
@@ -133,7 +133,7 @@ async def test_the_longest_unused_is_forgotten(runs: Runs) -> None:
     assert provider.asked == ["1"]
 
 
-async def test_what_is_old_is_asked_anew(runs: Runs) -> None:
+async def test_an_expired_result_is_requested_again(runs: Runs) -> None:
     now = [0.0]
     provider = FakeProvider(pages("a"))
     search = RunSearchCache(provider, runs.key, clock=lambda: now[0])

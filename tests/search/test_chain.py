@@ -54,17 +54,17 @@ async def test_one_that_cannot_answer_is_followed_by_the_next(provider, said: st
     assert answer.failures == ({} if said is None else {"one": said})
 
 
-async def test_a_page_that_is_told_twice_counts_once() -> None:
+async def test_a_page_that_occurs_twice_counts_once() -> None:
     twice = [*pages("a"), SearchHit("A", "http://www.a.test/?utm_source=x#top", "")]
     assert len(await SearchChain({"one": FakeProvider(twice)}).search("q", limit=5)) == 1
 
 
-async def test_when_nobody_finds_anything_the_result_is_empty() -> None:
+async def test_without_any_hit_the_result_is_empty() -> None:
     chain = SearchChain({"one": FakeProvider(failure=BROKEN), "two": FakeProvider()})
     assert await chain.search("q", limit=5) == []
 
 
-async def test_when_nobody_answers_each_reason_is_reported() -> None:
+async def test_if_all_providers_fail_each_reason_is_reported() -> None:
     chain = SearchChain(
         {"one": FakeProvider(failure=BROKEN), "two": FakeProvider(failure=RateLimited("Slow down."))}
     )
@@ -80,7 +80,7 @@ async def test_an_empty_query_is_nobodys_fault() -> None:
     assert provider.asked == []
 
 
-async def test_a_broken_provider_is_not_asked_for_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failed_provider_is_skipped_for_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     clock, broken, good = Clock(), FakeProvider(failure=BROKEN), FakeProvider(pages("a"))
     chain = SearchChain({"one": broken, "two": good}, clock=clock)
     with caplog.at_level(logging.WARNING):
@@ -96,7 +96,7 @@ async def test_a_broken_provider_is_not_asked_for_a_minute(caplog: pytest.LogCap
     assert urls(await chain.search("q", limit=5)) == ["https://b.test/"]
 
 
-async def test_a_rate_limited_provider_is_not_asked_before_its_time_even_when_it_is_the_only_one() -> None:
+async def test_a_rate_limited_provider_is_skipped_even_if_it_is_the_only_one() -> None:
     clock, limited = Clock(), FakeProvider(failure=RateLimited("Slow down.", cooldown_seconds=600))
     chain = SearchChain({"one": limited}, clock=clock)
     for _ in range(2):
@@ -109,7 +109,7 @@ async def test_a_rate_limited_provider_is_not_asked_before_its_time_even_when_it
     assert await chain.search("q", limit=5) == []
 
 
-async def test_a_broken_provider_is_asked_all_the_same_when_it_is_the_only_one() -> None:
+async def test_a_failed_provider_is_still_used_if_it_is_the_only_one() -> None:
     provider = FakeProvider(failure=BROKEN)
     chain = SearchChain({"one": provider})
     with pytest.raises(SearchError):
@@ -118,7 +118,7 @@ async def test_a_broken_provider_is_asked_all_the_same_when_it_is_the_only_one()
     assert urls(await chain.search("q", limit=5)) == ["https://a.test/"]
 
 
-async def test_a_query_that_is_at_fault_sets_nobody_aside() -> None:
+async def test_an_invalid_query_does_not_open_the_circuit_of_a_provider() -> None:
     provider = FakeProvider(failure=ProviderFailure("Too long.", cooldown_seconds=0))
     chain = SearchChain({"one": provider, "two": FakeProvider(pages("a"))})
     for _ in range(2):
@@ -143,7 +143,7 @@ async def test_what_is_no_search_error_is_a_bug_and_passes(merges: bool) -> None
         await chain.search("q", limit=5)
 
 
-async def test_merged_asks_all_at_once_and_reports_who_found_what() -> None:
+async def test_merged_queries_all_concurrently_and_reports_who_found_what() -> None:
     one, two = FakeProvider(pages("a", "b"), answers=False), FakeProvider(pages("b", "c"), answers=False)
     chain = SearchChain({"one": one, "two": two}, merges=True)
     search = asyncio.create_task(chain.search("q", limit=5))
@@ -165,7 +165,7 @@ async def test_merged_goes_on_without_those_that_fail_or_are_late() -> None:
 
 
 @pytest.mark.parametrize("merges", [False, True])
-async def test_a_cancelled_search_leaves_nobody_working(merges: bool) -> None:
+async def test_a_cancelled_search_cancels_all_requests(merges: bool) -> None:
     one, two = FakeProvider(answers=False), FakeProvider(answers=False)
     task = asyncio.create_task(SearchChain({"one": one, "two": two}, merges=merges).search("q", limit=5))
     await asyncio.wait_for(one.reached.wait(), 60)

@@ -89,7 +89,7 @@ async def test_engines_that_all_refuse_have_not_found_nothing(provider: DdgsSear
     assert not isinstance(caught.value, RateLimited)
 
 
-async def test_engines_that_say_for_how_long_are_left_alone_until_the_first_of_them_is_ready(
+async def test_rate_limited_engines_are_skipped_until_the_first_is_ready(
     provider: DdgsSearch, site: Site
 ) -> None:
     for path, seconds in (("/duckduckgo", "600"), ("/mojeek", "300")):
@@ -99,7 +99,7 @@ async def test_engines_that_say_for_how_long_are_left_alone_until_the_first_of_t
     assert caught.value.cooldown_seconds == 300
 
 
-async def test_the_engine_is_told_where_the_conversation_is(site: Site) -> None:
+async def test_the_engine_receives_the_region_of_the_conversation(site: Site) -> None:
     site.pages["/duckduckgo"] = Reply(DUCKDUCKGO)
     settings = SearchSettings(engines=("duckduckgo",), timeout_seconds=4)
     async with aclosing(DdgsSearch(settings, lambda: "de-AT")) as provider:
@@ -114,7 +114,7 @@ async def test_the_engine_is_told_where_the_conversation_is(site: Site) -> None:
         *(("", "us-en"), ("en", "us-en"), ("de-XX", "de-de"), ("xx-&x", "us-en"), ("-", "us-en")),
     ],
 )
-def test_a_region_is_one_that_engines_know(locale: str, region: str) -> None:
+def test_only_regions_that_engines_support_are_sent(locale: str, region: str) -> None:
     assert ddgs_region(locale) == region
 
 

@@ -81,7 +81,7 @@ async def test_a_document_is_found_by_its_words_and_shown_with_its_passage(searc
         ),
     ],
 )
-async def test_a_passage_says_that_there_is_more(
+async def test_a_passage_states_that_there_is_more(
     search: FolderSearch, documents: Path, name: str, text: str, said: str
 ) -> None:
     (documents / name).write_text(text)
@@ -108,9 +108,7 @@ async def test_what_is_not_there_is_not_found(search: FolderSearch, query: str) 
     assert await names(search, query) == []
 
 
-async def test_the_best_document_comes_first_and_no_more_than_asked_for(
-    search: FolderSearch, documents: Path
-) -> None:
+async def test_the_best_document_comes_first_within_the_limit(search: FolderSearch, documents: Path) -> None:
     for number in range(8):
         (documents / f"{number}.txt").write_text("A list\n\nstone, " + "wood, " * 50 * number)
     (documents / "stones.txt").write_text("Stone\n\nStone on stone on stone.")
@@ -184,7 +182,7 @@ async def test_nothing_else_can_be_read(search: FolderSearch, documents: Path, u
     assert await names(search, "outside") == []
 
 
-async def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     async with aclosing(FolderSearch(tmp_path / "lost", read_document)) as search:
         with pytest.raises(SearchError, match=r"lost .*search\.folder"):
             await search.search("x", limit=5)

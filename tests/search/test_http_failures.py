@@ -67,7 +67,7 @@ async def failure(provider: SearchProvider) -> ProviderFailure:
     return caught.value
 
 
-async def test_an_engine_that_wants_to_be_left_alone_says_how_long(name: str, site: Site) -> None:
+async def test_a_rate_limited_engine_reports_the_waiting_time(name: str, site: Site) -> None:
     site.pages[PATHS[name]] = as_json({}, 429, Retry_After="7")
     provider = made(name, site.url)
     limited = await failure(provider)
@@ -111,7 +111,7 @@ async def test_a_silent_engine_is_left_in_time(name: str, site: Site) -> None:
     await provider.aclose()
 
 
-async def test_an_engine_that_is_not_there_is_said(name: str) -> None:
+async def test_an_unreachable_engine_is_reported(name: str) -> None:
     async with open_site({}) as gone:
         pass
     provider = made(name, gone.url)
@@ -150,5 +150,5 @@ async def test_a_search_that_is_cancelled_leaves_its_connection(name: str, site:
 
 
 @pytest.mark.parametrize(("value", "seconds"), [("7", 7), ("86400", MAX_COOLDOWN_SECONDS), ("soon", None)])
-def test_who_asks_for_more_than_an_hour_is_left_alone_for_one(value: str, seconds: float | None) -> None:
+def test_a_retry_after_is_capped_at_one_hour(value: str, seconds: float | None) -> None:
     assert cooldown_from_headers({"retry-after": value}) == seconds

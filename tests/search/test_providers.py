@@ -68,9 +68,7 @@ async def arxiv(site: Site) -> AsyncIterator[ArxivSearch]:
     await provider.aclose()
 
 
-async def test_brave_is_asked_with_its_key_and_only_web_pages_are_hits(
-    brave: BraveSearch, site: Site
-) -> None:
+async def test_brave_receives_its_key_and_only_web_pages_are_hits(brave: BraveSearch, site: Site) -> None:
     site.pages["/res/v1/web/search"] = as_json(responses.BRAVE)
     assert await brave.search("stone  bridges", limit=5) == [ARCH, BEAM]
     assert "X-Subscription-Token: BSA-k" in site.requests[0][2]
@@ -99,7 +97,7 @@ async def test_a_key_that_brave_refuses_is_to_be_corrected(
         await brave.search("x", limit=5)
 
 
-async def test_searxng_is_asked_for_json_and_its_unbounded_scores_are_left_out(
+async def test_searxng_is_queried_as_json_and_its_unbounded_scores_are_left_out(
     searxng: SearxngSearch, site: Site
 ) -> None:
     site.pages["/search"] = as_json(responses.SEARXNG)
@@ -107,7 +105,7 @@ async def test_searxng_is_asked_for_json_and_its_unbounded_scores_are_left_out(
     assert asked(site)["format"] == ["json"]
 
 
-async def test_a_searxng_that_gives_no_json_is_reported_with_the_setting_that_mends_it(
+async def test_a_searxng_without_json_is_reported_with_its_setting(
     searxng: SearxngSearch, site: Site
 ) -> None:
     site.pages["/search"] = Reply("Forbidden", status=403)
@@ -179,7 +177,7 @@ async def test_an_error_of_arxiv_is_no_paper(arxiv: ArxivSearch, site: Site) -> 
         await arxiv.search("x", limit=5)
 
 
-async def test_arxiv_is_asked_one_after_the_other_with_a_pause_and_no_long_queue(
+async def test_requests_to_arxiv_are_sequential_with_a_pause_and_a_short_queue(
     arxiv: ArxivSearch, site: Site
 ) -> None:
     at_once, most, times = 0, 0, []
@@ -199,7 +197,7 @@ async def test_arxiv_is_asked_one_after_the_other_with_a_pause_and_no_long_queue
     assert all(later - earlier >= 0.05 for earlier, later in pairwise(times))
 
 
-async def test_arxiv_is_not_asked_without_words(arxiv: ArxivSearch, site: Site) -> None:
+async def test_an_empty_query_is_not_sent_to_arxiv(arxiv: ArxivSearch, site: Site) -> None:
     with pytest.raises(SearchError, match="no words"):
         await arxiv.search("?!", limit=5)
     assert site.requests == []

@@ -43,11 +43,11 @@ async def asked(settings: SearchSettings, context: SearchContext | None = None) 
         return tuple(chain.names)
 
 
-async def test_without_any_key_those_are_asked_that_need_none() -> None:
+async def test_without_keys_the_keyless_providers_are_used() -> None:
     assert await asked(SearchSettings()) == ("ddgs", "wikipedia")
 
 
-async def test_what_is_configured_is_asked_first(tmp_path: Path) -> None:
+async def test_configured_providers_come_first(tmp_path: Path) -> None:
     assert await asked(SearchSettings(tavily_api_key=KEY)) == ("tavily", "ddgs", "wikipedia")
     settings = SearchSettings(
         tavily_api_key=KEY, brave_api_key=KEY, searxng_url="http://10.0.0.1", folder=tmp_path
@@ -78,7 +78,7 @@ async def test_a_provider_without_its_key_is_left_out_and_named() -> None:
         ({"providers": ("ddgs",), "engines": ()}, "ddgs", "search.engines"),
     ],
 )
-async def test_when_nobody_can_be_asked_the_reason_says_what_to_set(
+async def test_without_any_provider_the_reason_names_the_setting(
     settings: dict[str, Any], reason: str, remedy: str
 ) -> None:
     async with open_search(SearchSettings(**settings)) as search:
@@ -98,7 +98,7 @@ async def test_every_provider_can_be_opened(tmp_path: Path) -> None:
     assert await asked(settings, SearchContext(folder=folder)) == BUILT_IN_PROVIDERS
 
 
-async def test_two_that_are_configured_are_asked_at_once_and_merged() -> None:
+async def test_two_configured_providers_are_queried_concurrently_and_merged() -> None:
     async with open_site({"/search": as_json(SEARXNG)}) as site:
         # The same fake answers Tavily's request, too: its shape is a part of SearXNG's.
         settings = SearchSettings(
@@ -195,7 +195,7 @@ async def test_another_package_adds_a_provider_with_one_file(package: str) -> No
     assert [(hit.title, hit.content, hit.source) for hit in answer.hits] == [("bridges", "de", "kagi")]
 
 
-async def test_an_installed_provider_is_neither_asked_nor_imported_unless_named(package: str) -> None:
+async def test_an_installed_provider_is_imported_only_if_named(package: str) -> None:
     assert await asked(SearchSettings()) == ("ddgs", "wikipedia")
     assert package not in sys.modules
 

@@ -71,7 +71,7 @@ async def test_results_with_a_web_address_are_hits(provider: SearchProvider, tav
     assert "authorization: bearer tvly-k" in head.lower()
 
 
-async def test_no_more_hits_than_asked_for(provider: SearchProvider) -> None:
+async def test_at_most_the_requested_number_of_hits(provider: SearchProvider) -> None:
     assert len(await provider.search("bridges", limit=1)) == 1
 
 
@@ -95,7 +95,7 @@ async def test_nothing_found_is_no_error(provider: SearchProvider, tavily: Site)
     ],
     ids=lambda value: None if isinstance(value, str) else "",
 )
-async def test_what_went_wrong_is_said_with_what_to_do(
+async def test_errors_state_what_to_do(
     reply: Reply, said: str, provider: SearchProvider, tavily: Site
 ) -> None:
     tavily.pages["/search"] = reply
@@ -114,7 +114,7 @@ async def test_a_server_that_does_not_answer_is_left(settings: SearchSettings, t
             await provider.search("bridges", limit=5)
 
 
-async def test_a_server_that_is_not_there_is_said(settings: SearchSettings) -> None:
+async def test_an_unreachable_server_is_reported(settings: SearchSettings) -> None:
     async with open_site({}) as gone:
         pass
     async with open_search(settings.model_copy(update={"tavily_base_url": gone.url})) as provider:
@@ -129,7 +129,7 @@ async def test_an_empty_query_is_not_sent(provider: SearchProvider, tavily: Site
     assert tavily.requests == []
 
 
-async def test_without_a_key_there_is_no_search_and_the_reason_says_what_to_set() -> None:
+async def test_without_a_key_the_unavailable_reason_names_the_setting() -> None:
     async with open_search(SearchSettings(providers=("tavily",))) as provider:
         assert isinstance(provider, Unavailable)
         assert "TAVILY_API_KEY" in str(provider)

@@ -30,6 +30,6 @@ def test_a_wikipedia_is_chosen_by_script_then_by_locale(query: str, locale: str,
     assert wikipedia_language(query, locale, "en") == language
 
 
-def test_what_is_set_counts_where_nothing_else_tells() -> None:
+def test_the_setting_is_used_without_other_signs_of_a_language() -> None:
     assert wikipedia_language("pontes", "", "pt") == "pt"
     assert wikipedia_language("мости", "", "bg") == "bg"

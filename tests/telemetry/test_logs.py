@@ -116,7 +116,7 @@ def test_a_secret_is_in_no_record_wherever_it_stood(format: LogFormat) -> None:
         assert len(lines(stream)) == 6
 
 
-def test_a_record_that_cannot_be_formatted_does_not_tell_its_words(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unformattable_record_does_not_reveal_its_arguments(capfd: pytest.CaptureFixture[str]) -> None:
     stream = configured()
     logging.getLogger("any").warning("a number: %d", KEY)
     logging.getLogger("any").warning("next")
@@ -240,7 +240,7 @@ def test_a_pipe_that_is_not_read_stops_nothing_and_what_was_lost_is_reported_lat
         assert all(line["event"] == "***" for line in read)
 
 
-def test_a_program_whose_log_nobody_reads_ends_all_the_same(tmp_path: Path) -> None:
+def test_a_program_with_an_unread_log_pipe_ends(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text("""
 import logging
@@ -281,7 +281,7 @@ async def test_uvicorns_requests_go_the_same_way() -> None:
     assert "0123456789" not in written_to(stream)
 
 
-def test_a_log_in_a_file_that_cannot_be_written_says_nothing_and_stops_nothing(
+def test_an_unwritable_log_file_neither_prints_nor_stops_anything(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()

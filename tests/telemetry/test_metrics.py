@@ -110,13 +110,13 @@ def test_gauges_follow_the_readers_and_the_store() -> None:
     assert (now["stream_clients"], now["store_append_seconds_count"]) == (0, 1)
 
 
-def test_two_registries_know_nothing_of_each_other() -> None:
+def test_two_registries_are_independent() -> None:
     one, other = Metrics(), Metrics()
     one.begin("a")
     assert figures(other)["runs_started_total"] == 0
 
 
-def test_the_text_is_what_the_reader_asks_for() -> None:
+def test_the_text_has_the_requested_format() -> None:
     text, media_type = Metrics().text("application/openmetrics-text; version=1.0.0")
     assert media_type.startswith("application/openmetrics-text")
     assert text.endswith(b"# EOF\n")

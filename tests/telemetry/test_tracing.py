@@ -114,7 +114,7 @@ async def test_a_clock_that_jumps_in_the_middle_of_a_run_bends_no_span(
         assert span.end_time_unix_nano <= root.end_time_unix_nano
 
 
-async def test_contents_are_sent_only_when_wanted_and_never_with_secrets() -> None:
+async def test_contents_are_sent_only_if_enabled_and_never_with_secrets() -> None:
     script = {**SIMPLE, "coder": [call("python_repl_tool", code=f"print('{KEY}')"), reply(f"it is {KEY}")]}
     told = {}
     for wanted in (True, False):
@@ -129,7 +129,7 @@ async def test_contents_are_sent_only_when_wanted_and_never_with_secrets() -> No
     assert b"print(" not in told[False]
 
 
-async def test_failures_say_what_failed_without_secrets() -> None:
+async def test_failures_are_described_without_secrets() -> None:
     @tool
     async def leaking_tool(path: str) -> str:
         """Read."""

@@ -54,7 +54,7 @@ async def test_the_steps_of_the_schema_are_done_and_their_completion_ends_the_ca
     assert data(frames, "browser_step")[1]["thought"] == "I use browser_use."
 
 
-async def test_such_a_model_is_told_its_tools_and_the_schema_and_shown_the_page():
+async def test_a_model_without_tools_receives_tools_schema_and_page_as_text():
     async with shopping(shop_script(OPEN, said(complete=True), **HANDOFF), models=MODELS) as (team, _):
         await team.run()
     (first, second) = [one for one in team.server.requests if "is_complete" in str(one["messages"])]
@@ -115,7 +115,7 @@ async def test_three_such_steps_end_the_call():
     assert content(frames).startswith("STEP FAILED: Too many")
 
 
-async def test_an_endpoint_that_refuses_tools_is_asked_for_json_at_once():
+async def test_after_refused_tools_json_is_requested_immediately():
     script = {**shop_script(OPEN, said(complete=True, result="ok"), **HANDOFF), "reject": ["tools"]}
     async with shopping(script) as (team, _):
         frames = await team.run()

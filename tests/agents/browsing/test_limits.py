@@ -35,7 +35,7 @@ async def test_after_so_many_iterations_the_call_ends_with_what_was_found():
     assert asked == 4
 
 
-async def test_what_was_found_until_a_failure_is_told_others_as_data():
+async def test_findings_before_a_failure_are_passed_on_as_data():
     ways = [use("go_to_url", url=f"{HOME}{n}") for n in range(9)]
     script = shop_script(*ways, supervisor=[reply('{"next": "reporter"}')])
     async with shopping(script, browsing={"max_iterations": 2}) as (team, _):
@@ -53,7 +53,7 @@ async def test_failures_one_after_another_end_the_call():
     assert asked == 3
 
 
-async def test_of_an_action_that_is_not_offered_neither_prompt_nor_reason_says_more_than_a_line():
+async def test_an_action_that_is_not_offered_takes_at_most_a_line():
     script = shop_script(use("extract_content", goal="prices"))
     async with shopping(script, browsing={"mode": "execute"}) as (team, _):
         frames = await team.run()
@@ -69,7 +69,7 @@ async def test_the_reason_is_the_first_line_of_the_last_failure():
     assert re.match(r"STEP FAILED: Too many .*: terminate was not run\.\nUntil", said)
 
 
-async def test_a_success_between_failures_counts_them_anew():
+async def test_a_success_resets_the_count_of_failures():
     bad, good = use("click_element", index=99), use("wait", seconds=0)
     said, asked = await outcome(shop_script(bad, bad, good, bad, bad, done()))
     assert (said, asked) == ("It costs 3.50 EUR.", 6)
@@ -88,7 +88,7 @@ async def test_the_time_of_a_call_is_limited():
     assert said.startswith("STEP FAILED: The time limit")
 
 
-async def test_who_does_the_same_on_the_same_page_is_told_what_was_tried_and_then_stopped():
+async def test_repeating_an_action_on_a_page_is_warned_about_and_then_stopped():
     ways = [use("go_to_url", url=HOME), *[use("click_element", index=3)] * 8]
     async with shopping(shop_script(*ways), rules=TeamRules(step_retries=0)) as (team, shop):
         frames = await team.run()
@@ -132,7 +132,7 @@ async def test_the_calls_of_the_loop_count_for_the_budget_of_the_run():
     assert len(shop.only.done) == 3
 
 
-async def test_a_cancelled_run_ends_its_call_at_once_and_says_so():
+async def test_a_cancelled_run_ends_its_call_immediately_and_reports_it():
     shop = Shop(hangs_at="go_to_url")
     async with shopping(shop_script(use("go_to_url", url=HOME)), shop=shop) as (team, _):
         task = asyncio.create_task(team.run())

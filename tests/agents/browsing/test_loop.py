@@ -38,7 +38,7 @@ async def test_a_step_is_one_call_of_the_browser_without_a_model_around_it():
     assert shop.only.url == f"{HOME}basket"
 
 
-async def test_nothing_that_the_loop_says_is_a_message_and_all_that_it_uses_is_counted():
+async def test_the_loop_emits_no_messages_and_all_its_usage_is_counted():
     async with shopping(shop_script(*({**one, "text": "Because."} for one in WAY))) as (team, _):
         frames = await team.run()
     assert "Because." not in json.dumps(data(frames, "message"))
@@ -94,7 +94,7 @@ async def test_each_call_of_an_answer_is_a_step_of_its_own_and_reported_in_order
     assert [one["observation"] for one in steps[1:4:2]] == ["Waited for 0 seconds", f"Navigated to {HOME}"]
 
 
-async def test_clients_hear_where_the_browser_is_when_that_changes():
+async def test_clients_receive_each_change_of_the_browsers_address():
     ways = (use("go_to_url", url=HOME), use("wait", seconds=0), use("click_element", index=0), done())
     async with shopping(shop_script(*ways)) as (team, _):
         frames = await team.run()
@@ -169,7 +169,7 @@ async def test_a_long_thought_is_reported_in_part():
     assert all(len(one["thought"]) <= EVENT_CHARACTERS for one in data(frames, "browser_step"))
 
 
-async def test_who_says_words_instead_of_a_call_is_asked_for_one():
+async def test_an_answer_without_a_call_is_followed_by_a_request_for_one():
     script = shop_script(reply("I will now open the shop."), use("go_to_url", url=HOME), done())
     async with shopping(script) as (team, shop):
         frames = await team.run()
@@ -216,7 +216,7 @@ async def test_calls_beside_one_that_changed_nothing_or_failed():
     assert "action before it failed" in heard[3]["content"]
 
 
-async def test_the_loop_is_told_the_request_and_what_others_found():
+async def test_the_loop_receives_the_request_and_the_results_of_other_steps():
     steps = [
         {"agent_name": "researcher", "title": "Look", "description": "find the shop"},
         {"agent_name": "browser", "title": "Buy", "description": "Open it."},
@@ -244,7 +244,7 @@ async def test_the_answer_of_a_terminal_call_ends_the_call_even_beside_others():
     "act",
     [use("click_element", index=77), use("go_to_url", url=HOME), use("wait", seconds=0)],
 )
-async def test_an_answer_that_acts_cannot_say_how_it_ended(act):
+async def test_an_answer_with_actions_cannot_report_their_outcome(act):
     both = {"tool_calls": [*act["tool_calls"], *done("I bought it.")["tool_calls"]]}
     async with shopping(shop_script(both, done("It is sold out."))) as (team, _):
         frames = await team.run()
@@ -294,7 +294,7 @@ async def test_a_failed_action_is_reported_in_the_words_of_its_contract():
         ({**call("terminate", status="failure"), "text": "It is sold out."}, "STEP FAILED: It is sold out."),
     ],
 )
-async def test_the_work_ends_with_a_status_and_a_result_or_with_what_was_said_last(ending, expected):
+async def test_the_work_ends_with_a_status_and_a_result_or_the_last_text(ending, expected):
     script = shop_script({**use("go_to_url", url=HOME), "text": "I open it."}, ending)
     async with shopping(script, rules=TeamRules(step_retries=0)) as (team, _):
         frames = await team.run()

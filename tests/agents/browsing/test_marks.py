@@ -33,7 +33,7 @@ async def test_the_element_that_is_acted_on_is_named_and_marked_from_acting_on()
     assert steps[-1]["element"] == {"role": "link", "name": "Basket"}
 
 
-async def test_what_is_done_to_no_element_has_no_mark_whatever_index_a_model_adds():
+async def test_an_action_without_an_element_has_no_mark_with_any_index():
     scrolls = use("scroll_down", index=0)
     async with shopping(shop_script(use("go_to_url", url=HOME), scrolls, done())) as (team, _):
         frames = await team.run()

@@ -184,7 +184,7 @@ async def test_a_pause_keeps_the_recording_so_far_and_the_rest_becomes_another(t
     assert kept.frames == [1, 2]
 
 
-async def test_a_cancelled_call_says_so_and_keeps_its_recording(tmp_path):
+async def test_a_cancelled_call_is_reported_and_its_recording_stored(tmp_path):
     kept, told_to, shop = Kept(), Told(), Shop(picture=picture(), hangs_at="click_element")
     script = shop_script(use("go_to_url", url=HOME), use("click_element", index=0))
     async with open_team(

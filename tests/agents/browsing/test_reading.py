@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 EXTRACT = use("extract_content", goal="the price of apples")
 
 
-async def test_what_a_page_says_about_a_goal_is_extracted_by_the_model_and_is_a_source():
+async def test_the_model_extracts_what_a_page_has_on_a_goal_as_a_source():
     script = shop_script(use("go_to_url", url=HOME), EXTRACT, done(), other=[reply("Apples: 3.50 EUR")])
     async with shopping(script) as (team, _):
         await team.run()
@@ -48,7 +48,7 @@ async def test_extractions_outlive_the_shortening_of_the_conversation():
 
 
 @pytest.mark.parametrize("nothing", ["NOTHING", "`Nothing.`", ""])
-async def test_a_page_that_says_nothing_about_a_goal_gives_nothing(nothing):
+async def test_a_page_without_anything_on_a_goal_yields_nothing(nothing):
     with serving({"other": [reply(nothing or "<think>hm</think>")]}) as server:
         async with model_at(server) as model:
             assert await ModelPageReader(model).extract("x", "# Page") == ""

@@ -25,7 +25,7 @@ async def test_each_strategy_has_words_of_its_own(strategy, words):
     assert words in team.prompts("browser")[0]
 
 
-async def test_the_standard_one_asks_once_a_step():
+async def test_the_standard_strategy_makes_one_model_call_a_step():
     async with shopping(shop_script(use("go_to_url", url=HOME), done())) as (team, _):
         await team.run()
     assert team.server.stats["by_role"]["browser"] == 2

@@ -32,7 +32,7 @@ def _messages_of_the_reporter(frames):
     return [one for name, one in frames[begin:] if name == "message"]
 
 
-async def test_an_invented_address_and_an_altered_quotation_are_mended_and_the_right_one_stays():
+async def test_an_invented_address_and_an_altered_quotation_are_repaired():
     async with research_team(DRAFT, MENDED) as team:
         report = report_of(await team.run())
         asked = team.prompts("reporter")
@@ -62,7 +62,7 @@ async def test_an_invented_address_and_an_altered_quotation_are_mended_and_the_r
         reply(MENDED, cut_after=3),
     ],
 )
-async def test_what_cannot_be_mended_is_marked_and_nothing_else(answer):
+async def test_only_what_cannot_be_repaired_is_marked(answer):
     async with research_team(DRAFT, answer) as team:
         report = report_of(await team.run())
         assert team.server.stats["by_role"]["reporter"] == 2
@@ -93,7 +93,7 @@ async def test_blocks_are_shown_before_the_report_is_written():
     assert "".join(shown) == f"# The bridge\n\n{RIGHT}\n\nThe end.\n\n{LIST}", "nothing twice after a new try"
 
 
-async def test_thoughts_pass_and_the_mended_passages_count_but_are_shown_to_no_one():
+async def test_thoughts_pass_and_repairs_are_counted_but_not_streamed():
     async with research_team({"text": DRAFT, "reasoning": "hm"}, {"text": MENDED, "reasoning": "oh"}) as team:
         frames = await team.run()
     assert next(one["delta"] for one in _messages_of_the_reporter(frames)) == {"reasoning_content": "hm"}

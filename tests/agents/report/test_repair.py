@@ -28,7 +28,7 @@ async def test_its_tokens_are_the_runs():
     assert meter.used.output_tokens == stats["completion_tokens"]
 
 
-async def test_when_the_budget_ends_before_it_the_report_is_marked_and_the_run_says_so():
+async def test_if_the_budget_ends_first_the_report_is_marked_and_the_run_reports_it():
     async with research_team(DRAFT, MENDED) as it:
         meter = UsageMeter(Budget(model_calls=5))
         frames = await metered(it, meter, thread_id="repair budget")
@@ -64,7 +64,7 @@ async def test_who_cancels_the_run_cancels_it():
         await asyncio.to_thread(it.server.wait_for, lambda stats: stats["aborted"] == 1)
 
 
-async def test_no_more_than_twenty_passages_are_asked_for():
+async def test_at_most_twenty_passages_are_sent_for_repair():
     block = "It says “nobody has ever dared to paint it since” [1].\n\n"
     async with research_team("# B\n\n" + block * 30, MENDED) as it:
         frames = await it.run()
@@ -74,7 +74,7 @@ async def test_no_more_than_twenty_passages_are_asked_for():
     assert joined_text(frames).count("[unverified]") == 29
 
 
-async def test_what_was_read_is_shown_between_marks_that_no_page_can_know():
+async def test_excerpts_are_fenced_with_marks_that_no_page_can_guess():
     async with research_team(DRAFT, MENDED) as it:
         await it.run()
         for prompt in it.prompts("reporter"):
@@ -106,7 +106,7 @@ BAD = f"It is grey: {WRONG}."
         (BAD, f"```\n{BAD}"),
     ],
 )
-async def test_what_would_lose_more_than_it_mends_is_not_taken(passage, mended):
+async def test_a_repair_that_loses_more_than_it_fixes_is_rejected(passage, mended):
     async with research_team(f"# B\n\n{passage}\n", f'<passage number="1">{mended}</passage>') as it:
         frames = await it.run()
         assert it.server.stats["by_role"]["reporter"] == 2

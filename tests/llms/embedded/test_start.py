@@ -15,7 +15,7 @@ from tests.llms.embedded.tiny import Recorder
 pytestmark = pytest.mark.anyio
 
 
-async def test_without_the_engine_nothing_is_fetched_and_the_error_says_how_to_install_it(
+async def test_without_the_engine_nothing_is_fetched_and_the_error_has_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
@@ -26,7 +26,7 @@ async def test_without_the_engine_nothing_is_fetched_and_the_error_says_how_to_i
     assert not cache_dir.exists()
 
 
-async def test_a_file_that_is_no_model_is_named_with_what_the_engine_said(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_model_is_named_with_the_engines_message(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     file = tmp_path / "notes.gguf"
     file.write_text("these are my notes")

