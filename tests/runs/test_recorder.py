@@ -1,9 +1,12 @@
 """Events are stored before they are sent, also when storing fails for a while."""
 
+import asyncio
+
 import pytest
 
 from maniple.errors import StoreBusy, StoreCorrupt
-from maniple.events import RunStarted
+from maniple.events import RunStarted, SessionState
+from maniple.runs import active_run
 from maniple.runs.active_run import RunEventLog, open_recorder
 
 pytestmark = pytest.mark.anyio
@@ -54,3 +57,15 @@ async def test_one_run_that_cannot_be_stored_harms_no_other():
             await numbers(logs[1])
         with pytest.raises(StoreCorrupt):
             await recorder.add(logs[1], RunStarted(run_id="bad", thread_id="t"))
+
+
+async def test_the_end_of_a_run_does_not_wait_for_a_group(monkeypatch):
+    monkeypatch.setattr(active_run, "GROUP_SECONDS", 3_600)
+    table = Table()
+    async with open_recorder(table) as recorder:
+        log = RunEventLog("a", table)
+        followed = aiter(log.follow())
+        async with asyncio.timeout(60):
+            for event in (RunStarted(run_id="a", thread_id="t"), SessionState(messages=[])):
+                await recorder.add(log, event)
+                assert len(await anext(followed)) == 1

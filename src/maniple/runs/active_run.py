@@ -19,6 +19,7 @@ from maniple.events import (
     RunStatusChanged,
     SessionState,
     StreamState,
+    WorkflowEnded,
     record_of,
 )
 from maniple.runs.request import RunRequest
@@ -117,7 +118,10 @@ class RunEventLog:
 WAITING_EVENTS = 2_000
 RETRY_SECONDS = (0.1, 0.5, 1.0)
 GROUP_SECONDS = 0.005
-"""The pause between two groups. It delays a token by as much, and makes a burst ten times cheaper."""
+"""The pause between two groups. It delays a token by as much, and makes a burst ten times cheaper.
+
+What a client waits for, the end of a run, is not delayed.
+"""
 
 _Entry = tuple[RunEventLog, EventRecord]
 
@@ -130,6 +134,7 @@ class Recorder:
         self._metrics = metrics
         self._waiting: list[_Entry] = []
         self._wanted = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._next: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._current: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._current.set_result(None)
@@ -146,11 +151,14 @@ class Recorder:
         record = log.number(event)
         self._waiting.append((log, record))
         self._wanted.set()
+        if isinstance(event, WorkflowEnded | SessionState):
+            self._urgent.set()
         if len(self._waiting) > WAITING_EVENTS:
             await self.wait_until_stored()
 
     async def wait_until_stored(self) -> None:
         """Wait until everything added so far is stored or lost."""
+        self._urgent.set()
         await asyncio.wait([self._next if self._waiting else self._current])
 
     async def write(self) -> None:
@@ -159,12 +167,15 @@ class Recorder:
             while True:
                 await self._wanted.wait()
                 await self._write_waiting()
-                await asyncio.sleep(GROUP_SECONDS)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(GROUP_SECONDS):
+                        await self._urgent.wait()
         finally:
             await self._write_waiting()
 
     async def _write_waiting(self) -> None:
         self._wanted.clear()
+        self._urgent.clear()
         entries, self._waiting = self._waiting, []
         self._current, self._next = self._next, asyncio.get_running_loop().create_future()
         try:
