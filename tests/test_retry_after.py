@@ -27,9 +27,7 @@ THEN = "Wed, 21 Oct 2015 07:28:00 GMT"
         ("Wed, 99 Oct 99999999999999999 07:30:00 GMT", None),
     ],
 )
-def test_seconds_are_taken_and_what_is_neither_seconds_nor_a_date_says_nothing(
-    said: str, seconds: float | None
-) -> None:
+def test_seconds_are_read_and_other_values_are_ignored(said: str, seconds: float | None) -> None:
     assert retry_after_seconds({"retry-after": said}) == seconds
 
 

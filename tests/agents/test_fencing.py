@@ -73,7 +73,7 @@ async def test_a_result_in_parts_is_fenced_as_a_whole():
     assert inside("\n".join(part["text"] for part in parts))[1] == f"{HOSTILE}\nMore."
 
 
-async def test_user_messages_are_not_fenced():
+async def test_answers_of_the_user_are_not_fenced():
     (ask_human,) = ask_tools(1)
 
     async def answered(**_: object) -> str:

@@ -102,7 +102,7 @@ async def test_a_body_that_hides_its_size_is_refused_too(client):
     assert response.status_code == 413
 
 
-async def test_the_team_is_listed_as_the_old_client_wants_it(client):
+async def test_the_team_is_listed_in_the_old_clients_format(client):
     members = (await client.get("/api/team_members")).json()["team_members"]
     assert set(members) == {"researcher", "coder", "browser", "file_manager", "reporter"}
     assert members["coder"].keys() == {"name", "desc", "is_optional"}
@@ -159,7 +159,7 @@ async def test_the_service_describes_itself(client):
 
 
 @pytest.mark.parametrize("content", [b"NaN", b"1e999", b'[{"type": "text", "text": NaN}]', b"[" * 5_000])
-async def test_what_json_can_say_and_no_answer_repeat_is_refused_all_the_same(client, content):
+async def test_json_that_no_response_can_repeat_is_refused(client, content):
     body = b'{"messages": [{"role": "user", "content": ' + content + b"}]}"
     headers = {"content-type": "application/json"}
     response = await client.post("/api/chat/stream", content=body, headers=headers)

@@ -82,7 +82,7 @@ async def test_the_very_word_lets_it_run_once(asking: InProcessService, site: Si
 
 
 @pytest.mark.parametrize("say", WAYS)
-async def test_of_two_calls_that_wait_the_word_is_for_the_one_told_first(
+async def test_an_approval_is_for_the_first_of_two_waiting_calls(
     asking: InProcessService, asking_model, site, say
 ):
     urls = [f"{site.url}/{{run}}-{letter}" for letter in "ab"]

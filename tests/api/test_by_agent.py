@@ -70,7 +70,7 @@ async def test_without_prices_no_cost_is_known_and_what_waits_reports_what_it_ha
     assert cancelled.json()["by_agent"] == stands["by_agent"]
 
 
-async def test_a_run_that_has_asked_no_model_has_no_shares(it: InProcessService, model: OpenAIServer):
+async def test_a_run_without_model_calls_has_no_shares(it: InProcessService, model: OpenAIServer):
     model.reset({"coordinator": [{"hang": True}]})
     run = await it.run()
     assert (await it.get(f"/api/runs/{run['run_id']}"))["by_agent"] == []

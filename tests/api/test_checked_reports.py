@@ -38,7 +38,7 @@ async def reported(it: InProcessService, model, site_url: str, repair: str) -> t
 
 
 @pytest.mark.parametrize("is_good", [True, False])
-async def test_exactly_what_was_not_read_is_mended_or_marked(model, tmp_path, is_good):
+async def test_only_unread_sources_are_repaired_or_marked(model, tmp_path, is_good):
     async with open_site({"/bridge": Reply(PAGE)}) as site:
         listed = f"## Sources\n\n- [1] The bridge: <{site.url}/bridge>"
         mended = ["“nobody has painted it since that day” [1].", f"See {site.url}/bridge for more."]

@@ -46,7 +46,7 @@ async def reported(it: InProcessService, model, report: str = REPORT, **files: b
     return f"/api/runs/{run['run_id']}"
 
 
-async def test_html_shows_a_figure_and_says_which_one_is_missing(it: InProcessService, model):
+async def test_html_shows_a_figure_and_names_a_missing_one(it: InProcessService, model):
     picture = draw()
     path = await reported(it, model, sales=picture)
     response = await it.client.get(f"{path}/report?form=html")

@@ -29,7 +29,7 @@ def workspace(it: InProcessService, thread: str) -> Workspace:
     return it.service.workspaces.locate(thread)
 
 
-async def test_what_is_sent_is_stored_told_listed_read_and_deleted(it: InProcessService):
+async def test_an_upload_is_stored_reported_listed_read_and_deleted(it: InProcessService):
     thread = await it.thread()
     response = await send(it, thread, ("data.csv", CSV), ("größe & more.txt", b""))
     assert response.status_code == 201, response.text
@@ -59,7 +59,7 @@ async def test_what_is_sent_is_stored_told_listed_read_and_deleted(it: InProcess
     assert await it.get(f"/api/threads/{thread}/files") == {"files": [], "has_more": False}
 
 
-async def test_a_file_of_the_same_name_is_replaced_and_that_is_said(it: InProcessService):
+async def test_a_file_of_the_same_name_is_replaced_and_reported_as_such(it: InProcessService):
     thread = await it.thread()
     await send(it, thread, ("a.txt", b"old"))
     again = (await send(it, thread, ("a.txt", b"new"), ("a.txt", b"newest"))).json()["files"]
@@ -200,7 +200,7 @@ async def test_deleting_the_conversation_removes_its_files_and_what_is_known_of_
     assert [path for path in root.rglob("*") if path.is_file()] == []
 
 
-async def test_deleting_the_conversation_removes_what_its_browser_kept(it: InProcessService):
+async def test_deleting_the_conversation_removes_its_browser_state(it: InProcessService):
     thread = await it.thread()
     storage = BrowserStorage(browser_folder_of(it.service.settings))
     storage.save(thread, {"cookies": [], "origins": []})
@@ -210,7 +210,7 @@ async def test_deleting_the_conversation_removes_what_its_browser_kept(it: InPro
     assert storage.load("another") is not None
 
 
-async def test_the_next_run_is_told_of_the_files_and_only_if_there_are_any(tmp_path):
+async def test_prompts_of_the_next_run_list_the_files_if_there_are_any(tmp_path):
     steps = plan(step("coder"), step("file_manager"), step("researcher"), step("reporter"))
     answers = {role: [reply("done")] for role in ("coder", "file_manager", "researcher")}
     script = {**SIMPLE, **answers, "planner": [reply(json.dumps(steps))]}

@@ -145,7 +145,7 @@ async def test_a_hand_off_in_odd_chunks_is_the_same_stream_as_by_tool_call(clien
     assert by_text == by_tool
 
 
-async def test_a_bad_plan_is_asked_for_again_and_only_the_good_one_is_shown(client, model):
+async def test_a_bad_plan_is_requested_again_and_only_the_good_one_is_shown(client, model):
     good = json.dumps(plan(step("coder"), step("reporter")))
     frames = await ask(client, model, {"planner": [reply("not json at all"), reply(good)]})
     shown = "".join(line for line in golden(frames) if '"delta"' in line)

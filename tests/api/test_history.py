@@ -52,7 +52,7 @@ async def test_a_second_question_of_the_old_client_is_answered_with_knowledge_of
     assert data(third, "final_session_state")[0]["messages"][:8] == ended
 
 
-async def test_small_talk_after_a_workflow_keeps_who_said_what(client, model):
+async def test_small_talk_after_a_workflow_preserves_the_authors(client, model):
     model.reset({**SIMPLE, "coordinator": [call("handoff_to_planner"), reply("You are welcome.")]})
     history = data(await ask(client, FIRST), "end_of_workflow")[0]["messages"]
     talk = await ask(client, *history, {"role": "user", "content": "Thank you"})

@@ -69,7 +69,7 @@ async def test_a_path_that_does_not_exist_is_no_way_around_the_gate(it: InProces
     assert (response.status_code, response.json()) == (404, {"detail": "Not Found", "code": "not_found"})
 
 
-async def test_the_documentation_is_open_and_says_how_to_get_in(it: InProcessService):
+async def test_the_documentation_is_open_and_describes_authentication(it: InProcessService):
     await it.key("somebody")
     assert (await it.client.get("/docs")).status_code == 200
     document = (await it.client.get("/openapi.json")).json()
@@ -91,7 +91,7 @@ async def test_a_key_is_taken_from_either_header_and_useless_once_revoked(it: In
     assert (await it.client.get("/healthz", headers=other)).json()["model"] == "scripted"
 
 
-async def test_without_keys_this_machine_is_let_in_whatever_a_proxy_puts_into_the_header(
+async def test_without_keys_local_requests_pass_with_any_authorization_header(
     it: InProcessService,
 ):
     response = await it.client.get("/api/threads", headers={"authorization": "Bearer of-the-proxy"})
@@ -107,7 +107,7 @@ async def test_the_last_key_revoked_leaves_no_open_socket_to_other_machines(tmp_
 
 
 @pytest.mark.parametrize("server", [{}, {"host": "0.0.0.0", "insecure": True}])
-async def test_the_last_key_revoked_lets_nobody_in_until_the_keys_are_forgotten(tmp_path, model, server):
+async def test_after_the_last_key_is_revoked_requests_are_refused(tmp_path, model, server):
     async with open_service(model.base_url, tmp_path, server=server) as it:
         assert (await it.client.get("/api/threads")).status_code == 200
         key = await it.key("only")

@@ -53,7 +53,7 @@ def run_of(frames: list[Frame]) -> str:
     return data(frames, "run")[0]["run_id"]
 
 
-async def test_an_approval_is_asked_for_in_words_and_the_returned_history_answers_it(asking, site):
+async def test_an_approval_is_requested_as_text_and_answered_by_the_history(asking, site):
     waiting = await say(asking, {"role": "user", "content": "Look there. #run=words"})
     assert status(waiting) == "interrupted"
     question = history(waiting)[-1]
@@ -74,7 +74,7 @@ async def test_a_history_without_the_words_of_a_question_answers_it_too(asking, 
     assert site.hits["/live"] == 1
 
 
-async def test_the_words_of_a_question_tell_two_threads_with_one_history_apart(asking, asking_model, site):
+async def test_the_text_of_a_question_distinguishes_threads_with_one_history(asking, asking_model, site):
     asked = {"role": "user", "content": "Look there."}
     waiting: list[list[Frame]] = []
     for name in ("first", "second"):
@@ -150,9 +150,7 @@ async def test_a_client_that_has_left_goes_on_with_what_it_had(it: InProcessServ
     assert thread_of(await say(it, *history(first), FIRST)) == thread
 
 
-async def test_a_run_that_failed_says_so_in_words_and_its_history_can_be_continued(
-    it: InProcessService, model
-):
+async def test_a_failed_run_reports_it_as_text_and_can_be_continued(it: InProcessService, model):
     model.reset({**SIMPLE, "planner": [{"status": 500}]})
     failed = await say(it, FIRST)
     assert status(failed) == "failed"
@@ -163,7 +161,7 @@ async def test_a_run_that_failed_says_so_in_words_and_its_history_can_be_continu
     assert (thread_of(again), status(again)) == (thread_of(failed), "completed")
 
 
-async def test_what_an_answer_lacks_stands_at_the_end_of_the_report(it: InProcessService, model):
+async def test_missing_parts_are_listed_at_the_end_of_the_report(it: InProcessService, model):
     model.reset({**SIMPLE, "coder": [{"status": 500}]})
     frames = await say(it, FIRST)
     [gap] = data(frames, "run_status")[0]["gaps"]

@@ -10,7 +10,7 @@ from tests.openai_server import SIMPLE, serving
 pytestmark = pytest.mark.anyio
 
 
-async def test_each_server_is_told_of_and_a_dead_one_leaves_the_service_ready(tmp_path):
+async def test_each_server_is_listed_and_a_dead_one_leaves_the_service_ready(tmp_path):
     servers = {
         "bad": misbehaving(),
         "nobody": {"url": "http://127.0.0.1:9/canary-0123456789", "headers": {"x-key": "ConnectError"}},
@@ -30,7 +30,7 @@ async def test_without_servers_there_are_none(tmp_path):
             assert (await it.get("/readyz"))["mcp"] == {}
 
 
-async def test_without_the_sdk_each_server_says_what_it_takes(tmp_path, monkeypatch):
+async def test_without_the_sdk_each_server_names_the_missing_package(tmp_path, monkeypatch):
     monkeypatch.setattr("maniple.capabilities.mcp.find_spec", lambda name: None)
     with serving(SIMPLE) as model:
         async with open_service(model.base_url, tmp_path, mcp={"servers": {"bad": misbehaving()}}) as it:

@@ -89,7 +89,7 @@ async def test_a_plan_change_with_odd_values_is_refused(it: InProcessService, fi
     assert response.json()["detail"]
 
 
-async def test_half_a_character_is_refused_where_a_name_is_wanted(it: InProcessService):
+async def test_a_lone_surrogate_is_refused_in_a_name(it: InProcessService):
     run_id, _ = await paused(it)
     for path, body in [
         (f"/api/runs/{run_id}/plan", f'{{"action": "edit", "step_id": 1, "title": "{HALF}"}}'),

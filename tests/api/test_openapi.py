@@ -131,7 +131,7 @@ def keeps_to_the_document(case, site: Site) -> None:
     ("path", "body"),
     [("/resume", {"answer": "accept"}), ("/plan", {"action": "skip", "step_id": 1})],
 )
-def test_what_a_run_waits_for_is_answered_as_the_document_says(path, body, document, site: Site):
+def test_interrupts_are_answered_as_documented(path, body, document, site: Site):
     case = document[f"/api/runs/{{run_id}}{path}"]["POST"].Case(
         path_parameters={"run_id": site.waiting_run()}, body=body, media_type="application/json"
     )

@@ -39,7 +39,7 @@ async def test_the_page_lets_nothing_in_from_elsewhere(it: InProcessService):
     assert headers["referrer-policy"] == "no-referrer"
 
 
-async def test_the_page_has_the_clients_of_the_models_loaded_before_a_person_asks(it: InProcessService):
+async def test_the_page_loads_the_clients_of_the_models_before_the_first_question(it: InProcessService):
     began, model = Event(), it.service.runtime.models.get("basic")
     assert isinstance(model, DeferredModel)
     open_client = model.open_client
@@ -67,7 +67,7 @@ async def test_what_the_page_needs_for_its_first_paint_is_small(it: InProcessSer
     assert sent < FIRST_PAINT_BYTES
 
 
-async def test_a_browser_asks_for_the_page_again_and_never_for_what_it_loads(it: InProcessService):
+async def test_the_page_is_revalidated_and_its_assets_are_immutable(it: InProcessService):
     html = await it.client.get("/")
     assert html.headers["cache-control"] == "no-cache"
     again = await it.client.get("/", headers={"if-none-match": html.headers["etag"]})

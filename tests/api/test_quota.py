@@ -33,7 +33,7 @@ async def refused(
     return response.json()["detail"]
 
 
-async def test_a_key_that_has_used_up_its_day_is_told_when_to_come_back(it: InProcessService):
+async def test_a_key_at_its_daily_limit_gets_a_retry_after(it: InProcessService):
     mine, other = await it.key("mine", daily_model_calls=5), await it.key("other")
     run = await it.run(mine)
     await it.events_of(run["run_id"], headers=mine)

@@ -32,7 +32,7 @@ async def test_a_run_is_had_as_a_file_that_is_saved_and_runs_nothing_here(it: In
     assert [event["type"] for event in lines_in(response.text, "events")] == [name for name, _ in told]
 
 
-async def test_the_file_says_what_each_member_used(it: InProcessService):
+async def test_the_file_has_the_usage_of_each_member(it: InProcessService):
     run = await it.run()
     await it.events_of(run["run_id"])
     path = f"/api/runs/{run['run_id']}"

@@ -183,7 +183,7 @@ def test_hostile_text_puts_nothing_harmful_onto_a_page(text):
         (f"{DOCX}, */*;q=0.1", DOCX),
     ],
 )
-def test_the_form_that_is_wanted_most_is_given(accept, form):
+def test_the_preferred_format_is_returned(accept, form):
     assert MEDIA_TYPES[negotiate_form(accept)] == form
 
 
@@ -277,7 +277,7 @@ async def test_a_page_lists_the_sources_that_the_run_has_read(it: InProcessServi
 
 
 @pytest.mark.anyio
-async def test_without_a_browser_there_is_no_pdf_and_the_refusal_says_what_to_do(it: InProcessService, model):
+async def test_without_a_browser_a_pdf_is_refused_with_the_remedy(it: InProcessService, model):
     path = await finished(it, model, "It is 4.")
     response = await it.client.get(path, headers={"accept": "application/pdf"})
     assert (response.status_code, response.json()["code"]) == (503, "no_browser")

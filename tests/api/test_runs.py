@@ -49,7 +49,7 @@ async def test_conversations_are_listed_page_by_page(it: InProcessService):
     assert page["next_before"] is None
 
 
-async def test_runs_of_all_conversations_are_listed_page_by_page_as_they_stand(it: InProcessService):
+async def test_runs_of_all_conversations_are_listed_by_page_with_their_status(it: InProcessService):
     made = [(await it.run())["run_id"] for _ in range(3)]
     for run_id in made:
         await it.events_of(run_id)
@@ -84,7 +84,7 @@ async def test_input_is_one_message_of_the_user(it: InProcessService, model):
     assert empty.status_code == 422
 
 
-async def test_a_run_that_fails_says_why(it: InProcessService, model):
+async def test_a_failed_run_has_a_reason(it: InProcessService, model):
     model.reset({"coordinator": [{"status": 401}]})
     run = await it.run()
     await it.events_of(run["run_id"])
@@ -93,7 +93,7 @@ async def test_a_run_that_fails_says_why(it: InProcessService, model):
     assert (await it.get(f"/api/threads/{run['thread_id']}"))["status"] == "error"
 
 
-async def test_a_client_that_reconnects_hears_every_event_once_and_in_order(it: InProcessService):
+async def test_a_client_that_reconnects_receives_every_event_once_in_order(it: InProcessService):
     run = await it.run()
     whole = await it.events_of(run["run_id"])
     for number in (2, 7, len(whole) - 1, len(whole), len(whole) + 5):
@@ -185,7 +185,7 @@ async def test_a_message_to_a_run_that_waits_is_its_answer_under_each_policy(it:
     assert status(await it.events_of(run_id, number)) == "completed"
 
 
-async def test_a_run_is_cancelled_within_two_seconds_and_says_so(it: InProcessService, model):
+async def test_a_run_is_cancelled_within_two_seconds_and_reports_it(it: InProcessService, model):
     model.reset(HANGING)
     run = await it.run()
     await asyncio.to_thread(model.wait_for, lambda s: s["by_role"].get("coder") == 1)
@@ -208,7 +208,7 @@ async def test_a_run_is_cancelled_within_two_seconds_and_says_so(it: InProcessSe
         ("rollback", 202, "cancelled"),
     ],
 )
-async def test_a_second_run_on_a_busy_thread_does_as_it_is_told(
+async def test_a_second_run_on_a_busy_thread_follows_its_strategy(
     it: InProcessService, model, strategy, code, first
 ):
     model.reset(HANGING)
@@ -320,7 +320,7 @@ async def test_a_step_of_a_plan_under_review_is_skipped_and_the_rest_is_done(it:
     assert (late.status_code, late.json()["code"]) == (409, "plan_not_open")
 
 
-async def test_a_run_with_gaps_says_so_and_is_retried_once(it: InProcessService, model: OpenAIServer):
+async def test_a_run_with_gaps_reports_them_and_is_retried_once(it: InProcessService, model: OpenAIServer):
     steps = plan(step("coder"), step("researcher"), step("reporter"))
     script = {
         **SIMPLE,

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
         ({"backend": "off"}, "sandbox.backend"),
     ],
 )
-async def test_a_backend_that_cannot_run_code_is_not_ready_and_says_what_mends_it(tmp_path, sandbox, words):
+async def test_a_backend_that_cannot_run_code_is_not_ready_and_names_the_remedy(tmp_path, sandbox, words):
     with serving(SIMPLE) as model:
         async with open_service(model.base_url, tmp_path, sandbox=sandbox) as it:
             ready = await it.get("/readyz")
@@ -49,7 +49,7 @@ async def test_unsafe_local_warns_at_each_run(tmp_path, caplog):
     assert [record.getMessage() for record in warned] == [WARNING, WARNING]
 
 
-async def test_packages_that_are_not_prepared_are_named_and_keep_nobody_from_being_ready(tmp_path):
+async def test_unprepared_packages_are_named_and_do_not_affect_readiness(tmp_path):
     with serving(SIMPLE) as model:
         async with open_service(model.base_url, tmp_path, sandbox={"backend": "unsafe-local"}) as it:
             ready = await it.get("/readyz")

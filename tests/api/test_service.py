@@ -88,7 +88,7 @@ async def test_the_roles_whose_endpoint_is_gone_are_named_and_others_still_work(
         assert (await it.get("/readyz"))["model"] == {"ready": True, "why": ""}
 
 
-async def test_each_endpoint_is_asked_once_for_all_of_its_roles_and_not_again_at_once():
+async def test_each_endpoint_is_checked_once_for_all_its_roles_and_cached():
     asked = []
 
     async def answer(request: httpx.Request) -> httpx.Response:

@@ -23,7 +23,7 @@ async def thread_with(it: InProcessService, *statuses: str) -> str:
     return thread.thread_id
 
 
-async def test_each_conversation_stands_as_its_newest_runs_do(it: InProcessService):
+async def test_each_conversation_has_the_status_of_its_newest_runs(it: InProcessService):
     wanted = {
         await thread_with(it): "idle",
         await thread_with(it, "failed", "completed"): "idle",
@@ -48,7 +48,7 @@ async def test_a_conversation_without_a_title_is_called_by_its_first_question(it
     assert [one["title"] for one in (await it.get("/api/threads"))["threads"]] == ["1+3=?"]
 
 
-async def test_a_page_asks_the_store_twice_however_long_it_is(it: InProcessService):
+async def test_a_page_of_any_length_takes_two_queries(it: InProcessService):
     for _ in range(60):
         await thread_with(it, "completed")
     asked = 0
@@ -105,7 +105,7 @@ async def _page_seconds(it: InProcessService) -> float:
     return taken
 
 
-async def test_a_secret_in_a_title_is_not_kept(tmp_path):
+async def test_a_secret_in_a_title_is_not_stored(tmp_path):
     with serving(SIMPLE) as model:
         async with open_service(model.base_url, tmp_path, search={"tavily_api_key": SECRET}) as it:
             response = await it.client.post("/api/threads", json={"title": f"Why is {SECRET} refused?"})

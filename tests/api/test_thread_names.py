@@ -62,7 +62,7 @@ async def test_anothers_name_or_id_is_one_that_is_free(it: InProcessService):
     assert await questions(it, mine, made) == []
 
 
-async def test_a_conversation_that_an_older_version_kept_is_gone_on_with(it: InProcessService):
+async def test_a_conversation_of_an_older_version_is_continued(it: InProcessService):
     mine, other = await it.key("mine"), await it.key("other")
     [key, _] = await it.service.store.keys.list()
     await it.service.store.threads.create(Thread("default", key.key_id, "Old", 1.0, 1.0))

@@ -11,7 +11,7 @@ from tests.api.in_process import InProcessService, numbered
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_run_reports_when_its_events_happened_to_whoever_asks_for_that(it: InProcessService):
+async def test_a_run_reports_the_times_of_its_events_on_request(it: InProcessService):
     began = time.time()
     run = await it.run()
     path = f"/api/runs/{run['run_id']}/events"

@@ -88,7 +88,7 @@ def test_no_module_is_longer_than_800_lines():
     assert {str(path): size for path, size in sizes.items() if size > 800} == {}
 
 
-def test_every_module_says_what_it_is_for():
+def test_every_module_has_a_docstring():
     silent = [
         str(path)
         for path in SOURCE.rglob("*.py")

@@ -47,7 +47,7 @@ class Searching:
         return [FoundPage("The page", self.url, "about it")]
 
 
-async def test_a_walk_through_pages_and_tabs_does_what_it_says(browser: Browser) -> None:
+async def test_actions_on_pages_and_tabs_have_their_effects(browser: Browser) -> None:
     async with served(PLACES["plain page"]) as site:
         services = PageServices(search=Searching(f"{site.url}/elsewhere"))
         driver = Driver(await browser.page("walk", services))
@@ -58,7 +58,7 @@ async def test_a_walk_through_pages_and_tabs_does_what_it_says(browser: Browser)
 
 
 @pytest.mark.parametrize("kind", PLACES)
-async def test_every_action_on_controls_does_what_it_says(kind: str, browser: Browser) -> None:
+async def test_every_action_on_controls_has_its_effect(kind: str, browser: Browser) -> None:
     async with served(PLACES[kind]) as site:
         driver = Driver(await browser.page(kind, PageServices()))
         try:

@@ -99,7 +99,7 @@ async def test_numbers_of_tabs_stay_when_others_are_closed(driver: Driver, site:
 # Dialogs
 
 
-async def test_what_a_page_says_and_asks_is_answered_and_told(driver: Driver, site: Site) -> None:
+async def test_dialogs_of_a_page_are_answered_and_reported(driver: Driver, site: Site) -> None:
     await shown(
         driver,
         site,
@@ -141,7 +141,7 @@ async def test_a_prompt_waits_for_the_model(
     assert f"name: {result}" in await driver.look()
 
 
-async def test_a_page_that_asks_not_to_be_left_stays_and_says_so(driver: Driver, site: Site) -> None:
+async def test_a_beforeunload_dialog_is_reported_and_the_page_stays(driver: Driver, site: Site) -> None:
     await shown(
         driver,
         site,
@@ -173,7 +173,7 @@ DOWNLOADS = {
 
 
 @pytest.mark.parametrize("reply", DOWNLOADS.values(), ids=DOWNLOADS.keys())
-async def test_a_download_is_reported_and_kept(
+async def test_a_download_is_reported_and_stored(
     reply: Reply, browser: Browser, driver: Driver, site: Site
 ) -> None:
     kept: list[tuple[str, bytes]] = []
@@ -214,7 +214,7 @@ async def test_a_file_that_a_script_makes_is_downloaded_into_the_folder(
     assert (path.name, await asyncio.to_thread(path.read_text)) == ("made.txt", "made here")
 
 
-async def test_a_download_that_is_too_large_or_cannot_be_kept_is_said(browser: Browser, site: Site) -> None:
+async def test_a_download_that_cannot_be_stored_is_reported(browser: Browser, site: Site) -> None:
     async def full(name: str, file: Path) -> str:
         raise WorkspaceFull("There is no room for it.")
 
@@ -296,7 +296,7 @@ async def test_a_field_takes_a_text(html: str, text: str, driver: Driver, site: 
     assert "old" not in read
 
 
-async def test_an_empty_text_clears_and_a_password_is_not_said(driver: Driver, site: Site) -> None:
+async def test_an_empty_text_clears_a_field_and_a_password_is_not_shown(driver: Driver, site: Site) -> None:
     await shown(driver, site, "<input aria-label=Name value=old><input type=password aria-label=Secret>")
     index = await driver.index("Name")
     assert (
@@ -323,7 +323,7 @@ async def test_an_empty_text_clears_and_a_password_is_not_said(driver: Driver, s
         ("<input type=file aria-label=F>", "x", "no file can be given"),
     ],
 )
-async def test_why_a_field_does_not_take_a_text_is_said(
+async def test_a_rejected_text_is_reported_with_the_reason(
     html: str, text: str, why: str, driver: Driver, site: Site
 ) -> None:
     await shown(driver, site, html)
@@ -424,7 +424,7 @@ async def test_a_combobox_that_filters_is_typed_into(driver: Driver, site: Site)
         ("<select aria-label=E></select>", "x", "the dropdown has no options now"),
     ],
 )
-async def test_why_nothing_was_chosen_is_said(
+async def test_a_failed_choice_is_reported_with_the_reason(
     html: str, choice: str, why: str, driver: Driver, site: Site
 ) -> None:
     await shown(driver, site, html)
@@ -435,7 +435,7 @@ async def test_why_nothing_was_chosen_is_said(
 # Scrolling and keys
 
 
-async def test_the_part_that_scrolls_is_scrolled_and_the_end_is_said(driver: Driver, site: Site) -> None:
+async def test_the_scrollable_part_is_scrolled_and_its_end_reported(driver: Driver, site: Site) -> None:
     await shown(
         driver,
         site,

@@ -56,7 +56,7 @@ def test_without_any_the_remedy_is_a_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_browser_that_is_turned_off_is_said(guard: AddressGuard) -> None:
+async def test_a_disabled_browser_is_reported(guard: AddressGuard) -> None:
     async with open_browser_if_any(BrowserSettings(enabled=False), guard.resolve) as browser:
         assert isinstance(browser, Unavailable)
         assert "browser.enabled" in browser.remedy
@@ -64,7 +64,7 @@ async def test_a_browser_that_is_turned_off_is_said(guard: AddressGuard) -> None
 
 @pytest.mark.anyio
 @pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])
-async def test_a_browser_that_does_not_start_is_said_and_tried_again(
+async def test_a_browser_that_does_not_start_is_reported_and_retried(
     guard: AddressGuard, tmp_path: Path
 ) -> None:
     settings = BrowserSettings(executable=program(tmp_path / "broken"))

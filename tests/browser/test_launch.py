@@ -24,7 +24,7 @@ async def refusal(page: Page, host: str) -> str:
     return str(refused.value)
 
 
-async def test_a_rule_that_is_given_holds_whatever_networks_the_settings_open() -> None:
+async def test_a_given_rule_overrides_the_networks_of_the_settings() -> None:
     async def only_names(host: str, port: int) -> str:
         raise FetchError(f"{host} is closed today.")
 

@@ -98,7 +98,7 @@ _SOME = ["go_to_url", "click_element", "select_dropdown_option", "extract_conten
 
 
 @pytest.mark.parametrize("actions", sizes(_SOME, [*ACTIONS.names]))
-async def test_a_browser_killed_in_the_middle_of_every_action_is_said_and_replaced(
+async def test_a_browser_killed_during_any_action_is_reported_and_replaced(
     shared: Browser, site: Site, actions: Sequence[str]
 ) -> None:
     still, arrived = asyncio.Event(), asyncio.Semaphore(0)
@@ -180,7 +180,7 @@ async def test_a_page_that_crashes_takes_nothing_with_it_but_its_tab(shared: Bro
         assert [tab.tab_id for tab in driver.state.tabs] == [1]
 
 
-async def test_a_page_that_hangs_is_said_and_left(site: Site) -> None:
+async def test_a_hanging_page_is_reported_and_left(site: Site) -> None:
     site.pages |= {"/": Reply("<button onclick='while (true);'>Hang</button>"), "/b": Reply("<p>Out of it")}
     settings = BrowserSettings(allow_private=NETWORK, timeout_seconds=3, action_seconds=1)
     async with open_browser(settings) as browser, driven(browser, "hung") as driver:
@@ -294,7 +294,7 @@ async def test_a_process_for_each_thread_when_it_is_set(site: Site) -> None:
         assert "page mine" in await second.look()
 
 
-async def test_after_its_end_a_browser_says_so(site: Site) -> None:
+async def test_a_closed_browser_reports_that(site: Site) -> None:
     async with open_browser(BrowserSettings(allow_private=NETWORK)) as browser:
         page = await browser.page("late")
     with pytest.raises(BrowserError, match="has been closed"):

@@ -28,7 +28,7 @@ def test_what_is_listed_stays_within_its_tokens(rows: list[ListingRow], tokens: 
 
 
 @given(ROWS)
-def test_what_is_kept_keeps_its_order_and_what_is_not_is_counted(rows: list[ListingRow]) -> None:
+def test_listed_items_keep_their_order_and_omitted_ones_are_counted(rows: list[ListingRow]) -> None:
     shown = select_rows(rows, 300)
     kept = [row for row in shown if not row.left_out]
     assert kept == [row for row in rows if any(row is other for other in kept)]
@@ -36,7 +36,7 @@ def test_what_is_kept_keeps_its_order_and_what_is_not_is_counted(rows: list[List
         assert sum(row.left_out for row in shown) > 0
 
 
-def test_a_control_reads_as_the_contract_says() -> None:
+def test_a_control_is_written_as_in_the_contract() -> None:
     row = ListingRow(1, "Send", role="button", index=33)
     assert render_row(row) == "[33]<button>Send</button>"
     assert render_row(

@@ -47,7 +47,7 @@ async def test_a_refresh_is_followed(browser: Browser, site: Site) -> None:
     assert (page.url, page.text) == (f"{site.url}/there", "Arrived")
 
 
-async def test_a_page_that_lies_about_itself_breaks_nothing(browser: Browser, site: Site) -> None:
+async def test_a_page_with_overridden_properties_breaks_nothing(browser: Browser, site: Site) -> None:
     site.pages["/"] = Reply(
         "<p>text</p><a href=/a>x</a><script>"
         "Object.defineProperty(document, 'title', {get: () => ({toString: 1})});"
@@ -70,7 +70,7 @@ async def test_an_error_page_is_read_with_its_status(browser: Browser, site: Sit
     assert (page.status, page.text) == (404, "not here")
 
 
-async def test_what_cannot_be_opened_is_said(browser: Browser, site: Site) -> None:
+async def test_an_address_that_cannot_be_opened_is_reported(browser: Browser, site: Site) -> None:
     site.pages["/file"] = Reply(b"PK", content_type="application/zip")
     site.pages["/loop"] = redirect("/loop")
     with pytest.raises(BrowserError, match="a file to download"):
@@ -126,7 +126,7 @@ async def test_no_secret_of_the_server_reaches_chromium(
     assert b"tvly-canary" not in environment_of_chromium()
 
 
-async def test_a_killed_browser_is_said_and_replaced(browser: Browser, site: Site) -> None:
+async def test_a_killed_browser_is_reported_and_replaced(browser: Browser, site: Site) -> None:
     arrived = asyncio.Event()
 
     async def hold(send: Send) -> None:

@@ -76,7 +76,7 @@ async def test_one_that_went_is_connected_with_again_when_it_is_back(
                 assert (await page.observe()).title == "Here"
 
 
-async def test_what_answers_and_is_no_devtools_is_said(guard: AddressGuard) -> None:
+async def test_an_endpoint_without_devtools_is_reported(guard: AddressGuard) -> None:
     async with open_site({}, ALLOWED) as other:
         async with open_browser(to(f"{other.url}?token=s3cret"), guard.resolve) as browser:
             with pytest.raises(BrowserError, match="there is no DevTools") as failure:
@@ -85,14 +85,14 @@ async def test_what_answers_and_is_no_devtools_is_said(guard: AddressGuard) -> N
 
 
 @pytest.mark.parametrize("url", ["9222", "localhost:9222", "ftp://localhost:9222", "http://localhost:70000"])
-async def test_an_address_that_is_none_is_said(url: str, guard: AddressGuard) -> None:
+async def test_an_invalid_address_is_reported(url: str, guard: AddressGuard) -> None:
     with pytest.raises(ConfigError, match=r"browser\.cdp_url"):
         async with open_browser(to(url), guard.resolve):
             pass
 
 
 @pytest.mark.parametrize(("backend", "missing"), [("cdp", "cdp_url"), ("sandbox", "sandbox_url")])
-async def test_a_backend_without_its_address_says_what_to_set(
+async def test_a_backend_without_its_address_names_the_setting(
     backend: str, missing: str, guard: AddressGuard
 ) -> None:
     settings = BrowserSettings.model_validate({"backend": backend})

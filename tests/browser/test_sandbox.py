@@ -79,7 +79,7 @@ async def test_what_it_reports_becomes_what_an_agent_sees(page: Page) -> None:
     assert state.screenshot == JPEG
 
 
-async def test_text_is_not_said_that_may_go_into_a_password_field(page: Page, sandbox: Site) -> None:
+async def test_text_that_may_go_into_a_password_field_is_not_shown(page: Page, sandbox: Site) -> None:
     sandbox.pages[f"{API}/send_keys"] = description_reply()
     await page.observe()
     assert (await page.act({"action": "send_keys", "keys": "hunter2"})).text == "Sent keys: ********"
@@ -95,7 +95,7 @@ async def test_controls_are_read_from_the_listing_when_there_is_nothing_better(
     assert state.interactive_elements == "[3]<input email>Mail</input>\n[4]<a>More</a>"
 
 
-async def test_an_api_that_cannot_look_told_with_its_last_answer(page: Page, sandbox: Site) -> None:
+async def test_an_api_without_observation_is_described_by_its_last_answer(page: Page, sandbox: Site) -> None:
     del sandbox.pages[f"{API}/list_elements"]
     sandbox.pages[f"{API}/navigate_to"] = description_reply(title="Arrived")
     await page.act({"action": "go_to_url", "url": "https://shop.example/"})
@@ -182,7 +182,7 @@ async def test_a_browser_without_a_page_gets_its_first_one(page: Page, sandbox: 
     assert [tab.url for tab in (await page.observe()).tabs] == ["https://shop.example/"]
 
 
-async def test_nobody_there_is_said_with_what_to_look_at() -> None:
+async def test_an_unreachable_api_is_reported_with_the_setting() -> None:
     async with open_site({}) as gone:
         pass
     async with aclosing(made(gone.url)) as browser:
@@ -191,7 +191,7 @@ async def test_nobody_there_is_said_with_what_to_look_at() -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "nonsense", "http://[", "http://127.0.0.1:99999"])
-def test_an_address_that_is_none_is_said(url: str) -> None:
+def test_an_invalid_address_is_reported(url: str) -> None:
     with pytest.raises(ConfigError, match=r"browser\.sandbox_url"):
         SandboxBrowser(url, BrowserSettings(), everywhere)
 

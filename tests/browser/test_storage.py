@@ -69,7 +69,7 @@ def written(folder: Path) -> Path:
     return file
 
 
-def test_a_state_that_is_too_large_is_not_kept(tmp_path: Path) -> None:
+def test_a_too_large_state_is_not_stored(tmp_path: Path) -> None:
     storage = BrowserStorage(tmp_path)
     storage.save("a", {"cookies": ["x" * 6_000_000], "origins": []})
     assert storage.load("a") is None

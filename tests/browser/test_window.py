@@ -31,7 +31,7 @@ class LeavingPage:
         return await pending
 
 
-async def test_a_page_that_navigates_meanwhile_is_asked_again() -> None:
+async def test_a_page_that_navigates_meanwhile_is_read_again() -> None:
     executable = find_executable(BrowserSettings())
     assert not isinstance(executable, Unavailable), executable
     async with async_playwright() as playwright:

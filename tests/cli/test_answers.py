@@ -94,7 +94,7 @@ async def test_a_tool_runs_after_its_exact_arguments_were_approved(tmp_path: Pat
             assert await terminal.ended() == 0
 
 
-async def test_a_tool_that_was_refused_does_not_run_and_the_team_hears_why(tmp_path: Path) -> None:
+async def test_a_refused_tool_does_not_run_and_the_team_gets_the_reason(tmp_path: Path) -> None:
     with serving(SIMPLE) as server:
         env = environment(tmp_path, server.base_url, **APPROVAL)
         status, _, notes = await run("1+3=?", folder=tmp_path, env=env)
@@ -156,7 +156,7 @@ async def test_what_waits_can_be_dropped_and_the_conversation_goes_on(tmp_path: 
             assert await terminal.leave() == 0
 
 
-async def test_a_budget_that_runs_out_is_said_and_has_its_own_status(tmp_path: Path) -> None:
+async def test_an_exhausted_budget_is_reported_with_its_own_exit_status(tmp_path: Path) -> None:
     with serving(SIMPLE) as server:
         env = environment(tmp_path, server.base_url, MANIPLE_RUNS__BUDGET__MODEL_CALLS="3")
         status, output, notes = await run("1+3=?", folder=tmp_path, env=env)

@@ -53,7 +53,7 @@ def test_each_commands_help_has_examples_its_exit_status_and_how_to_configure(co
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_the_modes_of_browse_are_described_where_the_option_says() -> None:
+def test_the_modes_of_browse_are_described_at_the_documented_place() -> None:
     text, _, options = CliRunner().invoke(app, ["browse", "--help"]).output.partition("Options:")
     assert "Modes: " in text and "see above" in options
 
@@ -104,7 +104,7 @@ async def test_a_question_comes_from_the_input(
     assert "what is\n1+3?" in json.dumps(server.requests[0], ensure_ascii=False).replace("\\n", "\n")
 
 
-async def test_commands_that_are_piped_are_run_and_the_text_between_them_is_asked(tmp_path: Path) -> None:
+async def test_piped_commands_are_run_and_the_text_between_them_is_sent(tmp_path: Path) -> None:
     with serving({**SIMPLE, "coordinator": [reply("First."), reply("Second.")]}) as server:
         env = environment(tmp_path, server.base_url)
         entered = "/help\nWhat is\n/etc for?\n/sources\n/help me\n/save! a.md\n/quit\nMore?\n"
@@ -139,7 +139,7 @@ async def test_json_prints_every_event_as_a_line_and_nothing_else(
     assert "scripted at" in notes
 
 
-async def test_a_failed_run_says_why_and_exits_with_1(tmp_path: Path) -> None:
+async def test_a_failed_run_prints_the_reason_and_exits_with_1(tmp_path: Path) -> None:
     with serving({"coordinator": [{"status": 401, "error": "Incorrect API key."}]}) as server:
         status, output, notes = await run("hi", folder=tmp_path, env=environment(tmp_path, server.base_url))
 
@@ -170,7 +170,7 @@ async def test_wrong_usage_and_settings_are_sentences_and_exit_with_2(
     assert "Traceback" not in notes
 
 
-async def test_a_plan_that_nobody_can_review_exits_with_3(server: OpenAIServer, tmp_path: Path) -> None:
+async def test_a_plan_that_cannot_be_reviewed_exits_with_3(server: OpenAIServer, tmp_path: Path) -> None:
     env = environment(tmp_path, server.base_url)
     status, output, notes = await run("--review", "1+3=?", folder=tmp_path, env=env)
 
@@ -243,7 +243,7 @@ async def test_an_answer_that_goes_on_after_a_break_is_whole(tmp_path: Path) -> 
     assert "broke off" not in notes
 
 
-async def test_files_that_the_team_wrote_are_listed_and_kept(tmp_path: Path) -> None:
+async def test_files_that_the_team_wrote_are_listed_and_stored(tmp_path: Path) -> None:
     writes = call("python_repl_tool", code="open('table.csv', 'w').write('1,2\\n' * 500)")
     with serving({**SIMPLE, "coder": [writes, reply("Written.")]}) as server:
         env = environment(tmp_path, server.base_url)
@@ -271,7 +271,7 @@ def full() -> Iterator[BinaryIO]:
 
 
 @pytest.mark.parametrize("arguments", [("1+3=?",), ("--json", "1+3=?"), ("--help",)])
-async def test_an_output_that_cannot_be_written_is_said_in_a_sentence(
+async def test_an_unwritable_output_is_reported_in_a_sentence(
     server: OpenAIServer, tmp_path: Path, full: BinaryIO, arguments: tuple[str, ...]
 ) -> None:
     env = environment(tmp_path, server.base_url)

@@ -98,7 +98,7 @@ async def test_a_question_of_the_browser_is_answered_in_the_conversation(tmp_pat
     assert (status, output) == (0, "The blue one.\n"), notes
 
 
-async def test_who_has_a_small_model_is_told_before_that_it_only_reads(tmp_path: Path, site: Site) -> None:
+async def test_a_small_model_is_announced_as_read_only(tmp_path: Path, site: Site) -> None:
     with serving({"other": [reply("Hello")]}) as server:
         more = {"MANIPLE_MODELS__BASIC__PROFILE": "compact"}
         _, output, notes = await maniple(
@@ -111,7 +111,7 @@ async def test_who_has_a_small_model_is_told_before_that_it_only_reads(tmp_path:
     assert notes.index("only reads") < notes.index("Page of the run")
 
 
-async def test_without_a_chromium_it_says_how_to_get_one(tmp_path: Path) -> None:
+async def test_without_chromium_the_install_command_is_shown(tmp_path: Path) -> None:
     with serving({"other": [reply("Hello")]}) as server:
         more = {"MANIPLE_BROWSER__EXECUTABLE": "/nowhere/chromium"}
         status, output, notes = await maniple(

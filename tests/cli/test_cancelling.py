@@ -17,7 +17,7 @@ from tests.runs.test_recovery import cut_off
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_run_that_was_cut_off_asks_no_model_when_it_is_cancelled(
+async def test_cancelling_an_interrupted_run_calls_no_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving({"coordinator": [{"hang": True}]}) as server:

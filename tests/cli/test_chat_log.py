@@ -102,7 +102,7 @@ async def test_without_a_stderr_the_team_answers_and_warnings_go_to_the_file(tmp
     assert "a library's warning" in (tmp_path / "data" / "chat.log").read_text(encoding="utf-8")
 
 
-async def test_a_bug_says_where_more_of_it_is(tmp_path, env):
+async def test_an_unexpected_error_names_the_log_file(tmp_path, env):
     broken = "import maniple.cli.chat as chat\ndef broken(*_):\n    raise LookupError('a bug with {KEY}')\n"
     broken += "chat._attach_files = broken\n"
     (tmp_path / "sitecustomize.py").write_text(broken.replace("{KEY}", KEY), encoding="utf-8")

@@ -98,7 +98,7 @@ async def test_a_wrong_member_changes_nothing() -> None:
     assert session.options.team_members == ("coder",)
 
 
-async def test_save_writes_the_last_report_and_says_where(tmp_path: Path) -> None:
+async def test_save_writes_the_last_report_and_prints_its_path(tmp_path: Path) -> None:
     session, _ = session_with(ScriptedRun(small_talk("# Sum\n\nis \x1b[31m4")))
     assert "no report" in await run_slash_command(session, "/save report.md")
     await session.ask("1+3=?")
@@ -110,7 +110,7 @@ async def test_save_writes_the_last_report_and_says_where(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("line", ["/save! {}", "/save {} !", "/save! '{}'"])
-async def test_save_replaces_a_file_only_when_told_to(tmp_path: Path, line: str) -> None:
+async def test_save_replaces_a_file_only_with_the_option(tmp_path: Path, line: str) -> None:
     session, _ = session_with(ScriptedRun(small_talk("new text")))
     await session.ask("hello")
     target = tmp_path / "report.md"

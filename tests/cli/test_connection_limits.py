@@ -134,7 +134,7 @@ async def test_a_head_that_does_not_arrive_in_time_is_answered_with_408_and_clos
         assert (await answer_to(service, data)).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_body_that_does_not_arrive_in_time_is_closed_and_its_handler_hears_of_it() -> None:
+async def test_a_late_body_closes_the_connection_and_its_handler_is_notified() -> None:
     async with running(body_seconds=0.05) as service:
         assert (await answer_to(service, HALF_A_BODY)).startswith(b"HTTP/1.1 408 ")
         await service.left.wait()

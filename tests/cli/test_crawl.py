@@ -49,7 +49,7 @@ async def test_a_long_page_is_read_on_at_a_section(tmp_path: Path, site: Site) -
     assert "no section 'Part z'" in notes
 
 
-async def test_a_page_that_cannot_be_read_is_said_with_the_next_step(tmp_path: Path, site: Site) -> None:
+async def test_an_unreadable_page_is_reported_with_the_next_step(tmp_path: Path, site: Site) -> None:
     status, output, notes = await maniple("crawl", f"{site.url}/b", folder=tmp_path, env=env(tmp_path))
     assert (status, output) == (1, "")
     assert "answered 404 (Not Found)" in notes

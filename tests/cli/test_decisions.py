@@ -96,7 +96,7 @@ def test_arguments_that_cannot_be_used_are_not_approved() -> None:
         parse_answer(wrong, "y")
 
 
-def test_an_unknown_result_is_repeated_skipped_or_said() -> None:
+def test_an_unknown_result_is_repeated_skipped_or_given() -> None:
     unknown = approval("unknown_result")
     assert is_rerun_request(parse_answer(unknown, "again"))
     assert parse_substitute(parse_answer(unknown, "skip")).startswith("The user chose")
@@ -132,7 +132,7 @@ def test_arguments_are_shown_exactly_and_nothing_in_them_is_hidden() -> None:
 @pytest.mark.parametrize(
     "one", [plan_review(), approval(), approval("unknown_result"), question("?"), question("?", "a")]
 )
-def test_every_pause_says_how_it_is_answered(one: RunInterrupted) -> None:
+def test_every_pause_shows_how_to_answer_it(one: RunInterrupted) -> None:
     assert answer_instructions(one)
 
 

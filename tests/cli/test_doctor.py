@@ -93,7 +93,7 @@ async def test_an_endpoint_without_a_list_of_models_is_reachable(server: OpenAIS
         (b"", "problem", "unreachable: no answer in 0 s"),
     ],
 )
-async def test_an_answer_is_told_for_what_it_means(
+async def test_the_meaning_of_each_response_is_reported(
     monkeypatch: pytest.MonkeyPatch, reply: bytes, status: str, words: str
 ) -> None:
     if not reply:
@@ -126,12 +126,12 @@ async def test_the_remedies_of_a_spare_name_its_own_settings_and_no_variable(ser
     assert (spare.status, spare.remedy) == ("warning", "Check models.basic.fallbacks[0].model.")
 
 
-async def test_what_cannot_be_asked_is_said_without_passwords() -> None:
+async def test_an_unreachable_endpoint_is_reported_without_passwords() -> None:
     finding = await model_checks.check_endpoint(model_at("http://me:hidden@127.0.0.1:1/v1"), BASIC)
     assert (finding.status, "hidden" in f"{finding}") == ("problem", False)
 
 
-async def test_a_key_that_is_none_is_said_and_not_shown(server: OpenAIServer) -> None:
+async def test_an_invalid_key_is_reported_and_not_shown(server: OpenAIServer) -> None:
     endpoint = model_at(server.base_url).model_copy(update={"api_key": SecretStr("schlüssel")})
     finding = await model_checks.check_endpoint(endpoint, BASIC)
     assert "characters" in finding.detail
@@ -209,7 +209,7 @@ async def test_a_search_that_cannot_be_reached_is_a_warning(
     assert finding.detail.startswith("searxng") and "search.providers" in finding.remedy
 
 
-async def test_it_is_said_who_searches_and_which_setting_is_missing(
+async def test_the_check_names_the_providers_and_the_missing_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Behind a proxy nothing is known of an outage.
@@ -248,7 +248,7 @@ async def test_a_chromium_that_is_not_there_is_a_warning(tmp_path: Path) -> None
         ({"backend": "sandbox", "sandbox_url": "http://localhost:9"}, "warning", "private addresses"),
     ],
 )
-async def test_a_browser_elsewhere_says_what_it_lacks_and_what_it_can_reach(
+async def test_a_remote_browser_reports_what_it_lacks_and_can_reach(
     tmp_path: Path, own: dict[str, str], status: str, says: str
 ) -> None:
     settings = settings_in(tmp_path, browser=BrowserSettings.model_validate(own))
@@ -266,7 +266,7 @@ def test_folders_are_looked_at_before_they_exist(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-async def test_the_doctor_says_that_the_team_cannot_answer_without_its_data_folder(
+async def test_the_doctor_reports_that_the_team_needs_its_data_folder(
     server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = written_settings(tmp_path, server.base_url)
@@ -289,7 +289,7 @@ async def test_a_mistyped_variable_is_a_warning(
     )
 
 
-async def test_the_doctor_says_as_json_that_the_team_can_answer_and_reports_no_secret(
+async def test_the_doctors_json_reports_that_the_team_can_answer_without_secrets(
     server: OpenAIServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = await examine(written_settings(tmp_path, server.base_url), as_json=True)
@@ -303,7 +303,7 @@ async def test_the_doctor_says_as_json_that_the_team_can_answer_and_reports_no_s
     assert KEY not in printed
 
 
-async def test_the_doctor_says_that_the_team_cannot_answer_and_what_helps(
+async def test_the_doctor_reports_that_the_team_cannot_answer_and_the_remedy(
     free_tcp_port: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"http://127.0.0.1:{free_tcp_port}/v1"

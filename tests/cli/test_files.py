@@ -35,7 +35,7 @@ def workspaces_in(folder: Path) -> list[Path]:
     return sorted(path for path in root.rglob("*") if path.is_file()) if root.exists() else []
 
 
-async def test_a_given_file_is_named_to_the_team_read_by_it_and_not_told_as_its_work(
+async def test_a_given_file_is_read_by_the_team_and_not_listed_as_its_work(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     (tmp_path / "sales.csv").write_text("sum\n42\n")
@@ -54,9 +54,7 @@ async def test_a_given_file_is_named_to_the_team_read_by_it_and_not_told_as_its_
     assert (tmp_path / "sales.csv").read_text() == "sum\n42\n"
 
 
-async def test_what_a_run_leaves_is_kept_with_it_as_by_the_server(
-    server: OpenAIServer, tmp_path: Path
-) -> None:
+async def test_the_files_of_a_run_are_stored_as_by_the_server(server: OpenAIServer, tmp_path: Path) -> None:
     server.reset({**READS, "file_manager": [call("write_file", path="a.md", content="x"), reply("Done.")]})
     env = environment(tmp_path, server.base_url)
     status, output, notes = await run("--json", "Write it down", folder=tmp_path, env=env)
@@ -90,7 +88,7 @@ async def test_a_file_goes_into_the_conversation_that_is_gone_on_with(
         ("pipe", "not a regular file"),
     ],
 )
-async def test_what_cannot_be_given_is_said_before_any_model_is_asked(
+async def test_an_invalid_file_is_reported_before_any_model_call(
     server: OpenAIServer, tmp_path: Path, name: str, words: str
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -105,7 +103,7 @@ async def test_what_cannot_be_given_is_said_before_any_model_is_asked(
     assert "Traceback" not in notes and server.requests == []
 
 
-async def test_a_file_that_is_too_large_is_said_and_nothing_stays_of_it(
+async def test_a_too_large_file_is_reported_and_nothing_of_it_stays(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     (tmp_path / "big").write_bytes(b"x" * 1_100_000)
@@ -116,7 +114,7 @@ async def test_a_file_that_is_too_large_is_said_and_nothing_stays_of_it(
     assert server.requests == [] and workspaces_in(tmp_path) == []
 
 
-async def test_two_files_of_one_name_are_refused_before_any_model_is_asked(
+async def test_two_files_of_one_name_are_refused_before_any_model_call(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     for folder in ("2023", "2024"):
@@ -153,7 +151,7 @@ async def test_files_are_given_and_listed_at_the_prompt(server: OpenAIServer, tm
     assert names == ["my notes.txt", "sales.csv"], "what nothing was asked about is not kept"
 
 
-async def test_a_file_that_may_not_be_read_is_said(tmp_path: Path) -> None:
+async def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     attachments = Attachments(Workspaces(tmp_path / "workspaces"))
     for path, words in ((Path("a\0b"), "cannot be read"), (Path("~nobody-here/x"), "cannot be read")):
         with pytest.raises(FileError, match=words):

@@ -14,7 +14,7 @@ def _settings(folder: Path, store: StoreSettings) -> Settings:
 
 
 @pytest.mark.parametrize("place", ["/proc/maniple", "/sys/maniple/data", "file/data", "file", "link"])
-def test_a_folder_that_cannot_be_made_is_said_to_be_that_and_not_full(tmp_path: Path, place: str) -> None:
+def test_a_folder_that_cannot_be_created_is_not_reported_as_full(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("nowhere")
     data, cache = checks.check_folders(Settings(data_dir=tmp_path / place, cache_dir=tmp_path / place))

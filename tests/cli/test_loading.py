@@ -7,7 +7,7 @@ import pytest
 from maniple.cli.process import pause_garbage_collection
 
 
-def test_nothing_is_collected_while_modules_are_loaded_and_what_they_made_is_kept_out_of_it_afterwards():
+def test_garbage_collection_pauses_while_modules_load_and_ignores_their_objects():
     with pause_garbage_collection():
         assert not gc.isenabled()
     assert gc.isenabled()

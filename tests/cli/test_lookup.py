@@ -56,7 +56,7 @@ async def test_json_is_what_the_tool_gives(site: Site, tmp_path: Path) -> None:
     assert (status, json.loads(output)) == (0, [{**hit, "source": "tavily"}])
 
 
-async def test_who_failed_is_told_beside_the_results(site: Site, tmp_path: Path) -> None:
+async def test_failed_providers_are_listed_beside_the_results(site: Site, tmp_path: Path) -> None:
     env = env_of(tmp_path, site, MANIPLE_SEARCH__PROVIDERS="searxng,tavily")
     status, output, notes = await maniple("search", "arch", folder=tmp_path, env=env)
     assert (status, output.splitlines()[0]) == (0, "1. Arch  tavily")
@@ -70,7 +70,7 @@ async def test_nothing_found_is_no_failure(site: Site, tmp_path: Path) -> None:
         assert await maniple(*arguments, folder=tmp_path, env=env) == (0, printed, "Nothing was found.\n")
 
 
-async def test_only_the_named_provider_is_asked(site: Site, tmp_path: Path) -> None:
+async def test_only_the_named_provider_is_used(site: Site, tmp_path: Path) -> None:
     env = env_of(tmp_path, site)
     status, output, notes = await maniple("search", "--provider", "searxng", "x", folder=tmp_path, env=env)
     assert (status, output) == (1, "")

@@ -44,7 +44,7 @@ def test_servers_and_their_tools_are_listed_with_what_is_wrong(run):
     assert "✘ nobody (http): ConnectError" in found.stdout
 
 
-def test_without_servers_the_list_says_so_and_is_no_failure(run, tmp_path):
+def test_an_empty_list_of_servers_is_no_failure(run, tmp_path):
     found = run("list", servers={"bad": misbehaving(disabled=True)})
     assert (found.exit_code, found.stdout) == (0, "All MCP servers are disabled: bad.\n")
     (tmp_path / "conf.yaml").write_text("{}")
@@ -86,7 +86,7 @@ def test_a_tool_is_tried(run):
         (("accept", "none"), "There is no MCP server none."),
     ],
 )
-def test_wrong_usage_exits_with_2_and_says_why(run, words, told):
+def test_wrong_usage_exits_with_2_and_a_reason(run, words, told):
     found = run(*words)
     assert found.exit_code == 2
     assert told in found.stderr

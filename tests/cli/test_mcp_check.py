@@ -17,7 +17,7 @@ def settings_of(home: Path, **servers: Any) -> Settings:
     return Settings.model_validate({"data_dir": home, "mcp": {"servers": servers}})
 
 
-async def test_without_servers_there_is_nothing_to_say(tmp_path: Path):
+async def test_without_servers_nothing_is_reported(tmp_path: Path):
     assert await check_mcp(settings_of(tmp_path)) == []
 
 

@@ -39,7 +39,7 @@ async def test_a_person_is_shown_an_address_and_is_logged_in(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["open", "nobody"])
-async def test_who_wants_no_login_or_is_not_there_is_named(tmp_path: Path, name):
+async def test_servers_that_need_no_login_or_are_unreachable_are_named(tmp_path: Path, name):
     env = configured(tmp_path, "http://127.0.0.1:9/mcp")
     status, _, notes = await maniple("mcp", "login", name, folder=tmp_path, env=env)
     assert status == 2

@@ -14,7 +14,7 @@ def allowing(*hosts: str, private: tuple[str, ...] = ()) -> Settings:
     return Settings(sandbox=sandbox, fetch=FetchSettings(allow_private=private))
 
 
-async def test_of_hosts_that_lead_to_allowed_addresses_there_is_nothing_to_say() -> None:
+async def test_hosts_with_allowed_addresses_are_not_reported() -> None:
     settings = allowing("127.0.0.2:8080", "*.example.org", private=("127.0.0.0/8", "::1/128"))
     assert await check_network(settings) == []
 
@@ -31,5 +31,5 @@ async def test_a_port_that_is_never_connected_to_is_a_warning() -> None:
     assert "names a port that" in finding.detail
 
 
-async def test_without_an_allowlist_there_is_nothing_to_say() -> None:
+async def test_without_an_allowlist_nothing_is_reported() -> None:
     assert await check_network(Settings()) == []

@@ -88,7 +88,7 @@ async def test_none_are_prepared_for_a_sandbox_that_is_not_there(
 
 
 @pytest.mark.parametrize(("build", "status"), [(True, "ok"), (False, "warning")])
-async def test_the_doctor_prepares_them_unless_it_is_told_not_to(
+async def test_the_doctor_prepares_them_unless_disabled(
     build: bool, status: str, tmp_path: Path, wheels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_wheel(wheels, "tiny")
@@ -102,7 +102,7 @@ async def test_the_doctor_prepares_them_unless_it_is_told_not_to(
     assert [check["status"] for check in checks if check["name"] == "packages"] == [status]
 
 
-async def test_they_can_be_prepared_alone_with_a_status_that_says_how_it_went(
+async def test_they_can_be_prepared_separately_with_an_exit_status(
     tmp_path: Path, wheels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "conf.yaml"

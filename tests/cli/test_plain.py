@@ -106,7 +106,7 @@ async def test_long_arguments_and_results_take_one_line_each() -> None:
     assert len(call) < 200 and call.endswith("…")
 
 
-async def test_a_failed_step_says_why_below_it() -> None:
+async def test_the_reason_of_a_failed_step_is_below_it() -> None:
     begun, ended = plan("in_progress", "not_started"), plan("failed", "skipped", reasons=("a\x1b[2J\nb", ""))
     _, notes = await shown([begun, ended])
     assert "  ✘  1 coder     Compute\n    ↳ a ⏎ b\n  –  2 reporter  Report\n" in notes
@@ -120,7 +120,7 @@ async def test_a_blocked_step_is_reported_and_its_reason_once() -> None:
     assert notes.count("no price") == 1
 
 
-async def test_a_broken_answer_is_said_to_be_void_and_is_not_in_the_output() -> None:
+async def test_a_broken_answer_is_marked_void_and_not_in_the_output() -> None:
     broken, right = model("reporter", "It is five."), model("reporter", "\n\nIt is four.")
     renamed = right[1].model_copy(update={"message_id": "again"})
     events = agent("reporter", *broken[:2], renamed, *right[2:])
@@ -168,7 +168,7 @@ async def test_each_decision_of_the_lead_is_one_line(decision: str) -> None:
     assert "step" in line
 
 
-async def test_with_several_at_work_each_line_says_whose_it_is() -> None:
+async def test_with_concurrent_agents_each_line_names_its_agent() -> None:
     _, notes = await shown(at_once())
     lines = [line for line in notes.splitlines() if "researcher" in line and "Plan" not in line]
     assert [line.strip() for line in lines if "tavily_search:" in line] == [

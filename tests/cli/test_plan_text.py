@@ -62,7 +62,7 @@ def test_steps_are_changed_moved_added_and_deleted_as_lines() -> None:
         ("coder: a\nbrowser: b\ncoder: c", "has 3 steps; at most 2"),
     ],
 )
-def test_what_is_no_plan_is_said_with_words(text: str, words: str) -> None:
+def test_an_invalid_plan_is_reported_as_text(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words.replace("?", r"\?")):
         read(text, most_steps=2)
 

@@ -63,7 +63,7 @@ def test_markdown_is_cut_between_blocks_and_nowhere_else_however_it_streams(size
 
 
 @given(st.lists(st.text(alphabet="ab#-*`|>1. \n[]:", max_size=12), max_size=30))
-def test_no_streamed_text_is_lost_or_told_twice(pieces: list[str]) -> None:
+def test_no_streamed_text_is_lost_or_printed_twice(pieces: list[str]) -> None:
     blocks, lines = MarkdownSplitter(), LineSplitter()
     in_blocks = "".join(blocks.feed(piece) for piece in pieces) + blocks.flush()
     in_lines = [part for piece in pieces if (part := lines.feed(piece))]
@@ -83,7 +83,7 @@ def test_definitions_of_links_stay_readable_when_their_text_is_long_printed() ->
     )
 
 
-def test_headings_stand_at_the_left_and_markup_of_rich_is_text() -> None:
+def test_headings_are_left_aligned_and_rich_markup_is_text() -> None:
     assert (
         shown("# A heading\n\n[bold]not markup[/bold] :smile:")
         == "A heading\n\n[bold]not markup[/bold] :smile:"

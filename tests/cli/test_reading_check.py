@@ -22,7 +22,7 @@ KEY = SecretStr("jina-key")
         ({"allow_private": ("10.0.0.0/8",)}, "private networks: 10.0.0.0/8"),
     ],
 )
-def test_it_says_who_fetches_by_whose_rules_and_what_is_read(options: dict[str, Any], said: str) -> None:
+def test_the_check_names_the_fetchers_the_rules_and_the_formats(options: dict[str, Any], said: str) -> None:
     finding = check_reading(Settings(fetch=FetchSettings(**options)))
     assert finding.status == "ok"
     assert said in finding.detail

@@ -74,7 +74,7 @@ async def test_a_killed_conversation_goes_on_at_the_next_start_and_is_shown_whol
         assert "cut off" not in terminal.text()
 
 
-async def test_the_next_question_is_asked_at_once_and_the_killed_run_mentioned(
+async def test_the_next_question_is_sent_immediately_and_the_killed_run_mentioned(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     env = environment(tmp_path, server.base_url)
@@ -157,7 +157,7 @@ async def test_a_run_that_goes_on_can_be_cancelled(server: OpenAIServer, tmp_pat
         assert await terminal.leave() == 0
 
 
-async def test_nobody_takes_a_run_from_a_program_that_lives(server: OpenAIServer, tmp_path: Path) -> None:
+async def test_a_run_of_a_live_program_is_not_taken_over(server: OpenAIServer, tmp_path: Path) -> None:
     env = environment(tmp_path, server.base_url)
     first = await start(MAIN, "--json", "1+3=?", folder=tmp_path, env=env)
     assert first.stdout

@@ -155,13 +155,13 @@ async def test_failed_and_skipped_steps_stay_on_the_screen() -> None:
     assert "✘  1 researcher  Find\n  –  2 coder       Compute" in shown
 
 
-async def test_a_failed_step_says_why_in_one_safe_line() -> None:
+async def test_a_failed_step_shows_its_reason_in_one_safe_line() -> None:
     why = "Traceback (most recent call last):\n  x\nValueError: no\x1b[2J number"
     shown = await screen([plan("in_progress", "not_started"), plan("failed", "skipped", reasons=(why, ""))])
     assert "✘  1 coder     Compute\n    ↳ ValueError: no number\n  –  2 reporter  Report" in shown
 
 
-async def test_a_blocked_step_stays_on_the_screen_and_its_reason_is_said_once() -> None:
+async def test_a_blocked_step_stays_on_the_screen_with_its_reason_once() -> None:
     failed = plan("failed", "not_started", reasons=("NEEDS: the price", ""))
     blocked = plan("blocked", "not_started", reasons=("NEEDS: the price", ""))
     shown = await screen([plan("in_progress", "not_started"), failed, blocked])
@@ -169,7 +169,7 @@ async def test_a_blocked_step_stays_on_the_screen_and_its_reason_is_said_once() 
     assert shown.count("NEEDS") == 1
 
 
-async def test_an_agents_name_stands_above_its_first_word_while_that_is_written() -> None:
+async def test_an_agents_name_is_above_its_text_while_it_streams() -> None:
     file = io.StringIO()
     console = Console(file=file, width=80, height=20, force_terminal=True, no_color=True)
     first, second = agent("coder", *model("coder", "Done.")), agent("reporter", *model("reporter", "The sum"))
@@ -184,7 +184,7 @@ async def test_an_agents_name_stands_above_its_first_word_while_that_is_written(
     assert after.splitlines()[:5] == ["coder", "  Done.", "", "reporter", "The sum"]
 
 
-async def test_text_of_an_answer_that_broke_off_is_said_to_be_void() -> None:
+async def test_text_of_an_answer_that_broke_off_is_marked_void() -> None:
     broken, right = model("reporter", "It is", " five."), model("reporter", "\n\nIt is", " four.")
     renamed = [event.model_copy(update={"message_id": "again"}) for event in right[1:3]]
     shown = await screen(agent("reporter", *broken[:3], *renamed, *right[3:]))
@@ -217,7 +217,7 @@ async def test_escape_sequences_and_markup_of_models_and_tools_do_nothing(name: 
     assert "[blink]x[/blink]" in file.getvalue()
 
 
-async def test_the_live_line_says_what_is_waited_for_and_how_long() -> None:
+async def test_the_live_line_shows_what_is_awaited_and_for_how_long() -> None:
     file = io.StringIO()
     view = TerminalDisplay(Console(file=file, width=80, force_terminal=True, no_color=True))
     async with view:
@@ -270,7 +270,7 @@ async def test_what_a_call_prints_is_seen_in_its_last_lines_until_the_result_is_
     assert "the result" in after
 
 
-async def test_parallel_tool_results_say_whose_they_are() -> None:
+async def test_parallel_tool_results_name_their_agent() -> None:
     first, second = (
         tool("crawl_tool", "page", url="https://a.example"),
         tool("tavily_search", "hits", query="b"),

@@ -29,7 +29,7 @@ def session_over(store: Store, pages: Path) -> ChatSession:
     return ChatSession(engine, conversations, WORKERS, lambda: view, nothing, pages_folder=pages)  # type: ignore[arg-type]
 
 
-async def test_the_page_of_the_last_run_is_written_for_nobody_else_to_read(tmp_path: Path) -> None:
+async def test_the_page_of_the_last_run_is_written_with_private_permissions(tmp_path: Path) -> None:
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         await store.threads.create(Thread("t", "", "T", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
@@ -42,7 +42,7 @@ async def test_the_page_of_the_last_run_is_written_for_nobody_else_to_read(tmp_p
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-async def test_a_page_that_cannot_be_written_is_said_and_no_link_is_followed(tmp_path: Path) -> None:
+async def test_an_unwritable_page_is_reported_and_no_link_is_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (tmp_path / "pages").mkdir()

@@ -51,7 +51,7 @@ async def test_the_network_is_named(tmp_path):
     assert (await check(tmp_path)).detail == "bubblewrap passed its escape tests; network: none"
 
 
-async def test_a_service_says_that_it_ran_a_line_and_which_hosts_it_reaches(tmp_path, monkeypatch):
+async def test_a_service_reports_that_code_ran_and_which_hosts_it_reaches(tmp_path, monkeypatch):
     async with e2b_server(tmp_path / "machines", monkeypatch):
         own = {"backend": "e2b", "e2b_api_key": SecretStr(KEY)}
         plain = await check(tmp_path, **own, network="allowlist", allow_hosts=("pypi.org", "a.test"))

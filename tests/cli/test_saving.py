@@ -30,7 +30,7 @@ from tests.cli.test_run_pages import session_over
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_end_of_the_name_says_which_form_a_report_is_saved_in(tmp_path: Path) -> None:
+async def test_the_suffix_selects_the_format_of_a_saved_report(tmp_path: Path) -> None:
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
         await store.threads.create(Thread("t", "", "A question", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))

@@ -106,7 +106,7 @@ async def test_a_server_beyond_this_machine_starts_when_there_is_a_key_that_is_v
     assert (process.returncode, b"no API key" in notes) == (2, True)
 
 
-async def test_a_server_whose_keys_are_all_revoked_says_that_it_lets_nobody_in(
+async def test_a_server_with_only_revoked_keys_warns_that_it_refuses_all_requests(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     async with open_store(tmp_path / "data/maniple.db", tmp_path / "artifacts", server=False) as store:

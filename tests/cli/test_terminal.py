@@ -161,7 +161,7 @@ ASKING = {
 }
 
 
-async def test_what_is_typed_while_a_step_asks_is_its_answer(tmp_path: Path) -> None:
+async def test_text_typed_while_a_step_asks_is_its_answer(tmp_path: Path) -> None:
     with serving(ASKING) as server:
         async with on_terminal(folder=tmp_path, env=environment(tmp_path, server.base_url)) as terminal:
             await terminal.see(PROMPT, 40)
@@ -184,7 +184,7 @@ async def test_what_is_typed_while_a_step_asks_is_its_answer(tmp_path: Path) -> 
     assert server.stats["by_role"]["supervisor"] == 1
 
 
-async def test_what_was_begun_before_a_step_asks_goes_to_the_lead(tmp_path: Path) -> None:
+async def test_text_begun_before_a_step_asks_goes_to_the_lead(tmp_path: Path) -> None:
     asks, done = ASKING["researcher"]
     writes = {**call("write_file", path="a.txt", content="4"), "hang": True}
     held = {"researcher": [{**asks, "hang": True}, done], "coder": [writes, *ASKING["coder"]]}

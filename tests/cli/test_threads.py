@@ -27,7 +27,7 @@ async def asked(question: str, folder: Path, env: dict[str, str], *arguments: st
     return json.loads(output.splitlines()[0])["data"]["thread_id"]
 
 
-async def test_a_conversation_goes_on_by_its_id_and_knows_what_was_said(
+async def test_a_conversation_is_continued_by_its_id_with_its_history(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     env = environment(tmp_path, server.base_url)
@@ -40,7 +40,7 @@ async def test_a_conversation_goes_on_by_its_id_and_knows_what_was_said(
 
 
 @pytest.mark.parametrize("name", ["nonsense", "1", "00000000-0000-4000-8000-000000000000"])
-async def test_an_unknown_id_is_said_with_words(server: OpenAIServer, tmp_path: Path, name: str) -> None:
+async def test_an_unknown_id_is_reported_as_text(server: OpenAIServer, tmp_path: Path, name: str) -> None:
     env = environment(tmp_path, server.base_url)
     status, output, notes = await run("--thread", name, "And now?", folder=tmp_path, env=env)
     assert (status, output) == (2, "")

@@ -102,7 +102,7 @@ async def test_a_run_is_not_cancelled_when_its_terminal_is_closed() -> None:
     assert run.cancellations == 0
 
 
-def test_a_typed_line_is_sent_by_enter_and_knows_the_keys_that_correct_it() -> None:
+def test_a_typed_line_is_edited_by_keys_and_sent_by_enter() -> None:
     sent: list[str] = []
     line = process.TypedLine(sent.append)
     line.feed("grün".encode()[:3])

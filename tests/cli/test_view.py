@@ -22,7 +22,7 @@ async def test_every_event_is_a_line_of_json_and_nothing_else_is_printed() -> No
     assert notes.getvalue() == ""
 
 
-def test_a_line_of_json_is_safe_to_look_at_and_says_the_same() -> None:
+def test_a_line_of_json_is_escaped_without_a_change_of_its_values() -> None:
     result = tool("bash_tool", "\x1b[2J\x9b2J\u202e\ud83d\u2028é中", cmd="ls")[1]
     line = json_line(result.data())
 

@@ -25,7 +25,7 @@ ModuleNotFoundError: No module named 'sympy'
         (185, "3 min 05 s"),
     ],
 )
-def test_times_are_said_as_people_say_them(seconds: float, words: str) -> None:
+def test_times_are_written_for_readers(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 

@@ -66,7 +66,7 @@ async def test_the_sixth_redirect_is_not_followed(site: Site, crawler: Crawler) 
     assert len(site.requests) == 6
 
 
-async def test_nothing_is_stored_between_two_fetches(site: Site, crawler: Crawler) -> None:
+async def test_cookies_are_not_stored_between_two_fetches(site: Site, crawler: Crawler) -> None:
     site.pages["/"] = Reply("<p>Hello.", headers=(("Set-Cookie", "who=you; Path=/"),))
     for _ in range(2):
         await crawler.crawl(site.url)

@@ -13,7 +13,7 @@ from maniple.crawler.http_client import status_error
         (2_300_880_828.0, "not to be asked again today;"),
     ],
 )
-def test_a_retry_after_of_years_blocks_the_site_for_today(seconds: float, advice: str) -> None:
+def test_a_retry_after_of_more_than_a_day_advises_another_source(seconds: float, advice: str) -> None:
     said = str(status_error("https://a.test/", 429, seconds))
     assert advice in said
     assert said.endswith("use another source until then." if seconds <= 86_400 else "use another source.")

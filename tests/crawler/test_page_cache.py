@@ -84,7 +84,9 @@ async def test_the_etag_of_a_page_is_not_sent_to_its_redirect(site: Site) -> Non
         (("ETag", '"1"'), ("Vary", "*")),
     ],
 )
-async def test_no_store_pages_are_not_cached(headers: tuple[tuple[str, str], ...], site: Site) -> None:
+async def test_pages_that_may_not_be_stored_are_not_cached(
+    headers: tuple[tuple[str, str], ...], site: Site
+) -> None:
     reading = crawler()
     site.pages["/"] = Reply("<p>Words.", headers=headers)
     await reading.crawl(site.url)

@@ -16,7 +16,7 @@ COMMANDS = "".join(re.findall(r"^```sh\n(.*?)^```", GUIDE, re.S | re.M))
 QUICK = {"MANIPLE_SANDBOX__BACKEND": "off", "MANIPLE_BROWSER__ENABLED": "false"}
 
 
-def test_the_commands_of_the_guide_run_as_they_stand(tmp_path: Path):
+def test_the_commands_of_the_guide_run_unchanged(tmp_path: Path):
     with serving(SIMPLE) as model:
         with server_process(environment(model.base_url, tmp_path, **QUICK), tmp_path) as server:
             done = subprocess.run(

@@ -171,7 +171,7 @@ async def test_what_is_no_request_to_a_proxy_is_refused(
     assert canary.hits == []
 
 
-async def test_the_host_header_is_the_checked_host_whatever_was_sent(guard: AddressGuard, site: Site) -> None:
+async def test_the_host_header_is_always_the_checked_host(guard: AddressGuard, site: Site) -> None:
     async with gateway(guard, f"site.test:{site.port}") as path:
         await say(path, asking(f"http://site.test:{site.port}/", "Host: inner.test"))
     assert "inner.test" not in site.requests[0][2]
@@ -259,7 +259,7 @@ async def test_a_connection_lasts_no_longer_than_allowed(guard: AddressGuard, si
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
-async def test_one_that_says_nothing_is_not_waited_for(guard: AddressGuard) -> None:
+async def test_a_silent_connection_is_closed(guard: AddressGuard) -> None:
     async with gateway(guard, opening_seconds=0.2) as path:
         assert await say(path) == b""
 

@@ -74,7 +74,7 @@ async def test_on_this_machine_too_an_address_of_a_page_must_have_been_read():
     ]
 
 
-async def test_what_the_user_and_earlier_reports_said_is_not_invented_but_what_they_were_warned_of_is():
+async def test_texts_of_the_user_and_earlier_reports_are_valid_except_marked_ones():
     said = ["look at https://c.test/x and “a saying of the user”", "see https://d.test [unverified]"]
     assert await wrong("https://c.test/x is it, “a saying of the user”", conversation=said) == []
     assert await wrong("https://d.test", conversation=said) == ["https://d.test"]

@@ -188,7 +188,7 @@ async def test_words_in_brackets_deny_nothing_and_bring_no_figure_or_word_of_the
     assert await wrong(f"“{quoted}”") == [quoted]
 
 
-async def test_a_negation_in_brackets_may_stand_for_one_of_the_source():
+async def test_a_negation_in_brackets_may_replace_one_of_the_source():
     assert await wrong("“It [was not] painted again, the dogs' owners said”") == []
 
 
@@ -227,7 +227,7 @@ async def test_few_words_or_a_figure_are_a_quotation_where_their_sentence_cites(
         "市长说“一直想要桥”。所谓“我们一直想要桥”[2]。",
     ],
 )
-async def test_terms_and_names_and_few_words_that_stand_there_hold(text):
+async def test_terms_names_and_short_quotations_of_the_source_are_valid(text):
     assert await wrong(text) == []
 
 

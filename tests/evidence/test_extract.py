@@ -33,13 +33,13 @@ def test_the_answer_comes_under_its_heading_after_the_beginning_in_short() -> No
     assert list(found.left_out) == ["Opening hours", "Tools"]
 
 
-def test_a_rare_word_counts_more_than_one_that_stands_everywhere() -> None:
+def test_a_rare_word_counts_more_than_a_frequent_one() -> None:
     text = page("The garden of the garden has a garden.", "A quince grows here.")
     chosen = extract(text, "quince garden", 1_000).text
     assert "A quince grows here." in chosen
 
 
-def test_what_is_said_of_a_heading_is_found_by_the_heading_alone() -> None:
+def test_a_passage_is_found_by_its_heading() -> None:
     chosen = extract(page("## Warranty", "Two years from the day of purchase."), "warranty", 1_500).text
     assert "## Warranty\n\nTwo years from the day of purchase." in chosen
 
@@ -50,7 +50,7 @@ def test_chinese_is_found_by_pairs_of_characters() -> None:
     assert "红茶的价格是三欧元。" in extract(text, "请问红茶价格多少？", 1_500).text
 
 
-def test_what_a_tool_says_of_its_result_stays_at_the_end() -> None:
+def test_a_tools_note_on_its_result_stays_at_the_end() -> None:
     notice = "[Cut: section 2 of 7. Sections: Prices; Hours.]"
     assert extract(page(notice), "quince", 1_000).text.count(notice) == 0
     assert extract(f"{page()}\n\n{notice}", "quince", 1_000).text.endswith(f"[…]\n\n{notice}")

@@ -20,7 +20,7 @@ async def test_every_part_of_a_long_text_can_be_quoted() -> None:
     assert len(await checked.findings(f"It says “{wrong}” [1].")) == 1
 
 
-async def test_what_is_cited_is_looked_through_whatever_else_was_read(
+async def test_a_cited_source_is_always_searched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(check, "MAX_SEARCHED", 10)

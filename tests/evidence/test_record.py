@@ -53,14 +53,14 @@ async def test_a_page_takes_the_place_of_a_result_and_keeps_it(evidence: Evidenc
     assert await evidence.sources() == [page]
 
 
-async def test_texts_add_up_and_each_is_kept_once(evidence: Evidence):
+async def test_texts_accumulate_and_each_is_stored_once(evidence: Evidence):
     for text in ("one", "two", "one", ""):
         await evidence.add(PAGE, "A", "page", text)
     await evidence.add("https://e.test/copy", "Copy", "page", "one")
     assert [await evidence.texts(number) for number in (1, 2, 3)] == [["one", "two"], ["one"], []]
 
 
-async def test_what_finds_no_room_is_not_kept_and_cannot_be_cited(evidence: Evidence, monkeypatch):
+async def test_a_text_beyond_the_limit_is_not_stored_and_cannot_be_cited(evidence: Evidence, monkeypatch):
     monkeypatch.setattr(source_text, "MAX_SOURCES", 2)
     await evidence.add(PAGE, "A", "page", "a")
     assert (await evidence.add("https://e.test/" + "x" * 4_000, "Long", "page", "long")).number == 0
@@ -81,7 +81,7 @@ async def test_a_text_is_cut_and_all_texts_have_one_bound(evidence: Evidence, mo
     assert [await evidence.texts(number) for number in (1, 2, 3)] == [["a" * 60], [], ["c" * 40]]
 
 
-async def test_half_characters_and_titles_of_many_lines_are_kept_as_they_can_be(evidence: Evidence):
+async def test_lone_surrogates_and_multi_line_titles_are_normalized(evidence: Evidence):
     source = await evidence.add(PAGE, "A \n\n title" + "e" * 1_000, "page", "half \ud83d")
     untitled = await evidence.add("https://e.test/b", " ", "page", "b")
     assert source.title.startswith("A titlee")
@@ -103,7 +103,7 @@ async def test_no_secret_is_retained(evidence: Evidence):
 SHORT, LONG = "https://sho.rt/1", "https://e.test/where/it/is"
 
 
-async def test_an_address_that_was_asked_for_and_the_one_it_led_to_are_one_source(evidence: Evidence):
+async def test_a_requested_address_and_its_redirect_are_one_source(evidence: Evidence):
     page = await evidence.add(LONG, "A", "page", "a", asked=SHORT)
     again = await evidence.add(SHORT, "As found", "result", "an extract")
     assert (page.number, page.url, page.also) == (1, LONG, (SHORT,))

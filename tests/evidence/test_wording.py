@@ -33,7 +33,7 @@ def occurs(quotation: str, page: str = PAGE) -> bool:
         "人工智能……各国都在投入。",
     ],
 )
-def test_a_quotation_stands_however_it_is_set(quotation):
+def test_a_quotation_is_found_with_any_typography(quotation):
     assert occurs(quotation)
 
 
@@ -48,7 +48,7 @@ def test_a_quotation_stands_however_it_is_set(quotation):
         "人工智能没有改变世界",
     ],
 )
-def test_an_altered_quotation_does_not_stand(quotation):
+def test_an_altered_quotation_is_not_found(quotation):
     assert not occurs(quotation)
 
 
@@ -73,7 +73,7 @@ ter, aged 5-
         "minister, aged 5-10, agreed",
     ],
 )
-def test_a_quotation_stands_however_its_source_is_broken_into_lines_and_pages(quotation):
+def test_a_quotation_is_found_across_lines_and_pages(quotation):
     assert occurs(quotation, PRINTED)
 
 

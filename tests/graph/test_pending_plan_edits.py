@@ -143,7 +143,7 @@ async def test_small_talk_takes_no_changes():
     assert not edits.is_open
 
 
-async def test_pending_edits_do_not_affect_an_embedding_graph():
+async def test_a_graph_without_pending_edits_completes():
     async with scripted_team(script()) as it:
         assert status(await it.run()) == "completed"
 

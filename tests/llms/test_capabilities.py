@@ -24,7 +24,7 @@ EVERYTHING = set(FEATURES)
         ("Unsupported parameter: 'parallel_tool_calls'", "parallel_tools"),
     ],
 )
-def test_what_endpoints_say_of_a_feature_they_lack(message, feature):
+def test_errors_of_endpoints_that_lack_a_feature(message, feature):
     assert rejected_feature(message, EVERYTHING) == feature
 
 

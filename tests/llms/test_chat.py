@@ -116,7 +116,7 @@ async def test_a_date_to_wait_for_is_heeded_though_our_clock_is_wrong(monkeypatc
     assert time.monotonic() - began > 1.5, "the endpoint's word counts, not a backoff of ours"
 
 
-async def test_an_answer_that_breaks_off_is_asked_for_again():
+async def test_an_answer_that_breaks_off_is_requested_again():
     script = [{"text": "a b c d", "cut_after": 2, "times": 1}, reply("whole answer")]
     with serving({"other": script}) as server:
         async with open_chat_models(settings(server.base_url, max_retries=1)) as models:
@@ -145,7 +145,7 @@ async def test_reasoning_arrives_beside_the_text():
     assert "".join(c.text for c in chunks) == "x"
 
 
-async def test_an_endpoint_without_usage_in_streams_is_asked_without_it_and_remembered():
+async def test_after_a_refusal_usage_in_streams_is_never_requested_again():
     learned = []
     with serving({"other": [reply("x")], "reject": ["stream_options"]}) as server:
         async with open_chat_models(settings(server.base_url)) as models:
@@ -188,7 +188,7 @@ async def test_without_any_model_the_error_says_what_to_set():
             models.get("vision")
 
 
-async def test_azure_deployments_are_asked_at_their_own_path():
+async def test_azure_deployments_have_their_own_path():
     async with open_site({"/openai/deployments/m/chat/completions": Reply("{}", "application/json")}) as site:
         async with open_chat_models(settings(site.url, provider="azure", api_key="k" * 8)) as models:
             with pytest.raises(ModelError):
@@ -199,7 +199,7 @@ async def test_azure_deployments_are_asked_at_their_own_path():
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/json"])
-async def test_an_answer_that_is_no_stream_is_named_and_the_fallback_asked(kind):
+async def test_an_answer_that_is_no_stream_is_named_and_the_fallback_used(kind):
     page = Reply('{"object": "no completion"}', kind)
     with serving({"other": [reply("from the second")]}) as server:
         async with open_site({"/chat/completions": page}) as site:
@@ -291,7 +291,7 @@ async def parallel_fields(reject=(), *, streaming=True, **options) -> list[objec
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_one_tool_at_a_time_is_asked_for_when_set_by_hand_and_tools_are_offered(streaming):
+async def test_the_setting_for_sequential_calls_is_sent_with_tools(streaming):
     by_hand = {"capabilities": {"parallel_tools": False}}
     assert await parallel_fields(streaming=streaming, **by_hand) == [False, False, "absent"]
     assert await parallel_fields(streaming=streaming) == ["absent"] * 3
@@ -299,7 +299,7 @@ async def test_one_tool_at_a_time_is_asked_for_when_set_by_hand_and_tools_are_of
 
 
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_an_endpoint_that_refuses_the_field_is_asked_without_it(streaming):
+async def test_a_refused_field_is_left_out_of_the_next_request(streaming):
     sent = await parallel_fields(
         ["parallel_tool_calls"], streaming=streaming, capabilities={"parallel_tools": False}
     )
@@ -459,7 +459,7 @@ async def test_an_endpoint_that_has_never_answered_is_not_waited_for(url):
     assert caught.value.code == "model_unreachable"
 
 
-async def test_a_host_without_an_address_is_not_waited_for_and_a_fallback_is_asked_at_once():
+async def test_for_an_unresolvable_host_the_fallback_is_used_immediately():
     outage = EndpointOutage(EndpointName("m", "http://no-such-host.invalid/v1"), 600)
     outage.end()
     refused, unknown = openai.APIConnectionError(request=None), openai.APIConnectionError(request=None)

@@ -39,7 +39,7 @@ async def test_what_is_rejected_or_ignored_is_found_missing():
     }
 
 
-async def test_a_failing_endpoint_says_nothing_about_its_features():
+async def test_a_failing_endpoint_leaves_its_features_unknown():
     findings, learned, _ = await found({"status": 500})
     assert {one.works for one in findings.values()} == {None}
     assert "HTTP 500" in findings["tools"].detail

@@ -72,7 +72,7 @@ async def test_before_the_first_word_it_is_waited_out_like_the_status():
     assert await streamed(*replies, reply("fine")) == ("fine", 3)
 
 
-async def test_as_often_as_the_settings_say_and_not_again():
+async def test_a_request_is_retried_as_often_as_set():
     busy = {**in_stream(code=503, retry_after=0), "times": 9}
     with pytest.raises(ModelError, match=r"HTTP 503 \(busy now\)") as caught:
         await streamed(busy, reply("late"), max_retries=1)
@@ -80,18 +80,18 @@ async def test_as_often_as_the_settings_say_and_not_again():
     assert await streamed({**busy, "times": 2}, reply("fine")) == ("fine", 3)
 
 
-async def test_then_the_fallback_is_asked_even_if_the_answer_had_been_announced():
+async def test_the_fallback_is_used_even_if_the_answer_had_begun():
     assert await streamed({**in_stream(1, code=503), "times": 9}, fallback=True, max_retries=0) == (
         "instead",
         1,
     )
 
 
-async def test_what_waiting_does_not_help_is_not_asked_again():
+async def test_a_permanent_error_is_not_retried():
     assert await streamed({**in_stream(code=400), "times": 9}, fallback=True) == ("instead", 1)
 
 
-async def test_in_the_middle_of_the_answer_the_whole_question_is_asked_again():
+async def test_an_error_within_the_answer_repeats_the_whole_request():
     error = await failure({**in_stream(3, code=429), "times": 9})
     assert (error.code, error.broke_off) == ("model_rate_limited", True)
     with serving({"other": [in_stream(3, code=503), reply("whole answer")]}) as server:

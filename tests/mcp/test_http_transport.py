@@ -32,7 +32,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(transport, tmp_path: 
         await asyncio.wait_for(web.cancelled.wait(), 60)
 
 
-async def test_a_call_that_is_not_answered_ends_in_time_and_the_server_hears_of_it(tmp_path: Path):
+async def test_an_unanswered_call_times_out_and_is_cancelled_on_the_server(tmp_path: Path):
     async with site() as web:
         async with opened(tmp_path, {"web": {"url": web.url, "timeout_seconds": 0.3}}) as found:
             with pytest.raises(McpError, match=r"within 0\.3 seconds"):
@@ -51,13 +51,13 @@ async def test_a_server_that_went_away_is_connected_again_when_it_is_back(tmp_pa
         assert (await found.call("web__add", a=1, b=3)).text == "4"
 
 
-async def test_a_server_that_says_that_its_tools_changed_is_asked_again(tmp_path: Path):
+async def test_after_a_list_changed_notification_the_tools_are_listed_again(tmp_path: Path):
     async with site() as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
         await found.call("web__grow")
         await until(lambda: "web__grown" in found.list_tools())
 
 
-async def test_a_server_that_says_nothing_is_asked_again_after_a_while(tmp_path: Path):
+async def test_a_server_without_notifications_is_listed_again_after_a_while(tmp_path: Path):
     async with site() as web, opened(tmp_path, {"web": {"url": web.url}}, refresh_seconds=0.1) as found:
         web.server.remove_tool("add")
         await until(lambda: "web__add" not in found.list_tools())
@@ -73,7 +73,7 @@ async def test_a_message_beyond_all_bounds_is_refused_and_not_read(tmp_path: Pat
         assert len((await found.call("web__long", characters=3_000_000)).text) == 3_000_000
 
 
-async def test_a_server_is_told_that_nobody_comes_back(tmp_path: Path):
+async def test_the_session_on_the_server_is_deleted_at_the_end(tmp_path: Path):
     async with site(is_old=True) as web:
         async with opened(tmp_path, {"web": {"url": web.url}}) as found:
             assert "web__add" in found.list_tools()
@@ -89,7 +89,7 @@ async def test_a_server_that_does_not_let_go_is_left_all_the_same(tmp_path: Path
         assert web.ended.is_set()
 
 
-async def test_a_server_that_wants_oauth_gets_the_clients_token(tmp_path: Path):
+async def test_a_server_with_oauth_gets_the_clients_token(tmp_path: Path):
     async with site(token="the-token") as web:
         issuer = web.url.removesuffix("/mcp")
         oauth = {"issuer": issuer, "client_id": "team", "client_secret": "a-long-secret"}
@@ -98,7 +98,7 @@ async def test_a_server_that_wants_oauth_gets_the_clients_token(tmp_path: Path):
             assert web.headers["authorization"] == "Bearer the-token"
 
 
-async def test_a_clients_secret_goes_to_nobody_but_who_settings_name(tmp_path: Path):
+async def test_a_client_secret_is_sent_only_to_the_configured_server(tmp_path: Path):
     oauth = {"issuer": "https://login.test", "client_id": "team", "client_secret": "a-long-secret"}
     async with site(token="the-token") as web:
         async with opened(tmp_path, {"web": {"url": web.url, "oauth": oauth}}) as found:
@@ -106,7 +106,7 @@ async def test_a_clients_secret_goes_to_nobody_but_who_settings_name(tmp_path: P
             assert "token-request" not in web.headers
 
 
-async def test_a_server_that_refuses_the_headers_is_not_there_and_says_so(tmp_path: Path):
+async def test_a_server_that_refuses_the_headers_is_unavailable_with_a_reason(tmp_path: Path):
     async with site(token="the-token") as web, opened(tmp_path, {"web": {"url": web.url}}) as found:
         assert found.obstacle("web")
         assert found.list_tools() == []

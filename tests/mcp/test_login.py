@@ -83,7 +83,7 @@ async def test_without_a_login_the_server_is_off_and_the_words_name_the_command(
     assert authority.clients == {}
 
 
-async def test_what_is_kept_is_its_owners_alone(tmp_path: Path, url):
+async def test_stored_logins_are_private_to_their_owner(tmp_path: Path, url):
     await logged_in(url, tmp_path)
     file = tmp_path / "logins/closed.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -125,7 +125,7 @@ async def test_tokens_go_to_no_other_address(tmp_path: Path, url):
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[]", '{"url": 1}'])
-async def test_a_damaged_login_file_asks_for_a_new_login(tmp_path: Path, url, damaged):
+async def test_a_damaged_login_file_requires_a_new_login(tmp_path: Path, url, damaged):
     await logged_in(url, tmp_path)
     (tmp_path / "logins/closed.json").write_text(damaged)
     async with opened(tmp_path, {"closed": settings(url)}) as found:
@@ -139,7 +139,7 @@ async def test_a_refusal_is_reported_and_nothing_is_retained(tmp_path: Path, url
     assert not (tmp_path / "logins").exists()
 
 
-async def test_a_server_that_wants_no_login_is_named_as_such(tmp_path: Path):
+async def test_a_server_that_needs_no_login_is_named_as_such(tmp_path: Path):
     async with site() as there:
         with pytest.raises(McpError, match="Remove auth: oauth"):
             await logged_in(there.url, tmp_path)

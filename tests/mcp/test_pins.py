@@ -45,7 +45,7 @@ def test_a_change_beyond_what_a_model_is_shown_counts(pins):
     assert pins.judge("s", tools(Offered(description=long + "!")), "first_use")
 
 
-def test_nothing_is_accepted_by_itself_where_that_is_wanted(pins, tmp_path):
+def test_with_the_setting_nothing_is_accepted_automatically(pins, tmp_path):
     assert "not accepted yet" in pins.judge("s", tools(Offered()), "accepted")["t"]
     assert pins.of("s") == {}
     assert not (tmp_path / "mcp").exists()
@@ -53,7 +53,7 @@ def test_nothing_is_accepted_by_itself_where_that_is_wanted(pins, tmp_path):
     assert pins.judge("s", tools(Offered()), "accepted") == {}
 
 
-def test_what_was_accepted_is_kept_for_its_owner_alone(pins, tmp_path):
+def test_accepted_tools_are_stored_privately_for_their_owner(pins, tmp_path):
     before = pins.stamp("s s"), pins.stamp("other")
     pins.accept("s s", tools(Offered()))
     assert pins.stamp("s s") != before[0]

@@ -64,7 +64,7 @@ needs_system_python = pytest.mark.skipif(
 
 
 @needs_system_python
-async def test_the_time_server_tells_the_time(tmp_path: Path):
+async def test_the_time_server_returns_the_time(tmp_path: Path):
     async with sandboxed(tmp_path, "time", python_server("mcp_server_time")) as found:
         assert found.obstacle("time") == ""
         zones = {"source_timezone": "UTC", "target_timezone": "UTC"}

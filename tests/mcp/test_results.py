@@ -60,7 +60,7 @@ def test_images_are_pictures_also_as_resources_and_not_too_many():
         (["[" * 50_000], {"n": 4}, None),
     ],
 )
-def test_structure_is_told_unless_the_text_is_the_same(texts, structured, text):
+def test_structured_content_is_shown_unless_the_text_is_the_same(texts, structured, text):
     found = outcome(*({"type": "text", "text": one} for one in texts), structuredContent=structured)
     assert found.text == text or (text is None and found.text.endswith('{"n": 4}'))
 

@@ -31,7 +31,7 @@ async def test_a_hundred_calls_over_one_session_have_their_own_answers(bad: Open
     assert (tmp_path / "notes").read_text() == "started\n"
 
 
-async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(bad: Opened, tmp_path: Path):
+async def test_a_server_that_exits_during_a_call_is_reported_and_restarted(bad: Opened, tmp_path: Path):
     with pytest.raises(McpError, match="went away during"):
         await bad.call("bad__die")
     await until(lambda: "out of memory" in bad.obstacle("bad"))
@@ -43,7 +43,7 @@ async def test_a_server_that_dies_in_a_call_says_so_and_comes_back(bad: Opened, 
     assert (tmp_path / "notes").read_text() == "started\nstarted\n"
 
 
-async def test_a_call_that_is_not_answered_ends_in_time_and_the_server_hears_of_it(tmp_path: Path):
+async def test_an_unanswered_call_times_out_and_is_cancelled_on_the_server(tmp_path: Path):
     async with opened(tmp_path, {"bad": misbehaving(timeout_seconds=0.3)}) as bad:
         with pytest.raises(McpError, match=r"within 0\.3 seconds"):
             await bad.call("bad__never")
@@ -64,7 +64,7 @@ async def test_five_megabytes_come_whole(bad: Opened):
     assert len(answer.text) == 5_000_000
 
 
-async def test_a_message_beyond_all_bounds_ends_the_server_and_says_why(bad: Opened):
+async def test_a_too_large_message_ends_the_server_with_a_reason(bad: Opened):
     with pytest.raises(McpError, match="went away during"):
         await bad.call("bad__huge")
     await until(lambda: "over the limit" in bad.obstacle("bad"))
@@ -86,12 +86,12 @@ async def test_a_flood_of_messages_leaves_the_event_loop_to_others(bad: Opened):
     assert max(stalls) < 0.5
 
 
-async def test_what_a_server_says_against_its_own_schema_is_text_like_any_other(bad: Opened):
+async def test_a_result_that_violates_the_servers_schema_is_plain_text(bad: Opened):
     answer = await bad.call("bad__lie")
     assert answer.text.startswith("four\n{")
 
 
-async def test_a_server_that_asks_for_a_model_is_told_no(bad: Opened):
+async def test_a_servers_sampling_request_is_refused(bad: Opened):
     assert (await bad.call("bad__sample")).text == '"Sampling not supported"'
 
 
@@ -99,12 +99,12 @@ async def test_lines_that_are_no_messages_are_passed_over(bad: Opened):
     assert (await bad.call("bad__garbage")).text == "after the garbage"
 
 
-async def test_a_tool_that_says_it_failed_is_a_failure_in_its_words(bad: Opened):
+async def test_an_error_result_is_a_failure_with_its_text(bad: Opened):
     answer = await bad.call("bad__refuse")
     assert (answer.is_error, answer.text) == (True, "no such file")
 
 
-async def test_a_schema_that_stands_for_billions_of_lines_leaves_its_tool_out(bad: Opened):
+async def test_a_tool_with_an_exponentially_large_schema_is_left_out(bad: Opened):
     state = bad.servers.states()[0]
     assert "longer than" in state.left_out["bomb"]
     assert "bad__bomb" not in bad.list_tools()
@@ -120,7 +120,7 @@ async def test_tools_come_and_go_while_the_server_runs(bad: Opened):
         await bad.call("bad__lie")
 
 
-async def test_a_server_that_renames_its_tools_for_ever_takes_room_from_nobody(tmp_path: Path):
+async def test_a_server_that_keeps_renaming_its_tools_uses_bounded_memory(tmp_path: Path):
     both = {"bad": misbehaving(), "good": misbehaving()}
     async with opened(tmp_path, both) as servers:
         for prefix in "abc":
@@ -175,7 +175,7 @@ async def test_a_server_without_a_program_concerns_itself_alone(tmp_path: Path):
         assert (await both.call("bad__echo", text="x")).text == "echo: x"
 
 
-async def test_a_program_that_says_nothing_to_us_is_reported_with_what_it_said_to_others(
+async def test_a_program_without_a_response_is_reported_with_its_stderr(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("maniple.mcp.servers._LIST_SECONDS", 0.5)

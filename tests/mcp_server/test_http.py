@@ -75,7 +75,7 @@ async def test_what_would_be_unsafe_or_senseless_is_refused(tmp_path, options, t
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_host_asks_hears_and_answers(model, tmp_path, mode):
+async def test_a_host_starts_a_run_follows_it_and_answers_its_question(model, tmp_path, mode):
     model.reset(ASKING)
     person = Person(["2026"])
     async with site(model.base_url, tmp_path) as here:
@@ -87,7 +87,7 @@ async def test_a_host_asks_hears_and_answers(model, tmp_path, mode):
                 assert {"planner begins", "calls ask_human", "reporter begins"} <= {*host.told}
 
 
-async def test_where_keys_exist_nobody_comes_in_without_one(here: Site):
+async def test_once_a_key_exists_requests_without_one_are_refused(here: Site):
     _, secret = await here.key("alice")
     async with httpx.AsyncClient(headers=ACCEPT) as client:
         for headers in ({}, {"x-api-key": "wrong"}, {"authorization": "Bearer wrong"}):
@@ -128,7 +128,7 @@ async def test_another_keys_session_is_not_found(here: Site):
     assert [answer.status_code for answer in answers] == [200, 404]
 
 
-async def test_a_key_that_is_revoked_hears_no_more(model, tmp_path):
+async def test_a_revoked_key_receives_no_more_events(model, tmp_path):
     model.reset(HANGING)
     async with site(model.base_url, tmp_path) as here:
         key_id, secret = await here.key("alice")

@@ -60,7 +60,7 @@ async def hosted(model: OpenAIServer, home: Path, mode: Any = "auto") -> AsyncIt
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_host_asks_the_team_and_hears_of_its_work(model, tmp_path, mode):
+async def test_a_host_asks_the_team_and_receives_progress(model, tmp_path, mode):
     async with hosted(model, tmp_path, mode) as (host, process):
         run = await host.run(**QUESTION)
         assert "The answer is **4**." in run["answer"]
@@ -140,7 +140,7 @@ async def test_the_output_carries_messages_alone_and_odd_input_ends_nothing(mode
     assert b"sk-canary" not in log
 
 
-async def test_without_a_model_each_call_is_told_the_reason(model, tmp_path):
+async def test_without_a_model_each_call_returns_the_reason(model, tmp_path):
     absent = {"MANIPLE_EMBEDDED__ENABLED": "false", "MANIPLE_EMBEDDED__DISCOVER": "false", "BASIC_MODEL": ""}
     process = await begun(model, tmp_path, **absent, BASIC_API_KEY="", BASIC_BASE_URL="")
     pipes = Pipes(process)

@@ -23,7 +23,7 @@ async def host(model: OpenAIServer, tmp_path: Path):
         yield found
 
 
-async def test_a_host_finds_three_tools_that_say_what_they_take_and_answer(host: Host):
+async def test_a_host_finds_three_tools_with_their_schemas(host: Host):
     found = {tool.name: tool for tool in (await host.client.list_tools()).tools}
     assert [*found] == ["ask_team", "plan", "get_run"]
     assert {*found["ask_team"].input_schema["properties"]} == {
@@ -49,7 +49,7 @@ async def test_a_question_is_answered_as_data_and_in_words(model, tmp_path, mode
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_who_waits_is_told_which_steps_and_agents_begin(model, tmp_path, mode):
+async def test_progress_reports_which_steps_and_agents_begin(model, tmp_path, mode):
     model.reset(SIMPLE)
     async with hosted(model.base_url, tmp_path, mode=mode) as host:
         await host.run(**QUESTION)
@@ -66,7 +66,7 @@ async def test_who_waits_is_told_which_steps_and_agents_begin(model, tmp_path, m
     ]
 
 
-async def test_who_waits_is_told_which_tools_are_called(model, tmp_path):
+async def test_progress_reports_which_tools_are_called(model, tmp_path):
     model.reset(CRAWLING)
     async with hosted(model.base_url, tmp_path) as host:
         await host.run(**QUESTION)
@@ -104,7 +104,7 @@ async def test_get_run_returns_the_result_of_an_earlier_run(host: Host):
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_person_is_asked_by_a_form(model, tmp_path, mode):
+async def test_a_question_is_shown_as_a_form(model, tmp_path, mode):
     model.reset(ASKING)
     person = Person(["2026"])
     async with hosted(model.base_url, tmp_path, mode=mode, person=person) as host:
@@ -116,9 +116,7 @@ async def test_a_person_is_asked_by_a_form(model, tmp_path, mode):
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("person", [None, Person()], ids=["no forms", "declined"])
-async def test_where_nobody_answers_the_result_says_what_is_asked_and_how_to_answer(
-    model, tmp_path, mode, person
-):
+async def test_without_an_answer_the_result_has_the_question_and_how_to_answer(model, tmp_path, mode, person):
     model.reset(ASKING)
     async with hosted(model.base_url, tmp_path, mode=mode, person=person) as host:
         result = await host.call("ask_team", **QUESTION)
@@ -179,7 +177,7 @@ async def test_who_cancels_the_call_cancels_the_run(model, tmp_path, mode):
     assert told["status"] == "cancelled"
 
 
-async def test_a_call_whose_server_is_about_to_stop_is_told_that_its_run_goes_on(model, tmp_path):
+async def test_a_call_to_a_stopping_server_reports_that_its_run_continues(model, tmp_path):
     model.reset(HANGING)
     async with hosted(model.base_url, tmp_path, runs={"drain_seconds": 0.1}) as host:
         assert host.service is not None
@@ -266,7 +264,7 @@ async def test_twenty_callers_at_once_each_get_their_own_answer(model, tmp_path)
     assert answers == [f"The report of r{number}." for number in range(20)]
 
 
-async def test_a_fault_of_ours_tells_a_client_nothing(host: Host, monkeypatch, caplog):
+async def test_an_internal_error_reveals_nothing_to_a_client(host: Host, monkeypatch, caplog):
     async def broken(*_: object) -> None:
         raise RuntimeError("canary-0123456789")
 

@@ -85,7 +85,7 @@ def test_menus_close_with_escape_and_give_the_focus_back(page: Page):
     expect(menu).to_be_focused()
 
 
-def test_a_screen_reader_hears_that_an_answer_begins_and_ends_and_not_its_words(
+def test_a_screen_reader_announces_begin_and_end_of_an_answer_and_not_its_text(
     page: Page, model: OpenAIServer
 ):
     model.reset({**SIMPLE, "reporter": [reply("Word by word, " * 30, delay_seconds=0.02)]})
@@ -101,7 +101,7 @@ def test_a_screen_reader_hears_that_an_answer_begins_and_ends_and_not_its_words(
     assert heard == ["Waiting for you", "The answer is being written", "Done"]
 
 
-def test_the_page_speaks_chinese_where_the_browser_does(page: Page):
+def test_the_page_is_chinese_in_a_chinese_browser(page: Page):
     context = page.context.browser.new_context(base_url=page.url, locale="zh-CN")  # type: ignore[union-attr]
     tab = context.new_page()
     tab.goto("/")
@@ -128,7 +128,7 @@ def test_what_is_read_stays_in_its_place_when_questions_come_in_before_and_after
     expect(read).to_be_in_viewport()
 
 
-def test_a_new_name_is_kept_when_the_reader_goes_elsewhere_and_dropped_with_escape(page: Page):
+def test_a_new_name_is_saved_on_blur_and_dropped_with_escape(page: Page):
     ask(page, "Which bird is red?")
     standing(page, "Done")
     other = page.context.new_page()
@@ -144,7 +144,7 @@ def test_a_new_name_is_kept_when_the_reader_goes_elsewhere_and_dropped_with_esca
     other.close()
 
 
-def test_a_list_says_whether_it_is_empty_has_no_such_words_or_cannot_be_read(page: Page):
+def test_an_empty_list_a_search_without_hits_and_a_failed_list_differ(page: Page):
     listed = page.get_by_role("navigation", name="Conversations")
     search = page.get_by_label("Search conversations")
     search.fill("no such words")

@@ -51,7 +51,7 @@ def tab(context: BrowserContext) -> Page:
 
 
 @pytest.mark.parametrize("address", ["#no-such-conversation", "#no%2Fsuch"])
-def test_a_conversation_that_is_not_there_is_said_so_and_left(tab: Page, address: str):
+def test_a_missing_conversation_is_reported_and_left(tab: Page, address: str):
     tab.goto(f"/{address}")
     tab.get_by_role("link", name="New conversation").last.click()
     expect(tab.get_by_role("heading", name="What should the team work on?")).to_be_visible()
@@ -92,7 +92,7 @@ def test_back_and_forward_go_through_conversations_and_drafts_stay_with_theirs(t
     expect(field).to_have_value("")
 
 
-def test_a_key_that_ends_in_the_middle_is_asked_for_and_the_draft_is_still_there(tab: Page):
+def test_a_revoked_key_is_requested_again_and_the_draft_stays(tab: Page):
     tab.goto("/#report")
     tab.get_by_label("Your question").fill("And the swallows?")
     tab.route("**/api/**", refused(401, "key_unknown", "This key is not known here."))
@@ -104,7 +104,7 @@ def test_a_key_that_ends_in_the_middle_is_asked_for_and_the_draft_is_still_there
     expect(tab.get_by_label("Your question")).to_have_value("And the swallows?")
 
 
-def test_a_refused_upload_says_why_and_nothing_that_was_given_is_lost(tab: Page):
+def test_a_refused_upload_shows_the_reason_and_loses_no_input(tab: Page):
     tab.goto("/#report")
     tab.route("**/files", refused(413, "too_large", "The files are larger than 25 MB together."))
     for kind in ("paste", "drop"):
@@ -124,7 +124,7 @@ def test_a_browser_that_keeps_nothing_shows_the_page_all_the_same(tab: Page):
     expect(tab.locator(".markdown table")).to_be_visible()
 
 
-def test_who_comes_to_a_service_without_a_model_is_told_what_to_do(tab: Page):
+def test_without_a_model_the_page_shows_what_to_set(tab: Page):
     why = "The endpoint of planner is unreachable. See `maniple doctor`."
     absent = {"ready": False, "why": why}
     told = {"ready": False, "store": {"ready": True, "why": ""}, "model": absent, "search": absent, "mcp": {}}
@@ -216,7 +216,7 @@ def test_who_goes_elsewhere_while_a_conversation_is_made_stays_there(page: Page)
     expect(page.locator(".question")).to_have_text("What was here before?")
 
 
-def test_a_question_is_asked_again_once_however_often_it_is_clicked(page: Page, model: OpenAIServer):
+def test_several_clicks_ask_a_question_again_once(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "planner": [{"status": 400, "error": "broken"}]})
     ask(page)
     standing(page, "Failed")
@@ -226,7 +226,7 @@ def test_a_question_is_asked_again_once_however_often_it_is_clicked(page: Page, 
     expect(page.locator(".question")).to_have_count(2)
 
 
-def test_a_plan_that_was_accepted_elsewhere_is_said_so_and_its_form_goes(page: Page, model: OpenAIServer):
+def test_a_plan_accepted_in_another_tab_is_reported_and_its_form_closes(page: Page, model: OpenAIServer):
     page.get_by_role("button", name="Review the plan").click()
     ask(page)
     standing(page, "Waiting for you")

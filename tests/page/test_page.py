@@ -141,7 +141,7 @@ def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
     expect(page.get_by_label("Result").last).to_contain_text("edited")
 
 
-def test_a_run_is_stopped_and_then_asked_for_no_more(page: Page, model: OpenAIServer):
+def test_a_stopped_run_is_not_requested_again(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [{"hang": True}]})
     # An answer that comes after the stream has told the end.
     page.route("**/cancel", _late)
@@ -164,7 +164,7 @@ def _late(route: Route) -> None:
     route.fulfill(response=answer)
 
 
-def test_a_failure_says_why_and_can_be_asked_again(page: Page, model: OpenAIServer):
+def test_a_failure_shows_its_reason_and_can_be_retried(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "planner": [{"status": 400, "error": "broken"}]})
     ask(page)
     standing(page, "Failed")
@@ -273,7 +273,7 @@ def test_a_line_of_a_megabyte_is_shown_as_it_is(page: Page, model: OpenAIServer)
     expect(page.get_by_label("Your question")).to_be_editable()
 
 
-def test_a_key_is_asked_for_and_kept_in_this_tab_only(page: Page, model: OpenAIServer, tmp_path: Path):
+def test_a_key_is_requested_and_stored_in_this_tab_only(page: Page, model: OpenAIServer, tmp_path: Path):
     env = environment(model.base_url, tmp_path)
     with server_process(env, tmp_path) as process:
         secret = _make_key(env, tmp_path)

@@ -183,7 +183,7 @@ def test_a_report_is_read_with_its_contents_and_sources_by_keyboard(
     expect(page.get_by_label("Your question")).to_be_editable()
 
 
-def test_a_report_is_saved_in_each_form_and_a_refusal_says_what_to_do(
+def test_a_report_is_saved_in_each_format_and_a_refusal_names_the_remedy(
     page: Page, model: OpenAIServer, site: str
 ):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

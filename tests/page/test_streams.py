@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.page.streams import FOLDER, Event, recorded_streams
 
 
-def test_the_recorded_streams_are_what_the_service_tells(tmp_path):
+def test_the_recorded_streams_match_those_of_the_service(tmp_path):
     # In a thread of its own: Playwright's loop may be running in this one, for the browser of the package.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, _compare(tmp_path)).result()

@@ -134,7 +134,7 @@ async def test_nothing_else_of_the_conversation_is_in_it(store: Store) -> None:
 
 
 @pytest.mark.parametrize("words", EVIL)
-async def test_words_stay_words_wherever_they_stand(store: Store, words: str) -> None:
+async def test_texts_are_escaped_in_every_place(store: Store, words: str) -> None:
     def changed(value: Any) -> Any:
         if isinstance(value, str):
             return words
@@ -179,7 +179,7 @@ async def test_its_policy_lets_its_own_script_and_style_alone_run(store: Store) 
     ("pieces", "sets_math"),
     [(["It is $x", "^2$."], True), (["It is \\", "(x\\)."], True), (["It is 4.\n"], False)],
 )
-async def test_katex_is_in_the_files_of_runs_that_say_formulas(
+async def test_katex_is_in_the_files_of_runs_with_formulas(
     store: Store, pieces: list[str], sets_math: bool
 ) -> None:
     said = [("message", {"message_id": "m", "delta": {"content": piece}}) for piece in pieces]

@@ -187,7 +187,7 @@ def test_a_page_is_made_of_anything(html):
 
 
 @pytest.mark.parametrize("words", EVIL)
-def test_words_stay_words_wherever_they_stand(words):
+def test_texts_are_escaped_in_every_place(words):
     assert_harmless(everywhere(words))
 
 

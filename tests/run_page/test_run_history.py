@@ -59,7 +59,7 @@ def test_a_look_before_the_thought_belongs_to_the_step_that_follows():
     assert story.steps[0].screenshot == "shot-1"
 
 
-def test_what_the_reporter_said_is_there_once_as_the_result():
+def test_the_reporters_text_is_there_once_as_the_result():
     last = history_of(*BROWSED[:9], *BROWSED[-5:]).steps[-1]
     assert (last.within, last.action, last.thought) == ("browser", "", "")
 
@@ -75,7 +75,7 @@ def test_a_run_that_was_cut_off_shows_how_far_it_came():
     ("status", "words"),
     [("failed", "The model is gone."), ("cancelled", "run was cancelled"), ("queued", "not started yet")],
 )
-def test_a_run_without_a_result_says_why(status, words):
+def test_a_run_without_a_result_has_a_reason(status, words):
     request = json.dumps({"messages": [{"type": "human", "data": {"content": "Why?"}}]})
     error = "The model is gone." if status == "failed" else None
     html = page(run=run_record(status=status, error=error, request=request))
@@ -133,7 +133,7 @@ def test_what_a_tool_printed_is_shown_until_its_result_is_there():
     assert history_of(call, printed, result).steps[0].observation == "whole"
 
 
-def test_a_long_run_is_cut_and_says_so():
+def test_a_long_run_is_cut_and_marked():
     call = {"tool_call_id": "x", "tool_name": "wait", "tool_input": {}}
     assert "7 more are not shown." in page(*[("tool_call", call)] * 507)
 

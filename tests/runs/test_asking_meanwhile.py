@@ -289,7 +289,7 @@ async def test_a_run_can_be_cancelled_while_a_step_asks(tmp_path):
     assert types(events, "interrupt") == []
 
 
-async def test_an_approval_is_asked_for_again_until_its_arguments_are_valid(tmp_path):
+async def test_an_approval_is_requested_again_until_its_arguments_are_valid(tmp_path):
     asked = script(researcher=[call("look_up", year=2023), reply("It is known.")])
 
     @tool
@@ -359,7 +359,7 @@ async def test_an_answer_does_not_add_to_the_budget(tmp_path):
     assert [calls_of(it, role) for role in ("researcher", "coder", "reporter")] == [2, 1, 1]
 
 
-async def test_a_step_that_asks_leaves_its_place_to_another_one(tmp_path):
+async def test_a_step_that_asks_frees_its_slot(tmp_path):
     steps = [
         planned("researcher", ASK),
         planned("coder", WORK),

@@ -80,7 +80,7 @@ def check_end(frames, model, **calls):
     assert [text.count("2024") for text in given] == [1] * calls.get("researcher", 0)
 
 
-async def test_a_question_without_an_answer_is_asked_again_by_its_id(tmp_path):
+async def test_an_unanswered_question_is_repeated_with_its_id(tmp_path):
     with serving(script(coder=[WORK])) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:
@@ -100,7 +100,7 @@ async def test_a_question_without_an_answer_is_asked_again_by_its_id(tmp_path):
                 check_end(await frames_of(client, run_id), model, researcher=1, coder=1, reporter=1)
 
 
-async def test_an_answer_that_nobody_had_taken_is_taken_after_a_kill(tmp_path):
+async def test_an_unprocessed_answer_is_used_after_a_kill(tmp_path):
     # With both members in a call of the model, the answer is stored and its step cannot have ended.
     with serving(script(coder=[WORK], researcher=[QUESTION, {**FOUND, "hang": True}])) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:

@@ -95,7 +95,7 @@ async def test_who_follows_a_run_sees_pictures_and_finds_a_recording(tmp_path):
     assert (gif.format, gif.n_frames) == ("GIF", 2)
 
 
-async def test_of_a_run_that_nobody_follows_no_pictures_are_taken(tmp_path):
+async def test_without_a_follower_no_pictures_are_taken(tmp_path):
     frames, _, contents = await run(tmp_path, "watched", followed=False)
     assert (addresses(frames), recording(frames), contents) == ([None, None], None, {})
 

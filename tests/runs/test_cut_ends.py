@@ -29,7 +29,7 @@ async def recovered(folder, script, kept: int | None):
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 4])
-async def test_a_run_that_had_told_its_failure_keeps_its_reason(tmp_path, kept):
+async def test_a_run_that_had_reported_its_failure_has_that_reason(tmp_path, kept):
     events, before, again, after = await recovered(tmp_path, FAILING, kept)
     assert [event.type for event in events[-4:]] == LAST_WORDS
     assert before.error_code == "model_auth"
@@ -38,7 +38,7 @@ async def test_a_run_that_had_told_its_failure_keeps_its_reason(tmp_path, kept):
 
 
 @pytest.mark.parametrize("kept", [2, 3, 4])
-async def test_a_run_that_had_told_its_success_is_not_a_failure(tmp_path, kept):
+async def test_a_run_that_had_reported_success_is_no_failure(tmp_path, kept):
     events, before, again, after = await recovered(tmp_path, SIMPLE, kept)
     assert again == events
     assert (before.status, after.status, after.error_code) == ("completed", "completed", None)

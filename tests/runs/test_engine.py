@@ -82,7 +82,7 @@ def opening(tmp_path):
     return opened
 
 
-async def test_a_run_is_sent_from_the_beginning_to_everyone_who_follows(opening):
+async def test_every_follower_receives_a_run_from_its_beginning(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask()
         first, second = await asyncio.gather(here.events_of(run_id), here.events_of(run_id))
@@ -118,7 +118,7 @@ async def test_numbers_begin_at_one_and_have_no_gap_while_it_runs_and_afterwards
     assert live == kept
 
 
-async def test_how_a_run_ended_is_kept_with_what_it_used(opening):
+async def test_the_outcome_of_a_run_is_stored_with_its_usage(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask()
         await here.events_of(run_id)
@@ -224,7 +224,7 @@ async def test_turns_on_one_thread_follow_one_another(opening):
     assert "first" in str(here.it.server.requests[1]["messages"])
 
 
-async def test_a_turn_cancelled_before_it_began_still_says_so(opening):
+async def test_a_turn_cancelled_before_it_began_reports_that(opening):
     async with opening(HANGING) as here:
         first, second = [await here.ask(text, thread_id="t") for text in ("a", "b")]
         await here.calls(1)
@@ -234,7 +234,7 @@ async def test_a_turn_cancelled_before_it_began_still_says_so(opening):
         await here.engine.cancel(first)
 
 
-async def test_a_thread_of_somebody_else_is_not_there(opening):
+async def test_a_thread_of_another_owner_is_not_found(opening):
     async with opening({"coordinator": [reply("hello")]}) as here:
         run_id = await here.ask(thread_id="t", owner="ann")
         await here.events_of(run_id)
@@ -256,7 +256,7 @@ async def test_a_busy_thread_may_refuse_the_next_run(opening):
         await here.engine.cancel(run_id)
 
 
-async def test_a_run_that_interrupts_takes_the_place_of_the_other_and_knows_of_it(opening):
+async def test_an_interrupting_run_replaces_the_other_and_sees_its_messages(opening):
     script = {**SIMPLE, "coder": [{"hang": True}, reply("4")]}
     async with opening(script) as here:
         first = await here.ask("first question", thread_id="t")
@@ -305,7 +305,7 @@ async def test_the_next_message_answers_a_thread_that_waits(opening):
         assert status(checked(await here.events_of(run_id, accepted.after))) == "completed"
 
 
-async def test_an_answer_that_nobody_waits_for_is_refused(opening):
+async def test_an_answer_without_a_pending_question_is_refused(opening):
     async with opening(SIMPLE) as here:
         run_id = await here.ask(options=RunOptions(auto_accepted_plan=False))
         await here.events_of(run_id)

@@ -98,7 +98,7 @@ async def test_searches_and_pages_are_sources_and_a_page_is_an_artifact_once(tmp
     assert data(frames, "artifact")[0]["artifact_id"] == artifact.artifact_id
 
 
-async def test_a_run_that_goes_on_in_another_process_knows_what_it_has_read(tmp_path):
+async def test_a_run_resumed_in_another_process_has_its_sources(tmp_path):
     crawl = call("crawl_tool", url="https://e.test/tea")
     with serving(script(crawl, {"hang": True})) as server:
         async with process(tmp_path, server) as (engine, store):

@@ -62,7 +62,7 @@ async def test_a_long_log_is_reported_in_pages_and_only_its_newest_part_is_retai
     assert store.reads == 0
 
 
-async def test_a_follower_that_falls_behind_hears_every_event_once():
+async def test_a_slow_follower_receives_every_event_once():
     store = Stored()
     log = RunEventLog("r", store)
     await tell(log, store, 1)

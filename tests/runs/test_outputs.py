@@ -25,7 +25,7 @@ _WORDS = ("one", "two", "three", "last")
 KEY = "sk-canary-0123456789"
 
 
-async def test_what_is_new_in_the_workspace_is_told_of_before_the_end_and_can_be_read(tmp_path):
+async def test_new_files_of_the_workspace_are_reported_before_the_end(tmp_path):
     workspaces = Workspaces(tmp_path / "workspaces")
     workspace = workspaces.open("t")
     async with (
@@ -58,7 +58,7 @@ async def test_what_is_new_in_the_workspace_is_told_of_before_the_end_and_can_be
     assert artifact.sha256 == hashlib.sha256(content).hexdigest()
 
 
-async def test_what_a_call_wrote_is_told_of_while_the_run_goes_on_and_its_drafts_are_not(tmp_path):
+async def test_files_of_a_call_are_reported_during_the_run_and_drafts_are_not(tmp_path):
     workspaces = Workspaces(tmp_path / "workspaces")
     first_is_told = asyncio.Event()
 
@@ -145,7 +145,7 @@ async def test_of_many_runs_one_file_at_a_time_is_in_memory(tmp_path):
     assert peak < 3 * size, "one, and what reading it takes"
 
 
-async def test_a_link_out_of_the_workspace_is_not_kept(tmp_path):
+async def test_a_link_out_of_the_workspace_is_not_stored(tmp_path):
     workspaces = Workspaces(tmp_path / "workspaces")
     (tmp_path / "secret").write_text("private")
     (workspaces.open("t").path / "link").symlink_to(tmp_path / "secret")

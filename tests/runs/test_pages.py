@@ -27,7 +27,7 @@ async def taken_up(store: Store, record) -> list[str]:
     return [one.artifact_id for _ in range(2) async for one in pages.collect_after("crawl_tool")]
 
 
-async def test_a_page_that_was_kept_and_not_told_of_is_told_of_by_who_goes_on_with_the_run(store: Store):
+async def test_a_stored_but_unreported_page_is_reported_after_recovery(store: Store):
     run = await stored_run(store)
     await store.evidence(run.run_id).add(URL, "Tea", "page", "3 euros")
     [first] = await taken_up(store, run)  # and its process ends before that is recorded

@@ -34,7 +34,7 @@ async def begun(client: httpx.AsyncClient) -> str:
     return response.json()["run_id"]
 
 
-async def test_the_steps_that_are_done_stay_done_and_the_planner_is_asked_again(tmp_path):
+async def test_finished_steps_stay_finished_and_the_planner_is_called_again(tmp_path):
     with serving(script(reply(FIRST), {"hang": True})) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:

@@ -146,9 +146,7 @@ async def test_what_was_deleted_is_not_given_back(key: Key):
         (YEAR, 0, 0),
     ],
 )
-async def test_a_clock_that_jumps_frees_and_freezes_nobody_for_longer_than_a_day(
-    key: Key, jump, later, counted
-):
+async def test_a_clock_jump_affects_a_quota_for_at_most_a_day(key: Key, jump, later, counted):
     await key.run(calls=5)
     key.now += jump + later
     assert await key.calls() == counted

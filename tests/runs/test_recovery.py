@@ -68,7 +68,7 @@ async def test_a_run_goes_on_where_its_process_stopped(tmp_path, role):
     assert run.usage.model_calls == 5 or role == "coordinator"
 
 
-async def test_a_tool_call_of_which_nobody_knows_the_result_is_asked_about(tmp_path):
+async def test_a_tool_call_with_an_unknown_result_is_asked_about(tmp_path):
     crash = call("python_repl_tool", code="hang")
     with serving({**SIMPLE, "coder": [crash, reply("done")]}) as server:
         async with process(tmp_path, server) as (engine, store):
@@ -149,7 +149,7 @@ async def _cut(store: Store, run_id: str, length: int) -> None:
     await store.events.append([(run_id, kept)])
 
 
-async def test_a_run_whose_last_event_was_told_has_ended(tmp_path):
+async def test_a_run_whose_last_event_was_emitted_has_ended(tmp_path):
     with serving(SIMPLE) as server:
         async with process(tmp_path, server) as (engine, store):
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
@@ -264,7 +264,7 @@ async def cut_off(
         yield run_id, engine, store
 
 
-async def test_a_run_that_is_cancelled_instead_of_gone_on_with_asks_no_model(tmp_path, monkeypatch):
+async def test_cancelling_a_run_instead_of_resuming_it_calls_no_model(tmp_path, monkeypatch):
     with serving({"coordinator": [{"hang": True}]}) as server:
         async with cut_off(tmp_path, server, monkeypatch) as (run_id, engine, _):
             assert (await engine.cancel(run_id)).status == "cancelled"

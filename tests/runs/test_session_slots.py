@@ -25,7 +25,7 @@ SCRIPT = {
 }
 
 
-async def test_a_run_that_is_over_gives_its_place_to_the_next_thread_and_keeps_it_while_nobody_wants_it(
+async def test_a_finished_run_holds_its_slot_until_another_thread_needs_it(
     tmp_path: Path,
 ) -> None:
     workspaces = Workspaces(tmp_path / "workspaces")

@@ -29,7 +29,7 @@ async def test_owners_are_let_in_by_turns():
     assert "".join(order) == "abcabaa"
 
 
-async def test_who_leaves_the_queue_delays_nobody():
+async def test_a_waiter_that_leaves_the_queue_delays_no_other():
     slots = FairSemaphore(1)
     async with slots.hold("first"):
         order, tasks = await begun(slots, "ab")
@@ -50,7 +50,7 @@ async def test_a_place_that_came_too_late_goes_to_the_next():
         pass  # it is free
 
 
-async def test_a_thread_is_forgotten_when_nobody_works_on_it():
+async def test_a_thread_without_work_is_removed():
     turns = ThreadLocks()
     async with turns.acquire("t"):
         assert turns.is_locked("t")

@@ -324,7 +324,7 @@ async def test_a_message_before_there_is_a_plan_becomes_the_next_run_where_none_
     assert [one for one in texts(again) if one in ("hi", "And you?")] == ["hi", "And you?"]
 
 
-async def test_a_message_that_comes_while_the_lead_is_asked_is_waited_for_at_the_end(tmp_path):
+async def test_a_message_during_the_leads_last_call_is_still_handled(tmp_path):
     async with working(tmp_path, script(supervisor=[{**added(), "delay_seconds": 0.2}])) as it:
         run_id = await it.begin()
         await it.engine.send_message(run_id, WORDS)
@@ -334,7 +334,7 @@ async def test_a_message_that_comes_while_the_lead_is_asked_is_waited_for_at_the
     assert of(events, UserMessageAnswered)[0].disposition == "plan_changed"
 
 
-async def test_a_cancelled_run_leaves_a_message_that_nobody_has_answered(tmp_path):
+async def test_a_cancelled_run_leaves_a_message_unanswered(tmp_path):
     async with working(tmp_path, script(supervisor=[{"hang": True}])) as it:
         run_id = await it.begin()
         await it.engine.send_message(run_id, WORDS)
@@ -401,7 +401,7 @@ async def test_a_small_model_does_not_decide_and_the_message_becomes_the_next_ru
 
 
 @pytest.mark.parametrize("policy", ["enqueue", "interrupt", "steer"])
-async def test_what_a_second_request_does_is_what_it_asks_for(tmp_path, policy):
+async def test_a_second_request_follows_its_strategy(tmp_path, policy):
     async with working(tmp_path, script(supervisor=[decided("answer")])) as it:
         first = await it.begin()
         second = await it.engine.submit(RunRequest([HumanMessage("second")], "t", when_busy=policy))
@@ -441,7 +441,7 @@ async def test_a_run_that_does_not_work_takes_no_message(tmp_path):
         assert status((await it.events_of(waiting))[-20:]) == "completed"
 
 
-async def test_the_lead_is_asked_while_steps_run_beside_each_other(tmp_path):
+async def test_the_lead_is_called_while_steps_run_concurrently(tmp_path):
     steps = [
         {**step("coder", "Sum"), "needs": []},
         {**step("researcher", "Find"), "needs": []},

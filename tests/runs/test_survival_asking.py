@@ -95,9 +95,7 @@ def written(folder: Path) -> Counter[str]:
 
 
 @pytest.mark.parametrize(("runs", "kills"), sizes((6, 2), (10, 4)))
-async def test_what_may_not_run_twice_is_asked_about_and_what_is_recorded_never_runs_again(
-    tmp_path, runs, kills
-):
+async def test_unrecorded_calls_are_asked_about_and_recorded_ones_never_repeated(tmp_path, runs, kills):
     dice = random.Random(SEED)
     moments = sorted(dice.sample(range(runs // 2, runs * (CALLS - 1)), kills))
     data, at_kills = tmp_path / "data", dict[str, int]()

@@ -68,7 +68,7 @@ async def test_each_member_has_its_calls_and_their_cost_and_no_cost_is_cache_of_
     assert (coder.input_tokens, coder.output_tokens, coder.seconds) == (2_000_000, 200_000, 1.0)
 
 
-async def test_each_event_is_read_once_however_often_is_asked_while_the_run_goes_on():
+async def test_each_event_is_read_once_for_many_requests_during_the_run():
     events = Read()
     spending = over(events)
     for number in range(1, 6):
@@ -78,7 +78,7 @@ async def test_each_event_is_read_once_however_often_is_asked_while_the_run_goes
     assert events.count == len(events.records)
 
 
-async def test_only_so_many_runs_are_kept_in_mind_and_the_others_are_read_again():
+async def test_a_limited_number_of_runs_is_cached_and_others_are_read_again():
     events = Read()
     spending = over(events)
     events.tell(call("coder", "dear"))

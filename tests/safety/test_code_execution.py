@@ -98,7 +98,7 @@ print("looked at", looked > 2, "and found", found, secret.decode() in os.environ
     ]
 
 
-def test_llm02_code_cannot_replace_a_stored_file(
+def test_llm02_links_and_special_files_of_code_are_not_stored(
     client: httpx.Client, model: OpenAIServer, home: Path
 ) -> None:
     (home / "secret.txt").write_text(KEY)

@@ -131,7 +131,7 @@ async def test_sixteen_threads_at_once_are_all_right(sandbox: Sandbox, workspace
     assert [result.stdout for result in results] == [f"{number**2}\n" for number in range(16)]
 
 
-async def test_a_sandbox_that_cannot_start_says_why(sandbox: Sandbox, workspace: Workspace) -> None:
+async def test_a_sandbox_that_cannot_start_gives_the_reason(sandbox: Sandbox, workspace: Workspace) -> None:
     with pytest.raises(SandboxError, match=r"bwrap: .*missing"):
         missing = replace(workspace, path=workspace.path / "missing")
         await sandbox.run_python("print(1)", key="thread", workspace=missing)

@@ -87,7 +87,7 @@ class TestOrdinaryUser:
 
         assert "closed again and again" in as_nobody(act)
 
-    def test_a_folder_that_somebody_else_keeps_closed_is_passed_over(self, home: Path) -> None:
+    def test_an_unreadable_folder_of_another_user_is_skipped(self, home: Path) -> None:
         tree = _made(home)
         for place in (tree, tree / "a"):
             os.chown(place, 65534, 65534)
@@ -110,7 +110,7 @@ class TestOrdinaryUser:
 
 
 @pytest.mark.parametrize("use", [DiskUse(21 * MEGABYTE, 1, ()), DiskUse(1, 201, ())], ids=["bytes", "files"])
-def test_where_no_code_is_let_in_any_more_the_user_is_asked_to_tidy_up(use: DiskUse) -> None:
+def test_with_a_full_quota_code_is_refused_and_the_user_asked_to_delete_files(use: DiskUse) -> None:
     limits = ResourceLimits(1, 1, disk_mb=1, files=10)
     within = limits.explain_disk_use(use, 0, (MEGABYTE, 10))
     assert "Remove what is not" in within

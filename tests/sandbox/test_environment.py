@@ -23,7 +23,7 @@ def found(cache_dir: Path, **settings: object) -> PackageEnvironment:
     return environment
 
 
-def test_the_same_settings_have_the_same_environment_whatever_else_they_say(tmp_path: Path) -> None:
+def test_only_settings_of_packages_change_the_environment(tmp_path: Path) -> None:
     assert found(tmp_path) == found(tmp_path, timeout_seconds=5, packages=[])
     assert found(tmp_path).path.is_relative_to(tmp_path / "sandbox")
 
@@ -123,6 +123,6 @@ def test_using_one_makes_it_new_again(tmp_path: Path) -> None:
     assert environment.is_ready
 
 
-def test_what_does_not_stand_cannot_be_held(tmp_path: Path) -> None:
+def test_a_missing_environment_cannot_be_held(tmp_path: Path) -> None:
     with found(tmp_path).lock() as holds:
         assert not holds

@@ -112,7 +112,7 @@ async def test_when_patience_ends_the_rest_of_a_holder_is_cut_short() -> None:
     assert hall.asked == ["a"]
 
 
-async def test_a_holder_that_never_rests_learns_that_somebody_is_overdue() -> None:
+async def test_a_holder_that_is_never_idle_learns_that_a_waiter_is_overdue() -> None:
     hall = _Hall(1, patience_seconds=0)
     await hall.places.acquire()
     assert not hall.places.is_overdue, "nobody waits"
@@ -123,7 +123,7 @@ async def test_a_holder_that_never_rests_learns_that_somebody_is_overdue() -> No
     assert not hall.places.is_overdue
 
 
-async def test_for_whom_another_is_leaving_nobody_else_need_hurry() -> None:
+async def test_one_eviction_per_waiter_is_enough() -> None:
     asked: list[str] = []
     ask: Callable[[str], None] = asked.append
     places = SessionPool(2, ask, EvictionPolicy(rest_seconds=0, patience_seconds=0))
@@ -151,7 +151,7 @@ async def test_who_stops_waiting_takes_no_place_not_even_one_that_was_just_given
     await _soon(await hall.waiting())
 
 
-async def test_a_free_place_is_taken_at_once_and_no_one_is_asked() -> None:
+async def test_a_free_slot_is_taken_immediately_without_an_eviction() -> None:
     hall = _Hall(2, rest_seconds=0)
     await hall.enter("a")
     await _soon(await hall.waiting())

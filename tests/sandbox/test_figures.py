@@ -38,7 +38,7 @@ async def test_a_figure_that_is_open_at_the_end_of_a_call_is_retained(
     assert workspace.read("figures/figure-1.png", 4).content == b"\x89PNG"
 
 
-async def test_a_figure_is_kept_once_and_never_replaces_another(
+async def test_a_figure_is_stored_once_and_never_replaces_another(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     workspace.write("figures/figure-2.png", b"the user's own")
@@ -73,9 +73,7 @@ async def test_saving_in_a_later_call_writes_the_figure_that_was_drawn_last(
     assert workspace.read("new.png", 1000).content.endswith(b"newer")
 
 
-async def test_figures_of_a_call_that_fails_are_kept_all_the_same(
-    sandbox: Sandbox, workspace: Workspace
-) -> None:
+async def test_figures_of_a_failed_call_are_stored(sandbox: Sandbox, workspace: Workspace) -> None:
     failed = await sandbox.run_python(f"{DRAW_ONE}\n1 / 0", key="t", workspace=workspace)
     assert failed.exit_code == 1
     assert failed.images == ("figures/figure-1.png",)
@@ -132,7 +130,7 @@ async def test_a_folder_of_figures_that_leads_elsewhere_is_the_codes_own_loss(
 @pytest.mark.skipif(
     _PREPARED is None or not _PREPARED.is_ready, reason="the packages are prepared by `maniple doctor`"
 )
-async def test_a_real_figure_is_drawn_shown_and_kept(workspace: Workspace) -> None:
+async def test_a_real_figure_is_drawn_shown_and_stored(workspace: Workspace) -> None:
     cache_dir = user_cache_path("maniple", appauthor=False)
     async with open_sandbox(SandboxSettings(), cache_dir=cache_dir) as sandbox:
         assert not isinstance(sandbox, Unavailable), str(sandbox)

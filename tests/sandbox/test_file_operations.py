@@ -227,7 +227,7 @@ def test_what_must_not_be_done_is_refused(
     assert {one.path for one in place.tree("")} == before
 
 
-def test_a_file_is_replaced_only_where_that_was_asked_for_and_is_given_back(
+def test_a_file_is_replaced_only_on_request_and_undo_restores_it(
     history: EditHistory, place: Workspace
 ) -> None:
     place.write("a", b"new")

@@ -90,7 +90,7 @@ async def test_a_flood_of_replies_takes_no_memory_of_the_server(
     assert peak_bytes < 3_000_000
 
 
-async def test_a_process_that_is_said_to_have_died_twice_during_a_command_is_a_breach(
+async def test_a_process_reported_dead_twice_during_a_command_is_a_breach(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     twice = "[say(frame(b'{\"died\": 1}')) for _ in range(2)]"
@@ -101,7 +101,7 @@ async def test_a_process_that_is_said_to_have_died_twice_during_a_command_is_a_b
     assert completed.seconds < 10
 
 
-async def test_a_worker_that_closes_its_sockets_ends_like_one_that_died(
+async def test_a_worker_that_closes_its_sockets_is_treated_as_dead(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     code = f"{_SOCKETS}\nfor each in list(sockets()): os.close(each)"
@@ -135,7 +135,7 @@ async def test_a_worker_that_closes_its_sockets_ends_like_one_that_died(
         + b"}",
     ],
 )
-async def test_what_no_worker_says_is_not_taken_for_its_word(content: bytes) -> None:
+async def test_a_message_that_no_worker_sends_is_rejected(content: bytes) -> None:
     with pytest.raises(InvalidFrameError):
         parse_message(content)
 

@@ -106,7 +106,7 @@ def test_only_so_many_steps_and_bytes_are_retained(history: EditHistory, place: 
     assert sum(file.stat().st_size for file in history.folder.iterdir()) <= STORED_BYTES
 
 
-def test_what_is_too_large_to_be_kept_is_written_and_not_edited(
+def test_a_file_too_large_for_the_history_is_written_and_not_edited(
     history: EditHistory, place: Workspace
 ) -> None:
     history.write(place, "a", b"one")

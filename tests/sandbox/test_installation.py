@@ -39,7 +39,7 @@ def nobody(words: str) -> None:
     """Discard the progress."""
 
 
-async def test_what_is_installed_stands_and_names_its_versions(tmp_path: Path, wheels: Path) -> None:
+async def test_an_installation_is_complete_and_names_its_versions(tmp_path: Path, wheels: Path) -> None:
     write_wheel(wheels, "tiny")
     said: list[str] = []
     made = environment(tmp_path, "tiny==1.0")
@@ -50,7 +50,7 @@ async def test_what_is_installed_stands_and_names_its_versions(tmp_path: Path, w
     assert list(made.path.glob("lib/*/site-packages/__pycache__/tiny.*.pyc"))
 
 
-async def test_one_that_stands_is_left_alone(tmp_path: Path, wheels: Path) -> None:
+async def test_a_complete_installation_is_not_changed(tmp_path: Path, wheels: Path) -> None:
     write_wheel(wheels, "tiny")
     made = environment(tmp_path, "tiny")
     await install_packages(made, nobody)

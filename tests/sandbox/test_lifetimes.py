@@ -41,7 +41,7 @@ async def test_code_that_cannot_be_interrupted_is_ended_with_every_process(
     assert "processes are gone" in completed.lost
 
 
-async def test_a_background_process_lives_as_long_as_its_session(
+async def test_a_background_process_runs_until_its_session_ends(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     marker = new_marker()

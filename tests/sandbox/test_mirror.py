@@ -118,7 +118,7 @@ async def test_a_path_that_leads_out_is_not_followed(mirror, workspace, remote, 
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
 
 
-async def test_a_link_that_lies_on_the_host_is_not_followed(mirror, workspace, remote, tmp_path):
+async def test_a_link_on_the_host_is_not_followed(mirror, workspace, remote, tmp_path):
     (workspace.path / "link").symlink_to(tmp_path)
     remote.change("link/x", b"evil")
     assert "neither is followed" in await mirror.down()
@@ -135,7 +135,7 @@ async def test_files_that_are_too_large_or_too_much_together_stay_and_are_named(
     assert [path for path, _ in workspace.files(9)] == ["a", "b"]
 
 
-async def test_a_file_that_is_larger_than_it_was_told_stays(mirror, workspace, remote):
+async def test_a_file_larger_than_its_announced_size_stays(mirror, workspace, remote):
     remote.change("liar", b"x" * 1000)
     remote.told["liar"] = FileStamp(1, "x")
     assert "'liar' could not" in await mirror.down()

@@ -87,7 +87,7 @@ async def test_a_program_that_waits_for_input_gets_its_end(thread: Thread, comma
     assert completed.seconds < 10
 
 
-async def test_asking_for_input_says_that_nobody_can_type(thread: Thread) -> None:
+async def test_reading_input_reports_that_there_is_none(thread: Thread) -> None:
     completed = await thread.python("name = input('Your name? ')")
     assert completed.stdout == "Your name? "
     assert "nobody can type here" in completed.stderr
@@ -103,7 +103,7 @@ async def test_a_command_with_a_zero_byte_runs_without_it(thread: Thread) -> Non
     assert (await thread.bash("echo a\0b")).stdout == "ab\n"
 
 
-async def test_a_command_for_which_there_is_no_process_left_says_so(thread: Thread) -> None:
+async def test_a_command_beyond_the_process_limit_is_reported(thread: Thread) -> None:
     code = """
 import os, signal
 children = []
@@ -139,7 +139,7 @@ async def test_a_background_process_that_prints_without_end_keeps_no_one_busy(
     assert "bytes cut" in completed.stdout
 
 
-async def test_output_is_heard_piece_by_piece_as_it_comes(sandbox: Sandbox, workspace: Workspace) -> None:
+async def test_output_is_streamed_as_it_arrives(sandbox: Sandbox, workspace: Workspace) -> None:
     heard: list[tuple[str, str]] = []
     code = "import sys\nprint('out')\nprint('err', file=sys.stderr)"
     await sandbox.run_python(code, key="t", workspace=workspace, on_output=lambda *piece: heard.append(piece))

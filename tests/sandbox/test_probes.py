@@ -91,7 +91,7 @@ async def test_without_bubblewrap_the_remedy_is_to_install_it(tmp_path: Path) ->
     assert refusal == "`bwrap` is not installed. To fix it: apt-get install -y bubblewrap"
 
 
-async def test_a_sandbox_that_is_turned_off_says_so() -> None:
+async def test_a_disabled_sandbox_gives_that_as_the_reason() -> None:
     assert "sandbox.backend: bubblewrap" in await _refusal(SandboxSettings(backend="off"))
 
 
@@ -133,7 +133,7 @@ class TestClosedFolder:
         assert f" {directory}, or `export TMPDIR=" in said
         assert "user namespaces" not in said
 
-    def test_a_root_that_may_not_enter_what_it_gave_away_is_told_so(self, directory: Path) -> None:
+    def test_a_root_without_access_to_a_folder_it_gave_away_gets_the_reason(self, directory: Path) -> None:
         code = """
 import asyncio
 from maniple.config.sandbox_settings import SandboxSettings

@@ -158,7 +158,7 @@ def test_no_disk_is_reserved_by_a_detour(machine: str, column: int) -> None:
     assert verdict(machine, ioctl, 3, asking) == 0
 
 
-def test_a_personality_may_be_asked_for_and_not_changed(machine: str, column: int) -> None:
+def test_a_personality_may_be_read_and_not_changed(machine: str, column: int) -> None:
     personality = PERSONALITY[column]
     assert personality is not None
     assert verdict(machine, personality, 0xFFFFFFFF) == 0

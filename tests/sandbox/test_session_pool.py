@@ -42,7 +42,7 @@ async def test_a_thread_with_many_calls_keeps_no_other_waiting(workspace: Worksp
     assert sorted(order) == ["greedy"] * 6 + ["modest"]
 
 
-async def test_an_idle_session_makes_room_and_its_thread_is_told(workspace: Workspace) -> None:
+async def test_an_idle_session_is_evicted_and_its_thread_notified(workspace: Workspace) -> None:
     async with opened_sandbox(concurrent=1) as sandbox:
         await sandbox.run_python("x = 1", key="a", workspace=workspace)
         assert (await sandbox.run_python("2", key="b", workspace=workspace)).value == "2"
@@ -74,7 +74,7 @@ async def test_one_thread_more_than_places_lets_each_keep_its_variables(tmp_path
     assert all_told == [[(str(number), "") for number in range(1, 5)]] * 3
 
 
-async def test_a_session_that_works_is_not_asked_to_make_room(tmp_path: Path) -> None:
+async def test_a_busy_session_is_not_evicted(tmp_path: Path) -> None:
     async with opened_sandbox(concurrent=1) as sandbox:
         workspaces = Workspaces(tmp_path)
         await sandbox.run_python("x = 1", key="a", workspace=workspaces.open("a"))

@@ -54,7 +54,7 @@ async def test_a_session_that_is_used_again_and_again_does_not_end(workspace: Wo
             assert (completed.value, completed.lost) == ("1", "")
 
 
-async def test_a_stopped_thread_begins_anew_and_is_told(sandbox: Sandbox, workspace: Workspace) -> None:
+async def test_a_stopped_thread_restarts_and_is_notified(sandbox: Sandbox, workspace: Workspace) -> None:
     await sandbox.run_python("x = 1", key="t", workspace=workspace)
     await sandbox.stop("t")
     await sandbox.stop("t")
@@ -74,7 +74,7 @@ async def test_a_thread_whose_files_were_removed_works_in_the_new_ones(
     assert workspaces.open("t").files(10) == [("b.txt", 4)]
 
 
-async def test_after_a_restart_of_the_server_a_thread_is_told_once_that_its_variables_are_gone(
+async def test_after_a_restart_a_thread_is_notified_once_of_lost_variables(
     sandbox: Sandbox, workspace: Workspace
 ) -> None:
     first = await sandbox.run_python("x = 1", key="t", workspace=workspace)
@@ -91,9 +91,7 @@ async def test_after_a_restart_of_the_server_a_thread_is_told_once_that_its_vari
     assert "variables" in told.lost
 
 
-async def test_what_was_told_before_a_restart_is_not_told_again(
-    sandbox: Sandbox, workspace: Workspace
-) -> None:
+async def test_a_notice_before_a_restart_is_not_repeated(sandbox: Sandbox, workspace: Workspace) -> None:
     await sandbox.run_python("x = 1", key="t", workspace=workspace)
     told = await sandbox.run_python("import os; os._exit(3)", key="t", workspace=workspace)
     assert "variables" in told.lost

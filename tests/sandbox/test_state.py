@@ -41,7 +41,7 @@ async def test_python_and_bash_see_each_others_files(thread: Thread) -> None:
     assert (await thread.python("open('b.txt').read()")).value == "'two\\n'"
 
 
-async def test_variables_survive_a_soft_timeout_which_says_where_it_was(hasty: Thread) -> None:
+async def test_variables_survive_a_soft_timeout_that_names_the_line(hasty: Thread) -> None:
     await hasty.python("x = 1")
     completed = await hasty.python("x = 2\nprint('so far')\nwhile True:\n    pass\n")
     assert completed.timed_out
@@ -85,7 +85,7 @@ async def test_after_a_hard_timeout_variables_are_gone_and_files_are_not(hasty: 
     ("code", "exit_code"),
     [("import os; os._exit(5)", 5), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137)],
 )
-async def test_a_python_that_dies_takes_its_variables_along_and_says_so(
+async def test_a_python_crash_loses_the_variables_and_reports_it(
     thread: Thread, code: str, exit_code: int
 ) -> None:
     await thread.python("x = 1")
@@ -95,7 +95,7 @@ async def test_a_python_that_dies_takes_its_variables_along_and_says_so(
     assert "NameError" in (await thread.python("x")).stderr
 
 
-async def test_a_python_that_dies_between_two_calls_is_mentioned_by_the_next(
+async def test_a_python_crash_between_two_calls_is_reported_by_the_next(
     thread: Thread, workspace: Workspace
 ) -> None:
     marker = new_marker()
@@ -110,7 +110,7 @@ async def test_a_python_that_dies_between_two_calls_is_mentioned_by_the_next(
     assert completed.lost.startswith("The Python process ended")
 
 
-async def test_after_a_cancelled_call_the_next_says_that_variables_are_gone(
+async def test_after_a_cancelled_call_the_next_reports_lost_variables(
     thread: Thread, workspace: Workspace
 ) -> None:
     await thread.python("x = 1")

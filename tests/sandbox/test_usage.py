@@ -239,7 +239,7 @@ def _activity(pid: int) -> ThreadActivity:
     ],
     ids=["nothing more", "a thread", "a process", "its end"],
 )
-def test_that_a_process_has_run_is_seen_whatever_it_did(tmp_path: Path, what: str) -> None:
+def test_activity_of_any_process_is_detected(tmp_path: Path, what: str) -> None:
     before = "import os, signal, threading\npipe = os.pipe()\nprint('ready')\ninput()\n"
     code = f"{before}{what}\nprint('did')\ninput()"
     with caged(code, tmp_path) as process:

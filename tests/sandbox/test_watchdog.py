@@ -234,7 +234,7 @@ input()
     assert _names(tmp_path) == ["new", "old 1", "old 2"]
 
 
-async def test_nothing_is_told_after_stop_and_nothing_stays_open(dog: Watchdog, tmp_path: Path) -> None:
+async def test_after_stop_nothing_is_reported_and_nothing_stays_open(dog: Watchdog, tmp_path: Path) -> None:
     before = _names(Path("/proc/self/fd"))
     told: list[str] = []
     with caged("x = bytearray(b'1') * (90 << 20)\nprint('ready')\ninput()", tmp_path) as process:
@@ -307,7 +307,7 @@ async def test_what_begins_after_a_quiet_time_is_seen_at_the_next_look(tmp_path:
         assert "50 MB of memory" in told[0]
 
 
-async def test_a_thread_that_wakes_up_by_itself_unsettles_its_sandbox(tmp_path: Path) -> None:
+async def test_a_thread_that_resumes_by_itself_marks_its_sandbox_active(tmp_path: Path) -> None:
     code = """
 import signal
 signal.signal(signal.SIGALRM, lambda *each: None)

@@ -61,7 +61,7 @@ def few_descriptors() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-async def test_a_server_without_descriptors_to_spare_says_so_and_loses_none(
+async def test_a_server_without_free_descriptors_reports_it_and_leaks_none(
     workspace: Workspace, few_descriptors: Callable[[int], None]
 ) -> None:
     programs = find_programs(None)

@@ -209,7 +209,7 @@ def test_a_file_of_the_same_size_that_was_written_again_has_another_stamp(worksp
     assert workspace.stamps(10) != {("deep/a", 3, 1)}
 
 
-def test_the_files_of_a_thread_are_told_without_making_its_workspace(tmp_path: Path) -> None:
+def test_the_files_of_a_thread_are_listed_without_creating_its_workspace(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path / "workspaces")
     assert workspaces.files("thread", 10) == WorkspaceListing(tmp_path / "workspaces" / "thread", ())
     assert list(tmp_path.iterdir()) == []

@@ -115,7 +115,7 @@ async def test_an_artifact_of_a_deleted_run_leaves_nothing(store, tmp_path):
     assert files_in(tmp_path / "artifacts") == []
 
 
-async def test_what_lies_in_the_folder_that_databases_shared_is_found_and_deleted_by_its_owner(tmp_path):
+async def test_files_in_the_former_shared_folder_are_found_and_deleted_by_their_owner(tmp_path):
     path, shared, own = tmp_path / "b.db", tmp_path / "artifacts", tmp_path / "b.db.artifacts"
     async with open_store(path, shared, server=True) as store:
         run = await stored_run(store)

@@ -27,7 +27,7 @@ async def test_many_writers_at_once_lose_nothing(store):
     assert all(call.result == "{}" for calls in kept for call in calls)
 
 
-async def test_a_cursor_is_kept_in_its_thread(store):
+async def test_a_cursor_stays_in_its_thread(store):
     with pytest.raises(TypeError, match="cursor"):
         await store._database.write(lambda connection: connection.execute("SELECT 1"))
     with pytest.raises(TypeError, match="cursor"):

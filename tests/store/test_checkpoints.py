@@ -126,7 +126,7 @@ async def test_asking_while_listing_does_not_wait_for_ever(store):
             assert await store.checkpointer.aget_tuple(one.config) is not None
 
 
-async def test_a_checkpoint_cancelled_at_any_moment_locks_nobody_out(store):
+async def test_a_checkpoint_cancelled_at_any_moment_leaves_no_lock(store):
     run = await stored_run(store)
     place = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
     for steps in range(12):

@@ -40,7 +40,7 @@ async def test_lists_come_in_pages_newest_first_though_times_are_equal(store):
     assert not await store.threads.list(None, -1)
 
 
-async def test_the_order_of_lists_is_that_of_arrival_whatever_the_clock_does(store):
+async def test_lists_have_the_order_of_insertion_with_any_clock(store):
     thread = await store.threads.create(a_thread())
     times = [5000.0, 5001.0, 4000.0, 4001.0, 4000.0, 5000.0]
     made = [await store.runs.add(a_run(thread, at=at)) for at in times]

@@ -30,7 +30,7 @@ def in_namespace(mounting: str, *words: object) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-async def test_a_full_disk_is_told_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_path):
+async def test_a_full_disk_is_reported_and_writing_continues_when_there_is_room(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounting = (

@@ -56,7 +56,7 @@ async def test_a_file_of_the_first_version_is_brought_up_to_date_and_counts_what
     assert [copy.name for copy in tmp_path.glob("*.backup")] == ["maniple.db.schema-1.backup"]
 
 
-async def test_events_of_an_older_file_are_read_though_nobody_knows_when_they_happened(tmp_path):
+async def test_events_of_an_older_file_are_read_without_times(tmp_path):
     file = tmp_path / "maniple.db"
     with closing(connect(file)) as connection:
         migrate(connection, file, load_migrations()[:4])

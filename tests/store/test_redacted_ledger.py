@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("secret", ["20261122", "content", "status", "sk-VERYSECRET1"])
-async def test_a_call_is_read_back_whatever_the_secrets_are(secret):
+async def test_a_call_is_read_back_with_any_secrets(secret):
     book = MemoryLedger()
     ledger = RedactedLedger(book, Redactor([secret, "another-secret"]))
     await ledger.begin(

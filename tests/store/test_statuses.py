@@ -7,7 +7,7 @@ from tests.store.samples import a_run, a_thread
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_newest_run_of_each_thread_and_all_that_have_not_ended_are_told_newest_first(store):
+async def test_the_newest_and_unfinished_runs_of_each_thread_come_newest_first(store):
     first, second, third, empty = [await store.threads.create(a_thread()) for _ in range(4)]
     for thread, status in [
         (first, "failed"),

@@ -40,7 +40,7 @@ async def test_an_answer_may_have_other_forms(tmp_path, answer, told):
         assert told in it.tool_messages()[0]["content"]
 
 
-async def test_a_question_after_the_bound_is_not_asked(tmp_path):
+async def test_a_question_beyond_the_limit_is_not_asked(tmp_path):
     book = MemoryLedger()
     script_ = script(question("1?"), question("2?"), question("3?"), question("4?"), question("5?"), DONE)
     async with open_team(tmp_path, script_, FakeTools(), scope(book)) as it:
@@ -92,7 +92,7 @@ def test_a_bound_of_zero_turns_it_off():
     assert ask_tools(0) == []
 
 
-async def test_where_nobody_may_be_asked_the_agent_decides_for_itself(tmp_path):
+async def test_if_no_user_can_answer_the_agent_decides_itself(tmp_path):
     async with open_team(tmp_path, script(question("1?"), DONE), FakeTools(), scope(MemoryLedger())) as it:
         given = {"messages": [HumanMessage("do it")]}
         await it.team.ainvoke(given, it.config, context=RunOptions(may_ask=False))

@@ -36,7 +36,7 @@ async def test_the_page_comes_with_title_address_text_and_links() -> None:
     )
 
 
-async def test_an_error_page_and_an_empty_one_say_so() -> None:
+async def test_error_pages_and_empty_pages_are_reported() -> None:
     said = await shown(PageText("https://a.test/", "", " ", (), 404))
     assert said == (
         "# https://a.test/\n\nSource: https://a.test/ (the server answered 404)\n\n(The page shows no text.)"
@@ -78,7 +78,7 @@ async def test_an_instruction_without_an_address_is_an_error_for_the_model(instr
     assert window.opened == []
 
 
-def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:
+def test_the_tools_name_and_argument_are_those_of_the_wire() -> None:
     tool = browser_tool(Window())
     assert (tool.name, list(tool.args)) == ("browser", ["instruction"])
     assert len(tool.description.split()) < 25

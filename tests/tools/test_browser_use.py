@@ -51,7 +51,7 @@ def test_the_schema_is_that_of_openmanus():
         assert action in function["description"]
 
 
-async def test_a_result_says_what_was_done_and_on_which_page():
+async def test_a_result_names_the_actions_and_the_page():
     it, _ = window()
     tool = browser_use_tool(it)
     first = await run(tool, action="go_to_url", url=HOME)
@@ -72,13 +72,13 @@ async def test_a_result_says_what_was_done_and_on_which_page():
         ({"action": "click_element", "index": 7}, "Element with index 7 not found"),
     ],
 )
-async def test_what_cannot_be_done_is_an_error_in_the_words_that_models_know(given, words):
+async def test_an_impossible_action_is_an_error_with_the_usual_text(given, words):
     with pytest.raises(BrowserError, match=words):
         await run(browser_use_tool(window()[0]), **given)
 
 
 @pytest.mark.parametrize("mode", POLICIES)
-def test_a_mode_speaks_of_the_actions_that_it_offers_and_of_no_others(mode):
+def test_the_prompt_of_a_mode_names_only_its_actions(mode):
     offered = POLICIES[mode].actions
     function = convert_to_openai_function(browser_use_tool(window()[0], offered))
     said = set(re.findall(r"\w+", json.dumps(function)))

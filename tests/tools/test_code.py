@@ -35,7 +35,7 @@ def tools(sandbox: Sandbox, tmp_path: Path) -> dict[str, BaseTool]:
     }
 
 
-async def test_the_tools_have_the_names_and_arguments_that_clients_know(tools: dict[str, BaseTool]) -> None:
+async def test_the_tools_have_the_names_and_arguments_of_the_wire(tools: dict[str, BaseTool]) -> None:
     ours = {name: list(tools[name].args) for name in ("python_repl_tool", "bash_tool")}
     assert ours == {"python_repl_tool": ["code"], "bash_tool": ["cmd"]}
     assert all(len(tools[name].description.split()) < 25 for name in ours)
@@ -56,7 +56,7 @@ async def test_a_call_finds_the_sandbox_that_its_preparation_started(
     assert slot.session is session
 
 
-def test_a_description_says_what_can_be_imported_and_reached(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_description_lists_packages_and_reachable_hosts(sandbox: Sandbox, tmp_path: Path) -> None:
     packages, network = "There are numpy and pandas.", "Only pypi.org can be reached."
     python, bash = build_code_tools(sandbox, Workspaces(tmp_path), packages=packages, network=network)
     assert python.description.endswith(f"{packages} {network}")
@@ -74,7 +74,9 @@ async def test_python_and_bash_share_a_workspace_with_the_file_tools(
     assert await tools["list_files"].ainvoke({}) == "made.txt (4 bytes)\nn.txt (2 bytes)"
 
 
-async def test_silent_code_that_writes_says_what_it_wrote(tools: dict[str, BaseTool], tmp_path: Path) -> None:
+async def test_for_code_without_output_the_written_files_are_listed(
+    tools: dict[str, BaseTool], tmp_path: Path
+) -> None:
     code = "for name in ('a.txt', 'line\\nbreak'): open(name, 'w').write('a')"
     said = await tools["python_repl_tool"].ainvoke({"code": code})
     assert said == "[files written: a.txt, line\\nbreak]"
@@ -145,7 +147,7 @@ async def test_a_figure_is_named_in_the_text_and_is_the_messages_artifact(
     assert (await figure_reader(Workspaces(tmp_path))("figures/figure-1.png")).startswith(b"\x89PNG")
 
 
-async def test_a_figure_that_is_too_large_to_be_looked_at_is_kept_and_named_as_such(
+async def test_a_figure_too_large_for_the_model_is_stored_and_named(
     tools: dict[str, BaseTool], tmp_path: Path
 ) -> None:
     plant_fake_matplotlib(Workspaces(tmp_path).open("local"))

@@ -39,7 +39,7 @@ async def test_only_with_a_search_another_source_is_advised(search: EmptySearch 
     assert found == [advised]
 
 
-def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:
+def test_the_tools_name_and_argument_are_those_of_the_wire() -> None:
     tool = build_reader(Crawler(FetchSettings()))
     assert (tool.name, list(tool.args)) == ("crawl_tool", ["url", "section"])
     assert tool.get_input_jsonschema()["required"] == ["url"]

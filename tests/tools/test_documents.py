@@ -81,7 +81,7 @@ async def test_documents_are_known_by_their_names_where_the_system_has_no_table_
         assert (await reader.crawl(hit.url)).markdown == "A tunnel under the strait."
 
 
-async def test_a_document_of_which_not_all_is_read_says_so_where_it_is_found(documents: Path) -> None:
+async def test_a_partly_read_document_is_marked_in_the_results(documents: Path) -> None:
     rows = "".join(f"station {number},{number} crowns\n" for number in range(5_500))
     (documents / "tolls.csv").write_text(rows)
     folder = open_document_folder(settings_of(documents).search)
@@ -115,5 +115,5 @@ async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Pa
             await reader.crawl(address)
 
 
-def test_a_folder_that_is_not_asked_is_not_read(documents: Path) -> None:
+def test_only_the_searched_folder_is_read(documents: Path) -> None:
     assert open_document_folder(SearchSettings(providers=("wikipedia",), folder=documents)) is None

@@ -71,7 +71,7 @@ async def test_a_directory_is_viewed_as_a_list(ask: Ask, place: Workspace) -> No
     assert await ask("view", "src") == "src/a.py (2 bytes)"
 
 
-async def test_a_long_file_and_a_long_line_are_cut_and_that_is_said(ask: Ask, place: Workspace) -> None:
+async def test_long_files_and_long_lines_are_cut_and_marked(ask: Ask, place: Workspace) -> None:
     place.write("long", "\n".join(f"line {number}" for number in range(9_000)).encode())
     shown = await ask("view", "long")
     assert len(shown) < 20_200
@@ -105,7 +105,7 @@ async def test_several_places_are_named_by_their_lines_and_left(ask: Ask, place:
         ("something else entirely", "Nothing there is like it: view the file first"),
     ],
 )
-async def test_what_does_not_stand_there_is_answered_with_what_is_near(
+async def test_a_text_that_is_not_found_is_answered_with_similar_lines(
     ask: Ask, place: Workspace, old: str, said: str
 ) -> None:
     place.write("poem", b"def f(x):\n    return x\n")
@@ -166,7 +166,7 @@ async def test_undo_takes_back_step_after_step_and_removes_what_was_created(
         await ask("undo_edit", "poem")
 
 
-async def test_undo_knows_what_write_file_did_and_refuses_over_what_code_did(
+async def test_undo_reverts_write_file_and_refuses_after_changes_by_code(
     ask: Ask, place: Workspace, tmp_path: Path
 ) -> None:
     write = next(tool for tool in build_file_tools(Workspaces(tmp_path)) if tool.name == "write_file")
@@ -240,7 +240,7 @@ async def test_nothing_beyond_the_workspace_is_seen_or_changed(
     assert not (tmp_path / "poem").exists()
 
 
-async def test_edits_at_once_are_all_kept(ask: Ask, place: Workspace) -> None:
+async def test_concurrent_edits_are_all_applied(ask: Ask, place: Workspace) -> None:
     place.write("poem", "".join(f"<{number}>\n" for number in range(30)).encode())
     edits = (ask("str_replace", "poem", old_str=f"<{n}>", new_str=f"[{n}]") for n in range(30))
     await asyncio.gather(*edits)
@@ -259,7 +259,7 @@ TEXTS = st.lists(st.sampled_from(["a", "b", " ", "\n", "\r\n", "→"]), max_size
 @example(text="\r\n", old="\r", new="a")
 @example(text="\r\n", old="\r\r\n", new="a")
 @example(text="\r\r\n", old="\r\r\n", new="a")
-def test_whatever_is_replaced_the_rest_stays(text: str, old: str, new: str) -> None:
+def test_a_replacement_leaves_the_rest_unchanged(text: str, old: str, new: str) -> None:
     file = TextFile(text)
     try:
         edited = replace_text("f", file, old, new)
@@ -272,7 +272,7 @@ def test_whatever_is_replaced_the_rest_stays(text: str, old: str, new: str) -> N
 
 
 @given(text=TEXTS, new=TEXTS, line=st.integers(-2, 20))
-def test_whatever_is_inserted_the_rest_stays(text: str, new: str, line: int) -> None:
+def test_an_insertion_leaves_the_rest_unchanged(text: str, new: str, line: int) -> None:
     file = TextFile(text)
     try:
         edited = insert_lines("f", file, line, new)

@@ -70,7 +70,7 @@ async def test_an_address_that_leads_elsewhere_is_one_of_the_source(leads: Reply
     assert (source.url, source.also) == (f"{site.url}/b", (f"{site.url}/a",))
 
 
-async def test_where_the_browser_was_led_elsewhere_the_address_asked_for_is_one_of_the_source() -> None:
+async def test_after_a_redirect_the_requested_address_belongs_to_the_source() -> None:
     evidence = MemoryEvidence()
     window = Window(PageText("https://a.test/de", "Title", "Text.", ()))
     await call_tool(browser_tool(window), evidence, instruction="Open https://a.test/, please.")

@@ -107,7 +107,7 @@ async def test_single_tools_do_the_same_and_edits_are_undone_with_them(ask: Ask,
     assert place.read("a.md", 9).content == b"one"
 
 
-async def test_an_undo_says_how_many_earlier_changes_remain(ask: Ask, place: Workspace) -> None:
+async def test_an_undo_reports_how_many_earlier_changes_remain(ask: Ask, place: Workspace) -> None:
     for name in ("a", "b"):
         place.write(name, b"x")
         await ask("move_file", source=name, destination=f"{name}s/")

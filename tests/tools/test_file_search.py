@@ -110,7 +110,7 @@ async def test_a_large_file_is_searched_after_the_others(search: BaseTool, place
     assert await search.ainvoke({"pattern": "needle"}) == "b.txt:1: needle\na.log:1: needle"
 
 
-async def test_what_stands_on_the_seam_of_two_parts_is_found_once(search: BaseTool, place: Workspace) -> None:
+async def test_a_hit_across_two_parts_is_found_once(search: BaseTool, place: Workspace) -> None:
     place.write("wide", b"x" * 19_997 + b"needle" + b"y" * 50_000 + b"\nneedle\n")
     lines = (await search.ainvoke({"pattern": "needle"})).split("\n")
     assert [line.partition(" xx")[0] for line in lines[:-1]] == [
@@ -139,7 +139,7 @@ async def test_a_glob_narrows_before_files_are_counted(search: BaseTool, place: 
         ),
     ],
 )
-async def test_what_was_not_searched_is_said(
+async def test_unsearched_files_are_reported(
     search: BaseTool, place: Workspace, monkeypatch: pytest.MonkeyPatch, limit: str, value: float, said: str
 ) -> None:
     monkeypatch.setattr(files, limit, value)

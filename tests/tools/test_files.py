@@ -23,7 +23,7 @@ async def test_what_is_written_can_be_read_and_listed(tools: dict[str, BaseTool]
     assert await tools["list_files"].ainvoke({}) == "notes/ä.md (10 bytes)"
 
 
-async def test_an_empty_workspace_and_an_empty_file_say_so(tools: dict[str, BaseTool]) -> None:
+async def test_empty_workspaces_and_files_are_reported(tools: dict[str, BaseTool]) -> None:
     assert await tools["list_files"].ainvoke({}) == "[the workspace is empty]"
     await tools["write_file"].ainvoke({"path": "empty", "content": ""})
     assert await tools["read_file"].ainvoke({"path": "empty"}) == "[empty is empty]"
@@ -62,7 +62,7 @@ async def test_lines_beyond_ten_megabytes_are_counted_and_read(
         await tools["read_file"].ainvoke({"path": "big.log", "start_line": 250_002})
 
 
-async def test_what_cannot_be_come_to_in_time_is_said(
+async def test_a_timeout_of_the_workspace_is_reported(
     tools: dict[str, BaseTool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text_file, "READ_SECONDS", -1.0)
@@ -118,7 +118,7 @@ async def test_a_directory_is_listed_by_its_path(tools: dict[str, BaseTool]) -> 
             await tools["list_files"].ainvoke({"path": path})
 
 
-async def test_writing_beyond_the_quota_says_so_and_changes_nothing(tmp_path: Path) -> None:
+async def test_writing_beyond_the_quota_fails_and_changes_nothing(tmp_path: Path) -> None:
     workspaces = Workspaces(tmp_path, max_bytes=1_000)
     write, _, listed = build_file_tools(workspaces)
     await write.ainvoke({"path": "a", "content": "x" * 900})
@@ -156,7 +156,7 @@ async def test_a_name_cannot_pose_as_another_line_of_the_listing(
     assert listed == "a\\nforged (1 bytes) (0 bytes)\nbad\\udcff (0 bytes)"
 
 
-async def test_a_long_listing_says_that_it_is_cut(tools: dict[str, BaseTool], tmp_path: Path) -> None:
+async def test_a_long_listing_is_cut_and_marked(tools: dict[str, BaseTool], tmp_path: Path) -> None:
     directory = Workspaces(tmp_path).open("local").path
     for number in range(201):
         (directory / str(number)).touch()

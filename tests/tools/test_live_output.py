@@ -67,12 +67,12 @@ async def test_a_short_call_is_reported_by_its_result_alone(sandbox: Sandbox, tm
     assert "tool_output" not in names(frames)
 
 
-async def test_no_more_is_told_than_a_result_may_have(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_streamed_output_has_the_limit_of_results(sandbox: Sandbox, tmp_path: Path) -> None:
     code = f"print('x' * 1_000_000, flush=True)\n{_WAIT}print('y' * 1_000_000)"
     frames = await _events(sandbox, tmp_path, [call("python_repl_tool", code=code), reply("4")], 1)
     assert sum(len(one["text"]) for one in data(frames, "tool_output")) == 4096
 
 
-async def test_outside_of_a_run_nobody_is_reported(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_outside_of_a_run_nothing_is_reported(sandbox: Sandbox, tmp_path: Path) -> None:
     _, bash = build_code_tools(sandbox, Workspaces(tmp_path))
     assert (await bash.ainvoke({"cmd": "echo 4; sleep 0.4; echo 5"})).startswith("4\n5")

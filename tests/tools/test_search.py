@@ -25,7 +25,7 @@ class Shelf:
         ]
 
 
-async def test_the_result_is_the_array_that_clients_know() -> None:
+async def test_the_result_is_the_array_of_the_wire() -> None:
     shelf = Shelf()
     tool = build_search(shelf, 5)
     said = await tool.ainvoke({"query": "bridges"})
@@ -42,7 +42,7 @@ async def test_a_failing_engine_is_an_error_for_the_model() -> None:
         await build_search(Shelf(), 5).ainvoke({"query": "fail"})
 
 
-def test_the_tool_has_the_name_and_argument_that_clients_know() -> None:
+def test_the_tools_name_and_argument_are_those_of_the_wire() -> None:
     tool = build_search(Shelf(), 5)
     assert (tool.name, list(tool.args)) == ("tavily_search", ["query"])
     assert len(tool.description.split()) < 25

@@ -40,7 +40,7 @@ def test_what_is_in_neither_is_not_read_as_something_else(text: str, encoding: s
     assert decode_text(text.encode(encoding)) is None
 
 
-def test_what_is_no_text_is_told_soon() -> None:
+def test_a_binary_file_is_detected_from_its_beginning() -> None:
     assert all(decode_text(os.urandom(size)) is None for size in (500, 5_000, 50_000))
     begun = time.process_time()
     assert decode_text(b"\xb5\xc4" * 5_000_000 + b"\0") is None

@@ -42,7 +42,7 @@ async def interrupt():
 
 
 @pytest.mark.parametrize("leaving", [in_thread(parse), shield_from_exit(parse_later)])
-async def test_one_that_wants_to_end_the_program_fails(leaving, capsys):
+async def test_a_tool_that_tries_to_exit_the_program_fails(leaving, capsys):
     with pytest.raises(ToolFailure, match=r"whole program \(SystemExit\(2\)\)"):
         await leaving("--bogus")
     assert "unrecognized arguments" in capsys.readouterr().err

@@ -57,7 +57,7 @@ async def on_a_page(guard: AddressGuard, site: Site) -> AsyncIterator[Page]:
 
 
 @pytest.mark.skipif(find_spec("browser_use") is not None, reason="it is installed here")
-async def test_without_it_the_command_that_installs_it_is_said(guard: AddressGuard) -> None:
+async def test_without_it_the_install_command_is_named(guard: AddressGuard) -> None:
     async with open_browser_if_any(SETTINGS, guard.resolve) as browser:
         assert isinstance(browser, Unavailable)
         assert "[browser-use]" in browser.remedy

@@ -56,11 +56,11 @@ async def test_an_address_is_opened_and_the_page_is_seen(page: Page, site: Site)
     assert state.screenshot.startswith(b"\xff\xd8\xff")
 
 
-async def test_no_picture_comes_when_none_is_wanted(page: Page, form: BrowserState) -> None:
+async def test_no_picture_is_taken_unless_requested(page: Page, form: BrowserState) -> None:
     assert (await page.observe(screenshot=False)).screenshot is None
 
 
-async def test_a_click_does_what_the_page_says(page: Page, form: BrowserState) -> None:
+async def test_a_click_runs_the_pages_handler(page: Page, form: BrowserState) -> None:
     index = index_of(form, "Send it")
     result = await page.act({"action": "click_element", "index": index})
     assert result.text == f"Clicked element at index {index}"
@@ -92,7 +92,7 @@ async def test_an_empty_text_clears_a_field(page: Page, form: BrowserState) -> N
     assert "Kim" not in text
 
 
-async def test_what_is_typed_into_a_password_field_is_not_said(page: Page, form: BrowserState) -> None:
+async def test_text_typed_into_a_password_field_is_not_shown(page: Page, form: BrowserState) -> None:
     field = index_of(form, "Secret")
     result = await page.act({"action": "input_text", "index": field, "text": "hunter2"})
     state = await page.observe()
@@ -117,7 +117,7 @@ async def test_an_option_that_is_not_there_is_refused(page: Page, form: BrowserS
         await page.act(wanted)
 
 
-async def test_the_page_is_scrolled_by_what_is_asked_or_a_window(page: Page, form: BrowserState) -> None:
+async def test_the_page_is_scrolled_by_the_given_amount_or_a_window(page: Page, form: BrowserState) -> None:
     down = await page.act({"action": "scroll_down", "scroll_amount": 300})
     at_300 = (await page.observe()).scroll_info.pixels_above
     up = await page.act({"action": "scroll_up", "scroll_amount": 100})
@@ -134,7 +134,7 @@ async def test_a_negative_amount_is_an_error(page: Page, form: BrowserState) -> 
         await page.act({"action": "scroll_down", "scroll_amount": -5})
 
 
-async def test_a_text_is_scrolled_to_or_said_to_be_missing(page: Page, form: BrowserState) -> None:
+async def test_a_text_is_scrolled_to_or_reported_missing(page: Page, form: BrowserState) -> None:
     result = await page.act({"action": "scroll_to_text", "text": "Far below"})
     assert result.text == "Scrolled to text: 'Far below'"
     assert (await page.observe()).scroll_info.pixels_above > 1_000
@@ -202,7 +202,7 @@ async def test_a_search_opens_its_first_result(page: Page, site: Site) -> None:
     assert (await page.observe()).title == "Next"
 
 
-async def test_a_search_without_results_says_so(page: Page, form: BrowserState) -> None:
+async def test_a_search_without_results_is_reported(page: Page, form: BrowserState) -> None:
     result = await page.act({"action": "web_search", "query": "nothing"})
     assert "nothing" in result.text
     assert (await page.observe()).title == "A form"
@@ -241,7 +241,7 @@ async def test_an_address_that_is_not_public_is_not_opened(page: Page, action: s
         await page.act({"action": action, "url": url})
 
 
-async def test_what_is_missing_is_asked_for_in_the_contract_s_words(page: Page) -> None:
+async def test_a_missing_element_is_reported_with_the_contracts_message(page: Page) -> None:
     with pytest.raises(BrowserError, match=r"^Index and text are required for 'input_text' action$"):
         await page.act({"action": "input_text", "index": 3})
     with pytest.raises(BrowserError, match=r"^Unknown action: dance$"):

@@ -50,7 +50,7 @@ async def test_a_page_that_replaces_what_browsers_offer_neither_breaks_nor_chang
         "<form name=documentElement><input name=shadowRoot></form><form name=scrollingElement></form>{}",
     ],
 )
-async def test_names_that_a_page_gives_do_not_stand_for_what_browsers_offer(site: Site, html: str) -> None:
+async def test_names_defined_by_a_page_do_not_shadow_those_of_the_browser(site: Site, html: str) -> None:
     assert "button: Pay" in shown(await site.show(html.format(BUTTON)))
 
 

@@ -22,7 +22,7 @@ async def test_a_second_of_the_same_name_is_new(site: Site) -> None:
     assert [element.is_new for element in look.elements] == [False, True]
 
 
-async def test_what_is_only_drawn_anew_is_not_new_to_a_reader(site: Site) -> None:
+async def test_a_redrawn_element_is_not_new(site: Site) -> None:
     await site.show("<div id=d><button>Delete</button></div>")
     await site.tab.evaluate("d.innerHTML = d.innerHTML")
     assert "*[" not in (await site.look()).text

@@ -69,7 +69,7 @@ async def test_what_has_changed_since_it_was_shown_is_never_clicked_for_somethin
         assert clicked in ([], [expected])
 
 
-async def test_what_has_not_changed_is_clicked_whatever_happens_beside_it(site: Site) -> None:
+async def test_an_unchanged_element_is_clicked_despite_other_changes(site: Site) -> None:
     look = await site.show(PAGE)
     await site.tab.evaluate("rows()[0].remove(), list.append(rows()[3]), button(2).innerText = 'Keep'")
     targets = dict(_targets(look)[2 * at] for at in (1, 5, 6))
@@ -86,7 +86,7 @@ async def test_what_has_not_changed_is_clicked_whatever_happens_beside_it(site: 
         ("document.body.prepend(x)", "moved to another place"),
     ],
 )
-async def test_the_reason_says_what_to_do(site: Site, script: str, reason: str) -> None:
+async def test_the_reason_names_the_remedy(site: Site, script: str, reason: str) -> None:
     look = await site.show("<p><button id=x>Pay</button></p>")
     await site.tab.evaluate(script)
     with pytest.raises(BrowserError, match=f"index 0 not found: .*{reason}.*current state"):

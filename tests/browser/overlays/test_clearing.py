@@ -57,7 +57,7 @@ async def is_covered(tab: Page) -> bool:
     return await tab.locator(".over").count() > 0
 
 
-async def test_a_consent_banner_is_told_no_although_yes_stands_first(
+async def test_a_consent_banner_is_declined_although_accept_comes_first(
     tab: Page, clearing: OverlayClearer
 ) -> None:
     await tab.set_content(f"{BANNER}<script>no.addEventListener('click', () => said = 'no')</script>")
@@ -78,7 +78,7 @@ async def test_a_consent_banner_is_told_no_although_yes_stands_first(
         ("We use cookies", "Only necessary cookies"),
     ],
 )
-async def test_a_consent_banner_is_told_no_in_its_language(
+async def test_a_consent_banner_is_declined_in_its_language(
     words: str, no: str, tab: Page, clearing: OverlayClearer
 ) -> None:
     banner = BANNER.replace("We use cookies on this website.", words).replace("Reject all", no)
@@ -142,7 +142,7 @@ async def test_a_native_dialog_is_closed_by_escape_where_it_has_no_button(
     assert not await tab.evaluate("d.open")
 
 
-async def test_a_control_that_wants_a_real_click_gets_one(tab: Page, clearing: OverlayClearer) -> None:
+async def test_a_control_that_needs_a_trusted_click_gets_one(tab: Page, clearing: OverlayClearer) -> None:
     await tab.set_content(
         NEWSLETTER.replace(HIDE, "onclick=\"event.isTrusted && this.closest('.over').remove()\"")
     )
@@ -219,7 +219,7 @@ async def test_a_new_page_is_cleared_although_the_one_before_it_was_just_now(
             assert len(await clearing.clear()) == 1
 
 
-async def test_what_the_rules_do_not_know_a_model_chooses_from_what_is_on_it(
+async def test_without_a_matching_rule_a_model_chooses_a_control_of_the_overlay(
     tab: Page, clearing: OverlayClearer
 ) -> None:
     await tab.set_content(f"<button>Elsewhere</button>{ODD}")
@@ -282,9 +282,7 @@ async def test_a_model_that_leaves_it_or_answers_nonsense_clicks_nothing(tab: Pa
         assert await tab.evaluate("pressed") == 0
 
 
-async def test_a_page_that_lies_about_what_lies_over_it_gets_nowhere(
-    tab: Page, clearing: OverlayClearer
-) -> None:
+async def test_a_page_cannot_fake_its_overlays(tab: Page, clearing: OverlayClearer) -> None:
     await tab.set_content(
         """<script>window[Symbol.for("maniple.overlays")] = {look: () => ({document: NaN, overlays: [
         {id: "x", confidence: Infinity, controls: 7, outside: [1], frames: -1}, 3]})}</script>"""

@@ -19,7 +19,7 @@ We use cookies on this website.
 const over = () => { document.querySelector(".over").remove(); second.remove(); }</script>"""
 
 
-async def test_a_known_tool_is_told_no_where_its_banner_offers_only_yes(tab: Page) -> None:
+async def test_a_known_consent_tool_is_declined_by_its_api(tab: Page) -> None:
     await tab.set_content(BANNER)
     (notice,) = await OverlayClearer(PlaywrightSurface(tab)).clear()
     assert "was refused" in notice
@@ -32,7 +32,7 @@ async def test_a_page_without_a_known_tool_is_not_touched(tab: Page) -> None:
     assert await tab.evaluate("said") == 0
 
 
-async def test_a_tool_is_told_no_once_in_a_page(tab: Page) -> None:
+async def test_a_consent_tool_is_declined_once_a_page(tab: Page) -> None:
     await tab.set_content(BANNER)
     assert await opt_out(PlaywrightSurface(tab).document)
     await tab.set_content(BANNER)

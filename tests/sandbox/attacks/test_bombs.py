@@ -235,7 +235,7 @@ async def test_a_value_without_end(narrow: Sandbox, workspaces: Workspaces) -> N
 
 
 @pytest.mark.slow
-async def test_many_daemons_that_hear_no_signal(hurried: Sandbox, workspaces: Workspaces) -> None:
+async def test_many_daemons_that_ignore_signals(hurried: Sandbox, workspaces: Workspaces) -> None:
     code = """
 import os, signal
 for number in range(1, 32):

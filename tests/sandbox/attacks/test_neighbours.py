@@ -73,7 +73,7 @@ async def test_killing_everything_ends_only_its_own_session(narrow: Sandbox, wor
     assert (await narrow.run_python("kept", key="mine", workspace=mine)).value == "1"
 
 
-async def test_nothing_of_the_servers_comes_along_but_the_ways_to_speak(
+async def test_only_the_message_channels_are_inherited_from_the_server(
     narrow: Sandbox, workspaces: Workspaces
 ) -> None:
     code = """

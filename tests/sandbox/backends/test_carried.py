@@ -75,7 +75,7 @@ def settings() -> SandboxSettings:
         b"\xff" * 100,
     ],
 )
-async def test_what_no_relay_says_ends_the_session_and_nothing_else(workspace, settings, said):
+async def test_an_invalid_relay_message_ends_only_its_session(workspace, settings, said):
     stream = Stream(word(READY), answer=said)
     async with asyncio.timeout(60):
         session = await start_relayed_worker(stream, stream.end, settings, workspace)
@@ -100,7 +100,7 @@ async def test_a_machine_that_ends_at_once_is_reported_with_its_last_words(works
         await start_relayed_worker(stream, stream.end, settings, workspace)
 
 
-async def test_what_nobody_reads_any_more_does_not_hold_the_end_up(workspace, settings):
+async def test_unread_output_does_not_delay_the_end(workspace, settings):
     stream = Stream(word(READY), *(frame(2, b"x" * 60_000) for _ in range(1000)))
     session = await start_relayed_worker(stream, stream.end, settings, workspace)
     async with asyncio.timeout(60):

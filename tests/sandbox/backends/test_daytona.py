@@ -58,7 +58,7 @@ async def test_a_file_that_is_too_large_is_named_and_stays_there(backend, tmp_pa
     assert small.files(10) == [("ok", 2)]
 
 
-async def test_a_timeout_in_python_ends_it_and_says_that_variables_are_gone(hasty):
+async def test_a_timeout_in_python_ends_it_and_reports_lost_variables(hasty):
     session = hasty
     await session.run_python("x = 1")
     told = await session.run_python("print('begun')\nimport time\ntime.sleep(60)")

@@ -50,7 +50,7 @@ async def test_python_keeps_variables_and_shares_its_files_with_bash_and_the_hos
     assert workspace.read("out.txt", 99).content == b"hosthost"
 
 
-async def test_who_listens_hears_what_is_printed_before_the_call_has_ended(session):
+async def test_a_listener_receives_output_before_the_call_ends(session):
     heard = asyncio.Event()
     call = asyncio.create_task(
         session.run_bash("echo first; sleep 5; echo last", on_output=lambda *_: heard.set())
@@ -165,7 +165,7 @@ async def test_an_engine_whose_containers_hold_is_taken(engine):
     assert engine[0].containers == {}
 
 
-async def test_an_engine_whose_containers_do_not_hold_is_refused_and_says_what_they_let_through(engine):
+async def test_an_engine_without_isolation_is_refused_with_the_failed_checks(engine):
     async with open_backend(engine[1]) as refusal:
         assert "container of this engine could" in str(refusal)
         assert "TCP port of the host" in str(refusal)

@@ -43,7 +43,7 @@ async def test_a_file_that_is_too_large_is_named_and_stays_there(server, tmp_pat
     assert small.files(10) == [("ok", 2)]
 
 
-async def test_a_timeout_in_python_ends_it_and_says_that_variables_are_gone(server, workspace):
+async def test_a_timeout_in_python_ends_it_and_reports_lost_variables(server, workspace):
     session = await E2BBackend(settings(timeout_seconds=1)).start(workspace)
     await session.run_python("x = 1")
     told = await session.run_python("print('begun')\nimport time\ntime.sleep(60)")

@@ -62,7 +62,7 @@ async def test_code_that_raises_is_a_result_with_its_trace(session):
     assert "ZeroDivisionError" in told.stderr
 
 
-async def test_bash_reports_its_output_and_its_status_and_who_listens_hears_it(session):
+async def test_bash_reports_output_and_status_and_streams_to_a_listener(session):
     heard = []
     told = await session.run_bash("echo out; echo err >&2; exit 3", on_output=lambda *one: heard.append(one))
     assert (told.stdout, told.stderr, told.exit_code) == ("out\n", "err\n", 3)

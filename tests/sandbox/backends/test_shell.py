@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "it's"
 
 
-def test_a_listing_has_every_ordinary_file_whatever_it_is_called(folder):
+def test_a_listing_has_every_ordinary_file_with_any_name(folder):
     (folder / "link").symlink_to("/etc/passwd")
     (folder / "second").hardlink_to(folder / "plain.txt")
     found = read_listing(run(list_files(str(folder), 100)))
@@ -44,7 +44,7 @@ def test_a_listing_ends_at_its_limit(folder):
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_a_file_is_printed_whatever_it_is_called(folder, name):
+def test_a_file_with_any_name_is_printed(folder, name):
     command = print_file(str(folder), name, 1000)
     assert run(command) == "+" + name
 
