@@ -115,5 +115,5 @@ async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Pa
             await reader.crawl(address)
 
 
-def test_only_the_searched_folder_is_read(documents: Path) -> None:
+def test_a_document_folder_without_its_provider_is_not_opened(documents: Path) -> None:
     assert open_document_folder(SearchSettings(providers=("wikipedia",), folder=documents)) is None

@@ -62,7 +62,7 @@ async def test_lines_beyond_ten_megabytes_are_counted_and_read(
         await tools["read_file"].ainvoke({"path": "big.log", "start_line": 250_002})
 
 
-async def test_a_timeout_of_the_workspace_is_reported(
+async def test_a_read_beyond_its_time_limit_is_reported(
     tools: dict[str, BaseTool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text_file, "READ_SECONDS", -1.0)

@@ -1,5 +1,5 @@
 import type { BrowserAction, BrowserElement } from "./events";
-import { words } from "./words";
+import { texts } from "./texts";
 
 /** The maximum length of a value, in characters. */
 const LONGEST = 120;
@@ -12,7 +12,7 @@ export function filled(template: string, values: Record<string, unknown>, longes
 /** Describe a browser action, such as `clicks “Accept”`. */
 export function describeAction(action: BrowserAction, element: BrowserElement | null | undefined): string {
   const { name, parameters } = action;
-  const template = Object.hasOwn(words.actions, name) ? words.actions[name] : undefined;
+  const template = Object.hasOwn(texts.actions, name) ? texts.actions[name] : undefined;
   if (template === undefined) return `${name} ${said(parameters)}`;
   return filled(template, { ...parameters, element: elementIn(parameters, element) });
 }

@@ -53,6 +53,6 @@ export async function send<T>(method: string, path: string, body?: unknown): Pro
 async function refusalOf(response: Response): Promise<Refusal> {
   const body: unknown = await response.json().catch(() => null);
   const { detail, code } = (body ?? {}) as { detail?: unknown; code?: string };
-  const words = typeof detail === "string" ? detail : JSON.stringify(detail ?? response.statusText);
-  return new Refusal(response.status, code ?? "", words, body);
+  const text = typeof detail === "string" ? detail : JSON.stringify(detail ?? response.statusText);
+  return new Refusal(response.status, code ?? "", text, body);
 }

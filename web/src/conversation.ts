@@ -6,7 +6,7 @@ import { moveDraft } from "./drafts";
 import { followOne, isFollowed, unfollow } from "./subscriptions";
 import { RunModel } from "./run";
 import { makeThread, refreshThreads, threads } from "./threads";
-import { words } from "./words";
+import { texts } from "./texts";
 
 export interface RunChoices {
   deep_thinking_mode: boolean;
@@ -76,7 +76,7 @@ function complain(error: unknown): void {
 
 function sentence(error: unknown): string {
   if (error instanceof Refusal) return error.message;
-  return error instanceof TypeError ? words.unreachable : String(error);
+  return error instanceof TypeError ? texts.unreachable : String(error);
 }
 
 export async function open(id: string | null): Promise<void> {
@@ -121,7 +121,7 @@ async function reload(): Promise<void> {
   runs = listed.map((one) => known.get(one.run_id) ?? new RunModel(one.run_id, "", one.status));
   listed.forEach((one, index) => {
     const run = runs[index]!;
-    if (!isFollowed(run)) run.heard(one.status);
+    if (!isFollowed(run)) run.updateStatus(one.status);
   });
   keepUp();
   changed();
@@ -129,7 +129,7 @@ async function reload(): Promise<void> {
 
 /** Follow finished runs, and only the oldest active one, because a browser has six connections for all tabs. */
 function keepUp(): void {
-  const due = runs.filter((run) => !run.isTold);
+  const due = runs.filter((run) => !run.isComplete);
   const oldest = due.find((run) => run.isAtWork);
   for (const run of due) {
     if (!isFollowed(run) && (!run.isAtWork || (run === oldest && !document.hidden))) void keepUpWith(run);
@@ -217,13 +217,13 @@ async function unlessAnswered(error: unknown, run: RunModel): Promise<never> {
   if (!(error instanceof Refusal) || error.code !== "not_waiting") throw error;
   run.reopen();
   await reload();
-  throw new Refusal(error.status, error.code, words.answeredElsewhere, error.body);
+  throw new Refusal(error.status, error.code, texts.answeredElsewhere, error.body);
 }
 
 export function cancel(run: RunModel): Promise<boolean> {
   return attempt(async () => {
     const { status } = await send<{ status: string }>("POST", `/api/runs/${run.runId}/cancel`);
-    run.heard(status);
+    run.updateStatus(status);
     goOn();
   });
 }

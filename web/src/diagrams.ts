@@ -1,5 +1,5 @@
 import mermaidUrl from "@mermaid-js/tiny?url";
-import { words } from "./words";
+import { texts } from "./texts";
 
 /** The supported kinds of diagrams; the cost of some others cannot be limited by their text. */
 const KINDS = new Set(
@@ -30,8 +30,8 @@ const known = new Map<string, Promise<string>>();
 export async function draw(code: string, isDark: boolean): Promise<string> {
   const plain = withoutSettings(code);
   const statements = plain.split(/[\n;&]/).length;
-  if (!KINDS.has(kindOf(code)) || COSTLY.test(plain)) throw new Error(words.diagramUnknown);
-  if (plain.length > LONGEST || statements > MAX_STATEMENTS) throw new Error(words.diagramTooLong);
+  if (!KINDS.has(kindOf(code)) || COSTLY.test(plain)) throw new Error(texts.diagramUnknown);
+  if (plain.length > LONGEST || statements > MAX_STATEMENTS) throw new Error(texts.diagramTooLong);
   const name = `${isDark} ${plain}`;
   const drawn = known.get(name) ?? (queue = queue.catch(() => undefined).then(() => ask(plain, isDark)).then(picture));
   known.set(name, drawn);
@@ -64,7 +64,7 @@ async function ask(code: string, isDark: boolean): Promise<string> {
   const slow = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       close();
-      reject(new Error(words.diagramTooSlow));
+      reject(new Error(texts.diagramTooSlow));
     }, PATIENCE_MS);
   });
   const answer = new Promise<unknown>((resolve) => (port1.onmessage = ({ data }) => resolve(data)));
@@ -82,12 +82,12 @@ async function ask(code: string, isDark: boolean): Promise<string> {
 function svgOf(answer: unknown): string {
   const { svg, error } = (answer ?? {}) as { svg?: unknown; error?: unknown };
   if (typeof svg === "string" && svg.startsWith("<svg") && svg.length <= MAX_PICTURE_LENGTH) return svg;
-  throw new Error(`${words.diagramBroken} ${String(error ?? "").slice(0, MAX_REASON_LENGTH)}`.trim());
+  throw new Error(`${texts.diagramBroken} ${String(error ?? "").slice(0, MAX_REASON_LENGTH)}`.trim());
 }
 
 async function opened(): Promise<HTMLIFrameElement> {
   if (frame) return frame;
-  const made = Object.assign(document.createElement("iframe"), { className: "drawing", title: words.diagram, tabIndex: -1 });
+  const made = Object.assign(document.createElement("iframe"), { className: "drawing", title: texts.diagram, tabIndex: -1 });
   made.setAttribute("sandbox", "allow-scripts");
   made.setAttribute("aria-hidden", "true");
   made.src = `./diagram.html#${new URL(mermaidUrl, document.baseURI).pathname}`;

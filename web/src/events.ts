@@ -20,14 +20,14 @@ export type BrowserElement = NonNullable<BrowserStepChanged["element"]>;
 type StepContent = Required<Pick<BrowserStepChanged, "thought" | "action" | "observation" | "seconds">>;
 export type BrowserStep = Omit<BrowserStepChanged, "type" | "tool_call_id" | "state"> & StepContent & { state: string };
 
-export type Told =
+export type EventFields =
   | Exclude<EventData, BrowserStepChanged | BrowserStateChanged | RunStatusChanged>
   | ({ type: "browser_step"; tool_call_id: string } & BrowserStep)
   | (BrowserStateChanged & { screenshot: string | null })
   | { type: "run_status"; status: string; gaps?: RunGap[] };
 
 /** An event with its number in the run; one that closes the stream of a stopping server has none. */
-export type RunEvent = Told & {
+export type RunEvent = EventFields & {
   id: number | null;
   /** Its time in Unix seconds; absent if an earlier version stored it. */
   at?: number;

@@ -1,5 +1,5 @@
 import type { Service } from "./components/service";
-import { words } from "./words";
+import { texts } from "./texts";
 
 const ADDRESS = /^(?:[A-Za-z][A-Za-z0-9+.-]*:|\/\/|#)/;
 
@@ -84,6 +84,6 @@ function shown(place: HTMLElement, url: string): void {
 }
 
 function missing(place: HTMLElement, path: string): void {
-  place.append(` (${words.figureMissing.replace("{}", () => path)})`);
+  place.append(` (${texts.figureMissing.replace("{}", () => path)})`);
   place.classList.add("missing");
 }

@@ -2,7 +2,7 @@ import { draw, kindOf } from "./diagrams";
 import { highlight, languageOf } from "./highlight";
 import { GrowingText, harmless, isReadable } from "./markdown";
 import { setMath } from "./math";
-import { words } from "./words";
+import { texts } from "./texts";
 
 /** The number of characters that are rendered at a time. */
 const SLICE = 20_000;
@@ -65,7 +65,7 @@ function framed(content: DocumentFragment): DocumentFragment {
     block.tabIndex = 0;
     const language = block.firstElementChild ? languageOf(block.firstElementChild) : "";
     const frame = element("div", "block");
-    const button = element("button", "copy", words.copy);
+    const button = element("button", "copy", texts.copy);
     if (language) frame.append(element("span", "language", language));
     block.replaceWith(frame);
     frame.append(block, button);
@@ -92,7 +92,7 @@ async function drawn(block: Element, source: string): Promise<void> {
   const figure = element("figure", "diagram");
   const folded = element("details");
   block.replaceWith(figure);
-  folded.append(element("summary", "", words.diagramSource), block);
+  folded.append(element("summary", "", texts.diagramSource), block);
   figure.append(image, folded);
   const again = () => {
     if (!image.isConnected) return dark.removeEventListener("change", again);
@@ -104,7 +104,7 @@ async function drawn(block: Element, source: string): Promise<void> {
 /** The label of a diagram: its title or its kind. */
 function nameOf(source: string): string {
   const title = /^[ \t]*(?:accTitle[ \t]*:|title\b:?)[ \t]*(\S.{0,150})/m.exec(source)?.[1];
-  return title ? `${words.diagram}: ${title}` : `${words.diagram} (${kindOf(source)})`;
+  return title ? `${texts.diagram}: ${title}` : `${texts.diagram} (${kindOf(source)})`;
 }
 
 function element<Name extends keyof HTMLElementTagNameMap>(name: Name, className = "", text = ""): HTMLElementTagNameMap[Name] {

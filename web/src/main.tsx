@@ -8,7 +8,7 @@ import { keepAgreeing, open, openId } from "./conversation";
 import { live, share } from "./backend";
 import { refreshThreads } from "./threads";
 import { updateTitle } from "./title";
-import { language, words } from "./words";
+import { language, texts } from "./texts";
 import "./styles/index.css";
 
 /** Load the data of the page; again after a key was entered. */
@@ -28,7 +28,7 @@ window.addEventListener("hashchange", go);
 render(
   <ServiceContext.Provider value={live}>
     <App onKey={load} />
-    <Reading more={[{ name: words.share, work: () => share(reading.value ?? "") }]} />
+    <Reading more={[{ name: texts.share, work: () => share(reading.value ?? "") }]} />
   </ServiceContext.Provider>,
   document.getElementById("page")!,
 );

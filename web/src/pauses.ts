@@ -2,18 +2,18 @@ import type { Interrupt } from "./events";
 import type { Turn } from "./turns";
 
 /** The outcome of the call that the user was asked about; null if it is open or there is none. */
-export type Fate = "made" | "edited" | "left" | null;
+export type CallOutcome = "made" | "edited" | "left" | null;
 
 /** What the run waited for. */
-export interface Waited {
-  kind: "waited";
+export interface PausePart {
+  kind: "pause";
   asked: Interrupt;
-  fate: Fate;
+  outcome: CallOutcome;
   version: number;
 }
 
 interface Open {
-  waited: Waited;
+  pause: PausePart;
   turn: Turn;
   tool: string;
 }
@@ -27,12 +27,12 @@ export class Pauses {
 
   /** Record what `turn` waited for when the run continues. */
   add(turn: Turn, asked: Interrupt): void {
-    const waited: Waited = { kind: "waited", asked, fate: null, version: 0 };
-    turn.parts.push(waited);
+    const pause: PausePart = { kind: "pause", asked, outcome: null, version: 0 };
+    turn.parts.push(pause);
     turn.version += 1;
     if (asked.kind !== "tool_approval") return;
     const { tool_name: tool, tool_input: input } = asked.payload;
-    const open = { waited, turn, tool: String(tool) };
+    const open = { pause, turn, tool: String(tool) };
     this.#byCall.set(keyOf(open.tool, input), open);
     this.#open.add(open);
   }
@@ -51,10 +51,10 @@ export class Pauses {
     for (const one of this.#open) if (ended === null || isSameWork(one.turn, ended)) this.#settle(one, "left");
   }
 
-  #settle(open: Open, fate: Fate): void {
+  #settle(open: Open, outcome: CallOutcome): void {
     this.#open.delete(open);
-    open.waited.fate = fate;
-    open.waited.version += 1;
+    open.pause.outcome = outcome;
+    open.pause.version += 1;
     open.turn.version += 1;
   }
 }

@@ -1,5 +1,5 @@
 import { numbersIn } from "./evidence";
-import { words } from "./words";
+import { texts } from "./texts";
 
 /** The service's data about a source, in addition to the report's. */
 export interface Source {
@@ -67,7 +67,7 @@ function settle(entry: HTMLElement, number: number, source: Source | undefined, 
   address.textContent = title || address.textContent;
   const facts = [host, source && read(source)].filter(Boolean).join(" · ");
   const back = Object.assign(document.createElement("button"), { className: "back", textContent: "↩", onclick: goBack });
-  back.setAttribute("aria-label", `${words.backToText}: ${number}`);
+  back.setAttribute("aria-label", `${texts.backToText}: ${number}`);
   entry.replaceChildren(cite, " ", address, " ", span("who", facts), " ", ...marks, back);
   entry.classList.add("source");
   entry.tabIndex = -1;
@@ -75,7 +75,7 @@ function settle(entry: HTMLElement, number: number, source: Source | undefined, 
 
 function read(source: Source): string {
   const when = new Date(source.retrieved_at * 1_000).toLocaleDateString(document.documentElement.lang, { dateStyle: "medium" });
-  return `${source.kind === "page" ? words.opened : words.found} ${when}`;
+  return `${source.kind === "page" ? texts.opened : texts.found} ${when}`;
 }
 
 function link(
@@ -102,18 +102,18 @@ function link(
     made.target = "_blank";
     made.rel = "noopener noreferrer";
     made.dataset["card"] = facts.filter(Boolean).join("\n");
-    made.setAttribute("aria-label", `${words.source} ${part}: ${facts[0]}`);
+    made.setAttribute("aria-label", `${texts.source} ${part}: ${facts[0]}`);
     return made;
   });
   citation.replaceChildren(...parts);
 }
 
 function explain(mark: HTMLElement): void {
-  mark.textContent = words.unverified;
-  mark.dataset["card"] = words.unverifiedWhy;
+  mark.textContent = texts.unverified;
+  mark.dataset["card"] = texts.unverifiedWhy;
   mark.tabIndex = 0;
   mark.setAttribute("role", "note");
-  mark.setAttribute("aria-label", `${words.unverified}: ${words.unverifiedWhy}`);
+  mark.setAttribute("aria-label", `${texts.unverified}: ${texts.unverifiedWhy}`);
 }
 
 function span(className: string, textContent: string): HTMLSpanElement {

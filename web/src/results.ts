@@ -4,7 +4,7 @@ import type { Call } from "./turns";
 export type Outcome = "open" | "waits" | "failed" | "done";
 
 /** The parsed result of executed code. */
-export interface Ran {
+export interface CodeResult {
   out: string;
   err: string;
   /** The sandbox's notes: exit code and duration. */
@@ -12,7 +12,7 @@ export interface Ran {
   isFailed: boolean;
 }
 
-export interface Found {
+export interface SearchHit {
   title: string;
   url: string;
   content: string;
@@ -20,7 +20,7 @@ export interface Found {
   cite: number | null;
 }
 
-export interface ReadPage {
+export interface PageResult {
   title: string;
   url: string;
   cite: number | null;
@@ -52,7 +52,7 @@ function hasFailed(tool: string, result: string): boolean {
 }
 
 /** Parse a result of Python or bash: output, errors, and the lines in brackets at its end. */
-export function ranOf(result: string): Ran {
+export function ranOf(result: string): CodeResult {
   const notes: string[] = [];
   let rest = result;
   while (notes.length < MAX_NOTES) {
@@ -83,10 +83,10 @@ function firstLine(text: string): string {
 }
 
 /** The hits of a search; none if its result is something else, such as an error. */
-export function linksOf(result: string): Found[] {
+export function linksOf(result: string): SearchHit[] {
   const found = parsed(result);
   if (!Array.isArray(found)) return [];
-  return found.filter(isFound).map(({ title, url, content, cite }) => ({
+  return found.filter(isSearchHit).map(({ title, url, content, cite }) => ({
     title: typeof title === "string" ? title : "",
     url,
     content: typeof content === "string" ? content : "",
@@ -94,8 +94,8 @@ export function linksOf(result: string): Found[] {
   }));
 }
 
-function isFound(one: unknown): one is Found {
-  const url = (one as Partial<Found> | null)?.url;
+function isSearchHit(one: unknown): one is SearchHit {
+  const url = (one as Partial<SearchHit> | null)?.url;
   return typeof url === "string" && isWeb(url);
 }
 
@@ -104,7 +104,7 @@ function isWeb(url: string): boolean {
 }
 
 /** A page that was read, with title, address and text; null for anything else. */
-export function pageOf(result: string): ReadPage | null {
+export function pageOf(result: string): PageResult | null {
   const match = /^# ([^\n]*)\n\nSource(?: \[(\d+)\])?: (\S+)[^\n]*(?:\n\n|$)/.exec(result);
   if (!match || !isWeb(match[3]!)) return null;
   return { title: match[1]!, url: match[3]!, cite: match[2] ? Number(match[2]) : null, text: result.slice(match[0].length) };

@@ -1,8 +1,8 @@
 import type { ArtifactLink, ChatMessage, Gap, Interrupt, RunEvent, Step, StepQuestion } from "./events";
-import { type Said, type Turn, Turns } from "./turns";
+import { type TextPart, type Turn, Turns } from "./turns";
 import { Recording } from "./recording";
 
-export type { Call, Printed, Said, Turn } from "./turns";
+export type { Call, OutputPiece, TextPart, Turn } from "./turns";
 
 export interface Problem {
   code: string;
@@ -48,14 +48,14 @@ export class RunModel {
   /** The user's messages to the run. */
   exchanges: Exchange[] = [];
   tokens = 0;
-  readonly film = new Recording();
+  readonly recording = new Recording();
   lastId = 0;
   version = 0;
   /** Whether the last event of the newest segment has been received. */
-  isTold = false;
-  #answer: Said | null = null;
+  isComplete = false;
+  #answer: TextPart | null = null;
   #turns = new Turns();
-  #kept = new Map<string, number>();
+  #artifactIndexes = new Map<string, number>();
   /** The start of the current segment, and the duration of the earlier ones, in seconds. */
   #since: number | null = null;
   #worked = 0;
@@ -95,20 +95,20 @@ export class RunModel {
   }
 
   /** The answer: the text of the coordinator or reporter, else the newest text. */
-  get answer(): Said | null {
-    return this.#answer ?? (this.status === "completed" ? this.#lastSaid() : null);
+  get answer(): TextPart | null {
+    return this.#answer ?? (this.status === "completed" ? this.#lastText() : null);
   }
 
   /** Mark that the stream has more events than were received. */
   reopen(): void {
     if (this.isOver) return;
-    this.isTold = false;
+    this.isComplete = false;
     this.version += 1;
   }
 
   /** Mark that all events were received. */
   close(): void {
-    this.isTold = true;
+    this.isComplete = true;
     this.version += 1;
   }
 
@@ -132,7 +132,7 @@ export class RunModel {
   }
 
   /** Set the status that was read by another way than the stream. */
-  heard(status: string): void {
+  updateStatus(status: string): void {
     if (this.isOver || status === this.status) return;
     this.reopen();
     // The status may be older than the stream, and only the stream shows that a waiting run continues.
@@ -143,7 +143,7 @@ export class RunModel {
     if (event.id === null || event.id <= this.lastId) return;
     this.lastId = event.id;
     this.version += 1;
-    this.isTold = event.type === "final_session_state";
+    this.isComplete = event.type === "final_session_state";
     this.#take(event);
   }
 
@@ -187,7 +187,7 @@ export class RunModel {
         this.#turns.plan(event.steps);
         break;
       case "lead_decision":
-        this.#turns.decided(event);
+        this.#turns.addDecision(event);
         break;
       case "artifact":
         this.#keep(event);
@@ -219,10 +219,10 @@ export class RunModel {
         this.#since = null;
         break;
       case "browser_state":
-        this.film.look(event);
+        this.recording.look(event);
         break;
       case "browser_step":
-        this.film.step(event);
+        this.recording.step(event);
         this.#work(event);
         break;
       case "tool_call":
@@ -243,14 +243,14 @@ export class RunModel {
   #resumed(asked: Interrupt | undefined): void {
     if (!asked) return;
     this.questions = this.questions.filter((one) => one !== asked);
-    this.#turns.waited(asked);
+    this.#turns.addPause(asked);
     this.version += 1;
   }
 
   /** The answered question is now part of the work. */
   #goOn(): void {
     this.questions = [];
-    if (this.waiting) this.#turns.waited(this.waiting);
+    if (this.waiting) this.#turns.addPause(this.waiting);
     this.waiting = null;
   }
 
@@ -266,16 +266,16 @@ export class RunModel {
   }
 
   #keep(artifact: ArtifactLink): void {
-    const at = this.#kept.get(artifact.artifact_id) ?? this.artifacts.length;
-    this.#kept.set(artifact.artifact_id, at);
+    const at = this.#artifactIndexes.get(artifact.artifact_id) ?? this.artifacts.length;
+    this.#artifactIndexes.set(artifact.artifact_id, at);
     this.artifacts[at] = artifact;
     this.#turns.file(artifact);
   }
 
-  #lastSaid(): Said | null {
+  #lastText(): TextPart | null {
     for (let at = this.turns.length - 1; at >= 0; at -= 1) {
-      const said = this.turns[at]!.parts.findLast((part) => part.kind === "said" && part.content !== "");
-      if (said) return said as Said;
+      const text = this.turns[at]!.parts.findLast((part) => part.kind === "text" && part.content !== "");
+      if (text) return text as TextPart;
     }
     return null;
   }

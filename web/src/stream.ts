@@ -34,7 +34,7 @@ export async function follow(run: RunModel, listener: Listener, signal: AbortSig
     }
     // If there are no more events of a run that ended or waits, all have been received.
     if (isWhole && run.lastId === before && !run.isAtWork) run.close();
-    if (run.isTold || signal.aborted) return;
+    if (run.isComplete || signal.aborted) return;
     if (run.lastId > before) wait = FIRST_WAIT_MS;
     listener.connected(false);
     await pause(wait, signal);

@@ -1,10 +1,10 @@
 import type { ArtifactLink, BrowserStep, Decision, Interrupt, RunEvent, Step } from "./events";
 import { RUNS_CODE } from "./results";
-import { type Waited, Pauses } from "./pauses";
+import { type PausePart, Pauses } from "./pauses";
 
 /** A text of a member in one model call. */
-export interface Said {
-  kind: "said";
+export interface TextPart {
+  kind: "text";
   content: string;
   reasoning: string;
   version: number;
@@ -15,7 +15,7 @@ export interface Said {
 }
 
 /** A piece of the output of a running call. */
-export interface Printed {
+export interface OutputPiece {
   stream: string;
   text: string;
 }
@@ -26,7 +26,7 @@ export interface Call {
   id: string;
   tool: string;
   input: Record<string, unknown>;
-  printed: Printed[];
+  printed: OutputPiece[];
   result: string | null;
   begun: number | null;
   ended: number | null;
@@ -38,8 +38,8 @@ export interface Call {
 }
 
 /** The lead's decision after the step of a turn has failed. */
-export interface Decided {
-  kind: "decided";
+export interface DecisionPart {
+  kind: "decision";
   decision: Decision;
 }
 
@@ -50,7 +50,7 @@ export interface Turn {
   /** Its step; null for members without a step, such as the planner. */
   step: { id: number; title: string } | null;
   isOpen: boolean;
-  parts: (Said | Call | Waited | Decided)[];
+  parts: (TextPart | Call | PausePart | DecisionPart)[];
   tokens: number;
   seconds: number;
   begun: number | null;
@@ -61,9 +61,9 @@ export interface Turn {
 }
 
 /** The number of last characters of live output that are kept. */
-const KEPT_OUTPUT = 20_000;
+const MAX_OUTPUT_LENGTH = 20_000;
 /** The maximum number of pieces that alternate between stdout and stderr. */
-const KEPT_PIECES = 500;
+const MAX_OUTPUT_PIECES = 500;
 /** The lines of a result that name files. */
 const NAMES_FILES = /^\[(?:figures drawn|files written): (.*)\]$/gm;
 const MAX_LIST_LENGTH = 5_000;
@@ -73,7 +73,7 @@ export class Turns {
   readonly all: Turn[] = [];
   calls = 0;
   /** The present or newest text of a member. */
-  newest: Said | null = null;
+  newest: TextPart | null = null;
   /** The open turns by id; members that work concurrently have one each. */
   #open = new Map<string, Turn>();
   #messages = new Map<Turn, string>();
@@ -110,16 +110,16 @@ export class Turns {
   }
 
   /** Record what the run waited for, at the turn of the call, or else at the newest turn. */
-  waited(asked: Interrupt): void {
+  addPause(asked: Interrupt): void {
     const turn = this.all.findLast((one) => one.parts.some((part) => part.kind === "call" && isAbout(asked, part))) ?? this.all.at(-1);
     if (turn) this.#waits.add(turn, asked);
   }
 
   /** Add a decision of the lead to the newest turn of the failed step. */
-  decided(decision: Decision): void {
+  addDecision(decision: Decision): void {
     const turn = this.all.findLast((one) => one.step?.id === decision.step_id) ?? this.all.at(-1);
     if (!turn) return;
-    turn.parts.push({ kind: "decided", decision });
+    turn.parts.push({ kind: "decision", decision });
     turn.version += 1;
   }
 
@@ -202,18 +202,18 @@ export class Turns {
   }
 
   #say(turn: Turn, messageId: string, delta: { content?: string; reasoning_content?: string }): void {
-    let said = turn.parts.at(-1);
-    if (said?.kind !== "said" || this.#messages.get(turn) !== messageId) {
+    let text = turn.parts.at(-1);
+    if (text?.kind !== "text" || this.#messages.get(turn) !== messageId) {
       // A member whose answer calls no tool is asked again only if the user wrote meanwhile.
-      if (turn.step && said?.kind === "said" && said.content) outdate(turn);
-      said = { kind: "said", content: "", reasoning: "", version: 0 };
-      turn.parts.push(said);
+      if (turn.step && text?.kind === "text" && text.content) outdate(turn);
+      text = { kind: "text", content: "", reasoning: "", version: 0 };
+      turn.parts.push(text);
       this.#messages.set(turn, messageId);
     }
-    said.content += delta.content ?? "";
-    said.reasoning += delta.reasoning_content ?? "";
-    said.version += 1;
-    this.newest = said;
+    text.content += delta.content ?? "";
+    text.reasoning += delta.reasoning_content ?? "";
+    text.version += 1;
+    this.newest = text;
   }
 
   #begin(turn: Turn, event: RunEvent & { type: "tool_call" }): void {
@@ -253,18 +253,18 @@ function isDoneAgain(before: Step["status"] | undefined, now: Step["status"]): b
 }
 
 function outdate(turn: Turn): void {
-  const said = turn.parts.at(-1);
-  if (said?.kind !== "said" || said.isReplaced) return;
-  said.isOutdated = true;
-  said.version += 1;
+  const text = turn.parts.at(-1);
+  if (text?.kind !== "text" || text.isReplaced) return;
+  text.isOutdated = true;
+  text.version += 1;
   turn.version += 1;
 }
 
 function replace(turn: Turn): void {
-  const said = turn.parts.at(-1);
-  if (said?.kind !== "said") return;
-  said.isReplaced = true;
-  said.version += 1;
+  const text = turn.parts.at(-1);
+  if (text?.kind !== "text") return;
+  text.isReplaced = true;
+  text.version += 1;
 }
 
 function changed(call: Call, turn: Turn): void {
@@ -279,12 +279,12 @@ function place(steps: BrowserStep[], step: BrowserStep): void {
   steps.splice(at, steps[at]?.number === step.number ? 1 : 0, step);
 }
 
-function print(printed: Printed[], { stream, text }: Printed): void {
+function print(printed: OutputPiece[], { stream, text }: OutputPiece): void {
   const last = printed.at(-1);
-  if (last?.stream === stream) last.text = (last.text + text).slice(-KEPT_OUTPUT);
-  else printed.push({ stream, text: text.slice(-KEPT_OUTPUT) });
-  if (printed.length > KEPT_PIECES) printed.shift();
-  let over = printed.reduce((sum, one) => sum + one.text.length, 0) - KEPT_OUTPUT;
+  if (last?.stream === stream) last.text = (last.text + text).slice(-MAX_OUTPUT_LENGTH);
+  else printed.push({ stream, text: text.slice(-MAX_OUTPUT_LENGTH) });
+  if (printed.length > MAX_OUTPUT_PIECES) printed.shift();
+  let over = printed.reduce((sum, one) => sum + one.text.length, 0) - MAX_OUTPUT_LENGTH;
   for (let first = printed[0]!; over > 0; first = printed[0]!) {
     const cut = Math.min(over, first.text.length);
     first.text = first.text.slice(cut);

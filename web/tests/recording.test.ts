@@ -4,8 +4,8 @@ import type { RunEvent } from "../src/events";
 import { MAX_FRAMES } from "../src/recording";
 import { Pictures } from "../src/pictures";
 import { RunModel } from "../src/run";
-import { en } from "../src/words/en";
-import { zh } from "../src/words/zh";
+import { en } from "../src/texts/en";
+import { zh } from "../src/texts/zh";
 
 const MARK = { x: 0.1, y: 0.2, width: 0.3, height: 0.1 };
 const CLICK = { name: "click_element", parameters: { index: 3 } };
@@ -23,12 +23,12 @@ function look(picture: string | null, url = "https://e.test/"): RunEvent {
 function recordingOf(...events: RunEvent[]) {
   const run = new RunModel("r");
   for (const event of events) run.apply(event);
-  return run.film;
+  return run.recording;
 }
 
-describe("the film of a browser", () => {
+describe("the recording of a browser", () => {
   it("shows each step on the picture that it was decided on, with its mark", () => {
-    const film = recordingOf(
+    const recording = recordingOf(
       step(1, "thinking"),
       step(1, "acting", { action: { name: "go_to_url", parameters: {} } }),
       step(2, "thinking"),
@@ -38,7 +38,7 @@ describe("the film of a browser", () => {
       step(3, "thinking"),
       look("/b", "https://e.test/next"),
     );
-    expect(film.frames.map(({ picture, mark, place }) => [picture, mark, place?.url])).toEqual([
+    expect(recording.frames.map(({ picture, mark, place }) => [picture, mark, place?.url])).toEqual([
       [null, null, undefined],
       ["/a", MARK, "https://e.test/"],
       ["/b", null, "https://e.test/next"],
@@ -46,34 +46,34 @@ describe("the film of a browser", () => {
   });
 
   it("shows what was seen last until the next observation arrives", () => {
-    const film = recordingOf(look("/a"), step(1, "thinking"));
-    expect(film.newest?.picture).toBe("/a");
+    const recording = recordingOf(look("/a"), step(1, "thinking"));
+    expect(recording.newest?.picture).toBe("/a");
   });
 
   it("takes no older picture for that of a step that was not watched", () => {
-    const film = recordingOf(look("/a"), step(1, "thinking"), step(1, "acting", { action: CLICK }));
-    expect(film.newest?.picture).toBe(null);
+    const recording = recordingOf(look("/a"), step(1, "thinking"), step(1, "acting", { action: CLICK }));
+    expect(recording.newest?.picture).toBe(null);
   });
 
   it("keeps picture and mark of a step that is sent again after a pause", () => {
     const acts = { action: CLICK, mark: MARK, screenshot: "/a" };
-    const film = recordingOf(step(1, "thinking"), look("/a"), step(1, "acting", acts), step(1, "acting", { action: CLICK }));
-    expect(film.frames.map(({ picture, mark }) => [picture, mark])).toEqual([["/a", MARK]]);
+    const recording = recordingOf(step(1, "thinking"), look("/a"), step(1, "acting", acts), step(1, "acting", { action: CLICK }));
+    expect(recording.frames.map(({ picture, mark }) => [picture, mark])).toEqual([["/a", MARK]]);
   });
 
   it("shows the observed picture where an earlier version sent no picture of a step", () => {
-    const film = recordingOf(step(1, "thinking"), look("/a"), step(1, "acting", { action: CLICK, screenshot: undefined }));
-    expect(film.newest?.picture).toBe("/a");
+    const recording = recordingOf(step(1, "thinking"), look("/a"), step(1, "acting", { action: CLICK, screenshot: undefined }));
+    expect(recording.newest?.picture).toBe("/a");
   });
 
   it("has a frame for each action of an answer", () => {
-    const film = recordingOf(look("/a"), step(1, "thinking"), step(1, "acting", { screenshot: "/a" }), step(2, "acting", { screenshot: "/a" }));
-    expect(film.frames.map((frame) => frame.picture)).toEqual(["/a", "/a"]);
+    const recording = recordingOf(look("/a"), step(1, "thinking"), step(1, "acting", { screenshot: "/a" }), step(2, "acting", { screenshot: "/a" }));
+    expect(recording.frames.map((frame) => frame.picture)).toEqual(["/a", "/a"]);
   });
 
   it("leaves out the first steps of a long run", () => {
-    const film = recordingOf(...Array.from({ length: MAX_FRAMES + 10 }, (_, n) => step(n + 1, "thinking")));
-    expect([film.frames.length, film.frames[0]?.number, film.leftOut]).toEqual([MAX_FRAMES, 11, 10]);
+    const recording = recordingOf(...Array.from({ length: MAX_FRAMES + 10 }, (_, n) => step(n + 1, "thinking")));
+    expect([recording.frames.length, recording.frames[0]?.number, recording.leftOut]).toEqual([MAX_FRAMES, 11, 10]);
   });
 });
 
@@ -93,8 +93,8 @@ describe("an action in words", () => {
 
   it("has the same templates in both languages", () => {
     const names = (text: string) => text.match(/\{\w+\}/g)?.sort() ?? [];
-    for (const [key, template] of Object.entries({ ...en.actions, ...en.film })) {
-      expect(names({ ...zh.actions, ...zh.film }[key] as string), key).toEqual(names(template));
+    for (const [key, template] of Object.entries({ ...en.actions, ...en.recording })) {
+      expect(names({ ...zh.actions, ...zh.recording }[key] as string), key).toEqual(names(template));
     }
   });
 });

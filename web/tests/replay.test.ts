@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import type { RunEvent, Told } from "../src/events";
+import type { RunEvent, EventFields } from "../src/events";
 import { playbackTimes } from "../src/replay/playbackTimes";
 import { Player } from "../src/replay/player";
 import type { Shared } from "../src/replay/shared";
 import { serviceIn, sharedIn } from "../src/replay/shared";
 
-const TALK: Told[] = [
+const TALK: EventFields[] = [
   { type: "run", run_id: "r1", thread_id: "t1" },
   { type: "start_of_agent", agent_name: "coordinator", agent_id: "a1" },
   { type: "message", message_id: "m1", delta: { content: "Hel" } },
@@ -15,11 +15,11 @@ const TALK: Told[] = [
   { type: "final_session_state", messages: [] },
 ];
 
-function happened(events: Told[], at: number[] = []): RunEvent[] {
+function happened(events: EventFields[], at: number[] = []): RunEvent[] {
   return events.map((event, index) => ({ ...event, id: index + 1, ...(at.length > 0 ? { at: at[index]! } : {}) }));
 }
 
-function shared(sent: Told[], at: number[] = []): Shared {
+function shared(sent: EventFields[], at: number[] = []): Shared {
   const events = happened(sent, at);
   return { runId: "r1", question: "Hi?", status: "completed", createdAt: 1, events, leftOut: { events: 0, pictures: 0 } };
 }
@@ -112,7 +112,7 @@ describe("a player", () => {
   });
 
   it("skips an event that cannot be played", () => {
-    const broken = { type: "start_of_workflow" } as Told;
+    const broken = { type: "start_of_workflow" } as EventFields;
     const warned = vi.spyOn(console, "warn").mockReturnValue();
     expect(new Player({ ...shared([broken, ...TALK]), question: "" }).run.status).toBe("completed");
     expect(warned).toHaveBeenCalledOnce();

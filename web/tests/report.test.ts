@@ -6,7 +6,7 @@ import { languageOf } from "../src/highlight";
 import { coloured } from "../src/languages";
 import { GrowingText } from "../src/markdown";
 import { nameIn } from "../src/download";
-import { en } from "../src/words/en";
+import { en } from "../src/texts/en";
 
 const whole = (text: string) => new GrowingText().take(text, true).settled;
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { RunEvent, Told as Event } from "../src/events";
+import type { RunEvent, EventFields as Event } from "../src/events";
 import { RunModel } from "../src/run";
 import type { Call } from "../src/turns";
 
-type Told = Event & { agent_id?: string; step_id?: number };
+type MarkedEvent = Event & { agent_id?: string; step_id?: number };
 
 const streams = Object.fromEntries(
   Object.entries(import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" })).map(
@@ -21,8 +21,8 @@ function callsOf(run: RunModel): Call[] {
 }
 
 function shape(run: RunModel) {
-  const { question, status, turns, plan, waiting, problems, artifacts, lastId, isTold, answer } = run;
-  return { question, status, turns, plan, waiting, problems, artifacts, lastId, isTold, answer };
+  const { question, status, turns, plan, waiting, problems, artifacts, lastId, isComplete, answer } = run;
+  return { question, status, turns, plan, waiting, problems, artifacts, lastId, isComplete, answer };
 }
 
 describe("a run", () => {
@@ -31,7 +31,7 @@ describe("a run", () => {
     expect(run.question).toBe("1+3=?");
     expect(run.status).toBe("completed");
     expect(run.plan?.steps.map((step) => step.status)).toEqual(["completed", "completed"]);
-    expect(run.answer).toEqual({ kind: "said", content: "# Report\n\nIt is **4**.", reasoning: "How to say it?", version: 9 });
+    expect(run.answer).toEqual({ kind: "text", content: "# Report\n\nIt is **4**.", reasoning: "How to say it?", version: 9 });
     const coder = run.turns.find((turn) => turn.agent === "coder");
     expect(coder?.parts[0]).toMatchObject({ kind: "call", tool: "python_repl_tool", input: { code: "print(1+3)" } });
     expect(coder?.tokens).toBeGreaterThan(0);
@@ -79,22 +79,22 @@ describe("a run", () => {
 
   it("does not take a status from elsewhere for the end of its stream, nor for a new beginning", () => {
     const over = runAfter("cancelled");
-    over.heard("running");
-    expect([over.status, over.isTold]).toEqual(["cancelled", true]);
+    over.updateStatus("running");
+    expect([over.status, over.isComplete]).toEqual(["cancelled", true]);
     const paused = streams["plan-review"]!.findIndex((event) => event.type === "final_session_state") + 1;
     const waits = runAfter("plan-review", paused);
-    waits.heard("running");
-    expect([waits.status, waits.isTold]).toEqual(["interrupted", false]);
+    waits.updateStatus("running");
+    expect([waits.status, waits.isComplete]).toEqual(["interrupted", false]);
   });
 
   it("waits for its review and goes on as the same run", () => {
     const paused = streams["plan-review"]!.findIndex((event) => event.type === "final_session_state") + 1;
     const run = runAfter("plan-review", paused);
-    expect([run.status, run.waiting?.kind, run.isTold]).toEqual(["interrupted", "plan_review", true]);
+    expect([run.status, run.waiting?.kind, run.isComplete]).toEqual(["interrupted", "plan_review", true]);
     run.reopen();
-    expect(run.isTold).toBe(false);
+    expect(run.isComplete).toBe(false);
     runAfter("plan-review", Infinity, run);
-    expect([run.status, run.waiting, run.isTold]).toEqual(["completed", null, true]);
+    expect([run.status, run.waiting, run.isComplete]).toEqual(["completed", null, true]);
   });
 
   it("passes over what has no number, or is not known", () => {
@@ -119,27 +119,27 @@ describe("a run", () => {
       [2, "thinking"],
     ]);
     run.apply({ id: 6, type: "browser_state", url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
-    expect(run.film.place).toMatchObject({ url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
+    expect(run.recording.place).toMatchObject({ url: "https://e.test/", title: "E", screenshot: "/api/artifacts/1" });
   });
 
   it("keeps members apart who work at the same time, each with its step", () => {
     const run = new RunModel("id1");
     const both = [1, 2].map((step_id) => ({ agent_id: `id1_researcher_4_${step_id}`, step_id }));
     const steps = both.map(({ step_id: id }) => ({ id, agent_name: "researcher", title: `Step ${id}`, description: "", status: "in_progress" }));
-    const events: Told[] = [
+    const events: MarkedEvent[] = [
       { type: "plan", title: "P", steps },
       // The second begins first: what was sent first is not what the plan has first.
-      ...[...both].reverse().map((mark): Told => ({ type: "start_of_agent", agent_name: "researcher", ...mark })),
-      ...["one ", "two"].flatMap((text) => both.map((mark): Told => ({ type: "message", message_id: `m${mark.step_id}`, delta: { content: text }, ...mark }))),
-      ...both.map((mark): Told => ({ type: "usage", agent_name: "researcher", model: "m", input_tokens: 10 * mark.step_id, output_tokens: 0, seconds: 1, ...mark })),
-      ...both.map((mark): Told => ({ type: "tool_call", tool_call_id: `c${mark.step_id}`, tool_name: "tavily_search", tool_input: {}, ...mark })),
+      ...[...both].reverse().map((mark): MarkedEvent => ({ type: "start_of_agent", agent_name: "researcher", ...mark })),
+      ...["one ", "two"].flatMap((text) => both.map((mark): MarkedEvent => ({ type: "message", message_id: `m${mark.step_id}`, delta: { content: text }, ...mark }))),
+      ...both.map((mark): MarkedEvent => ({ type: "usage", agent_name: "researcher", model: "m", input_tokens: 10 * mark.step_id, output_tokens: 0, seconds: 1, ...mark })),
+      ...both.map((mark): MarkedEvent => ({ type: "tool_call", tool_call_id: `c${mark.step_id}`, tool_name: "tavily_search", tool_input: {}, ...mark })),
     ];
     events.forEach((event, index) => run.apply({ ...event, id: index + 1 }));
     expect(run.turns.map((turn) => [turn.step?.title, turn.tokens, turn.parts.map((part) => part.kind)])).toEqual([
-      ["Step 2", 20, ["said", "call"]],
-      ["Step 1", 10, ["said", "call"]],
+      ["Step 2", 20, ["text", "call"]],
+      ["Step 1", 10, ["text", "call"]],
     ]);
-    expect(run.turns.flatMap((turn) => turn.parts).flatMap((part) => (part.kind === "said" ? part.content : []))).toEqual(["one two", "one two"]);
+    expect(run.turns.flatMap((turn) => turn.parts).flatMap((part) => (part.kind === "text" ? part.content : []))).toEqual(["one two", "one two"]);
     expect(run.turns.every((turn) => turn.isOpen)).toBe(true);
     run.apply({ id: run.lastId + 1, type: "end_of_agent", agent_name: "researcher", ...both[0]! });
     expect(run.turns.map((turn) => turn.isOpen)).toEqual([true, false]);
@@ -152,7 +152,7 @@ describe("a run", () => {
     run.apply({ id: 2, type: "message", message_id: "m1", delta: { content: "half" }, ...mark });
     run.apply({ id: 3, type: "message_replaced", message_id: "m1", replaced_by: "m2", ...mark });
     run.apply({ id: 4, type: "message", message_id: "m2", delta: { content: "whole" }, ...mark });
-    expect(run.turns[0]!.parts.map((part) => part.kind === "said" && [part.content, part.isReplaced ?? false])).toEqual([
+    expect(run.turns[0]!.parts.map((part) => part.kind === "text" && [part.content, part.isReplaced ?? false])).toEqual([
       ["half", true],
       ["whole", false],
     ]);
@@ -161,9 +161,9 @@ describe("a run", () => {
   it("marks the answer of a step that is done again", () => {
     const run = new RunModel("id1");
     const step = { id: 1, agent_name: "coder", title: "Count", description: "" } as const;
-    const plan = (status: "not_started" | "in_progress" | "completed"): Told => ({ type: "plan", title: "P", steps: [{ ...step, status }] });
-    const says = (agent_id: string, message_id: string, content: string): Told => ({ type: "message", message_id, delta: { content }, agent_id, step_id: 1 });
-    const events: Told[] = [
+    const plan = (status: "not_started" | "in_progress" | "completed"): MarkedEvent => ({ type: "plan", title: "P", steps: [{ ...step, status }] });
+    const says = (agent_id: string, message_id: string, content: string): MarkedEvent => ({ type: "message", message_id, delta: { content }, agent_id, step_id: 1 });
+    const events: MarkedEvent[] = [
       plan("in_progress"),
       { type: "start_of_agent", agent_name: "coder", agent_id: "a", step_id: 1 },
       says("a", "m1", "all years"),
@@ -176,7 +176,7 @@ describe("a run", () => {
       says("b", "m3", "only 2024"),
     ];
     events.forEach((event, index) => run.apply({ ...event, id: index + 1 }));
-    expect(run.turns.flatMap((turn) => turn.parts).map((part) => part.kind === "said" && [part.content, part.isOutdated ?? false])).toEqual([
+    expect(run.turns.flatMap((turn) => turn.parts).map((part) => part.kind === "text" && [part.content, part.isOutdated ?? false])).toEqual([
       ["all years", true],
       ["only 2023", true],
       ["only 2024", false],
@@ -262,7 +262,7 @@ describe.each(Object.keys(streams))("the stream %s", (name) => {
 
 describe("a step that asks while others go on", () => {
   const first = { id: 2, type: "start_of_agent", agent_name: "researcher", agent_id: "a", step_id: 1 } as const;
-  const asks: Told = { type: "step_interrupt", interrupt_id: "q", kind: "question", payload: { question: "Which?" }, options: [], step_id: 1, agent_name: "researcher", agent_id: "a" };
+  const asks: MarkedEvent = { type: "step_interrupt", interrupt_id: "q", kind: "question", payload: { question: "Which?" }, options: [], step_id: 1, agent_name: "researcher", agent_id: "a" };
   const resumed = { type: "step_resumed", interrupt_id: "q", step_id: 1, agent_name: "researcher", agent_id: "a" } as const;
   const begun = () => {
     const run = new RunModel("id1");
@@ -277,7 +277,7 @@ describe("a step that asks while others go on", () => {
     expect([run.status, run.questions.map((one) => one.interrupt_id), run.waiting]).toEqual(["running", ["q"], null]);
     run.apply({ id: 4, ...resumed });
     expect(run.questions).toEqual([]);
-    expect(run.turns[0]!.parts).toMatchObject([{ kind: "waited", asked: { interrupt_id: "q" } }]);
+    expect(run.turns[0]!.parts).toMatchObject([{ kind: "pause", asked: { interrupt_id: "q" } }]);
   });
 
   it("may ask again by the same id after its answer was taken here", () => {

@@ -241,7 +241,7 @@ async def test_an_address_that_is_not_public_is_not_opened(page: Page, action: s
         await page.act({"action": action, "url": url})
 
 
-async def test_a_missing_element_is_reported_with_the_contracts_message(page: Page) -> None:
+async def test_an_invalid_action_is_reported_with_the_contracts_message(page: Page) -> None:
     with pytest.raises(BrowserError, match=r"^Index and text are required for 'input_text' action$"):
         await page.act({"action": "input_text", "index": 3})
     with pytest.raises(BrowserError, match=r"^Unknown action: dance$"):

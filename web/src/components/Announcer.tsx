@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import { openRuns, tick } from "../conversation";
 import type { RunModel } from "../run";
-import { words } from "../words";
+import { texts } from "../texts";
 
 /** Announces to screen readers when an answer starts, ends or waits for the user, but not its text. */
 export function Announcer() {
@@ -18,7 +18,7 @@ export function Announcer() {
 }
 
 function standingOf(run: RunModel): string {
-  if (run.isAtWork && run.questions.length > 0) return words.status["interrupted"]!;
+  if (run.isAtWork && run.questions.length > 0) return texts.status["interrupted"]!;
   const isAnswering = run.status === "running" && run.answer?.content;
-  return isAnswering ? words.answering : (words.status[run.status] ?? run.status);
+  return isAnswering ? texts.answering : (texts.status[run.status] ?? run.status);
 }

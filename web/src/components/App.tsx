@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { keyWanted } from "../api";
 import { openId, trouble } from "../conversation";
 import { isOffline } from "../subscriptions";
-import { words } from "../words";
+import { texts } from "../texts";
 import { Announcer } from "./Announcer";
 import { Composer } from "./chat/Composer";
 import { Conversation } from "./chat/Conversation";
@@ -23,20 +23,20 @@ export function App({ onKey }: { onKey: () => void }) {
   };
   return (
     <div class={`frame ${isListOpen ? "listing" : ""}`} onKeyDown={close}>
-      <button class="skip" onClick={() => document.getElementById("question")?.focus()}>{words.toQuestion}</button>
+      <button class="skip" onClick={() => document.getElementById("question")?.focus()}>{texts.toQuestion}</button>
       <ThreadList onChoice={() => setListOpen(false)} />
       {isListOpen && <div class="veil" onClick={() => setListOpen(false)} />}
       <main>
         <header class="bar">
           <button class="menu" ref={menu} aria-expanded={isListOpen} onClick={() => setListOpen(!isListOpen)}>
-            <span aria-hidden="true">☰</span> <span class="unseen">{words.menu}</span>
+            <span aria-hidden="true">☰</span> <span class="unseen">{texts.menu}</span>
           </button>
           <span class="brand">maniple</span>
         </header>
         <Conversation key={openId.value ?? ""} />
         <div class="foot">
           <Announcer />
-          {isOffline.value && <p class="notice" role="status">{words.offline}</p>}
+          {isOffline.value && <p class="notice" role="status">{texts.offline}</p>}
           {trouble.value && <p class="notice bad" role="alert">{trouble.value}</p>}
           <Composer />
         </div>

@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from "preact";
-import { words } from "../words";
+import { texts } from "../texts";
 
 /** An error boundary: a part that fails to render does not affect the rest. */
 export class Boundary extends Component<{ children: ComponentChildren }, { hasFailed: boolean }> {
@@ -10,6 +10,6 @@ export class Boundary extends Component<{ children: ComponentChildren }, { hasFa
   }
 
   override render() {
-    return this.state.hasFailed ? <p class="notice bad">{words.notShown}</p> : this.props.children;
+    return this.state.hasFailed ? <p class="notice bad">{texts.notShown}</p> : this.props.children;
   }
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useKey } from "../api";
-import { words } from "../words";
+import { texts } from "../texts";
 
 export function KeyForm({ why, onKey }: { why: string; onKey: () => void }) {
   const [key, setKey] = useState("");
@@ -12,13 +12,13 @@ export function KeyForm({ why, onKey }: { why: string; onKey: () => void }) {
   return (
     <main class="door">
       <form onSubmit={enter}>
-        <h1>{words.keyTitle}</h1>
+        <h1>{texts.keyTitle}</h1>
         <p>{why}</p>
         <label>
-          {words.key}
+          {texts.key}
           <input type="password" autocomplete="off" required value={key} onInput={(e) => setKey(e.currentTarget.value)} />
         </label>
-        <button class="main">{words.enter}</button>
+        <button class="main">{texts.enter}</button>
       </form>
     </main>
   );

@@ -1,4 +1,4 @@
-import { words } from "../words";
+import { texts } from "../texts";
 import type { Player } from "./player";
 
 const SPEEDS = [1, 4, 16];
@@ -13,13 +13,13 @@ export function Controls({ player }: { player: Player }) {
   // A slider ends at its last whole step.
   const end = Math.ceil(player.length / STEP) * STEP;
   return (
-    <div class="controls" role="group" aria-label={words.replay.controls}>
+    <div class="controls" role="group" aria-label={texts.replay.controls}>
       <button class="main" onClick={() => (isPlaying ? player.rest() : player.play())} disabled={player.length === 0}>
-        <span aria-hidden="true">{isPlaying ? "❚❚" : "▶"}</span> {isPlaying ? words.replay.rest : words.replay.play}
+        <span aria-hidden="true">{isPlaying ? "❚❚" : "▶"}</span> {isPlaying ? texts.replay.rest : texts.replay.play}
       </button>
       <input
         type="range"
-        aria-label={words.replay.moment}
+        aria-label={texts.replay.moment}
         aria-valuetext={`${clock(position)} / ${clock(player.length)}`}
         min={0}
         max={end}
@@ -28,14 +28,14 @@ export function Controls({ player }: { player: Player }) {
         onInput={(e) => player.seek(Math.min(e.currentTarget.valueAsNumber, player.length))}
       />
       <span class="clock" aria-hidden="true">{`${clock(position)} / ${clock(player.length)}`}</span>
-      <span class="speeds" role="group" aria-label={words.replay.speed}>
+      <span class="speeds" role="group" aria-label={texts.replay.speed}>
         {SPEEDS.map((speed) => (
           <button key={speed} aria-pressed={player.speed.value === speed} onClick={() => (player.speed.value = speed)}>
             {`${speed}×`}
           </button>
         ))}
       </span>
-      <button onClick={() => player.toEnd()} disabled={isOver}>{words.replay.toEnd}</button>
+      <button onClick={() => player.toEnd()} disabled={isOver}>{texts.replay.toEnd}</button>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { reading, stopReading } from "../address";
 import { RunView } from "../components/chat/RunView";
 import { useFollowing } from "../components/chat/autoscroll";
 import { ReportView } from "../components/report/ReportView";
-import { words } from "../words";
+import { texts } from "../texts";
 import { Controls } from "./Controls";
 import type { Player } from "./player";
 import type { Shared } from "./shared";
@@ -20,10 +20,10 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
     <div class="replay">
       <header>
         <span class="brand">maniple</span>
-        <h1>{words.replay.title}</h1>
+        <h1>{texts.replay.title}</h1>
         {shared.createdAt > 0 && <time>{dateOf(shared.createdAt)}</time>}
       </header>
-      <main class="conversation" ref={place} onScroll={note} tabIndex={0} aria-label={words.replay.title}>
+      <main class="conversation" ref={place} onScroll={note} tabIndex={0} aria-label={texts.replay.title}>
         <div class="column">
           <RunView run={run} version={run.version} />
           <Remarks shared={shared} hasFiles={run.artifacts.length > 0} />
@@ -31,7 +31,7 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
       </main>
       <Controls player={player} />
       {reading.value === run.runId && run.answer && (
-        <ReportView runId={run.runId} title={run.question} text={run.answer.content} isWritten={run.isTold} onClose={stopReading} />
+        <ReportView runId={run.runId} title={run.question} text={run.answer.content} isWritten={run.isComplete} onClose={stopReading} />
       )}
     </div>
   );
@@ -55,10 +55,10 @@ function Remarks({ shared, hasFiles }: { shared: Shared; hasFiles: boolean }) {
   const { events, pictures } = shared.leftOut;
   return (
     <>
-      {["queued", "running", "interrupted"].includes(shared.status) && <p class="notice">{words.replay.underWay}</p>}
-      {hasFiles && <p class="notice">{words.replay.files}</p>}
-      {pictures > 0 && <p class="notice">{`${words.replay.pictures} ${pictures}`}</p>}
-      {events > 0 && <p class="notice">{`${words.replay.events} ${events}`}</p>}
+      {["queued", "running", "interrupted"].includes(shared.status) && <p class="notice">{texts.replay.underWay}</p>}
+      {hasFiles && <p class="notice">{texts.replay.files}</p>}
+      {pictures > 0 && <p class="notice">{`${texts.replay.pictures} ${pictures}`}</p>}
+      {events > 0 && <p class="notice">{`${texts.replay.events} ${events}`}</p>}
     </>
   );
 }

@@ -2,7 +2,7 @@ import { render } from "preact";
 import { lookAtAddress } from "../address";
 import { showTooltips } from "../tooltip";
 import { ServiceContext } from "../components/service";
-import { language } from "../words";
+import { language } from "../texts";
 import { Player } from "./player";
 import { Replay } from "./Replay";
 import { serviceIn, sharedIn } from "./shared";

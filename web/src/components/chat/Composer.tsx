@@ -6,7 +6,7 @@ import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
 import type { StepQuestion } from "../../events";
 import type { RunModel } from "../../run";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { titleOf } from "../plan/InterruptForm";
 import { Options, chosenOptions } from "./Options";
 import { pasted, useDropped } from "./fileInput";
@@ -64,8 +64,8 @@ export function Composer() {
       {files.length > 0 && <Chosen files={files} onDrop={(gone) => setDraft({ text, files: files.filter((one) => one !== gone) })} />}
       {asking && (
         <p class="target">
-          {isForTeam ? words.writesToTeam : words.answersQuestion(textOf(asking.question))}{" "}
-          <button type="button" onClick={() => setForTeam(!isForTeam)}>{isForTeam ? words.toAnswer : words.toTeam}</button>
+          {isForTeam ? texts.writesToTeam : texts.answersQuestion(textOf(asking.question))}{" "}
+          <button type="button" onClick={() => setForTeam(!isForTeam)}>{isForTeam ? texts.toAnswer : texts.toTeam}</button>
         </p>
       )}
       <textarea
@@ -73,8 +73,8 @@ export function Composer() {
         ref={field}
         rows={1}
         dir="auto"
-        aria-label={words.question}
-        placeholder={asking && !isForTeam ? words.answerPlaceholder : placeholderOf(runs)}
+        aria-label={texts.question}
+        placeholder={asking && !isForTeam ? texts.answerPlaceholder : placeholderOf(runs)}
         value={text}
         onInput={(e) => setDraft({ text: e.currentTarget.value, files })}
         onKeyDown={onKey}
@@ -82,18 +82,18 @@ export function Composer() {
       />
       <div class="row">
         {!isContinuing(runs) && <Options />}
-        <label class="chip file" title={words.files}>
-          <span aria-hidden="true">+</span> <span class="name">{words.files}</span>
+        <label class="chip file" title={texts.files}>
+          <span aria-hidden="true">+</span> <span class="name">{texts.files}</span>
           <input type="file" multiple onChange={(e) => (add([...(e.currentTarget.files ?? [])]), (e.currentTarget.value = ""))} />
         </label>
         <span class="ends">
-          {isSending > 0 && <span class="faint" role="status">{words.sending}</span>}
+          {isSending > 0 && <span class="faint" role="status">{texts.sending}</span>}
           {active && (
             <button type="button" onClick={() => void cancel(active)}>
-              <span aria-hidden="true">■</span> <span class="name">{words.stop}</span>
+              <span aria-hidden="true">■</span> <span class="name">{texts.stop}</span>
             </button>
           )}
-          <button class="main" disabled={!text.trim()}>{words.send}</button>
+          <button class="main" disabled={!text.trim()}>{texts.send}</button>
         </span>
       </div>
     </form>
@@ -135,8 +135,8 @@ function useTarget(question: StepQuestion | undefined, text: string) {
 
 /** The kind of the next text: an answer, a message to the running team, or a question. */
 function placeholderOf(runs: readonly RunModel[]): string {
-  if (runs.at(-1)?.status === "interrupted") return words.answerPlaceholder;
-  return runs.some((run) => run.isAtWork) ? words.steerPlaceholder : words.placeholder;
+  if (runs.at(-1)?.status === "interrupted") return texts.answerPlaceholder;
+  return runs.some((run) => run.isAtWork) ? texts.steerPlaceholder : texts.placeholder;
 }
 
 /** The draft of the question; each conversation has its own. */
@@ -173,7 +173,7 @@ function Chosen({ files, onDrop }: { files: readonly File[]; onDrop: (file: File
       {files.map((file, at) => (
         <li key={at}>
           {file.name}{" "}
-          <button type="button" aria-label={`${words.drop}: ${file.name}`} onClick={() => onDrop(file)}>×</button>
+          <button type="button" aria-label={`${texts.drop}: ${file.name}`} onClick={() => onDrop(file)}>×</button>
         </li>
       ))}
     </ul>

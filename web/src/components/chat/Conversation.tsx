@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { asked, earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { Hello } from "./Hello";
 import { RunView } from "./RunView";
 import { useFollowing, useHeld } from "./autoscroll";
@@ -14,18 +14,18 @@ export function Conversation() {
   useHeld(place, runs[0]?.runId);
   const hold = useFocusKept(place);
   return (
-    <div class="conversation" ref={place} onScroll={note} onFocusIn={hold} tabIndex={0} role="log" aria-live="off" aria-label={words.conversation}>
+    <div class="conversation" ref={place} onScroll={note} onFocusIn={hold} tabIndex={0} role="log" aria-live="off" aria-label={texts.conversation}>
       <div class="column">
         {isGone.value && (
           <section class="hello">
-            <h1>{words.gone}</h1>
+            <h1>{texts.gone}</h1>
             <p>
-              <a href="#">{words.newThread}</a>
+              <a href="#">{texts.newThread}</a>
             </p>
           </section>
         )}
         {openId.value === null && runs.length === 0 && <Hello />}
-        {earlier.value > 0 && <button onClick={() => void showEarlier()}>{words.earlier}</button>}
+        {earlier.value > 0 && <button onClick={() => void showEarlier()}>{texts.earlier}</button>}
         {runs.map((run) => (
           <RunView key={run.runId} run={run} version={run.version} />
         ))}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { apiKey } from "../../api";
 import { type Absence, absences } from "../../readiness";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 /** The start page of a new conversation, with the unavailable parts of the service. */
 export function Hello() {
@@ -11,16 +11,16 @@ export function Hello() {
   const others = absent.filter((one) => one !== model);
   return (
     <section class="hello">
-      <h1>{words.hello}</h1>
-      <p>{words.hint}</p>
+      <h1>{texts.hello}</h1>
+      <p>{texts.hint}</p>
       {model && (
         <p class="notice bad" role="alert">
-          {words.noModel} {model.why}
+          {texts.noModel} {model.why}
         </p>
       )}
       {others.length > 0 && (
         <details class="absent">
-          <summary>{words.absent}</summary>
+          <summary>{texts.absent}</summary>
           <ul>
             {others.map(({ part, why }) => (
               <li key={part}>

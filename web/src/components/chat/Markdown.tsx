@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Figures } from "../../figures";
 import { Layout } from "../../layout";
 import { reference } from "../../references";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { useService } from "../service";
 
 /** The pause between two layouts of a growing text, as a multiple of the layout's duration. */
@@ -53,5 +53,5 @@ async function copy(event: MouseEvent): Promise<void> {
   const button = event.target;
   if (!(button instanceof HTMLButtonElement) || button.className !== "copy") return;
   await navigator.clipboard.writeText(button.parentElement?.querySelector("pre")?.textContent ?? "");
-  button.textContent = words.copied;
+  button.textContent = texts.copied;
 }

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import type { RunChoices } from "../../conversation";
 import { readStored, writeStored } from "../../storage";
 import { members } from "../../members";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { useDismissal } from "../dismissal";
 
 const isDeep = chosen("deep");
@@ -35,9 +35,9 @@ export function chosenOptions(): RunChoices {
 /** The options for the next question. */
 export function Options() {
   const toggles = [
-    { ...isDeep, name: words.deep },
-    { ...searchesFirst, name: words.searchFirst },
-    { ...reviews, name: words.review },
+    { ...isDeep, name: texts.deep },
+    { ...searchesFirst, name: texts.searchFirst },
+    { ...reviews, name: texts.review },
   ];
   return (
     <>
@@ -57,10 +57,10 @@ function Team() {
   return (
     <details class="team" ref={menu}>
       <summary class={`chip ${leftOut.value.size > 0 ? "chosen-some" : ""}`}>
-        {words.team} <span aria-hidden="true">▾</span>
+        {texts.team} <span aria-hidden="true">▾</span>
       </summary>
       <fieldset>
-        <legend class="unseen">{words.team}</legend>
+        <legend class="unseen">{texts.team}</legend>
         {members.value.map((one) => (
           <label key={one.name} title={one.desc}>
             <input type="checkbox" checked={!leftOut.value.has(one.name)} disabled={!one.is_optional} onChange={() => choose(one.name)} />

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 /** A longer question, in characters or lines, is folded. */
 const LONG = 1_500;
@@ -11,7 +11,7 @@ export function Question({ text }: { text: string }) {
   if (isWhole || start.length === text.length) return <div class="question">{text}</div>;
   return (
     <div class="question">
-      {start}… <button onClick={() => setWhole(true)}>{words.showAll}</button>
+      {start}… <button onClick={() => setWhole(true)}>{texts.showAll}</button>
     </div>
   );
 }

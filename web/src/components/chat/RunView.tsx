@@ -1,7 +1,7 @@
 import { memo } from "preact/compat";
 import type { Gap, StepQuestion } from "../../events";
 import type { Exchange, RunModel } from "../../run";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { Files, UserFiles } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
 import { Markdown } from "./Markdown";
@@ -31,16 +31,16 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       {run.exchanges.map((one) => (
         <Written key={one.id} exchange={one} isOver={run.isOver} />
       ))}
-      {run.film.isThere && <BrowserView film={run.film} isLive={!run.isOver} version={version} />}
+      {run.recording.isThere && <BrowserView recording={run.recording} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
-      {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={run.isTold} runId={run.runId} />}
-      {answer?.content && run.plan && run.isTold && run.status !== "interrupted" && <ReadButton runId={run.runId} />}
+      {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={run.isComplete} runId={run.runId} />}
+      {answer?.content && run.plan && run.isComplete && run.status !== "interrupted" && <ReadButton runId={run.runId} />}
       {run.problems.map((one) => (
         <p key={one.code} class="notice bad" role="alert">
           {one.message}
         </p>
       ))}
-      {run.status === "budget_exhausted" && run.problems.length === 0 && <p class="notice">{words.budgetUsed}</p>}
+      {run.status === "budget_exhausted" && run.problems.length === 0 && <p class="notice">{texts.budgetUsed}</p>}
       {gaps.length > 0 && <Gaps gaps={gaps} />}
       {run.waiting && run.status === "interrupted" && (
         <InterruptForm key={run.waiting.interrupt_id} run={run} waiting={run.waiting} />
@@ -49,7 +49,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
         <InterruptForm key={`${one.interrupt_id} ${JSON.stringify(one.payload)}`} run={run} waiting={one} asker={askerOf(run, one)} />
       ))}
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} />}
-      {run.movesFiles && run.isTold && run.isOver && <UserFiles threadId={run.threadId} />}
+      {run.movesFiles && run.isComplete && run.isOver && <UserFiles threadId={run.threadId} />}
       <Standing run={run} version={version} />
     </article>
   );
@@ -72,7 +72,7 @@ function Written({ exchange: { content, reply, nextRun }, isOver }: { exchange: 
     <div class="written">
       {!(isOver && nextRun) && <Question text={content} />}
       <p class="reply" role="status">
-        {reply ?? words.steered}
+        {reply ?? texts.steered}
       </p>
     </div>
   );
@@ -90,7 +90,7 @@ function unstatedGaps({ gaps }: RunModel, answer = ""): Gap[] {
 function Gaps({ gaps }: { gaps: Gap[] }) {
   return (
     <div class="notice">
-      <p>{words.gaps}</p>
+      <p>{texts.gaps}</p>
       <ul>
         {gaps.map(({ step, reason }) => (
           <li key={step}>{reason ? `${step}: ${reason}` : step}</li>
@@ -103,7 +103,7 @@ function Gaps({ gaps }: { gaps: Gap[] }) {
 function Thoughts({ text }: { text: string }) {
   return (
     <details class="thoughts">
-      <summary>{words.thoughts}</summary>
+      <summary>{texts.thoughts}</summary>
       <p>{text}</p>
     </details>
   );
@@ -113,16 +113,16 @@ function Standing({ run }: Shown) {
   const { acts } = useService();
   return (
     <footer class={`standing ${run.status}`}>
-      <span role="status" aria-live="off">{words.status[run.status] ?? run.status}</span>
-      {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${words.tokens}`}</span>}
-      {run.calls > 0 && <span>{words.calls(run.calls)}</span>}
-      {acts && run.isOver && <button onClick={() => void acts.share(run)}>{words.share}</button>}
-      {acts && run.isAtWork && <ActionButton act={() => acts.cancel(run)}>{words.cancelRun}</ActionButton>}
+      <span role="status" aria-live="off">{texts.status[run.status] ?? run.status}</span>
+      {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${texts.tokens}`}</span>}
+      {run.calls > 0 && <span>{texts.calls(run.calls)}</span>}
+      {acts && run.isOver && <button onClick={() => void acts.share(run)}>{texts.share}</button>}
+      {acts && run.isAtWork && <ActionButton act={() => acts.cancel(run)}>{texts.cancelRun}</ActionButton>}
       {acts && run.isOver && (run.status === "failed" || run.gaps.length > 0) && (
-        <ActionButton act={() => acts.retry(run)}>{words.retryRun}</ActionButton>
+        <ActionButton act={() => acts.retry(run)}>{texts.retryRun}</ActionButton>
       )}
       {acts && run.isOver && run.status !== "completed" && run.question && (
-        <ActionButton act={() => acts.askAgain(run)}>{words.askAgain}</ActionButton>
+        <ActionButton act={() => acts.askAgain(run)}>{texts.askAgain}</ActionButton>
       )}
     </footer>
   );

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Interrupt } from "../../events";
 import type { RunModel } from "../../run";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { useOnce } from "../ActionButton";
 import { type Acts, useService } from "../service";
 import { PlanEditor, type PlannedSteps, reviewedPlan } from "./PlanEditor";
@@ -52,16 +52,16 @@ function Asked({ waiting: { kind, payload } }: { waiting: Interrupt }) {
   return (
     <>
       <p><code>{String(payload["tool_name"] ?? "")}</code></p>
-      <pre tabIndex={0} aria-label={words.argumentsOf}>{JSON.stringify(payload["tool_input"] ?? {}, null, 2)}</pre>
+      <pre tabIndex={0} aria-label={texts.argumentsOf}>{JSON.stringify(payload["tool_input"] ?? {}, null, 2)}</pre>
     </>
   );
 }
 
-/** What is asked for, in a few words. */
+/** What is asked for, in a few texts. */
 export function titleOf({ kind, payload }: Interrupt): string {
-  if (kind === "plan_review") return words.reviewTitle;
-  if (kind === "question") return words.questionTitle;
-  return payload["reason"] === "unknown_result" ? words.unknownTitle : words.approvalTitle;
+  if (kind === "plan_review") return texts.reviewTitle;
+  if (kind === "question") return texts.questionTitle;
+  return payload["reason"] === "unknown_result" ? texts.unknownTitle : texts.approvalTitle;
 }
 
 /** The editable steps, without a report that repeats a result, which the service adds again. */
@@ -79,11 +79,11 @@ function Review(waits: Waits) {
         <PlanEditor plan={editable(waits)} onPlan={(plan) => void answer(plan)} />
       ) : (
         <div class="row">
-          <button class="main" onClick={() => void answer("accept")}>{words.accept}</button>
-          <button onClick={() => setEdited(true)}>{words.editPlan}</button>
+          <button class="main" onClick={() => void answer("accept")}>{texts.accept}</button>
+          <button onClick={() => setEdited(true)}>{texts.editPlan}</button>
         </div>
       )}
-      <Words label={words.feedback} act={words.ask} onWords={(text) => answer(text)} />
+      <Words label={texts.feedback} act={texts.ask} onWords={(text) => answer(text)} />
     </>
   );
 }
@@ -103,23 +103,23 @@ function Approval({ waiting, answer }: Waits) {
     <>
       <p><code>{String(waiting.payload["tool_name"] ?? "")}</code></p>
       <label>
-        {words.argumentsOf}
+        {texts.argumentsOf}
         <textarea rows={6} spellcheck={false} readOnly={isUnknown} aria-invalid={isBad} value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
-      {isBad && <p class="notice bad" role="alert">{words.badJson}</p>}
+      {isBad && <p class="notice bad" role="alert">{texts.badJson}</p>}
       <div class="row">
         {isUnknown ? (
           <>
-            <button class="main" onClick={() => void answer("run again")}>{words.runAgain}</button>
-            <button onClick={() => void answer("skip")}>{words.skip}</button>
+            <button class="main" onClick={() => void answer("run again")}>{texts.runAgain}</button>
+            <button onClick={() => void answer("skip")}>{texts.skip}</button>
           </>
         ) : (
-          <button class="main" onClick={approve}>{text === given ? words.approve : words.edit}</button>
+          <button class="main" onClick={approve}>{text === given ? texts.approve : texts.edit}</button>
         )}
       </div>
       {/* The prefix keeps a reason from being read as an approval. */}
       {!isUnknown && (
-        <Words label={words.whyNot} act={words.reject} isOptional onWords={(why) => answer(why ? `${words.reject}: ${why}` : words.reject)} />
+        <Words label={texts.whyNot} act={texts.reject} isOptional onWords={(why) => answer(why ? `${texts.reject}: ${why}` : texts.reject)} />
       )}
     </>
   );
@@ -144,7 +144,7 @@ function Question({ waiting, answer }: Waits) {
           <button key={one} onClick={() => void answer(one)}>{one}</button>
         ))}
       </div>
-      <Words label={words.answer} act={words.reply} onWords={(text) => answer(text)} />
+      <Words label={texts.answer} act={texts.reply} onWords={(text) => answer(text)} />
     </>
   );
 }

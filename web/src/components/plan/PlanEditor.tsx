@@ -1,6 +1,6 @@
 import type { Interrupt } from "../../events";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { type Draft, StepFields, drafted } from "./StepFields";
 
 /** A step of a plan in review. `needs` are the numbers, from 1, of the steps whose results it gets; all if null. */
@@ -46,13 +46,13 @@ export function PlanEditor({ plan, onPlan }: { plan: PlannedSteps; onPlan: (plan
   const move = (at: number, to: number) => {
     const step = steps[at]!;
     setSteps(steps.toSpliced(at, 1).toSpliced(to, 0, step));
-    setSaid(words.stepMoved(step.title, to + 1, steps.length));
+    setSaid(texts.stepMoved(step.title, to + 1, steps.length));
     focus.current = { key: step.key, place: to < at ? "up" : "down" };
   };
   const drop = (at: number) => {
     const neighbour = steps[at + 1] ?? steps[at - 1];
     setSteps(steps.toSpliced(at, 1));
-    setSaid(words.stepDropped(steps[at]!.title));
+    setSaid(texts.stepDropped(steps[at]!.title));
     focus.current = neighbour ? { key: neighbour.key, place: "title" } : null;
   };
   const add = () => {
@@ -74,18 +74,18 @@ export function PlanEditor({ plan, onPlan }: { plan: PlannedSteps; onPlan: (plan
               <Needs step={step} earlier={steps.slice(0, at)} onNeeds={(needs) => setSteps(steps.toSpliced(at, 1, { ...step, needs }))} />
             )}
             <div class="row">
-              <button class="up" disabled={at === 0} onClick={() => move(at, at - 1)}>{words.up}</button>
-              <button class="down" disabled={at === steps.length - 1} onClick={() => move(at, at + 1)}>{words.down}</button>
-              <button onClick={() => drop(at)}>{words.drop}</button>
+              <button class="up" disabled={at === 0} onClick={() => move(at, at - 1)}>{texts.up}</button>
+              <button class="down" disabled={at === steps.length - 1} onClick={() => move(at, at + 1)}>{texts.down}</button>
+              <button onClick={() => drop(at)}>{texts.drop}</button>
             </div>
           </li>
         ))}
       </ol>
       <p class="unseen" role="status">{said}</p>
       <div class="row">
-        <button onClick={add}>{words.addStep}</button>
+        <button onClick={add}>{texts.addStep}</button>
         <button class="main" disabled={!isWhole} onClick={() => onPlan({ title: plan.title, steps: planned(steps) })}>
-          {words.acceptEdited}
+          {texts.acceptEdited}
         </button>
       </div>
     </>
@@ -98,7 +98,7 @@ function Needs({ step, earlier, onNeeds }: { step: Keyed; earlier: readonly Keye
   const chosen = numbers.filter((number) => step.needs?.includes(number) ?? true);
   return (
     <fieldset class="needs">
-      <legend>{words.waitsFor}</legend>
+      <legend>{texts.waitsFor}</legend>
       {earlier.map((one, at) => (
         <label key={one.key}>
           <input

@@ -1,6 +1,6 @@
 import type { Step } from "../../events";
 import type { RunModel } from "../../run";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { useService } from "../service";
 import { needsOf, reviewedPlan } from "./PlanEditor";
 import { type Ask, StepView } from "./StepView";
@@ -16,9 +16,9 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
   const reviewed = reviewedPlan(run.status === "interrupted" ? run.waiting : null);
   const done = worked.filter((step) => step.status === "completed" || step.status === "skipped").length;
   return (
-    <section class={`plan ${run.isAtWork ? "live" : ""}`} aria-label={words.plan}>
+    <section class={`plan ${run.isAtWork ? "live" : ""}`} aria-label={texts.plan}>
       <h2>
-        {plan.title} <span class="who">{isDraft ? words.planDraft : `${done}/${worked.length}`}</span>
+        {plan.title} <span class="who">{isDraft ? texts.planDraft : `${done}/${worked.length}`}</span>
       </h2>
       <ol>
         {worked.map((step) => (

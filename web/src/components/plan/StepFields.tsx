@@ -1,6 +1,6 @@
 import type { RefObject } from "preact";
 import { members } from "../../members";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 /** The fields of a step: title, description and member; the note only where it can be edited, "" for none. */
 export interface Draft {
@@ -23,15 +23,15 @@ export function StepFields({ step, onStep, first }: Given) {
     <>
       <input
         ref={first ?? null}
-        aria-label={words.stepTitle}
-        placeholder={words.stepTitle}
+        aria-label={texts.stepTitle}
+        placeholder={texts.stepTitle}
         maxLength={500}
         value={step.title}
         onInput={(e) => onStep({ ...step, title: e.currentTarget.value })}
       />
       <textarea
-        aria-label={words.stepWords}
-        placeholder={words.stepWords}
+        aria-label={texts.stepWords}
+        placeholder={texts.stepWords}
         rows={2}
         maxLength={10_000}
         value={step.description}
@@ -39,14 +39,14 @@ export function StepFields({ step, onStep, first }: Given) {
       />
       {step.note !== undefined && (
         <input
-          aria-label={words.stepNote}
-          placeholder={words.stepNote}
+          aria-label={texts.stepNote}
+          placeholder={texts.stepNote}
           maxLength={2_000}
           value={step.note}
           onInput={(e) => onStep({ ...step, note: e.currentTarget.value })}
         />
       )}
-      <select aria-label={words.member} value={step.agent_name} onChange={(e) => onStep({ ...step, agent_name: e.currentTarget.value })}>
+      <select aria-label={texts.member} value={step.agent_name} onChange={(e) => onStep({ ...step, agent_name: e.currentTarget.value })}>
         {names.map((name) => (
           <option key={name}>{name}</option>
         ))}

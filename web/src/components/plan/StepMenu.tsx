@@ -1,5 +1,5 @@
 import { useId, useRef } from "preact/hooks";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 export interface Choice {
   name: string;
@@ -50,8 +50,8 @@ export function StepMenu({ title, choices }: { title: string; choices: readonly 
         ref={button}
         type="button"
         class="menu-button"
-        aria-label={`${words.stepMenu}: ${title}`}
-        title={words.stepMenu}
+        aria-label={`${texts.stepMenu}: ${title}`}
+        title={texts.stepMenu}
         aria-haspopup="menu"
         aria-expanded="false"
         aria-controls={id}

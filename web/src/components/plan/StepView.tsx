@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Step } from "../../events";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import type { PlanChange } from "../service";
 import { offersFor } from "./changes";
 import { type Draft, StepFields, drafted } from "./StepFields";
@@ -60,11 +60,11 @@ export function StepView({ steps, at, note, needs, isOver, ask }: Shown) {
           <details>
             <summary>
               {step.title} <span class="who">{step.agent_name}</span>
-              {needs && <span class="who"> · {needs.length ? words.waitsForSteps(titles(steps, needs)) : words.startsAtOnce}</span>}
-              <span class="unseen">, {words.status[status] ?? status}</span>
+              {needs && <span class="who"> · {needs.length ? texts.waitsForSteps(titles(steps, needs)) : texts.startsAtOnce}</span>}
+              <span class="unseen">, {texts.status[status] ?? status}</span>
             </summary>
             <p>{step.description}</p>
-            {note && <p>{words.stepNote}: {note}</p>}
+            {note && <p>{texts.stepNote}: {note}</p>}
           </details>
           {ask && <StepMenu title={step.title} choices={choices} />}
         </>
@@ -76,7 +76,7 @@ export function StepView({ steps, at, note, needs, isOver, ask }: Shown) {
           onSave={(draft) => askNow({ action: "add", after: step.id, ...draft })}
         />
       )}
-      <p class="change" role="status">{changed === step && !isOver && words.changeTaken}</p>
+      <p class="change" role="status">{changed === step && !isOver && texts.changeTaken}</p>
       {step.reason && <p class="reason">{step.reason}</p>}
     </li>
   );
@@ -113,8 +113,8 @@ function StepForm({ step, onEnd, onSave }: Form) {
     <form class="step-form" onSubmit={(e) => void save(e)} onKeyDown={(e) => e.key === "Escape" && onEnd()}>
       <StepFields step={draft} onStep={setDraft} first={first} />
       <div class="row">
-        <button class="main" disabled={!draft.title.trim() || !draft.description.trim()}>{words.save}</button>
-        <button type="button" onClick={onEnd}>{words.cancelEdit}</button>
+        <button class="main" disabled={!draft.title.trim() || !draft.description.trim()}>{texts.save}</button>
+        <button type="button" onClick={onEnd}>{texts.cancelEdit}</button>
       </div>
     </form>
   );

@@ -1,5 +1,5 @@
 import type { Step } from "../../events";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import type { PlanChange } from "../service";
 
 /** A change of a step: immediate, or by a form. */
@@ -14,14 +14,14 @@ export function offersFor(steps: readonly Step[], at: number): Offer[] {
   const isLast = at === steps.length - 1;
   const [before, after] = [steps[at - 1], steps[at + 1]];
   const offers: (Offer | false | undefined)[] = [
-    agent_name !== "reporter" && status !== "skipped" && { name: words.skip, change: { action: "skip", step_id: id } },
-    status !== "not_started" && { name: words.redo, change: { action: "redo", step_id: id } },
-    { name: words.editStep, change: "edit" },
+    agent_name !== "reporter" && status !== "skipped" && { name: texts.skip, change: { action: "skip", step_id: id } },
+    status !== "not_started" && { name: texts.redo, change: { action: "redo", step_id: id } },
+    { name: texts.editStep, change: "edit" },
     isToCome(steps[at]) &&
       isToCome(before) &&
-      !isLast && { name: words.up, change: { action: "move", step_id: id, after: steps[at - 2]?.id ?? 0 } },
-    isToCome(steps[at]) && after && at < steps.length - 2 && { name: words.down, change: { action: "move", step_id: id, after: after.id } },
-    !isLast && { name: words.addAfter, change: "add" },
+      !isLast && { name: texts.up, change: { action: "move", step_id: id, after: steps[at - 2]?.id ?? 0 } },
+    isToCome(steps[at]) && after && at < steps.length - 2 && { name: texts.down, change: { action: "move", step_id: id, after: after.id } },
+    !isLast && { name: texts.addAfter, change: "add" },
   ];
   return offers.filter((one) => one !== false && one !== undefined);
 }

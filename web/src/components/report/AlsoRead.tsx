@@ -1,12 +1,12 @@
 import type { Source } from "../../references";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 /** Sources that the run has read but the report does not cite, collapsed. */
 export function AlsoRead({ sources }: { sources: readonly Source[] }) {
   if (sources.length === 0) return null;
   return (
     <details class="also">
-      <summary>{`${words.alsoRead} (${sources.length})`}</summary>
+      <summary>{`${texts.alsoRead} (${sources.length})`}</summary>
       <ul class="sources">
         {sources.map((one) => (
           <li key={one.number} class="source">

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 /** A text with fewer headings has no table of contents. */
 const FEWEST = 3;
@@ -33,9 +33,9 @@ export function Contents({ headings, view }: { headings: readonly HTMLElement[];
   if (headings.length === 0) return null;
   const highest = Math.min(...headings.map(levelOf));
   return (
-    <nav class="contents" aria-label={words.contents}>
+    <nav class="contents" aria-label={texts.contents}>
       <details open={isWide}>
-        <summary>{words.contents}</summary>
+        <summary>{texts.contents}</summary>
         <ol>
           {headings.map((heading, index) => (
             <li key={index} class={`deep${Math.min(levelOf(heading) - highest, 2)}`}>

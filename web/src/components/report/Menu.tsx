@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import type { Entry } from "./entries";
 
 interface Shown {
@@ -28,19 +28,19 @@ export function Menu({ entries, onNews }: Shown) {
   const take = async (entry: Entry) => {
     close();
     setBusy(true);
-    onNews({ text: `${entry.name}: ${words.preparing}`, isBad: false });
+    onNews({ text: `${entry.name}: ${texts.preparing}`, isBad: false });
     try {
       await entry.work();
       onNews({ text: entry.done ?? "", isBad: false });
     } catch (problem) {
-      onNews({ text: problem instanceof TypeError ? words.unreachable : (problem as Error).message, isBad: true });
+      onNews({ text: problem instanceof TypeError ? texts.unreachable : (problem as Error).message, isBad: true });
     } finally {
       setBusy(false);
     }
   };
   return (
     <details class="offers" ref={menu} onKeyDown={onKey} onFocusOut={onLeave}>
-      <summary class="chip">{words.download}</summary>
+      <summary class="chip">{texts.download}</summary>
       <ul>
         {entries.map((entry) => (
           <li key={entry.name}>

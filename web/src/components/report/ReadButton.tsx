@@ -1,10 +1,10 @@
 import { startReading } from "../../address";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 export function ReadButton({ runId }: { runId: string }) {
   return (
     <button class="read-report" onClick={() => startReading(runId)}>
-      {words.readReport}
+      {texts.readReport}
     </button>
   );
 }

@@ -3,7 +3,7 @@ import { reading, stopReading } from "../../address";
 import { keyWanted } from "../../api";
 import { openId, openRuns, tick } from "../../conversation";
 import { threads } from "../../threads";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { useService } from "../service";
 import { ReportView, useFocusInside } from "./ReportView";
 import type { Entry } from "./entries";
@@ -16,7 +16,7 @@ export function Reading({ more = [] }: { more?: readonly Entry[] }) {
   const run = openRuns().find((one) => one.runId === runId);
   const title = threads.value.find((one) => one.thread_id === openId.value)?.title || run?.question.slice(0, 200) || "";
   const text = run?.answer?.content;
-  if (run && text) return <ReportView key={runId} runId={runId} title={title} text={text} isWritten={run.isTold} more={more} onClose={stopReading} />;
+  if (run && text) return <ReportView key={runId} runId={runId} title={title} text={text} isWritten={run.isComplete} more={more} onClose={stopReading} />;
   const isOlder = !run && openRuns().length > 0;
   return isOlder ? <Older key={runId} runId={runId} title={title} more={more} /> : null;
 }
@@ -41,12 +41,12 @@ function Awaited({ title }: { title: string }) {
   useFocusInside(view);
   const onKey = (event: KeyboardEvent) => event.key === "Escape" && stopReading();
   return (
-    <section class="reading" ref={view} role="dialog" aria-modal="true" aria-label={title || words.report} tabIndex={-1} onKeyDown={onKey}>
+    <section class="reading" ref={view} role="dialog" aria-modal="true" aria-label={title || texts.report} tabIndex={-1} onKeyDown={onKey}>
       <header class="reading-bar">
         <button onClick={stopReading}>
-          <span aria-hidden="true">←</span> {words.closeReport}
+          <span aria-hidden="true">←</span> {texts.closeReport}
         </button>
-        <p class="news" role="status">{words.preparing}</p>
+        <p class="news" role="status">{texts.preparing}</p>
       </header>
     </section>
   );

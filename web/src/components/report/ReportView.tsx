@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { References, Source } from "../../references";
 import { reference } from "../../references";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { Markdown } from "../chat/Markdown";
 import { useService } from "../service";
 import { Contents, headingsIn } from "./Contents";
@@ -38,16 +38,16 @@ export function ReportView({ runId, title, text, isWritten, more = [], onClose }
   useFocusInside(view);
   const entries = [
     ...(isWritten ? downloads(service, runId) : []),
-    { name: words.print, work: async () => print() },
-    { name: words.copyMarkdown, work: () => navigator.clipboard.writeText(text), done: words.copied },
+    { name: texts.print, work: async () => print() },
+    { name: texts.copyMarkdown, work: () => navigator.clipboard.writeText(text), done: texts.copied },
     ...more,
   ];
   const onKey = (event: KeyboardEvent) => event.key === "Escape" && onClose();
   return (
-    <section class="reading" ref={view} role="dialog" aria-modal="true" aria-label={title || words.report} tabIndex={-1} onKeyDown={onKey}>
+    <section class="reading" ref={view} role="dialog" aria-modal="true" aria-label={title || texts.report} tabIndex={-1} onKeyDown={onKey}>
       <header class="reading-bar">
         <button onClick={onClose}>
-          <span aria-hidden="true">←</span> {words.closeReport}
+          <span aria-hidden="true">←</span> {texts.closeReport}
         </button>
         <p class={news.isBad ? "news bad" : "news"} role={news.isBad ? "alert" : "status"}>{news.text}</p>
         <Menu entries={entries} onNews={setNews} />
@@ -108,9 +108,9 @@ function Unverified({ count, view }: { count: number; view: { current: HTMLEleme
   return (
     <p class="notice doubts">
       <span>
-        {count === 1 ? words.oneUnverified : words.manyUnverified.replace("{}", String(count))} {words.unverifiedWhy}
+        {count === 1 ? texts.oneUnverified : texts.manyUnverified.replace("{}", String(count))} {texts.unverifiedWhy}
       </span>
-      <button onClick={next}>{words.showNext}</button>
+      <button onClick={next}>{texts.showNext}</button>
     </p>
   );
 }

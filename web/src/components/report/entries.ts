@@ -1,5 +1,5 @@
 import { save } from "../../download";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import type { Service } from "../service";
 
 /** An action in the menu of a report. It throws an error with a message for the user. */
@@ -15,7 +15,7 @@ const FORMS = [
   { form: "html", name: "HTML", type: "text/html", ending: "html" },
   { form: "pdf", name: "PDF", type: "application/pdf", ending: "pdf" },
   { form: "docx", name: "Word (DOCX)", type: "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ending: "docx" },
-  { form: "zip", name: words.withFigures, type: "application/zip", ending: "zip" },
+  { form: "zip", name: texts.withFigures, type: "application/zip", ending: "zip" },
 ] as const;
 
 /** The report of a run as a file in each available format. */

@@ -1,13 +1,13 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, isUnread, readFor, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 const SEARCH_AFTER_MS = 200;
 const STANDING: Partial<Record<Thread["status"], string | undefined>> = {
-  busy: words.status["running"],
-  interrupted: words.status["interrupted"],
-  error: words.status["failed"],
+  busy: texts.status["running"],
+  interrupted: texts.status["interrupted"],
+  error: texts.status["failed"],
 };
 
 export function ThreadList({ onChoice }: { onChoice: () => void }) {
@@ -16,15 +16,15 @@ export function ThreadList({ onChoice }: { onChoice: () => void }) {
     return () => clearTimeout(timer);
   }, [searched.value]);
   return (
-    <nav class="threads" aria-label={words.threads}>
+    <nav class="threads" aria-label={texts.threads}>
       <p class="brand">maniple</p>
       <a class="new" href="#" onClick={onChoice}>
-        <span aria-hidden="true">+</span> {words.newThread}
+        <span aria-hidden="true">+</span> {texts.newThread}
       </a>
       <input
         type="search"
-        aria-label={words.search}
-        placeholder={words.search}
+        aria-label={texts.search}
+        placeholder={texts.search}
         value={searched.value}
         onInput={(e) => (searched.value = e.currentTarget.value)}
       />
@@ -34,7 +34,7 @@ export function ThreadList({ onChoice }: { onChoice: () => void }) {
         ))}
       </ul>
       <Empty />
-      {hasMore.value && <button onClick={() => void attempt(showMore)}>{words.more}</button>}
+      {hasMore.value && <button onClick={() => void attempt(showMore)}>{texts.more}</button>}
     </nav>
   );
 }
@@ -44,17 +44,17 @@ function Empty() {
   if (isUnread.value) {
     return (
       <p class="faint" role="status">
-        {words.unread} <button onClick={() => void refreshThreads().catch(() => undefined)}>{words.tryAgain}</button>
+        {texts.unread} <button onClick={() => void refreshThreads().catch(() => undefined)}>{texts.tryAgain}</button>
       </p>
     );
   }
   if (threads.value.length > 0 || readFor.value === null) return null;
-  return <p class="faint" role="status">{readFor.value ? words.notFound : words.none}</p>;
+  return <p class="faint" role="status">{readFor.value ? texts.notFound : texts.none}</p>;
 }
 
 function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
   const [isNaming, setNaming] = useState(false);
-  const title = thread.title || words.untitled;
+  const title = thread.title || texts.untitled;
   const isOpen = thread.thread_id === openId.value;
   const entry = useRef<HTMLLIElement>(null);
   const wasNaming = useRef(false);
@@ -64,7 +64,7 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
   }, [isNaming]);
   const remove = () =>
     attempt(async () => {
-      if (!confirm(words.removeSure)) return;
+      if (!confirm(texts.removeSure)) return;
       await deleteThread(thread.thread_id);
       const next = entry.current?.nextElementSibling ?? entry.current?.previousElementSibling;
       if (isOpen) location.hash = "";
@@ -80,10 +80,10 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
         <span class={`dot ${thread.status}`} aria-hidden="true" />
         {STANDING[thread.status] && <span class="unseen">, {STANDING[thread.status]}</span>}
       </a>
-      <button aria-label={`${words.rename}: ${title}`} title={words.rename} onClick={() => setNaming(true)}>
+      <button aria-label={`${texts.rename}: ${title}`} title={texts.rename} onClick={() => setNaming(true)}>
         <span aria-hidden="true">✎</span>
       </button>
-      <button aria-label={`${words.remove}: ${title}`} title={words.remove} onClick={() => void remove()}>
+      <button aria-label={`${texts.remove}: ${title}`} title={texts.remove} onClick={() => void remove()}>
         <span aria-hidden="true">×</span>
       </button>
     </li>
@@ -111,7 +111,7 @@ function Naming({ thread, onEnd }: { thread: Thread; onEnd: () => void }) {
   return (
     <li>
       <form onSubmit={(e) => (e.preventDefault(), keep())} onKeyDown={(e) => e.key === "Escape" && end("")}>
-        <input ref={field} aria-label={words.rename} maxLength={200} defaultValue={thread.title} onBlur={keep} />
+        <input ref={field} aria-label={texts.rename} maxLength={200} defaultValue={thread.title} onBlur={keep} />
       </form>
     </li>
   );

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 interface Shown {
   at: number;
@@ -14,7 +14,7 @@ interface Shown {
 export function BrowserControls({ at, last, step, go, children }: Shown) {
   return (
     <div class="controls">
-      <button aria-label={words.film.previous} aria-disabled={at <= 0} onClick={() => go(at - 1)}>
+      <button aria-label={texts.recording.previous} aria-disabled={at <= 0} onClick={() => go(at - 1)}>
         ‹
       </button>
       <input
@@ -22,11 +22,11 @@ export function BrowserControls({ at, last, step, go, children }: Shown) {
         min={0}
         max={last}
         value={at}
-        aria-label={words.film.slider}
+        aria-label={texts.recording.slider}
         aria-valuetext={step}
         onInput={(e) => go(e.currentTarget.valueAsNumber)}
       />
-      <button aria-label={words.film.next} aria-disabled={at >= last} onClick={() => go(at + 1)}>
+      <button aria-label={texts.recording.next} aria-disabled={at >= last} onClick={() => go(at + 1)}>
         ›
       </button>
       {children}

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Mark, Tab } from "../../events";
 import type { Frame, BrowserState } from "../../recording";
 import { Pictures } from "../../pictures";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { useService } from "../service";
 
 interface Shown {
@@ -10,28 +10,28 @@ interface Shown {
   place: BrowserState | null;
   /** Whether this is the newest step of a run in progress. */
   isActing: boolean;
-  words: string;
+  caption: string;
 }
 
 /** A browser window: address, tabs, and screenshot with the target of the action marked. */
-export function BrowserStage({ frame, place, isActing, words: doing }: Shown) {
+export function BrowserStage({ frame, place, isActing, caption: doing }: Shown) {
   const picture = frame?.picture ?? null;
   const shown = usePicture(picture);
-  const title = place?.title || place?.url || words.film.blank;
+  const title = place?.title || place?.url || texts.recording.blank;
   return (
     <figure class="window">
       <figcaption class="where">
         <span class="title">{title}</span>
         {place?.url && (
           <span class="address">
-            <span class="unseen">{words.film.address}: </span>
+            <span class="unseen">{texts.recording.address}: </span>
             <bdi>{place.url}</bdi>
           </span>
         )}
       </figcaption>
       {place?.tabs && place.tabs.length > 1 && <Tabs tabs={place.tabs} />}
       {picture === null || shown === null ? (
-        <p class="nothing">{place ? (picture === null ? words.film.noPicture : title) : words.film.blank}</p>
+        <p class="nothing">{place ? (picture === null ? texts.recording.noPicture : title) : texts.recording.blank}</p>
       ) : (
         // Until the next picture is loaded, the previous one is shown without a mark.
         <div class="stage" aria-busy={shown.address !== picture}>
@@ -45,7 +45,7 @@ export function BrowserStage({ frame, place, isActing, words: doing }: Shown) {
 
 function Tabs({ tabs }: { tabs: readonly Tab[] }) {
   return (
-    <ul class="tabs" aria-label={words.film.tabs}>
+    <ul class="tabs" aria-label={texts.recording.tabs}>
       {tabs.map((tab) => (
         <li key={tab.tab_id} aria-current={tab.is_current}>{tab.title || tab.url}</li>
       ))}

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { describeAction, filled } from "../../actionText";
 import type { Recording, Frame } from "../../recording";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { BrowserControls } from "./BrowserControls";
 import { BrowserStage } from "./BrowserStage";
 
@@ -10,19 +10,19 @@ const FRAME_MS = 1_500;
 const SHOWN_WORDS = 500;
 
 interface Shown {
-  film: Recording;
+  recording: Recording;
   /** Whether the run is in progress; then the newest step is followed, at the side if there is room. */
   isLive: boolean;
   version: number;
 }
 
 /** The team's browser with the current action marked. All steps can be revisited, and played after the run. */
-export function BrowserView({ film, isLive }: Shown) {
+export function BrowserView({ recording, isLive }: Shown) {
   // The step that the user selected, counted from the first of the run; null follows the newest.
   const [chosen, choose] = useState<number | null>(null);
   const [isOpen, setOpen] = useState(isLive);
   const [isPlaying, play] = useState(false);
-  const { frames, leftOut } = film;
+  const { frames, leftOut } = recording;
   const last = frames.length - 1;
   const at = chosen === null ? last : Math.min(Math.max(chosen - leftOut, 0), last);
   const frame = frames[at] ?? null;
@@ -51,16 +51,16 @@ export function BrowserView({ film, isLive }: Shown) {
     if (!isPlaying && at >= last) choose(leftOut);
     play(!isPlaying);
   };
-  const step = filled(words.film.step, { n: at + 1 + leftOut, all: frames.length + leftOut });
+  const step = filled(texts.recording.step, { n: at + 1 + leftOut, all: frames.length + leftOut });
   const doing = frame ? doingIn(frame) : "";
   return (
     <details ref={view} class={`browser-view ${isLive ? "live" : ""}`} open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>
-        {words.browser} <span class="who">{film.newest && isLive ? doingIn(film.newest) : filled(words.film.steps, { all: frames.length + leftOut })}</span>
+        {texts.browser} <span class="who">{recording.newest && isLive ? doingIn(recording.newest) : filled(texts.recording.steps, { all: frames.length + leftOut })}</span>
       </summary>
       {isOpen && (
-        <section aria-label={words.browser} onKeyDown={move}>
-          <BrowserStage frame={frame} place={frame ? frame.place : film.place} isActing={isLive && at === last} words={doing} />
+        <section aria-label={texts.browser} onKeyDown={move}>
+          <BrowserStage frame={frame} place={frame ? frame.place : recording.place} isActing={isLive && at === last} caption={doing} />
           {frame && <Caption frame={frame} doing={doing} />}
           {frame && (
             <BrowserControls at={at} last={last} step={`${step}: ${doing}`} go={go}>
@@ -77,19 +77,19 @@ export function BrowserView({ film, isLive }: Shown) {
 
 function doingIn({ action, element, state, thought }: Frame): string {
   if (action) return describeAction(action, element);
-  return thought && state !== "thinking" ? words.film.answers : words.film.thinking;
+  return thought && state !== "thinking" ? texts.recording.answers : texts.recording.thinking;
 }
 
 function Caption({ frame, doing }: { frame: Frame; doing: string }) {
   const { phase, thought, success, observation, seconds } = frame;
   return (
     <div class="caption">
-      {phase && <p class="who">{filled(words.film.phase, { phase }, SHOWN_WORDS)}</p>}
+      {phase && <p class="who">{filled(texts.recording.phase, { phase }, SHOWN_WORDS)}</p>}
       <p class="doing">
         {doing} {seconds > 0 && <span class="who">{seconds.toFixed(1)} s</span>}
       </p>
       {thought && <p class="thought">{thought}</p>}
-      {success === false && observation && <p class="reason">{filled(words.film.failed, { why: observation }, SHOWN_WORDS)}</p>}
+      {success === false && observation && <p class="reason">{filled(texts.recording.failed, { why: observation }, SHOWN_WORDS)}</p>}
     </div>
   );
 }
@@ -103,7 +103,7 @@ interface Going {
 
 /** Follows live, or plays. It stays one button, so that it keeps the focus. */
 function Go({ isLive, isFollowing, isPlaying, go }: Going) {
-  const { live, follow, pause, play } = words.film;
+  const { live, follow, pause, play } = texts.recording;
   const isIdle = isLive && isFollowing;
   return (
     <button class={`go ${isLive && !isFollowing ? "main" : ""}`} aria-disabled={isIdle} onClick={go}>

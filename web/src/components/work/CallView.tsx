@@ -2,7 +2,7 @@ import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { type Outcome, RUNS_CODE, outcomeOf, reasonOf } from "../../results";
 import type { Call } from "../../turns";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { Boundary } from "../Boundary";
 import { BrowserSteps } from "./BrowserSteps";
 import { Duration } from "./Duration";
@@ -16,7 +16,7 @@ import { SearchCall } from "./calls/SearchCall";
 const SIGNS: Record<Outcome, string> = { open: "●", waits: "‖", failed: "✕", done: "✓" };
 const FILE_TOOLS = new Set(["write_file", "read_file", "list_files", "search_files", "str_replace_editor"]);
 
-interface Told {
+interface Props {
   call: Call;
   version: number;
   /** Whether its member is still working. */
@@ -24,7 +24,7 @@ interface Told {
 }
 
 /** A tool call: name and summary; arguments and result when expanded. */
-export const CallView = memo(function CallView({ call, isLive }: Told) {
+export const CallView = memo(function CallView({ call, isLive }: Props) {
   const [isOpen, setOpen] = useState(false);
   const outcome = outcomeOf(call);
   const isUnderWay = outcome === "open" && isLive;
@@ -63,8 +63,8 @@ function Body({ call }: { call: Call }) {
 }
 
 function saidOf(outcome: Outcome, isLive: boolean): string {
-  if (outcome === "open") return isLive ? words.working : words.noResult;
-  return { waits: words.status["interrupted"]!, failed: words.status["failed"]!, done: words.status["completed"]! }[outcome];
+  if (outcome === "open") return isLive ? texts.working : texts.noResult;
+  return { waits: texts.status["interrupted"]!, failed: texts.status["failed"]!, done: texts.status["completed"]! }[outcome];
 }
 
 function about(input: Record<string, unknown>): string {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { words } from "../../words";
+import { texts } from "../../texts";
 
 const SHOWN_MS = 2_000;
 
@@ -14,7 +14,7 @@ export function Copy({ text }: { text: string }) {
   const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true), () => undefined);
   return (
     <button class="copy" onClick={() => void copy()}>
-      {isCopied ? words.copied : words.copy}
+      {isCopied ? texts.copied : texts.copy}
     </button>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ArtifactLink } from "../../events";
 import { save } from "../../download";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { useService } from "../service";
 import { Picture } from "./Picture";
 
@@ -12,9 +12,9 @@ export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
   const { ask, attempt, has } = useService();
   const pictures = artifacts.filter((one) => PICTURE.test(one.media_type));
   return (
-    <section class="files" aria-label={words.openFiles}>
+    <section class="files" aria-label={texts.openFiles}>
       {pictures.map((one) => (
-        <Picture key={one.artifact_id} url={one.url} words={one.name} />
+        <Picture key={one.artifact_id} url={one.url} alt={one.name} />
       ))}
       <ul>
         {artifacts.map((one) => (
@@ -55,12 +55,12 @@ export function UserFiles({ threadId }: { threadId: string }) {
   if (files.length === 0) return null;
   const folders = files.length > MOST_FILES ? foldersOf(files) : new Map<string, ThreadFile[]>([["", files]]);
   return (
-    <section class="files" aria-label={words.yourFiles}>
-      <p>{words.yourFiles}</p>
+    <section class="files" aria-label={texts.yourFiles}>
+      <p>{texts.yourFiles}</p>
       {[...folders].map(([folder, inside]) =>
         folder ? (
           <details key={folder}>
-            <summary>{words.filesIn(folder, inside.length)}</summary>
+            <summary>{texts.filesIn(folder, inside.length)}</summary>
             <FileButtons files={inside} />
           </details>
         ) : (

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useService } from "../service";
 
 /** A picture of a run. It is fetched, because it needs the API key. */
-export function Picture({ url, words }: { url: string; words: string }) {
+export function Picture({ url, alt }: { url: string; alt: string }) {
   const { ask } = useService();
   const [shown, setShown] = useState("");
   useEffect(() => {
@@ -18,5 +18,5 @@ export function Picture({ url, words }: { url: string; words: string }) {
       URL.revokeObjectURL(made);
     };
   }, [ask, url]);
-  return shown ? <img src={shown} alt={words} /> : <span>{words}</span>;
+  return shown ? <img src={shown} alt={alt} /> : <span>{alt}</span>;
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Run, runsOf } from "../../ansi";
 import { highlight } from "../../highlight";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { Copy } from "./Copy";
 
 /** The length of a text that is shown first, and after expanding, in characters. */
@@ -30,7 +30,7 @@ export function Text({ name, text, kind = "", language = "" }: Given) {
       <Copy text={text} />
       {!isWhole && text.length > SHOWN && (
         <button class="whole" onClick={() => setWhole(true)}>
-          {words.showAll} ({text.length.toLocaleString()})
+          {texts.showAll} ({text.length.toLocaleString()})
         </button>
       )}
     </div>

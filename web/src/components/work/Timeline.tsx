@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { RunModel } from "../../run";
-import type { Said, Turn } from "../../turns";
-import { words } from "../../words";
+import type { TextPart, Turn } from "../../turns";
+import { texts } from "../../texts";
 import { Duration } from "./Duration";
 import { Totals } from "./Totals";
 import { TurnView } from "./TurnView";
@@ -21,13 +21,13 @@ export function Timeline({ run, version }: Shown) {
   const outage = atWork.findLast((turn) => turn.outage)?.outage;
   return (
     <>
-      {outage && <p class="notice" role="status">{words.modelGone(outage.attempt, Math.round(outage.left))}</p>}
+      {outage && <p class="notice" role="status">{texts.modelGone(outage.attempt, Math.round(outage.left))}</p>}
       <details class="work" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
         <summary>
-          <span>{words.work}</span>
+          <span>{texts.work}</span>
           {atWork.length > 0 && (
             <span class="now">
-              <span class="pulse" aria-hidden="true" /> {words.working}:{" "}
+              <span class="pulse" aria-hidden="true" /> {texts.working}:{" "}
               {atWork.map((turn, index) => (
                 <span key={turn.id}>
                   {index > 0 && ", "}
@@ -63,6 +63,6 @@ function Work({ run, version }: Shown) {
   );
 }
 
-function isWorthShowing(turn: Turn, answer: Said | null): boolean {
-  return turn.parts.some((part) => part !== answer && (turn.agent !== "planner" || part.kind !== "said" || part.reasoning));
+function isWorthShowing(turn: Turn, answer: TextPart | null): boolean {
+  return turn.parts.some((part) => part !== answer && (turn.agent !== "planner" || part.kind !== "text" || part.reasoning));
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { lasted } from "../../clock";
 import type { RunModel } from "../../run";
-import { words } from "../../words";
+import { texts } from "../../texts";
 import { useService } from "../service";
 
 /** The interval for requesting the cost of a run. */
@@ -16,7 +16,7 @@ interface Share {
   cost: number | null;
 }
 
-interface Told {
+interface Props {
   run: RunModel;
   version: number;
   /** The members that have turns. */
@@ -26,7 +26,7 @@ interface Told {
 }
 
 /** The usage of the run, in total and by member; selecting a member shows only its work. */
-export function Totals({ run, members, chosen, onChoice }: Told) {
+export function Totals({ run, members, chosen, onChoice }: Props) {
   const { clock } = useService();
   const shares = useShares(run);
   const isAtWork = run.isAtWork;
@@ -34,15 +34,15 @@ export function Totals({ run, members, chosen, onChoice }: Told) {
   const seconds = run.worked(isAtWork ? clock.now.value : 0);
   const figures = [
     seconds !== null && lasted(seconds),
-    run.tokens > 0 && `${run.tokens.toLocaleString()} ${words.tokens}`,
+    run.tokens > 0 && `${run.tokens.toLocaleString()} ${texts.tokens}`,
     costOf(shares),
-    run.calls > 0 && words.calls(run.calls),
+    run.calls > 0 && texts.calls(run.calls),
   ];
   return (
     <div class="totals">
       <p class="who">{figures.filter(Boolean).join(" · ")}</p>
       {members.length > 1 && (
-        <div class="row" role="group" aria-label={words.byMember}>
+        <div class="row" role="group" aria-label={texts.byMember}>
           {members.map((name) => (
             <button key={name} class="chip" aria-pressed={name === chosen} onClick={() => onChoice(name === chosen ? null : name)}>
               {name} <span class="who">{figuresOf(shares.find((one) => one.agent_name === name))}</span>
@@ -79,14 +79,14 @@ function useShares(run: RunModel): Share[] {
 function figuresOf(share: Share | undefined): string {
   if (!share) return "";
   const tokens = (share.input_tokens + share.output_tokens).toLocaleString();
-  return `${tokens} ${words.tokens}${share.cost ? ` · ${money(share.cost)}` : ""}`;
+  return `${tokens} ${texts.tokens}${share.cost ? ` · ${money(share.cost)}` : ""}`;
 }
 
 /** The total cost; a minimum if some prices are unknown, "" if all are. */
 export function costOf(shares: readonly Pick<Share, "cost">[]): string {
   const cost = shares.reduce((sum, one) => sum + (one.cost ?? 0), 0);
   if (cost === 0) return "";
-  return [words.cost, shares.some((one) => one.cost === null) && words.atLeast, money(cost)].filter(Boolean).join(" ");
+  return [texts.cost, shares.some((one) => one.cost === null) && texts.atLeast, money(cost)].filter(Boolean).join(" ");
 }
 
 function money(amount: number): string {

@@ -1,25 +1,25 @@
 import { memo } from "preact/compat";
 import { lasted } from "../../clock";
-import type { Said, Turn } from "../../turns";
-import { words } from "../../words";
+import type { TextPart, Turn } from "../../turns";
+import { texts } from "../../texts";
 import { Markdown } from "../chat/Markdown";
 import { CallView } from "./CallView";
 import { DecisionView } from "./DecisionView";
 import { Duration } from "./Duration";
-import { WaitedView } from "./WaitedView";
+import { PauseView } from "./PauseView";
 
-interface Told {
+interface Props {
   turn: Turn;
   version: number;
   /** The number of its parts that are shown so far. */
   shown: number;
-  answer: Said | null;
+  answer: TextPart | null;
   isLive: boolean;
 }
 
 /** One turn of a member: its texts and tool calls. */
-export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: Told) {
-  const last = turn.parts.findLast((part) => part.kind === "said");
+export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: Props) {
+  const last = turn.parts.findLast((part) => part.kind === "text");
   return (
     <li class="turn">
       <h3>
@@ -28,11 +28,11 @@ export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: 
       </h3>
       {turn.parts.slice(0, shown).map((part, index) => {
         if (part.kind === "call") return <CallView key={index} call={part} version={part.version} isLive={isLive} />;
-        if (part.kind === "decided") return <DecisionView key={index} decision={part.decision} />;
-        if (part.kind === "waited") return <WaitedView key={index} waited={part} version={part.version} />;
+        if (part.kind === "decision") return <DecisionView key={index} decision={part.decision} />;
+        if (part.kind === "pause") return <PauseView key={index} pause={part} version={part.version} />;
         const isResult = part === last && !turn.isOpen;
         return part === answer ? null : (
-          <SaidView key={index} said={part} version={part.version} isPlan={turn.agent === "planner"} isResult={isResult} />
+          <TextView key={index} text={part} version={part.version} isPlan={turn.agent === "planner"} isResult={isResult} />
         );
       })}
     </li>
@@ -44,27 +44,27 @@ function Figures({ turn, isLive }: { turn: Turn; isLive: boolean }) {
     <span class="figures">
       {turn.begun === null && turn.seconds > 0 ? <span>{lasted(turn.seconds)}</span> : null}
       <Duration begun={turn.begun} ended={turn.ended} isOpen={isLive} />
-      {turn.tokens > 0 && <span>{`${turn.tokens.toLocaleString()} ${words.tokens}`}</span>}
+      {turn.tokens > 0 && <span>{`${turn.tokens.toLocaleString()} ${texts.tokens}`}</span>}
     </span>
   );
 }
 
-interface SaidTold {
-  said: Said;
+interface TextProps {
+  text: TextPart;
   version: number;
   isPlan: boolean;
   /** Whether it is the member's result, which is rendered as Markdown; other texts are plain. */
   isResult: boolean;
 }
 
-const SaidView = memo(function SaidView({ said, isPlan, isResult }: SaidTold) {
+const TextView = memo(function TextView({ text, isPlan, isResult }: TextProps) {
   return (
     <>
-      {said.reasoning && <p class="thought">{said.reasoning}</p>}
+      {text.reasoning && <p class="thought">{text.reasoning}</p>}
       {/* The planner's text is the plan, which is shown separately. */}
-      {said.content && !isPlan && (isResult ? <Markdown text={said.content} isWritten /> : <p class="said">{said.content}</p>)}
-      {said.isReplaced && <p class="notice">{words.brokeOff}</p>}
-      {said.isOutdated && <p class="notice">{words.outdated}</p>}
+      {text.content && !isPlan && (isResult ? <Markdown text={text.content} isWritten /> : <p class="said">{text.content}</p>)}
+      {text.isReplaced && <p class="notice">{texts.brokeOff}</p>}
+      {text.isOutdated && <p class="notice">{texts.outdated}</p>}
     </>
   );
 });

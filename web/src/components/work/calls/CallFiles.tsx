@@ -11,7 +11,7 @@ export function CallFiles({ files }: { files: readonly ArtifactLink[] }) {
     <ul class="made">
       {files.map(({ artifact_id, name, media_type, size, url }) => (
         <li key={artifact_id}>
-          {PICTURE.test(media_type) && <Picture url={url} words={name} />}
+          {PICTURE.test(media_type) && <Picture url={url} alt={name} />}
           {name} <span class="who">{sizeOf(size)}</span>
         </li>
       ))}

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { ranOf } from "../../../results";
 import type { Call } from "../../../turns";
-import { words } from "../../../words";
+import { texts } from "../../../texts";
 import { Coloured, Text } from "../Text";
 import { CallFiles } from "./CallFiles";
 
@@ -13,9 +13,9 @@ export function CodeCall({ call }: { call: Call }) {
   return (
     <>
       {isBash ? (
-        <Text name={words.argumentsOf} text={given} kind="terminal prompt" />
+        <Text name={texts.argumentsOf} text={given} kind="terminal prompt" />
       ) : (
-        <Text name={words.argumentsOf} text={given} language="python" />
+        <Text name={texts.argumentsOf} text={given} language="python" />
       )}
       {call.result === null ? <Printing call={call} /> : <Ended call={call} result={call.result} />}
       <CallFiles files={call.files} />
@@ -35,7 +35,7 @@ function Printing({ call }: { call: Call }) {
     void (follows.current = scrollHeight - scrollTop - clientHeight < 20);
   return (
     <div class="text terminal">
-      <pre ref={place} tabIndex={0} role="group" aria-label={words.output} onScroll={note}>
+      <pre ref={place} tabIndex={0} role="group" aria-label={texts.output} onScroll={note}>
         {call.printed.map(({ stream, text }, index) => (
           <span key={index} class={stream}><Coloured text={text} /></span>
         ))}
@@ -50,8 +50,8 @@ function Ended({ call, result }: { call: Call; result: string }) {
   const notes = all.filter((one) => call.files.length === 0 || !/^(?:figures drawn|files written):/.test(one));
   return (
     <>
-      {out && <Text name={words.result} text={out} kind="terminal" />}
-      {err && <Text name={words.errors} text={err} kind="terminal stderr" />}
+      {out && <Text name={texts.result} text={out} kind="terminal" />}
+      {err && <Text name={texts.errors} text={err} kind="terminal stderr" />}
       {notes.length > 0 && (
         <ul class="notes">
           {notes.map((one) => (

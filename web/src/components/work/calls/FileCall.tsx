@@ -1,5 +1,5 @@
 import type { Call } from "../../../turns";
-import { words } from "../../../words";
+import { texts } from "../../../texts";
 import { Text } from "../Text";
 import { Answer } from "./Answer";
 
@@ -20,8 +20,8 @@ export function FileCall({ call }: { call: Call }) {
         <code>{path || "."}</code>{" "}
         <span class="who">{rest.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ").slice(0, 500)}</span>
       </p>
-      {gone && <Text name={words.replaced} text={gone} kind="gone" />}
-      {come && <Text name={words.written} text={come} kind={gone ? "come" : ""} language={gone ? "" : language} />}
+      {gone && <Text name={texts.replaced} text={gone} kind="gone" />}
+      {come && <Text name={texts.written} text={come} kind={gone ? "come" : ""} language={gone ? "" : language} />}
       <Answer call={call} />
     </>
   );

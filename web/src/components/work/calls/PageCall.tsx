@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { pageOf } from "../../../results";
 import type { Call } from "../../../turns";
-import { words } from "../../../words";
+import { texts } from "../../../texts";
 import { Markdown } from "../../chat/Markdown";
 import { Text } from "../Text";
 import { Answer } from "./Answer";
@@ -9,7 +9,7 @@ import { Answer } from "./Answer";
 /** A page that was read: its address, and its text when expanded. */
 export function PageCall({ call }: { call: Call }) {
   const [isOpen, setOpen] = useState(false);
-  if (call.result === null) return <Text name={words.argumentsOf} text={String(call.input["url"] ?? "")} />;
+  if (call.result === null) return <Text name={texts.argumentsOf} text={String(call.input["url"] ?? "")} />;
   const page = pageOf(call.result);
   if (!page) return <Answer call={call} />;
   return (
@@ -21,7 +21,7 @@ export function PageCall({ call }: { call: Call }) {
       </p>
       <details class="read" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
         <summary>
-          {words.whatItSays} <span class="who">({page.text.length.toLocaleString()})</span>
+          {texts.whatItSays} <span class="who">({page.text.length.toLocaleString()})</span>
         </summary>
         {isOpen && <Markdown text={page.text} isWritten />}
       </details>

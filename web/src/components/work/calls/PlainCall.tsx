@@ -1,6 +1,6 @@
 import { parsed } from "../../../results";
 import type { Call } from "../../../turns";
-import { words } from "../../../words";
+import { texts } from "../../../texts";
 import { Text } from "../Text";
 import { Answer } from "./Answer";
 
@@ -13,7 +13,7 @@ export function PlainCall({ call }: { call: Call }) {
   const isSmall = given.length <= MAX_ROWS && given.every(([, value]) => !isDeep(value) && String(value).length <= MAX_VALUE_LENGTH);
   return (
     <>
-      {given.length > 0 && (isSmall ? <Arguments given={given} /> : <Text name={words.argumentsOf} text={pretty(call.input)} language="json" />)}
+      {given.length > 0 && (isSmall ? <Arguments given={given} /> : <Text name={texts.argumentsOf} text={pretty(call.input)} language="json" />)}
       <Result call={call} />
     </>
   );
@@ -21,7 +21,7 @@ export function PlainCall({ call }: { call: Call }) {
 
 function Arguments({ given }: { given: [string, unknown][] }) {
   return (
-    <table class="arguments" aria-label={words.argumentsOf}>
+    <table class="arguments" aria-label={texts.argumentsOf}>
       <tbody>
         {given.map(([name, value]) => (
           <tr key={name}>
@@ -40,8 +40,8 @@ function Result({ call }: { call: Call }) {
   if (value === undefined) return <Answer call={call} />;
   // The result of the browser's call is text in a JSON object.
   const said = (value as { result_content?: unknown }).result_content;
-  if (typeof said === "string") return <Text name={words.result} text={said} />;
-  return <Text name={words.result} text={pretty(value)} language="json" />;
+  if (typeof said === "string") return <Text name={texts.result} text={said} />;
+  return <Text name={texts.result} text={pretty(value)} language="json" />;
 }
 
 function isDeep(value: unknown): boolean {

@@ -1,6 +1,6 @@
 import { linksOf } from "../../../results";
 import type { Call } from "../../../turns";
-import { words } from "../../../words";
+import { texts } from "../../../texts";
 import { Answer } from "./Answer";
 
 /** The maximum length of a hit's text, in characters. */
@@ -12,7 +12,7 @@ export function SearchCall({ call }: { call: Call }) {
   const links = linksOf(call.result);
   if (links.length === 0) return <Answer call={call} />;
   return (
-    <ol class="found" aria-label={words.result}>
+    <ol class="found" aria-label={texts.result}>
       {links.map(({ title, url, content, cite }, index) => (
         <li key={index}>
           <p>

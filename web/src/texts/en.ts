@@ -98,7 +98,7 @@ export const en = {
   cancelEdit: "Discard changes",
   stepMoved: (title: string, at: number, count: number) => `“${title}” is step ${at} of ${count} now.`,
   stepDropped: (title: string) => `“${title}” was removed.`,
-  film: {
+  recording: {
     live: "Live",
     follow: "Follow live",
     previous: "Previous step",
@@ -194,7 +194,7 @@ export const en = {
   notFound: "No conversations found.",
   unread: "The conversations cannot be loaded right now.",
   tryAgain: "Try again",
-  waited: {
+  pause: {
     approval: "Asked for your approval:",
     again: "Asked whether to do this again:",
     review: "Waited for your review of the plan.",

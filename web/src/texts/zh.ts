@@ -99,7 +99,7 @@ export const zh: typeof en = {
   cancelEdit: "不修改",
   stepMoved: (title: string, at: number, count: number) => `“${title}”现在是第 ${at} 步，共 ${count} 步。`,
   stepDropped: (title: string) => `已去掉“${title}”。`,
-  film: {
+  recording: {
     live: "实时",
     follow: "跟随实时",
     previous: "上一步",
@@ -195,7 +195,7 @@ export const zh: typeof en = {
   notFound: "没有包含这些词语的对话。",
   unread: "目前无法读取对话列表。",
   tryAgain: "重试",
-  waited: {
+  pause: {
     approval: "曾请求你的批准:",
     again: "曾询问是否再做一次:",
     review: "曾等待你审阅计划。",

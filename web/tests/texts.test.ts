@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { en } from "../src/words/en";
-import { zh } from "../src/words/zh";
+import { en } from "../src/texts/en";
+import { zh } from "../src/texts/zh";
 
 interface Words {
   [name: string]: string | Words | ((...given: never[]) => string);
