@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Set up maniple in this folder: system packages, .venv, the package itself. Safe to run again; then it takes a moment.
-#   bash setup.sh          what running needs
-#   bash setup.sh dev      and what the tests need
+#   bash setup.sh          installs what maniple needs to run
+#   bash setup.sh dev      also installs what the tests need
 set -euo pipefail
 CDPATH='' cd -P -- "$(dirname -- "$0")"
 mode=${1:-run}
