@@ -149,6 +149,8 @@ class DockerServer:
             if process.returncode is None:
                 await asyncio.to_thread(_end, process.pid)
             await process.wait()
+            # A pipe that was not read to its end would stay open: uvloop reports it when the loop closes.
+            process._transport.close()  # type: ignore[attr-defined]
 
     async def remove(self, container: Container) -> None:
         self.containers.pop(container.id, None)

@@ -111,6 +111,9 @@ async def test_the_container_has_no_network_no_rights_and_no_more_than_its_limit
     assert not any("KEY" in entry for entry in description["Env"])
 
 
+@pytest.mark.parametrize(
+    "anyio_backend", [("asyncio", {"use_uvloop": uses}) for uses in (False, True)], ids=["asyncio", "uvloop"]
+)
 async def test_the_container_ends_when_its_server_hangs_up(engine, backend, session):
     ended = engine[0].containers["container1"].process.wait()
     await backend._docker.close()
