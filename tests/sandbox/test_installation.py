@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -39,23 +40,44 @@ def nobody(words: str) -> None:
     """Discard the progress."""
 
 
-async def test_an_installation_is_complete_and_names_its_versions(tmp_path: Path, wheels: Path) -> None:
-    write_wheel(wheels, "tiny")
-    said: list[str] = []
-    made = environment(tmp_path, "tiny==1.0")
-    await install_packages(made, said.append)
+@dataclass(frozen=True)
+class Installation:
+    """An environment with the package `tiny`, made by an operator whose new files are private."""
+
+    environment: PackageEnvironment
+    progress: list[str]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """As for all tests, but for a whole module: its tests share an installation."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def installation(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    folder = tmp_path_factory.mktemp("installation")
+    made, progress = environment(folder, "tiny==1.0"), list[str]()
+    with pytest.MonkeyPatch.context() as patch:
+        write_wheel(offline_index(folder, patch), "tiny")
+        before = os.umask(0o077)
+        try:
+            await install_packages(made, progress.append)
+        finally:
+            os.umask(before)
+    return Installation(made, progress)
+
+
+async def test_an_installation_is_complete_and_names_its_versions(installation: Installation) -> None:
+    made = installation.environment
     assert (made.is_ready, made.installed()) == (True, ("tiny 1.0",))
-    assert said[0] == "making a virtual environment"
-    assert said[1:] == ["installing them", "compiling them"]
+    assert installation.progress == ["making a virtual environment", "installing them", "compiling them"]
     assert list(made.path.glob("lib/*/site-packages/__pycache__/tiny.*.pyc"))
 
 
-async def test_a_complete_installation_is_not_changed(tmp_path: Path, wheels: Path) -> None:
-    write_wheel(wheels, "tiny")
-    made = environment(tmp_path, "tiny")
-    await install_packages(made, nobody)
+async def test_a_complete_installation_is_not_changed(installation: Installation) -> None:
     said: list[str] = []
-    await install_packages(made, said.append, pip=("/nonexistent",))
+    await install_packages(installation.environment, said.append, pip=("/nonexistent",))
     assert said == []
 
 
@@ -69,14 +91,8 @@ async def test_two_programs_make_it_once(tmp_path: Path, wheels: Path) -> None:
     assert made.is_ready
 
 
-async def test_others_can_read_it_however_private_the_operator_is(tmp_path: Path, wheels: Path) -> None:
-    write_wheel(wheels, "tiny")
-    made = environment(tmp_path, "tiny")
-    before = os.umask(0o077)
-    try:
-        await install_packages(made, nobody)
-    finally:
-        os.umask(before)
+async def test_others_can_read_it_however_private_the_operator_is(installation: Installation) -> None:
+    made = installation.environment
     closed = [path for path in made.path.rglob("*") if not path.stat().st_mode & 0o004]
     assert [path.name for path in closed if path.parent != made.path] == []
     assert made.path.stat().st_mode & 0o005
