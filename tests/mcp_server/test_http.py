@@ -145,7 +145,7 @@ async def test_a_revoked_key_receives_no_more_events(model, tmp_path):
             await began.wait()
             await here.service.store.keys.revoke(key_id)
             result = await asking
-            assert (result.is_error, words(result)) == (True, "The API key was revoked. The run goes on.")
+            assert (result.is_error, words(result)) == (True, "The API key was revoked. The run continues.")
             with pytest.raises(MCPError):
                 await host.call("get_run", run_id="x")
 

@@ -27,7 +27,7 @@ from maniple.api.error_responses import (
     answer_internal_error,
     answer_invalid_request,
 )
-from maniple.api.requests import NOBODY, adapt_document
+from maniple.api.requests import NO_AGENT, adapt_document
 from maniple.api.routes import chat, files, page, runs, service, threads
 from maniple.api.state import open_service
 from maniple.config import Settings, TeamSettings
@@ -99,7 +99,7 @@ async def _send_document(request: Request) -> JSONResponse:
 
 def _members(team: TeamSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of all members, and of those that work alone."""
-    return tuple(team.workers), (*NOBODY, *({GENERAL} & {*team.members}))
+    return tuple(team.workers), (*NO_AGENT, *({GENERAL} & {*team.members}))
 
 
 @cache

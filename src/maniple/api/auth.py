@@ -68,7 +68,7 @@ class KeyGate:
         key = await store.keys.find(secret) if 0 < len(secret) <= SECRET_CHARACTERS else None
         if key is not None:
             return Caller(key.key_id)
-        # Without keys there is no authentication: credentials in the header are meant for a proxy in front.
+        # Without keys there is no authentication: credentials in the header are for a reverse proxy.
         return Caller() if self._is_open and not await store.keys.list() else None
 
 
@@ -166,7 +166,7 @@ async def _next(
     try:
         await asyncio.wait((page, revoked), return_when=asyncio.FIRST_COMPLETED)
         if revoked.done():
-            raise KeyRevoked("The API key was revoked. The run goes on.")
+            raise KeyRevoked("The API key was revoked. The run continues.")
         return await page
     finally:
         page.cancel()

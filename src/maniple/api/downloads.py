@@ -152,7 +152,7 @@ async def render_report(
     """Return the report in a format, with the figures that `finder` finds; with `as_file` as an attachment.
 
     Raises:
-        PrintBrowserMissing: it is to be a PDF, and there is no browser.
+        PrintBrowserMissing: the format is PDF, and there is no browser.
         PrintFailed: the browser did not print it.
         StoreError: the run cannot be read.
     """

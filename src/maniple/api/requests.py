@@ -128,8 +128,8 @@ MemberName = Annotated[str, Field(json_schema_extra={"enum": list(WORKERS)})]
 """A member of the team; the routes check it (`maniple.api.requests`), since the settings may add some."""
 
 
-NOBODY = ("",)
-SoleAgent = Annotated[str, Field(json_schema_extra={"enum": list(NOBODY)})]
+NO_AGENT = ("",)
+SoleAgent = Annotated[str, Field(json_schema_extra={"enum": list(NO_AGENT)})]
 """The worker that answers alone; "" for the team. Validated like the members."""
 
 
@@ -343,7 +343,7 @@ def adapt_document(document: dict[str, Any], workers: Sequence[str], alone: Sequ
 
     `workers` are all members; `alone` are those that a run can have as its only agent.
     """
-    _rename(document, {WORKERS: list(workers), NOBODY: list(alone)})
+    _rename(document, {WORKERS: list(workers), NO_AGENT: list(alone)})
     schemas = document["components"]["schemas"]
     public = {_COMPONENT_NAMES.get(name, name): schema for name, schema in schemas.items()}
     document["components"]["schemas"] = dict(sorted(public.items()))

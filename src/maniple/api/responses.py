@@ -287,7 +287,7 @@ class Sources(BaseModel):
 
 
 class ReportView(BaseModel):
-    """The answer of a run that has ended; `markdown` holds no HTML, and no image that loads by itself."""
+    """The answer of a run that has ended; `markdown` holds no HTML, and no image that loads automatically."""
 
     run_id: str
     thread_id: str
@@ -500,11 +500,11 @@ async def read_gaps(store: Store, run: RunRecord) -> list[GapView]:
 
 
 STEP_EVENTS = (RunStarted, AgentStarted, AgentEnded, StepInterrupted, StepResumed)
-"""The events from which follows what steps ask while others go on."""
+"""The events that determine the open questions of steps while other steps continue."""
 
 
 async def read_step_questions(views: RunViewReader, run: RunRecord) -> list[InterruptView]:
-    """Return what the steps of a run at work ask while others go on; an empty list for any other run.
+    """Return the open questions of the steps of a running run; an empty list for any other run.
 
     `views` are made of `STEP_EVENTS`.
     """

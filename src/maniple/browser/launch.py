@@ -47,7 +47,7 @@ async def open_browser(
         storage: the folder for cookies and local storage if `browser.keep_storage` is set.
 
     Raises:
-        BrowserError: there is no browser; the text says how to install or configure one.
+        BrowserError: there is no browser; the message says how to install or configure one.
         ConfigError: an address or a network in the settings is invalid, or the storage folder is missing.
     """
     async with open_browser_if_any(settings, resolve, downloads=downloads, storage=storage) as browser:

@@ -29,7 +29,7 @@ class ListingRow:
     """A piece of a page: a text, a control if `role` is set, or a mark for pieces that are left out."""
 
     line: int
-    """Pieces of the same line stand beside each other on the page."""
+    """Pieces of one line are side by side on the page."""
     text: str
     """The text or the control's accessible name, sanitized; "up" or "down" for a mark."""
     seen: bool = True

@@ -39,7 +39,7 @@ CAPABILITY_GROUP = "maniple.capabilities"
 
 @dataclass(frozen=True, slots=True)
 class BuiltInTools:
-    """The tools of the registry whose services are there, by name."""
+    """The tools of the registry whose services are available, by name."""
 
     tools: Mapping[str, BaseTool]
 

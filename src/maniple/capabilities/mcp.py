@@ -43,7 +43,7 @@ UNSAFE = (
 )
 _FOLDER = "mcp"
 _PATIENCE_SECONDS = 70.0
-_LACKING = f"MCP servers take a package that is not there: {installing('mcp')}."
+_LACKING = f"MCP servers need a package that is not installed: {installing('mcp')}."
 
 
 class McpCapability(Capability):
@@ -154,7 +154,7 @@ async def open_one_by_one(
 
 @dataclass(frozen=True, slots=True)
 class _Programs:
-    """Starts the commands of servers: in the sandbox, or without it if the settings say so."""
+    """Starts the commands of servers: in the sandbox, or without it if set so."""
 
     folder: Path
     sandboxed: ServiceLauncher | None

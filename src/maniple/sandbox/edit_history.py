@@ -157,7 +157,7 @@ class EditHistory:
         operations: Sequence[FileOperation],
         is_reserved: Callable[[str], bool] = lambda _: False,
     ) -> OperationReport:
-        """Do all of the operations, in their order, or none: then `FileError` says what each lacks.
+        """Do all operations in their order, or none: then `FileError` gives the reason for each.
 
         `is_reserved` returns whether a path is a name that only the team itself may give.
         """
@@ -722,9 +722,9 @@ def _stamp_copies(workspace: Workspace, undo_steps: Sequence[Sequence[str]]) -> 
         elif verb == "set-aside":
             names = {path: None}  # a set that has an order
             for now, then in reversed(moves):
-                inside = [now + name[len(then) :] for name in names if _is_inside(name, then)]
+                contained = [now + name[len(then) :] for name in names if _is_inside(name, then)]
                 moved = any(_is_inside(then, name) for name in names)
-                names |= dict.fromkeys([*inside, *([now] if moved else [])])
+                names |= dict.fromkeys([*contained, *([now] if moved else [])])
             stamps[path] = "".join(_stamp(workspace, name) for name in names)
     return stamps
 

@@ -313,13 +313,13 @@ def _parse_escapes(completed: ExecutionResult) -> list[str] | None:
 
 def _find_unwatched(session: WatchableSession) -> list[str]:
     """Return an escape if the watchdog cannot measure the session."""
-    inside = find_inspector(session.pid)
-    if inside is None:
+    inspector = find_inspector(session.pid)
+    if inspector is None:
         return [
             "share more memory than its limit among its processes, which the server may not look at "
             "(one that is root needs CAP_SYS_PTRACE, as `docker run --cap-add SYS_PTRACE` gives it)"
         ]
-    inside.close()
+    inspector.close()
     return []
 
 
@@ -356,7 +356,7 @@ def _open_targets(variables: set[str], processes: int) -> Iterator[tuple[str, Wo
 
 @contextmanager
 def _temporary_folder() -> Iterator[str]:
-    """Yield a temporary folder; Python 3.11 loops for ever when it removes an inaccessible one."""
+    """Yield a temporary folder; Python 3.11 loops forever when it removes an inaccessible one."""
     folder = tempfile.mkdtemp(prefix="maniple-probe-")
     try:
         yield folder

@@ -259,8 +259,10 @@ _QUIET = ("--disable-pip-version-check", "--progress-bar", "off")
 _LEFT_UNCOMPILED = r"/tests?/"
 
 
-async def install_packages(environment: PackageEnvironment, say: ReportProgress, pip: Command = _PIP) -> None:
-    """Create `environment` unless it is complete; `say` receives progress messages.
+async def install_packages(
+    environment: PackageEnvironment, report: ReportProgress, pip: Command = _PIP
+) -> None:
+    """Create `environment` unless it is complete; `report` receives progress messages.
 
     A lock serializes processes. Leftovers of interrupted installations, and environments that were unused for
     a month, are removed. Raises `SandboxError` with what to do.
@@ -268,11 +270,11 @@ async def install_packages(environment: PackageEnvironment, say: ReportProgress,
     home = environment.path.parent
     try:
         await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True)
-        async with file_lock(home / "lock", lambda: say("waiting for another program that prepares them")):
+        async with file_lock(home / "lock", lambda: report("waiting for another program that prepares them")):
             if not environment.is_ready:
                 await asyncio.to_thread(remove_unused_environments, home)
                 await asyncio.to_thread(_require_space, home)
-                await _create(environment, say, pip)
+                await _create(environment, report, pip)
     except OSError as error:
         raise SandboxError(_explain_disk_error(home, error)) from error
 
@@ -290,42 +292,42 @@ def _explain_disk_error(home: Path, error: OSError) -> str:
     return f"The sandbox's packages cannot be stored in {home}: {reason}. Set cache_dir to another folder."
 
 
-async def _create(environment: PackageEnvironment, say: ReportProgress, pip: Command) -> None:
+async def _create(environment: PackageEnvironment, report: ReportProgress, pip: Command) -> None:
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, ".part", "", environment.path.parent))
     part = PackageEnvironment(scratch, environment.base, environment.requirements, environment.constraints)
     try:
-        await _fill(part, say, pip)
+        await _fill(part, report, pip)
         await asyncio.to_thread(_finish, part)
         await asyncio.to_thread(os.replace, scratch, environment.path)
     finally:
         await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
 
-async def _fill(part: PackageEnvironment, say: ReportProgress, pip: Command) -> None:
-    say("making a virtual environment")
+async def _fill(part: PackageEnvironment, report: ReportProgress, pip: Command) -> None:
+    report("making a virtual environment")
     base = (str(part.base), "-I")
-    await _run((*base, "-m", "venv", "--without-pip", str(part.path)), say, part)
+    await _run((*base, "-m", "venv", "--without-pip", str(part.path)), report, part)
     constraints = part.path / "constraints.txt"
     await asyncio.to_thread(constraints.write_text, "\n".join(part.constraints))
     install_them = ("install", *_OPTIONS, *_QUIET, "-c", str(constraints), "--", *part.requirements)
-    await _run((*pip, "--python", str(part.python), *install_them), say, part)
-    say("compiling them")
+    await _run((*pip, "--python", str(part.python), *install_them), report, part)
+    report("compiling them")
     compile_them = ("-S", "-m", "compileall", "-q", "-j", "0", "-x", _LEFT_UNCOMPILED, str(part.path / "lib"))
     # Some packages contain templates that are not valid Python; their errors are ignored.
     await run_logged((*base, *compile_them), lambda line: None)
 
 
-async def _run(command: Command, say: ReportProgress, part: PackageEnvironment) -> None:
-    code, output = await run_logged(command, lambda line: _report_pip_line(line, say))
+async def _run(command: Command, report: ReportProgress, part: PackageEnvironment) -> None:
+    code, output = await run_logged(command, lambda line: _report_pip_line(line, report))
     if code:
         raise SandboxError(_explain_pip_error(output, part))
 
 
-def _report_pip_line(line: str, say: ReportProgress) -> None:
+def _report_pip_line(line: str, report: ReportProgress) -> None:
     if fetched := re.match(r"Downloading ([\w.]+-[\w.]+)", line):
-        say(f"fetching {fetched[1]}")
+        report(f"fetching {fetched[1]}")
     elif line.startswith("Installing "):
-        say("installing them")
+        report("installing them")
 
 
 def _explain_pip_error(output: str, part: PackageEnvironment) -> str:

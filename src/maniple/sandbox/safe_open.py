@@ -28,7 +28,7 @@ from maniple.sandbox.host import give_away
 MAX_DEPTH = 32
 DRAFT = ".maniple-"
 """The prefix of files that are not complete yet."""
-# Without O_NONBLOCK, opening a planted pipe blocks for ever.
+# Without O_NONBLOCK, opening a planted pipe blocks forever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -244,11 +244,11 @@ def remove_tree(folder: Path) -> None:
         pending = _emptied(root, root, names)
         while pending:
             name = pending.pop()
-            inside = open_folder(name, root, TO_CHANGE)
+            descriptor = open_folder(name, root, TO_CHANGE)
             try:
-                pending += _emptied(inside, root, names)
+                pending += _emptied(descriptor, root, names)
             finally:
-                os.close(inside)
+                os.close(descriptor)
             os.rmdir(name, dir_fd=root)
     finally:
         os.close(root)

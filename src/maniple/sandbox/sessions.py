@@ -214,74 +214,74 @@ class CallLimit:
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._places = asyncio.Semaphore(number)
+        self._slots = asyncio.Semaphore(number)
         self._calls = 0
-        self._resting: dict[str, BackgroundProcesses] = {}
-        """By key, without those that are frozen; longest rest first."""
+        self._idle: dict[str, BackgroundProcesses] = {}
+        """By key, without frozen ones; longest idle first."""
         self._frozen: dict[str, BackgroundProcesses] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def has_room(self) -> bool:
         """Whether a call would begin immediately."""
-        return not self._places.locked()
+        return not self._slots.locked()
 
     @asynccontextmanager
     async def working(self, key: str) -> AsyncGenerator[None]:
-        """Wait for a place and hold it for a call."""
-        async with self._places:
+        """Wait for a slot and hold it during a call."""
+        async with self._slots:
             self._calls += 1
             try:
-                self._wake(key)
+                self._thaw(key)
                 self._freeze_excess()
                 yield
             finally:
                 self._calls -= 1
 
     def rest(self, key: str, background: BackgroundProcesses | None) -> None:
-        """Note that a session with these processes has no call."""
+        """Record that a session with these background processes has no call."""
         if background is not None and key not in self._frozen:
-            self._resting.pop(key, None)
-            self._resting[key] = background
+            self._idle.pop(key, None)
+            self._idle[key] = background
 
     def forget(self, key: str) -> None:
-        """Note that a session has ended."""
-        self._resting.pop(key, None)
+        """Record that a session has ended."""
+        self._idle.pop(key, None)
         self._frozen.pop(key, None)
 
     def close(self) -> None:
-        """Freeze and continue nothing any more."""
+        """Stop freezing and thawing sessions."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _wake(self, key: str) -> None:
-        self._resting.pop(key, None)
+    def _thaw(self, key: str) -> None:
+        self._idle.pop(key, None)
         if (background := self._frozen.pop(key, None)) is not None:
             background.thaw()
 
     def _busy(self) -> list[str]:
-        return [key for key, background in self._resting.items() if background.is_busy()]
+        return [key for key, background in self._idle.items() if background.is_busy()]
 
     def _freeze_excess(self) -> None:
         busy = self._busy()
         for key in busy[: max(self._calls + len(busy) - self._number, 0)]:
-            self._frozen[key] = self._resting.pop(key)
+            self._frozen[key] = self._idle.pop(key)
             self._frozen[key].freeze()
         if self._frozen and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_THAW_SECONDS, self._thaw_some)
 
     def _thaw_some(self) -> None:
-        """Thaw as many sessions as there are free places, longest frozen first; each begins to rest again."""
+        """Thaw as many sessions as there are free slots, longest frozen first; each counts as idle again."""
         self._timer = None
         free = max(self._number - self._calls - len(self._busy()), 0)
         for key in list(self._frozen)[:free]:
-            self._resting[key] = self._frozen.pop(key)
-            self._resting[key].thaw()
+            self._idle[key] = self._frozen.pop(key)
+            self._idle[key].thaw()
         self._freeze_excess()
 
 
-# What an ordinary session takes: Python with pandas and matplotlib. Half of the memory is for resting ones.
-_RESTING_BYTES, _RESTING_SHARE = 128 * 1024**2, 2
+# What an ordinary session takes: Python with pandas and matplotlib. Half of the memory is for idle ones.
+_IDLE_BYTES, _IDLE_SHARE = 128 * 1024**2, 2
 _MAX_RESIDENT = 256
 _DESCRIPTORS, _DESCRIPTOR_SHARE = 10, 4
 """What a session holds open in this process, and the share of the process's limit for all of them."""
@@ -302,7 +302,7 @@ def count_residents(settings: SandboxSettings, memory_bytes: int, descriptors: i
                 *(settings.resident, descriptors, openable),
             )
         return min(settings.resident, openable)
-    fitting = memory_bytes // _RESTING_SHARE // _RESTING_BYTES if settings.backend == "bubblewrap" else 0
+    fitting = memory_bytes // _IDLE_SHARE // _IDLE_BYTES if settings.backend == "bubblewrap" else 0
     return max(settings.concurrent, min(fitting, _MAX_RESIDENT, openable))
 
 
@@ -325,7 +325,7 @@ class SessionSlot:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
     is_resident: bool = False
-    """Whether it holds a place of the pool; outside of its turn, whether it has a session."""
+    """Whether it holds a slot of the pool; outside of its turn, whether it has a session."""
     session: SandboxSession | None = None
     is_used: bool = False
     """Whether the session has begun a call, so that something is lost with it."""
@@ -471,7 +471,7 @@ class Sandbox:
             self._update_idle(key, slot)
 
     async def _become_resident(self, key: str, slot: SessionSlot) -> None:
-        """Hold a place of the pool for the thread's session, after others if these have waited too long."""
+        """Acquire a slot of the pool; threads that have waited too long come first."""
         if slot.is_resident and self._pool.is_overdue:
             if slot.session is not None:
                 self._note_loss(key, slot, _NEEDED if slot.session.is_alive else _ended(slot.session))
@@ -538,7 +538,7 @@ class Sandbox:
             self._dismiss(key, slot, _NEEDED)
 
     def _release_if_ended(self, key: str, slot: SessionSlot) -> None:
-        """Release the place of a session that ended with its call or did not start."""
+        """Release the slot of a session that ended with its call or did not start."""
         if slot.is_resident and (slot.session is None or not slot.session.is_alive):
             self._release(key, slot)
 

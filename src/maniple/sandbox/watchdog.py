@@ -129,7 +129,7 @@ class SandboxWatch:
         self._loop = asyncio.get_running_loop()
         # Held during a check, so that no descriptor is closed meanwhile.
         self._looking = threading.Lock()
-        self._inside: SandboxInspector | None = None
+        self._inspector: SandboxInspector | None = None
         self._usage = ResourceUsage(0, 0)
         self._is_quiet = self._is_marked = False
         self._overruns = self._flights = 0
@@ -162,9 +162,9 @@ class SandboxWatch:
 
     def _release(self) -> None:
         if self._looking.acquire(blocking=False):
-            inside, self._inside = self._inside, None
-            if inside is not None:
-                inside.close()
+            inspector, self._inspector = self._inspector, None
+            if inspector is not None:
+                inspector.close()
             self._looking.release()
 
     def _report(self, reason: str) -> None:
@@ -178,22 +178,22 @@ class SandboxWatch:
             return f"The sandbox's limits could not be watched ({error}), {STOPPED}."
 
     def _overrun(self, now: float) -> str:
-        self._inside = self._inside or find_inspector(self._leader)
-        if self._inside is None:
+        self._inspector = self._inspector or find_inspector(self._leader)
+        if self._inspector is None:
             late = now - self._began > _START_SECONDS
             return f"The sandbox's limits could not be watched, {STOPPED}." if late else ""
-        self.is_settled = self._is_marked and not self._inside.has_run()
+        self.is_settled = self._is_marked and not self._inspector.has_run()
         if self.is_settled and now < self._settled_due:
             self.due = _next_tick(now)
             return ""
-        return self._measure(self._inside, now)
+        return self._measure(self._inspector, now)
 
-    def _measure(self, inside: SandboxInspector, now: float) -> str:
+    def _measure(self, inspector: SandboxInspector, now: float) -> str:
         # Noted before everything is measured, so that nothing happens unseen in between.
         is_settling = self._is_quiet and now >= self._disk_due
-        if is_settling and inside.has_run():
-            inside.mark_activity()
-        usage = inside.usage(self._limits.memory_bytes)
+        if is_settling and inspector.has_run():
+            inspector.mark_activity()
+        usage = inspector.usage(self._limits.memory_bytes)
         self._is_quiet, self._usage = usage == self._usage, usage
         longer = _QUIET_TIMES_LONGER if self._is_quiet else 1
         reason = self._too_much(usage)
@@ -201,7 +201,7 @@ class SandboxWatch:
         self.due = now + max(pause, _MEMORY_SHARE * (time.monotonic() - now))
         if not reason and (now >= self._disk_due or self._disk_shrinks()):
             began = time.monotonic()
-            reason = self._too_full(inside)
+            reason = self._too_full(inspector)
             self._disk_due = now + max(longer * _DISK_SECONDS, _DISK_SHARE * (time.monotonic() - began))
         self._is_marked = is_settling and self._is_quiet and not (self._overruns or self._flights)
         self._settled_due = max(now + _SETTLED_SECONDS, self._disk_due)
@@ -217,12 +217,12 @@ class SandboxWatch:
         """Return whether the free disk space has shrunk much since the last check."""
         return self._free_bytes - _free_bytes(self._workspace) > self._limits.disk_bytes / _SUSPICIOUS_SHARE
 
-    def _too_full(self, inside: SandboxInspector) -> str:
+    def _too_full(self, inspector: SandboxInspector) -> str:
         self._free_bytes = _free_bytes(self._workspace)
         found = measure_disk_use(self._workspace, *self._allowed)
-        unlinked = inside.unlinked_bytes(self._workspace)
+        unlinked = inspector.unlinked_bytes(self._workspace)
         # For a moment this is legitimate: a process passes an open file to another one this way.
-        self._flights = self._flights + 1 if inside.is_in_flight else 0
+        self._flights = self._flights + 1 if inspector.is_in_flight else 0
         if self._flights >= _CHECKS_IN_A_ROW:
             return self._limits.explain_files_in_sockets()
         reason = self._limits.explain_disk_use(found, unlinked, self._allowed)

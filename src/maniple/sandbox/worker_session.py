@@ -481,19 +481,19 @@ def _launched(
     """Start the program; return its session and the channels that are still to be connected."""
     with ExitStack() as theirs, ExitStack() as ours:
         sockets: list[socket.socket] = []
-        inside: list[int] = []
+        worker_ends: list[int] = []
         outputs: list[OutputPipe] = []
         written: list[int] = []
         for _ in range(2):
-            end, end_inside = socket.socketpair()
+            end, worker_end = socket.socketpair()
             sockets.append(ours.enter_context(end))
-            inside.append(theirs.enter_context(end_inside).fileno())
+            worker_ends.append(theirs.enter_context(worker_end).fileno())
             reading, writing = os.pipe()
             theirs.callback(os.close, writing)
             written.append(writing)
             outputs.append(OutputPipe(reading, settings.output_bytes))
             ours.callback(outputs[-1].close)
-        control, calls = inside
+        control, calls = worker_ends
         tree = ProcessTree(
             launch.command(control, calls),
             out=written[0],

@@ -215,10 +215,10 @@ class Workspace:
             for name, status in self._entries(above, _MAX_TREE_ENTRIES + 1):
                 if name.startswith(DRAFT):
                     continue
-                inside = (*above, name)
-                found.append(_describe("/".join(inside[first:]), status))
+                child = (*above, name)
+                found.append(_describe("/".join(child[first:]), status))
                 if found[-1].kind == "folder":
-                    pending.append(inside)
+                    pending.append(child)
             if len(found) > _MAX_TREE_ENTRIES or any(len(one) > MAX_DEPTH for one in pending):
                 limits = f"{_MAX_TREE_ENTRIES} files and folders, or {MAX_DEPTH} levels"
                 raise FileError(f"{path or 'The workspace'!r} has more than {limits}.")
@@ -400,11 +400,11 @@ class Workspace:
             entries = self._entries(above, entries_left)
             entries_left -= len(entries)
             for name, found in entries:
-                inside = (*above, name)
+                child = (*above, name)
                 if stat.S_ISREG(found.st_mode):
-                    yield "/".join(inside), found
-                elif stat.S_ISDIR(found.st_mode) and len(inside) < MAX_DEPTH:
-                    pending.append(inside)
+                    yield "/".join(child), found
+                elif stat.S_ISDIR(found.st_mode) and len(child) < MAX_DEPTH:
+                    pending.append(child)
 
     def _entries(self, parts: tuple[str, ...], limit: int) -> list[tuple[str, os.stat_result]]:
         found: list[tuple[str, os.stat_result]] = []
@@ -473,13 +473,13 @@ def group_files(files: Sequence[tuple[str, int]], most: int) -> list[FileGroup]:
         deepest = max(folders, key=lambda one: one.count("/"))
         above = deepest.rpartition("/")[0]
         joined = [folder for folder in folders if folder.rpartition("/")[0] == above]
-        inside = [file for folder in joined for file in folders.pop(folder)]
-        folders.setdefault(above, []).extend(inside)
+        files = [file for folder in joined for file in folders.pop(folder)]
+        folders.setdefault(above, []).extend(files)
     groups = [
-        FileGroup(f"{folder}/", len(inside), sum(size for _, size in inside))
-        if len(inside) > 1
-        else FileGroup(inside[0][0], 1, inside[0][1])
-        for folder, inside in folders.items()
+        FileGroup(f"{folder}/", len(files), sum(size for _, size in files))
+        if len(files) > 1
+        else FileGroup(files[0][0], 1, files[0][1])
+        for folder, files in folders.items()
     ]
     return [*groups, *(FileGroup(path, 1, size) for path, size in single)]
 

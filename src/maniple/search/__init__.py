@@ -33,7 +33,7 @@ _OFF = Unavailable("Search is turned off: search.providers is empty.", "set sear
 async def open_search(
     settings: SearchSettings, context: SearchContext | None = None
 ) -> AsyncIterator[SearchProvider | Unavailable]:
-    """Open search with a cache for each run, or say why there is none. Connects on first use."""
+    """Open search with a cache for each run, or return why there is none. Connects on first use."""
     context = context or SearchContext()
     async with open_chain(settings, context) as chain:
         yield chain if isinstance(chain, Unavailable) else RunSearchCache(chain, context.run_key)
@@ -43,7 +43,7 @@ async def open_search(
 async def open_chain(
     settings: SearchSettings, context: SearchContext | None = None
 ) -> AsyncIterator[SearchChain | Unavailable]:
-    """Open the selected providers that have their settings, or say why there is none.
+    """Open the selected providers that have their settings, or return the reason why there is none.
 
     Raises `ConfigError` where a provider of another package cannot be imported or its options are wrong.
     """

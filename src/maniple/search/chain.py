@@ -27,9 +27,9 @@ RANK_CONSTANT = 60
 MAX_CACHED_QUERIES = 512
 """Of all runs together; the least recently used is evicted. With 5 hits each, some 6 MB."""
 MAX_CACHE_AGE_SECONDS = 3_600.0
-"""In an embedding graph a run is known by its thread only, which may go on for days."""
+"""In an embedding graph a run is known by its thread only, which may continue for days."""
 CHECK_SECONDS = 1.0
-"""For connections to the providers before a plan is made. A slow one says nothing."""
+"""For connections to the providers before a plan is made. A slow provider is not counted as unreachable."""
 REACHED_SECONDS = 60.0
 """How long a provider that was reached is not checked again."""
 NO_ANSWER = "The web search does not answer. Check the network, or set another provider in search.providers."
@@ -48,7 +48,7 @@ class SearchAnswer:
 
 @runtime_checkable
 class OutageReporter(Protocol):
-    """A search that knows when it cannot answer."""
+    """A search that can report that it is unavailable."""
 
     async def describe_outage(self) -> str:
         """Return why no search is possible now, with the remedy; "" if one may be answered."""
@@ -61,10 +61,7 @@ async def find_outage(search: SearchProvider) -> str:
 
 
 class SearchChain:
-    """Asks `providers`, given by name:
-
-    in order until one finds something, or all concurrently if `merges`.
-    """
+    """Queries `providers`, by name: in order until one has hits, or all concurrently if `merges`."""
 
     def __init__(
         self,
@@ -87,7 +84,7 @@ class SearchChain:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the providers in the order in which they are asked."""
+        """The names of the providers in the order in which they are queried."""
         return tuple(self._providers)
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
@@ -208,14 +205,14 @@ class _OpenCircuit:
 
 
 class CircuitBreaker:
-    """Keeps providers that failed from being asked until their cooldown ends."""
+    """Pauses failed providers until their cooldown ends."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._open: dict[str, _OpenCircuit] = {}
 
     def trip(self, name: str, failure: ProviderFailure) -> None:
-        """Start the cooldown of a provider that failed, where its failure has one."""
+        """Start the cooldown of a provider that failed, if its failure has one."""
         if failure.cooldown_seconds > 0:
             self._open[name] = _OpenCircuit(self._clock() + failure.cooldown_seconds, failure)
             _log.warning("search provider %s paused for %.0f s: %s", name, failure.cooldown_seconds, failure)
@@ -273,7 +270,7 @@ class _CacheEntry:
 
 
 class RunSearchCache:
-    """Caches the results of each run. `run_key` returns the run's name, or "" where nothing is cached.
+    """Caches the results of each run. `run_key` returns the run's name, or "" if nothing is cached.
 
     Concurrent equal queries share one request. Failures and empty results are not cached.
     """

@@ -188,7 +188,7 @@ def _descend(path: Path) -> int:
     finally:
         os.close(current)
     found = os.fstat(descriptor)
-    # A file with a second name may be a hard link to someone else's file.
+    # A file with a second name may be a hard link to another user's file.
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)
         raise FileError(f"{path} cannot be stored: it is not an ordinary file with one name.")

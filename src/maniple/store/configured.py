@@ -93,7 +93,7 @@ async def open_temporary_store(parent: Path | None = None) -> AsyncGenerator[Sto
 
 
 def _make_temporary_folder(parent: Path) -> tuple[Path, int]:
-    """Return a new folder and the descriptor of its lock, which the kernel releases when the process dies."""
+    """Return a new folder and the descriptor of its lock, which the kernel releases when the process ends."""
     _delete_stale_folders(parent)
     try:
         folder = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=parent))

@@ -1,4 +1,4 @@
-"""Detection of what lies over a page. Answers of a page are untrusted, so that every part is checked."""
+"""Detection of overlays on a page. Results from a page are untrusted, so every part is checked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class OverlayControl:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Something that lies over the page."""
+    """An element that covers the page."""
 
     document: OverlayDocument
     id: int

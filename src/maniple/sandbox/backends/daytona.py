@@ -74,7 +74,7 @@ class DaytonaBackend:
             "language": "python",
             "labels": {"made-by": "maniple"},
             "env_vars": {"MPLBACKEND": "Agg"},
-            # A forgotten sandbox stops by itself and is then deleted.
+            # An unused sandbox stops automatically and is then deleted.
             "ephemeral": True,
             "auto_stop_interval": math.ceil(self._settings.idle_seconds / 60) + 1,
         }
@@ -134,7 +134,7 @@ class DaytonaMachine(RemoteMachine):
         """Follow a command to its end; a flood of output or a cancellation kills it."""
         flooded = asyncio.Event()
 
-        def hear(stream: Literal["stdout", "stderr"], text: str) -> None:
+        def receive(stream: Literal["stdout", "stderr"], text: str) -> None:
             try:
                 output.add(stream, text)
             except OutputFloodError:
@@ -142,7 +142,7 @@ class DaytonaMachine(RemoteMachine):
 
         logs = asyncio.create_task(
             self._sandbox.process.get_session_command_logs_async(
-                mark, command, lambda text: hear("stdout", text), lambda text: hear("stderr", text)
+                mark, command, lambda text: receive("stdout", text), lambda text: receive("stderr", text)
             )
         )
         flood = asyncio.create_task(flooded.wait())
@@ -221,11 +221,11 @@ class DaytonaMachine(RemoteMachine):
     async def _collect(self) -> tuple[str, tuple[bytes, ...]]:
         printed: list[str] = []
 
-        def hear(piece: "OutputMessage") -> None:
+        def receive(piece: "OutputMessage") -> None:
             printed.append(piece.output)
 
         await self._sandbox.code_interpreter.run_code(
-            COLLECT_RESULT, context=self._context, on_stdout=hear, timeout=10
+            COLLECT_RESULT, context=self._context, on_stdout=receive, timeout=10
         )
         return parse_collected("".join(printed))
 

@@ -288,9 +288,7 @@ def translate_errors(settings: SandboxSettings) -> Iterator[None]:
     try:
         yield
     except DockerError as error:
-        if (
-            error.status == _UNREACHABLE
-        ):  # its own words hold the whole address, and a password may stand in it
+        if error.status == _UNREACHABLE:  # its message contains the whole address, which may have a password
             raise SandboxError(_unreachable(settings)) from None
         if error.status == 404 and "image" in error.message.casefold():
             raise SandboxError(f"Docker does not have the image {image}: docker pull {image}") from None
@@ -396,9 +394,9 @@ class RelayedWorker:
 
     async def _receive_all(self) -> None:
         try:
-            while any(heard := await self._stream.receive()):
-                self._received += heard[0]
-                self._unframed += heard[1]
+            while any(output := await self._stream.receive()):
+                self._received += output[0]
+                self._unframed += output[1]
                 del self._unframed[:-_UNFRAMED_BYTES]
                 await self._dispatch()
         except SandboxError as error:

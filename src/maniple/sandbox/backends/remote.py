@@ -183,7 +183,7 @@ LOST = "The Python process was ended, so variables and imports are gone; the fil
 
 
 class OutputFloodError(Exception):
-    """A call printed more than the host accepts; raised by `Output.hear`."""
+    """A call printed more than the host accepts; raised by `CallOutput.add`."""
 
 
 class CallOutput:
@@ -200,7 +200,7 @@ class CallOutput:
         return self._total_bytes > _FLOOD_BYTES
 
     def add(self, stream: Literal["stdout", "stderr"], text: str) -> None:
-        """Take a piece of text; raises `Flood` when it has been too much altogether."""
+        """Add a piece of text; raises `OutputFloodError` if the total output is too large."""
         data = text.encode(errors="replace")
         self._total_bytes += len(data)
         self._captures[stream].data_received(data)
@@ -210,7 +210,7 @@ class CallOutput:
             raise OutputFloodError
 
     def text(self, stream: Literal["stdout", "stderr"]) -> str:
-        """Return the output of a stream, its middle cut."""
+        """Return the output of a stream; the middle of a long one is cut."""
         return self._captures[stream].text()
 
 

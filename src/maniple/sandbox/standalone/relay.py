@@ -74,7 +74,7 @@ class Relay:
         pairs = [socket.socketpair() for _ in (_CONTROL, _CALLS)]
         pipes = [os.pipe() for _ in (_OUT, _ERR)]
         self._sockets = [pair[0] for pair in pairs]
-        self._words = {pair[0].fileno(): channel for channel, pair in enumerate(pairs)}
+        self._message_channels = {pair[0].fileno(): channel for channel, pair in enumerate(pairs)}
         self._prints = {pipe[0]: channel for channel, pipe in enumerate(pipes, start=_OUT)}
         for pair in pairs:
             pair[1].set_inheritable(True)
@@ -86,23 +86,25 @@ class Relay:
     def carry(self) -> None:
         """Carry everything until the worker has ended."""
         waiting = select.poll()
-        for descriptor in (0, *self._words, *self._prints):
+        for descriptor in (0, *self._message_channels, *self._prints):
             waiting.register(descriptor, select.POLLIN)
         while True:
             ready = {descriptor for descriptor, _ in waiting.poll()}
             if 0 in ready:
                 channel, content = _receive()
                 self._sockets[channel].sendall(content)
-            words = [descriptor for descriptor in self._words if descriptor in ready]
+            ready_channels = [descriptor for descriptor in self._message_channels if descriptor in ready]
             # What a call printed goes out before the word that it has ended.
             for descriptor, channel in self._prints.items():
                 if (
-                    (words or descriptor in ready)
+                    (ready_channels or descriptor in ready)
                     and not _forward(channel, descriptor)
                     and descriptor in ready
                 ):
                     waiting.unregister(descriptor)
-            if not all(_forward(self._words[descriptor], descriptor) for descriptor in words):
+            if not all(
+                _forward(self._message_channels[descriptor], descriptor) for descriptor in ready_channels
+            ):
                 return
 
 

@@ -101,7 +101,7 @@ class Init:
         else:
             # With its children, as a terminal does: `os.system` itself does not listen.
             os.killpg(self._interpreter, signal.SIGINT)
-            self._say(f'{{"id": "{call.decode()}", "interrupted": true}}')
+            self._send_message(f'{{"id": "{call.decode()}", "interrupted": true}}')
 
     def _freeze(self) -> None:
         """Stop all processes at one moment, in which none of them can start another."""
@@ -121,7 +121,7 @@ class Init:
             self._command = self._start(command)
         except OSError as error:  # too many processes, or /tmp is full
             os.write(2, f"bash could not be started: {error.strerror}\n".encode())
-            self._say(f'{{"id": "{call}", "exit_code": {_CANNOT_RUN}}}')
+            self._send_message(f'{{"id": "{call}", "exit_code": {_CANNOT_RUN}}}')
             self._call = ""
 
     def _start(self, command: bytes) -> int:
@@ -146,12 +146,12 @@ class Init:
             code = os.waitstatus_to_exitcode(status)
             code = code if code >= 0 else 128 - code
             if process == self._command:
-                self._say(f'{{"id": "{self._call}", "exit_code": {code}}}')
+                self._send_message(f'{{"id": "{self._call}", "exit_code": {code}}}')
                 self._call, self._command = "", 0
             elif process == self._interpreter:
-                self._say(f'{{"died": {code}}}')
+                self._send_message(f'{{"died": {code}}}')
 
-    def _say(self, message: str) -> None:
+    def _send_message(self, message: str) -> None:
         write_frame(self._control, message.encode())
 
 

@@ -36,7 +36,7 @@ _SHARED_SCRIPTS = {
 }
 _NON_LATIN = {*_SCRIPTS, *(name for _, names in _SHARED_SCRIPTS.values() for name in names)}
 # Wikipedias with about 100,000 articles or more. Clients choose the locale: a Wikipedia that does not exist
-# would fail, and the circuit breaker would pause Wikipedia for everybody.
+# would fail, and the circuit breaker would pause Wikipedia for all runs.
 _LANGUAGES = frozenset(
     (
         *("af", "ar", "ast", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "en", "eo"),

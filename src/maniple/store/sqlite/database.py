@@ -209,7 +209,7 @@ def _refuse_cursor(result: T) -> T:
 class ProcessRegistry:
     """The processes that have a file open: one locked file each in the directory FILE.d.
 
-    The kernel releases the lock when a process dies, however it dies.
+    The kernel releases the lock when a process ends for any reason.
     """
 
     def __init__(self, path: Path) -> None:
