@@ -486,6 +486,7 @@ def test_records_of_many_uploads_are_read_once(
     assert len(read) == len(names)
 
 
+_OPERATIONS = [move("a", "x/y/"), copy("d", "e"), delete("d"), move("b", "c", overwrite=True), move("x", "z")]
 _KILLED = """
 import os, sys
 from pathlib import Path
@@ -509,12 +510,9 @@ place, history = workspaces.open("t"), EditHistory.of(workspaces, "t")
 if sys.argv[3] == "undo":
     history.undo_newest(place)
 else:
-    history.carry_out(place, [
-        FileOperation("move", "a", "x/y/"), FileOperation("copy", "d", "e"), FileOperation("delete", "d"),
-        FileOperation("move", "b", "c", True), FileOperation("move", "x", "z"),
-    ])
+    history.carry_out(place, OPERATIONS)
 print("done")
-"""
+""".replace("OPERATIONS", repr(_OPERATIONS))
 
 
 def run_killed(root: Path, calls: int, what: str) -> bool:
@@ -536,14 +534,14 @@ def kill_at(tmp_path: Path, points: Callable[[int], list[int]], what: str) -> No
 
     workspaces, place = fill(tmp_path / "whole")
     before = contents(place)
-    assert run_killed(tmp_path / "whole", 10**6, "do")
+    EditHistory.of(workspaces, "t").carry_out(place, _OPERATIONS)
     after = contents(place)
     start, end = (before, after) if what == "do" else (after, before)
     seen: set[bool] = set()
     for at in points(60):
         workspaces, place = fill(tmp_path / f"{at}")
         if what == "undo":
-            assert run_killed(tmp_path / f"{at}", 10**6, "do")
+            EditHistory.of(workspaces, "t").carry_out(place, _OPERATIONS)
         ended = run_killed(tmp_path / f"{at}", at, what)
         history = EditHistory.of(workspaces, "t")
         with pytest.raises(FileError):  # whatever is done next, what was begun is finished or taken back
