@@ -6,7 +6,7 @@ from pathlib import Path
 from maniple.config.sources import ALIASES, PREFIX
 
 CERTIFICATES = {"SSL_CERT_FILE": str(Path(__file__).with_name("authority.pem"))}
-"""One authority, whose key nobody has: on loopback nobody asks, and reading all takes each client 25 ms."""
+"""One authority without a known key: loopback needs none, and loading all takes each client 25 ms."""
 
 # What the libraries below us read by themselves, too.
 _PREFIXES = (

@@ -1,4 +1,4 @@
-"""The real server, which also measures how long its event loop is kept from other work.
+"""The real server, which also measures how long its event loop is blocked.
 
 `GET /test/loop` tells the longest callback so far, in milliseconds: from its start to its end, less the time
 in which it was ready to run and a busy machine gave the processor to others (`man 5 proc`, schedstat).

@@ -73,7 +73,7 @@ SIMPLE: Json = {
     "other": [reply("OK")],
 }
 BRIEF: Json = {**SIMPLE, "planner": [{"chunks": [json.dumps(_PLAN)]}]}
-"""The same with a plan in one piece, of which nobody sees more: for tests of many runs."""
+"""The same with a plan in one piece: for tests of many runs."""
 
 
 def _index_of(shown: str, wanted: re.Match[str]) -> str:
@@ -312,7 +312,7 @@ class OpenAIServer:
 
 
 class _PromptServer(uvicorn.Server):
-    """Ends when it is told to: uvicorn's own looks every tenth of a second, and lets another one pass."""
+    """Stops immediately on request; uvicorn's own server polls every 0.1 s."""
 
     _ended: asyncio.Event | None = None
 

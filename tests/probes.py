@@ -49,7 +49,7 @@ def probing_each_kind_once(passed: "set[str] | FolderOfKinds") -> Iterator[None]
 
 
 def _kind_of(backend: Any) -> str:
-    """Return what tells sandboxes apart; "" for one that is probed each time."""
+    """Return the key of a sandbox; "" for one that is probed each time."""
     if type(backend) is not BubblewrapBackend or backend._layout.egress is not None:
         return ""
     host = (os.getuid(), os.environ.get("TMPDIR"), backend._programs)

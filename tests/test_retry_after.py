@@ -1,4 +1,4 @@
-"""How long somebody wants to be left alone, in each way that it is said."""
+"""The waiting time in each form of a `Retry-After` header."""
 
 import time
 from email.utils import formatdate

@@ -1,4 +1,4 @@
-"""What tools give is kept, commands to the graph among it, and comes back after a crash."""
+"""Results of tools, including commands to the graph, are stored and restored after a crash."""
 
 import json
 from dataclasses import dataclass

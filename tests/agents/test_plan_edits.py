@@ -1,4 +1,4 @@
-"""What the user wants changed in a plan: kept as JSON, and taken only while somebody works on the plan."""
+"""Requested changes of a plan: stored as JSON, and accepted only while a run works on the plan."""
 
 import json
 

@@ -20,7 +20,7 @@ DRAFT = f"# The bridge\n\n{RIGHT}\n\n{ALTERED}\n\n{INVENTED}\n"
 
 
 async def reported(it: InProcessService, model, site_url: str, repair: str) -> tuple[str, str]:
-    """Run once; return the report as it is kept and as it was streamed."""
+    """Run once; return the report as stored and as streamed."""
     model.reset(
         {
             **SIMPLE,

@@ -1,4 +1,4 @@
-"""What /readyz says of MCP servers and of the web search."""
+"""What /readyz reports about MCP servers and web search."""
 
 import pytest
 

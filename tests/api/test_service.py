@@ -1,4 +1,4 @@
-"""How the service says how it is, and what it says of itself."""
+"""Health, readiness, metrics and the API document of the service."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Acting in a browser by what the state says, as a model would."""
+"""Acting in a browser by its state, as a model does."""
 
 import re
 from dataclasses import dataclass

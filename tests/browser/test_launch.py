@@ -1,4 +1,4 @@
-"""Who says where a browser may go: the caller's rule, else the settings."""
+"""Which addresses a browser may open: by the caller's rule, else by the settings."""
 
 from contextlib import AsyncExitStack
 from pathlib import Path

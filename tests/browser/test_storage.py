@@ -1,4 +1,4 @@
-"""Cookies and local storage that are kept over restarts, when that is set."""
+"""Cookies and local storage that persist across restarts if enabled."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Fields that change the text that is typed: the result says so."""
+"""Fields that change the typed text: the result reports it."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""The planner's prompt says what members can and cannot do here."""
+"""The planner's prompt lists what members can and cannot do."""
 
 from maniple.agents.offers import Offer, join_abilities, merge_offers
 

@@ -13,7 +13,7 @@ from tests.cli.events import ending
 
 
 def records(events: Sequence[Event], after: int = 0) -> list[EventRecord]:
-    """Events as they are kept, the first one numbered `after` + 1."""
+    """Return events as stored, the first one numbered `after` + 1."""
     return [EventRecord(number, one.type, as_json(one)) for number, one in enumerate(events, start=after + 1)]
 
 

@@ -16,7 +16,7 @@ from tests.mcp.open_servers import misbehaving
 
 @pytest.fixture(autouse=True)
 def logs_as_before() -> Iterator[None]:
-    """The command tells by itself what the SDK logs."""
+    """The command reports itself what the SDK logs."""
     log = logging.getLogger("mcp")
     before = log.level
     yield

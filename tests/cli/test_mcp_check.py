@@ -1,4 +1,4 @@
-"""What `maniple doctor` says of MCP servers."""
+"""What `maniple doctor` reports about MCP servers."""
 
 import sys
 from pathlib import Path

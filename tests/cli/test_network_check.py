@@ -1,4 +1,4 @@
-"""What the doctor says of the hosts that sandboxed code may reach."""
+"""What the doctor reports about the hosts that sandboxed code may reach."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the doctor says of the packages that sandboxed code has."""
+"""What the doctor reports about the packages of sandboxed code."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Heard:
-    """Keeps what is said while packages are prepared."""
+    """Records the progress messages while packages are prepared."""
 
     def __init__(self) -> None:
         self.words: list[str] = []

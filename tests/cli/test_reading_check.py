@@ -1,4 +1,4 @@
-"""What the doctor says of reading pages."""
+"""What the doctor reports about reading pages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `maniple doctor` says of the place where code runs, whichever backend is chosen."""
+"""What `maniple doctor` reports about each sandbox backend."""
 
 from pathlib import Path
 

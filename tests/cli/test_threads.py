@@ -1,4 +1,4 @@
-"""Conversations that are kept, and gone on with by another program."""
+"""Stored conversations that another process continues."""
 
 import json
 import re

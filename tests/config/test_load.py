@@ -1,4 +1,4 @@
-"""Settings from files and the environment, and what is said of mistakes in them."""
+"""Settings from files and the environment, and their errors."""
 
 import re
 from pathlib import Path

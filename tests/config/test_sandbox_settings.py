@@ -1,4 +1,4 @@
-"""What can be set of the sandbox, and what is said of mistakes in it."""
+"""Settings of the sandbox and their errors."""
 
 import pytest
 

@@ -33,7 +33,7 @@ async def site(anyio_backend: str) -> AsyncIterator[Site]:
 
 @pytest.fixture(autouse=True)
 def public_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`public.test` looks public to the one who asks for what Jina may be told, and is on loopback else."""
+    """`public.test` looks public to the check of addresses for Jina, and otherwise resolves to loopback."""
     import socket
 
     import maniple.crawler.jina as room

@@ -76,7 +76,7 @@ class Turn:
         return events
 
     def step(self, number: int, state: str) -> Raw:
-        """What a call of the browser tells of a step, as a node inside of it does."""
+        """Return the events of a step of a browser call, as emitted by a node within it."""
         data = {"number": number, "state": state, "action": {"name": "wait", "parameters": {}}}
         return raw(
             "on_custom_event", BROWSER_STEP, f"{self.ns}|work:1|model:2", f"{self.id}-inner", data=data

@@ -1,4 +1,4 @@
-"""The gaps of an answer: which steps they are, and what is said of them."""
+"""The gaps of an answer: their steps and their texts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a report says of its sources."""
+"""The citations of a report."""
 
 import time
 

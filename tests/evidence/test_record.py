@@ -1,4 +1,4 @@
-"""What a run has read, wherever it is kept."""
+"""The sources that a run has read, in each kind of store."""
 
 import hashlib
 

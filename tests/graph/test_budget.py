@@ -1,4 +1,4 @@
-"""A run whose budget ends: it wraps up, and its report says what is missing."""
+"""A run whose budget ends: it wraps up, and its report names what is missing."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A team whose search is off, or does not answer, plans without it and says so."""
+"""A team whose search is off or unreachable plans without it and reports that."""
 
 import json
 import re

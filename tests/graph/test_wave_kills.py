@@ -84,7 +84,7 @@ class Life:
         return "STEP FAILED: not yet" if (task.title, number) == ("A", 1) else f"{task.title} is done."
 
 
-def lives(random: Random) -> Iterator[int]:
+def lifetimes(random: Random) -> Iterator[int]:
     """Yield at which moment each process dies; the last one does not."""
     for _ in range(6):
         yield random.randint(1, MAX_MOMENTS)
@@ -97,7 +97,7 @@ async def test_a_run_that_is_killed_repeats_and_decides_nothing_that_was_stored(
     saver = MortalSaver()
     life = Life(saver, random)
     asked_again = 0
-    for last in lives(random):
+    for last in lifetimes(random):
         saver.begin_life(last)
         life.edits = PendingPlanEdits(life.changes)
         had_decided = "supervisor" in saver.ended

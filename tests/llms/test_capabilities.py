@@ -1,4 +1,4 @@
-"""What an endpoint's complaint says about its features."""
+"""What an endpoint's error reveals about its features."""
 
 import pytest
 

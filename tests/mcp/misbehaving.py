@@ -1,4 +1,4 @@
-"""An MCP server that does what servers should not; it stands alone, and speaks JSON-RPC by itself.
+"""An MCP server that misbehaves; it is a standalone script with its own JSON-RPC.
 
     python misbehaving.py [FILE]
 

@@ -62,7 +62,7 @@ async def opened(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """What a program of its own does tells nobody here: looked for again until it is so, for at most 15 s."""
+    """Poll for the effect of a separate program, which sends no notification, for at most 15 s."""
     for _ in range(1_500):
         if condition():
             return

@@ -92,7 +92,7 @@ async def keep(home: Path, *stories: Story) -> None:
 
 
 def long_story(calls: int = 600, words: int = 3_500) -> Story:
-    """A run of about 5,000 events: turns of ten calls each, with what is said in between."""
+    """A run of about 5,000 events: turns of ten calls each, with texts in between."""
     story = Story("A long piece of work")
     story.open()
     for number in range(calls):

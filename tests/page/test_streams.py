@@ -29,7 +29,7 @@ def _recorded(name: str) -> list[Event]:
 
 
 def _ordered(stream: list[Event]) -> object:
-    """What is the same each time: a file is told whenever it is stored, so of a run with one the kinds."""
+    """Return what is the same each time: of events of files, which may come at any time, only the types."""
     whole = _joined(stream)
     kinds = sorted(event["type"] for event in whole)
     return kinds if "artifact" in kinds else whole

@@ -1,4 +1,4 @@
-"""Which lines are code: compared with a parser of CommonMark, and never more than it says."""
+"""Which lines are code, compared with a parser of CommonMark, whose result is the upper limit."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What the page says of a run."""
+"""What the page shows of a run."""
 
 import json
 

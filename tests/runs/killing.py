@@ -53,24 +53,24 @@ class Mortal:
         return httpx.AsyncClient(base_url=self._server.url, timeout=None, limits=limits)
 
 
-class Ears:
-    """The number of counted events that all followers of runs have received together."""
+class EventCounter:
+    """Counts the events that all followers of runs have received."""
 
     def __init__(self) -> None:
         self.count = 0
         self._changed = asyncio.Condition()
 
-    async def heard_one(self) -> None:
+    async def increment(self) -> None:
         async with self._changed:
             self.count += 1
             self._changed.notify_all()
 
-    async def heard(self, number: int) -> None:
-        """Wait until so many events were received."""
-        await self.agree(lambda: self.count >= number)
+    async def wait_for(self, number: int) -> None:
+        """Wait until `number` events were received."""
+        await self.wait_until(lambda: self.count >= number)
 
-    async def agree(self, on: Callable[[], bool]) -> None:
-        """Wait until something holds that what is heard can change."""
+    async def wait_until(self, on: Callable[[], bool]) -> None:
+        """Wait until a condition on the received events holds."""
         async with self._changed:
             await self._changed.wait_for(on)
 

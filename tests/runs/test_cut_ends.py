@@ -13,7 +13,7 @@ LAST_WORDS = ["error", "run_status", "end_of_workflow", "final_session_state"]
 
 
 async def recovered(folder, script, kept: int | None):
-    """Return a run's row before and after its process stopped with so many of its last words kept."""
+    """Return a run's row before and after its process stopped with this many of its last events stored."""
     with serving(script) as server:
         async with process(folder, server) as (engine, store):
             run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id

@@ -1,4 +1,4 @@
-"""Files that a run leaves are kept for its clients."""
+"""Files of a run are stored for its clients."""
 
 import asyncio
 import hashlib
@@ -132,12 +132,12 @@ async def test_of_many_runs_one_file_at_a_time_is_in_memory(tmp_path):
         for run in runs:
             workspaces.open(run.thread_id).write("large", b"x" * size)
 
-        async def kept(run):
+        async def collect(run):
             return [made.size async for made in outputs.collect(run)]
 
         tracemalloc.start()
         try:
-            sizes = await asyncio.gather(*map(kept, runs))
+            sizes = await asyncio.gather(*map(collect, runs))
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

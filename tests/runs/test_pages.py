@@ -21,7 +21,7 @@ async def store(tmp_path):
 
 
 async def taken_up(store: Store, record) -> list[str]:
-    """Return the ids of what a process that goes on with the run tells of when a page was read."""
+    """Return the ids of the pages that a process reports after it recovers the run."""
     active = ActiveRun(record, None, None, None, None, None, None)  # type: ignore[arg-type]
     pages = PageCollector(store, active)
     return [one.artifact_id for _ in range(2) async for one in pages.collect_after("crawl_tool")]

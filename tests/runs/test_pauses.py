@@ -35,7 +35,7 @@ class Answered:
         asked = {"input": f"1+3=? #run={self.name}", **body}
         response = await client.post(f"/api/threads/{thread}/runs", json=asked)
         self.run_id = response.json()["run_id"]
-        frames = await self.heard(client)
+        frames = await self.read_events(client)
         assert status(frames) == "interrupted"
         [self.pause] = data(frames, "interrupt")
 
@@ -46,7 +46,7 @@ class Answered:
         response = await client.post(f"/api/runs/{self.run_id}/resume", json=body)
         assert response.status_code == 202, response.text
 
-    async def heard(self, client: httpx.AsyncClient) -> list[Frame]:
+    async def read_events(self, client: httpx.AsyncClient) -> list[Frame]:
         """Follow the run from where it was followed before, to its end or its next pause."""
         text = (await client.get(f"/api/runs/{self.run_id}/events?after={self.told}")).text
         read = numbered(text)
@@ -68,11 +68,11 @@ async def through_a_crash(
     async with server.client() as client:
         await together(one.say(client) for one in runs)
         if not killed_after_the_answer:
-            return await together(one.heard(client) for one in runs)
+            return await together(one.read_events(client) for one in runs)
     await server.kill()
     await server.start()
     async with server.client() as client:
-        return await together(one.heard(client) for one in runs)
+        return await together(one.read_events(client) for one in runs)
 
 
 def asked_of(model: OpenAIServer, role: str, name: str) -> list[str]:
@@ -101,7 +101,7 @@ async def test_a_plan_is_accepted_edited_or_sent_back_after_a_crash(tmp_path, ki
             [rejected.pause], rejected.answer = data(again, "interrupt"), "accept"
             async with server.client() as client:
                 await rejected.say(client)
-                at_last = await rejected.heard(client)
+                at_last = await rejected.read_events(client)
     assert (agents(as_planned)[0], agents(as_planned)[-1]) == ("coder", "reporter")
     assert set(agents(as_edited)) == {"reporter"}
     assert data(as_edited, "plan")[-1]["title"] == "Mine"

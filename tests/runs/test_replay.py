@@ -8,22 +8,22 @@ import httpx
 import pytest
 
 from tests.openai_server import BRIEF, serving
-from tests.runs.killing import Ears, Mortal
+from tests.runs.killing import EventCounter, Mortal
 from tests.serving import environment
 from tests.sizes import sizes
 
 pytestmark = [pytest.mark.anyio]
 SEED = 7
 BEFORE_THE_REPORT = 40
-"""Events at most; whoever is killed with its code at work waits for a person's word."""
+"""The maximum number of events; a run killed during a tool call waits for a user's answer."""
 
 
 class Follower:
     """Reads one run's events, leaving at random moments and coming back with the last number it has."""
 
-    def __init__(self, run_id: str, leaves: list[int], ears: Ears) -> None:
+    def __init__(self, run_id: str, leaves: list[int], counter: EventCounter) -> None:
         self.run_id = run_id
-        self._ears = ears
+        self._counter = counter
         self.heard: list[tuple[int, str]] = []
         self.drops = 0
         self._leaves = iter(leaves)
@@ -69,7 +69,7 @@ class Follower:
                     name = line[7:]
                 elif line.startswith("data: "):
                     self.heard.append((number, json.dumps({"event": name, "data": json.loads(line[6:])})))
-                    await self._ears.heard_one()
+                    await self._counter.increment()
                     if self._leave_after is not None and len(self.heard) >= self._leave_after:
                         self.drops += 1
                         self._leave_after = next(self._leaves, None)
@@ -90,17 +90,17 @@ async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:
                 run_ids = [await _begin(client, f"s{number}") for number in range(streams)]
-            ears = Ears()
+            counter = EventCounter()
             followers = [
-                Follower(run_id, sorted(dice.sample(range(2, pieces), leaves)), ears)
+                Follower(run_id, sorted(dice.sample(range(2, pieces), leaves)), counter)
                 for run_id, leaves in zip(run_ids, each, strict=True)
             ]
             async with asyncio.TaskGroup() as group:
                 for follower in followers:
                     group.create_task(follower.follow(server))
-                await ears.agree(lambda: all(len(one.heard) > BEFORE_THE_REPORT for one in followers))
+                await counter.wait_until(lambda: all(len(one.heard) > BEFORE_THE_REPORT for one in followers))
                 for kill in range(kills):
-                    await ears.heard((kill + 1) * streams * pieces // (kills + 2))
+                    await counter.wait_for((kill + 1) * streams * pieces // (kills + 2))
                     await server.kill()
                     await server.start()
             async with server.client() as client:
@@ -117,7 +117,7 @@ async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(
 
 
 def _says_what_the_model_said(turns: list[tuple[str, str]], report: str) -> None:
-    """A turn that a kill cut off tells its beginning, the last one all: nothing is left out between."""
+    """A turn that a kill cut off has its beginning; the last turn is complete, without gaps."""
     texts = [text for agent, text in turns if agent == "reporter"]
     assert texts[-1] == report
     assert all(report.startswith(text) for text in texts)

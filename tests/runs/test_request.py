@@ -1,4 +1,4 @@
-"""What is kept of a request."""
+"""The stored part of a request."""
 
 from langchain_core.messages import HumanMessage
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.api.in_process import numbered
 from tests.openai_server import SIMPLE, call, reply, serving
-from tests.runs.killing import Ears, Mortal, together
+from tests.runs.killing import EventCounter, Mortal, together
 from tests.serving import environment
 from tests.sizes import sizes
 from tests.team import plan, step
@@ -41,11 +41,11 @@ def script():
 class Person:
     """Follows one run through every crash and answers what it asks."""
 
-    def __init__(self, run_id: str, ears: Ears, answers: Iterator[str]) -> None:
+    def __init__(self, run_id: str, counter: EventCounter, answers: Iterator[str]) -> None:
         self.run_id, self.status = run_id, ""
         self.asked: dict[str, list[str]] = {}
         """The answers to each question about a command, by its line."""
-        self._ears, self._answers, self._told = ears, answers, 0
+        self._counter, self._answers, self._told = counter, answers, 0
 
     async def attend(self, server: Mortal) -> None:
         for _ in range(100):
@@ -67,7 +67,7 @@ class Person:
                 if line.startswith("id: "):
                     self._told = int(line[4:])
                 elif line == "event: tool_call":
-                    await self._ears.heard_one()
+                    await self._counter.increment()
 
     async def _answer(self, client: httpx.AsyncClient) -> None:
         stands = (await client.get(f"/api/runs/{self.run_id}")).json()
@@ -99,17 +99,17 @@ async def test_unrecorded_calls_are_asked_about_and_recorded_ones_never_repeated
     dice = random.Random(SEED)
     moments = sorted(dice.sample(range(runs // 2, runs * (CALLS - 1)), kills))
     data, at_kills = tmp_path / "data", dict[str, int]()
-    answers, ears = cycle([AGAIN, SKIP]), Ears()
+    answers, counter = cycle([AGAIN, SKIP]), EventCounter()
     with serving(script()) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:
                 run_ids = await together(_begin(client, f"r{n}") for n in range(runs))
-            people = [Person(run_id, ears, answers) for run_id in run_ids]
+            people = [Person(run_id, counter, answers) for run_id in run_ids]
             async with asyncio.TaskGroup() as group:
                 for person in people:
                     group.create_task(person.attend(server))
                 for moment in moments:
-                    await ears.heard(moment)
+                    await counter.wait_for(moment)
                     await server.kill()
                     known, lines = recorded(data / "maniple.db"), written(data)
                     at_kills |= {line: lines[line] for line in known - at_kills.keys()}

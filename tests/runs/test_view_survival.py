@@ -11,7 +11,7 @@ from maniple.events import VIEW_NAMES
 from tests.api.in_process import numbered
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, reply, serving
-from tests.runs.killing import Ears, Mortal
+from tests.runs.killing import EventCounter, Mortal
 from tests.serving import environment
 from tests.team import data, plan, status, step
 
@@ -24,7 +24,7 @@ def script(researcher):
     return {**SIMPLE, "planner": planned, "researcher": [researcher]}
 
 
-async def listen(client, run_id, view, seen, ears):
+async def listen(client, run_id, view, seen, counter):
     """Add each whole frame of a view to `seen`, until the server is killed or the stream ends."""
     frame = ""
     with suppress(httpx.RemoteProtocolError, httpx.ReadError):
@@ -34,7 +34,7 @@ async def listen(client, run_id, view, seen, ears):
                 if not line:
                     seen += numbered(frame)
                     frame = ""
-                    await ears.heard_one()
+                    await counter.increment()
 
 
 def turns_with_text(seen):
@@ -45,7 +45,7 @@ def turns_with_text(seen):
 
 async def test_each_view_begins_as_before_a_kill_in_concurrent_turns_and_can_be_resumed(tmp_path):
     before = {view: [] for view in VIEW_NAMES}
-    ears = Ears()
+    counter = EventCounter()
     with serving(script(reply("one two three four five six", hang_after=5))) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:
@@ -53,11 +53,13 @@ async def test_each_view_begins_as_before_a_kill_in_concurrent_turns_and_can_be_
                 asked = await client.post(f"/api/threads/{thread}/runs", json={"input": "Look it up."})
                 run_id = asked.json()["run_id"]
                 listening = [
-                    asyncio.create_task(listen(client, run_id, view, seen, ears))
+                    asyncio.create_task(listen(client, run_id, view, seen, counter))
                     for view, seen in before.items()
                 ]
-                await ears.agree(lambda: len(turns_with_text(before["live"])) == len(STEPS))
-                await ears.agree(lambda: len(data([one for _, one in before["langmanus"]], "message")) > 1)
+                await counter.wait_until(lambda: len(turns_with_text(before["live"])) == len(STEPS))
+                await counter.wait_until(
+                    lambda: len(data([one for _, one in before["langmanus"]], "message")) > 1
+                )
                 await server.kill()
                 await asyncio.gather(*listening)
             model.reset(script(reply("found")))

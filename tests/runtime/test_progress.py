@@ -74,7 +74,7 @@ def _nothing_configured(folder):
 
 
 def _fetching(base_url):
-    """Return what stands for the embedded model: it tells of its fetching, and answers at `base_url`."""
+    """Return a stand-in for the embedded model: it reports its download and answers at `base_url`."""
 
     @asynccontextmanager
     async def opened(settings, cache_dir, progress):

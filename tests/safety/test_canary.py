@@ -22,7 +22,7 @@ from tests.safety.site import ALL, Site, open_site
 # A server, a terminal and a dozen commands, one after the other, all before the first test.
 pytestmark = pytest.mark.timeout(400)
 WORKSPACES = "workspaces"
-"""What a program wrote there it may have been told: its files are its own."""
+"""Programs may write there what they received: these files are their own."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What matplotlib draws is kept in the workspace."""
+"""Figures of matplotlib are stored in the workspace."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Remote:
-    """Files in memory; `told` is what the machine says of them when that is not the truth."""
+    """Files in memory; `told` are false values that the machine reports about them."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}

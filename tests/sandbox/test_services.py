@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 PYTHON = "/usr/bin/python3"
 SECONDS = 1_000_000 + os.getpid()
-"""Of a sleep that nobody else on this machine begins."""
+"""The seconds of a sleep that no other process on this machine starts."""
 
 
 @pytest.fixture

@@ -63,15 +63,15 @@ async def test_the_session_that_was_idle_for_longest_goes_first(workspace: Works
 
 
 async def test_one_thread_more_than_places_lets_each_keep_its_variables(tmp_path: Path) -> None:
-    async def told(sandbox: Sandbox, key: str) -> list[tuple[str, str]]:
+    async def results_of(sandbox: Sandbox, key: str) -> list[tuple[str, str]]:
         workspace = Workspaces(tmp_path).open(key)
         code = "x = globals().get('x', 0) + 1; x"
         calls = [await sandbox.run_python(code, key=key, workspace=workspace) for _ in range(4)]
         return [(call.value, call.lost) for call in calls]
 
     async with opened_sandbox(EvictionPolicy(rest_seconds=1), concurrent=2) as sandbox:
-        all_told = await asyncio.gather(*(told(sandbox, key) for key in "abc"))
-    assert all_told == [[(str(number), "") for number in range(1, 5)]] * 3
+        all_results = await asyncio.gather(*(results_of(sandbox, key) for key in "abc"))
+    assert all_results == [[(str(number), "") for number in range(1, 5)]] * 3
 
 
 async def test_a_busy_session_is_not_evicted(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ async def test_a_busy_session_is_not_evicted(tmp_path: Path) -> None:
             code, workspace = "globals().get('x', 0)", workspaces.open(key)
             begun.append(asyncio.create_task(sandbox.run_python(code, key=key, workspace=workspace)))
             await asyncio.sleep(0)
-        told = [(completed.value, completed.lost) for completed in await asyncio.gather(*begun)]
-    assert told == [("1", ""), ("0", ""), ("1", "")]
+        results = [(completed.value, completed.lost) for completed in await asyncio.gather(*begun)]
+    assert results == [("1", ""), ("0", ""), ("1", "")]
 
 
 async def test_a_thread_whose_calls_never_pause_gives_its_place_up_when_patience_ends(

@@ -82,7 +82,7 @@ def _of_nobody(code: str, home: Path) -> Seen:
     params=[pytest.param(False, id="own"), pytest.param(True, id="ordinary user", marks=needs_root)]
 )
 def look(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Look]:
-    """Runs code and tells what was seen of it."""
+    """Runs code and reports the measured activity."""
     if request.param:
         with home_of_nobody() as home:
             yield lambda code: _of_nobody(code, home)

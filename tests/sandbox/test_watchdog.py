@@ -35,7 +35,7 @@ async def dog(anyio_backend: str) -> AsyncIterator[Watchdog]:
 async def _told(
     dog: Watchdog, code: str, workspace: Path, limits: ResourceLimits, *, nested: bool = False
 ) -> str:
-    """What is said of the sandbox in which `code` runs, which is stopped for it."""
+    """Yield what the watchdog reports of a sandbox that runs `code` and is stopped for it."""
     told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     with caged(code, workspace, nested=nested) as process:
         watch = dog.watch(process.pid, workspace, limits, told.set_result)
@@ -255,7 +255,7 @@ async def test_after_stop_nothing_is_reported_and_nothing_stays_open(dog: Watchd
 def _settled(
     code: str, workspace: Path, limits: ResourceLimits
 ) -> Iterator[tuple[SandboxWatch, Popen[bytes], list[str]]]:
-    """A watched sandbox in which nothing has run for a while; what is said of it is appended to a list."""
+    """Yield a watched sandbox that has been idle for a while; reports about it are appended to a list."""
     told: list[str] = []
     with caged(code, workspace) as process:
         assert process.stdout is not None

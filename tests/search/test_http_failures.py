@@ -1,4 +1,4 @@
-"""What goes wrong with any engine over HTTP, and what is said then."""
+"""Failures of engines over HTTP and their messages."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Scenes that need a process of their own: `python child.py SCENE FILE`; each tells what happens."""
+"""Scenarios that need a separate process: `python child.py SCENE FILE`; each prints what happens."""
 
 import asyncio
 import json

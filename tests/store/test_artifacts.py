@@ -69,7 +69,7 @@ def files_in(folder):
 
 @pytest.fixture
 def planted(tmp_path):
-    """What sandboxed code may plant in its workspace to have a file of the host kept."""
+    """What sandboxed code may plant in its workspace to get a file of the host stored."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key").write_text("canary")

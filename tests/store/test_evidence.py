@@ -1,4 +1,4 @@
-"""What runs have read is kept and deleted with them."""
+"""The sources of runs are stored and deleted with them."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""All that is kept, as JSON lines."""
+"""The export of all stored data as JSON lines."""
 
 import json
 from dataclasses import replace

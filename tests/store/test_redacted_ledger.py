@@ -1,4 +1,4 @@
-"""What the ledger keeps says no secret, and can still be read."""
+"""The stored tool calls contain no secrets and can still be read."""
 
 import json
 

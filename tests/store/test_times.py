@@ -1,4 +1,4 @@
-"""When events happened, kept with them."""
+"""The stored times of events."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A team whose researcher reads one page of a scripted web, and whose reporter writes what the test says."""
+"""A team whose researcher reads one page of a scripted web and whose reporter writes a given text."""
 
 import json
 from collections.abc import Mapping

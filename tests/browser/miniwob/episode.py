@@ -1,4 +1,4 @@
-"""One episode of a task, played through the browser's actions by what the state says and nothing else."""
+"""One episode of a task, played with the browser's actions and the state alone."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from maniple.browser import Page
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A control as the state tells it."""
+    """A control as listed in the state."""
 
     index: int
     opening: str

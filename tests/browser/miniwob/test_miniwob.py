@@ -1,4 +1,4 @@
-"""How many of MiniWoB's tasks can be solved through the browser's actions, by what the state says alone."""
+"""How many MiniWoB tasks can be solved with the browser's actions and the state alone."""
 
 import asyncio
 from pathlib import Path

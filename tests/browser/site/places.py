@@ -115,4 +115,4 @@ ODD: Mapping[str, Mapping[str, Reply]] = {
     },
     "empty page": {"/": Reply("")},
 }
-"""Where some actions have nothing to act on: each of them says so."""
+"""A page on which some actions have no target: each reports that."""

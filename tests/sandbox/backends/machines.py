@@ -57,7 +57,7 @@ class Machine:
         self._kernels: dict[str, asyncio.subprocess.Process] = {}
 
     def path(self, path: str) -> Path:
-        """The host's path of a path on the machine, whose working directory is told as the host's."""
+        """Return the path on the host; the working directory of the machine is reported as the host's."""
         return Path(self._here(path))
 
     async def start(

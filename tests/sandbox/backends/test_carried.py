@@ -1,4 +1,4 @@
-"""A worker over one stream, whose other end says what no relay of ours would say."""
+"""A worker over one stream whose other end sends messages that no relay sends."""
 
 import asyncio
 import struct

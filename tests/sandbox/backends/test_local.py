@@ -1,4 +1,4 @@
-"""The backend without protection: what it still keeps, and how loudly it says what it does not."""
+"""The backend without protection: the limits that it still has, and its warnings."""
 
 import asyncio
 import logging
