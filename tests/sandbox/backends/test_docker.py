@@ -50,13 +50,16 @@ async def test_python_keeps_variables_and_shares_its_files_with_bash_and_the_hos
     assert workspace.read("out.txt", 99).content == b"hosthost"
 
 
-async def test_a_listener_receives_output_before_the_call_ends(session):
+async def test_a_listener_receives_output_before_the_call_ends(session, tmp_path):
     heard = asyncio.Event()
-    call = asyncio.create_task(
-        session.run_bash("echo first; sleep 5; echo last", on_output=lambda *_: heard.set())
-    )
-    await heard.wait()
+    # The container's processes are the host's here: the call ends only after its first line was received.
+    go = tmp_path / "go"
+    command = f"echo first; until [ -e {go} ]; do sleep 0.02; done; echo last"
+    call = asyncio.create_task(session.run_bash(command, on_output=lambda *_: heard.set()))
+    async with asyncio.timeout(60):
+        await heard.wait()
     assert not call.done()
+    go.touch()
     assert (await call).stdout == "first\nlast\n"
 
 
