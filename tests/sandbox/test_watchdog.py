@@ -95,7 +95,11 @@ async def test_what_sockets_could_hold_counts_as_memory(dog: Watchdog, tmp_path:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="what a mapping keeps, only root can see")
-async def test_shared_memory_that_one_page_keeps_counts(dog: Watchdog, tmp_path: Path) -> None:
+async def test_shared_memory_that_one_page_keeps_counts(
+    dog: Watchdog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # How long a sandbox in which nothing runs waits for its next measurement.
+    monkeypatch.setattr(module, "_SETTLED_SECONDS", 0.1)
     code = """
 import ctypes, mmap
 kept = mmap.mmap(-1, 50 << 20)
