@@ -10,6 +10,7 @@ from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.call_records import CallRecords
 from maniple.agents.run_scope import RunScope, run_scope
 from maniple.store import RunUsage
+from maniple.tools.decisions import UNKNOWN_RESULT_ANSWERS
 from tests.agents.memory_ledger import MemoryLedger
 from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script
 from tests.openai_server import call, reply
@@ -79,6 +80,7 @@ async def test_an_unknown_result_is_run_again_only_after_approval(tmp_path):
             "tool_name": "bash_tool",
             "tool_input": {"cmd": "make"},
             "tool_call_id": question["tool_call_id"],
+            "answers": dict(UNKNOWN_RESULT_ANSWERS),
         }
         assert machine.ran == ["make"]
         assert await it.answer("Run again") == []
@@ -90,18 +92,30 @@ async def test_an_unknown_result_is_run_again_only_after_approval(tmp_path):
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ("the build is up to date", "the build is up to date"),
+        ("result: the build is up to date", "the build is up to date"),
+        ({"type": "result", "message": "skip"}, "skip"),
         ("skip", "chose to skip"),
-        ("approve", "approve"),
     ],
 )
-async def test_other_words_about_an_unknown_result_are_the_result(tmp_path, answer, told):
+async def test_an_unknown_result_is_skipped_or_given_by_name(tmp_path, answer, told):
     book, machine = MemoryLedger(), FakeTools()
     await died(tmp_path, machine, book)
     async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         await it.recover()
         assert await it.answer(answer) == []
         assert told in it.tool_messages()[0]["content"]
+    assert machine.ran == ["make"]
+
+
+@pytest.mark.parametrize("unclear", ["use euros throughout", "approve", "yes", {"type": "reject"}])
+async def test_other_text_is_never_the_result_of_a_tool(tmp_path, unclear):
+    book, machine = MemoryLedger(), FakeTools()
+    await died(tmp_path, machine, book)
+    async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
+        await it.recover()
+        (again,) = await it.answer(unclear)
+        assert (again.value["reason"], bool(again.value["unclear"])) == ("unknown_result", True)
+        assert await it.answer("skip") == []
     assert machine.ran == ["make"]
 
 
@@ -117,7 +131,7 @@ async def test_a_second_crash_asks_again(tmp_path):
     async with open_team(tmp_path, script(DONE), machine, scope(book)) as it:
         assert [one["reason"] for one in payloads(await it.recover())] == ["unknown_result"]
         assert machine.ran == ["make", "make"]
-        assert await it.answer("it worked") == []
+        assert await it.answer("result: it worked") == []
         assert it.tool_messages()[0]["content"] == "it worked"
 
 

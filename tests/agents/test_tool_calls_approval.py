@@ -7,6 +7,7 @@ import pytest
 from langchain_core.tools import StructuredTool
 from langgraph.types import Command
 
+from maniple.tools.decisions import APPROVAL_ANSWERS
 from tests.agents.memory_ledger import MemoryLedger
 from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script
 from tests.openai_server import call, reply
@@ -33,6 +34,7 @@ async def test_a_call_waits_with_its_exact_arguments_and_runs_once_approved(tmp_
             "reason": "approval",
             "tool_name": "bash_tool",
             "tool_input": {"cmd": "make"},
+            "answers": dict(APPROVAL_ANSWERS),
         }
     async with open_team(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
         assert await it.answer(" Approve ") == []
@@ -72,12 +74,15 @@ async def test_an_invalid_edit_is_asked_for_again_with_the_reason(tmp_path, book
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("use ninja", "use ninja"),
-        ({"type": "reject", "message": "too slow"}, "too slow"),
-        ({"type": "?"}, ""),
+        ("No, there is no backup of it", "No, there is no backup of it"),
+        ("n: there is no backup, and n is not no", "n: there is no backup, and n is not no"),
+        ("/reject there is no backup of it", "there is no backup of it"),
+        ({"type": "reject", "message": "there is no backup"}, "there is no backup"),
+        ("no", ""),
+        (False, ""),
     ],
 )
-async def test_anything_else_rejects_it_with_those_words(tmp_path, book, answer, words):
+async def test_a_rejection_reaches_the_model_word_for_word(tmp_path, book, answer, words):
     machine = FakeTools()
     async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
         await it.begin()
@@ -89,6 +94,36 @@ async def test_anything_else_rejects_it_with_those_words(tmp_path, book, answer,
         results = [message["content"] for message in shown if message["role"] == "tool"]
         assert "</data" not in str(results), "the user's words are not for the model to doubt"
     assert machine.ran == []
+
+
+@pytest.mark.parametrize("unclear", ["use ninja", "what is this for?", {"type": "?"}, {"type": "edit"}, 7])
+async def test_an_unclear_answer_is_asked_again_and_decides_nothing(tmp_path, book, unclear):
+    machine = FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        (again,) = await it.answer(unclear)
+        assert again.value["unclear"]
+        assert again.value["tool_input"] == {"cmd": "make"}
+        assert machine.ran == []
+        (still,) = await it.answer(unclear)
+        assert still.value["unclear"]
+        asked = it.asked()
+        assert await it.answer("Yes.") == []
+        assert it.asked() == asked + 1, "the model is not asked for the call again"
+    assert machine.ran == ["make"]
+
+
+async def test_the_model_reads_that_the_user_changed_the_call(tmp_path, book):
+    machine = FakeTools()
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        assert await it.answer({"type": "edit", "args": {"cmd": "make test"}}) == []
+        shown = [message for request in it.server.requests for message in request["messages"]]
+        [result] = [message["content"] for message in shown if message["role"] == "tool"]
+        note, fence, data = result.partition("<data ")
+        assert '{"cmd": "make test"' in note, "the user's change is no data of the tool"
+        assert fence
+        assert "did make test" in data
 
 
 async def test_arguments_that_do_not_fit_are_not_put_before_the_user(tmp_path, book):

@@ -66,7 +66,7 @@ async def test_after_a_kill_a_call_runs_again_only_after_a_question(tmp_path):
         (waiting,) = await it.recover()
         assert (waiting.value["reason"], waiting.value["tool_input"]) == ("unknown_result", {"cmd": "make"})
         assert machine.ran == [], "the first call's result is on record, the second one's is not known"
-        assert await it.answer("it had worked") == []
+        assert await it.answer("result: it had worked") == []
         assert [message["content"] for message in it.tool_messages()] == ["did x", "it had worked"]
         assert it.asked() == 1
 

@@ -10,10 +10,6 @@ from tests.team import data, status
 
 pytestmark = pytest.mark.anyio
 NOT_THE_WORD = [
-    "yes",
-    "Y",
-    "ok",
-    "Go",
     "yes, but not this one",
     "Approve? No!",
     "do not approve",
@@ -21,14 +17,14 @@ NOT_THE_WORD = [
     "ja, aber nicht diese hier",
     "sí, pero esta no",
     "oui, mais pas celle-ci",
-    "好",
+    "what does it read there?",
     "好的，但不是这个",
     "可以，先别运行",
     "はい、でもこれは違います",
     "да, но не это",
     "نعم، لكن ليس هذا",
 ]
-THE_WORD = ["approve", " Approve\n", "ACCEPT"]
+THE_WORD = ["approve", " Approve\n", "ACCEPT", "yes", "Y", "ok", "Approve.", "Yes, please.", "好"]
 
 
 async def events_of_chat(it: InProcessService, thread: str, text: str):
@@ -54,25 +50,29 @@ WAYS = [events_of_chat, events_of_run]
 
 
 @pytest.mark.parametrize(
-    ("say", "refusals"), [(events_of_chat, NOT_THE_WORD), (events_of_run, NOT_THE_WORD[:5])]
+    ("say", "unclear"), [(events_of_chat, NOT_THE_WORD), (events_of_run, NOT_THE_WORD[:5])]
 )
-async def test_no_message_but_the_very_word_lets_a_tool_run(
-    asking: InProcessService, asking_model, site: Site, say, refusals
+async def test_a_message_that_decides_nothing_is_asked_again(
+    asking: InProcessService, asking_model, site: Site, say, unclear
 ):
-    for number, words in enumerate(refusals):
+    for number, words in enumerate(unclear):
         thread = await asking.thread()
         waiting = await say(asking, thread, f"Look there. #run=no{number}")
         [pause] = data(waiting, "interrupt")
         assert (pause["kind"], pause["payload"]["tool_name"]) == ("tool_approval", "crawl_tool")
         frames = await say(asking, thread, words)
-        assert status(frames) == "completed"
-        said = [one["content"] for one in asking_model.requests[-2]["messages"] if one["role"] == "tool"]
-        assert said == [f"The user rejected this call: {words}"]
+        assert status(frames) == "interrupted"
+        [again] = data(frames, "interrupt")
+        assert again["payload"]["unclear"]
+        assert again["payload"]["tool_input"] == pause["payload"]["tool_input"]
+        assert status(await say(asking, thread, "No, there is no need.")) == "completed"
+        sent = [one["content"] for one in asking_model.requests[-2]["messages"] if one["role"] == "tool"]
+        assert sent == ["The user rejected this call: No, there is no need."]
     assert site.hits == {}
 
 
 @pytest.mark.parametrize("say", WAYS)
-async def test_the_very_word_lets_it_run_once(asking: InProcessService, site: Site, say):
+async def test_words_of_acceptance_let_it_run_once(asking: InProcessService, site: Site, say):
     for number, words in enumerate(THE_WORD):
         thread = await asking.thread()
         assert status(await say(asking, thread, f"Look there. #run=yes{number}")) == "interrupted"

@@ -10,15 +10,6 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from maniple.agents.middleware.tool_calls import (
-    CallApproval,
-    CallEdit,
-    CallRejection,
-    is_acceptance,
-    is_rerun_request,
-    parse_substitute,
-    parse_verdict,
-)
 from maniple.cli.chat.answers import (
     EditRequest,
     UnchangedAnswer,
@@ -29,6 +20,17 @@ from maniple.cli.chat.answers import (
 from maniple.cli.chat.prompt import Prompt
 from maniple.cli.render.run_text import answer_instructions, describe_question, review_texts
 from maniple.events import PlanStepView, RunInterrupted
+from maniple.tools.decisions import (
+    CallApproval,
+    CallEdit,
+    CallRejection,
+    CallRerun,
+    CallResult,
+    CallSkip,
+    is_acceptance,
+    parse_approval,
+    parse_unknown_result,
+)
 from maniple.types import WORKERS
 from tests.cli.pauses import ARGUMENTS, PLAN, approval, plan_review, question
 
@@ -55,15 +57,21 @@ def test_an_edited_plan_is_a_plan_and_one_that_was_not_changed_is_none() -> None
 
 @pytest.mark.parametrize("line", ["y", "yes", "OK"])
 def test_a_call_is_approved_by_a_word(line: str) -> None:
-    assert parse_verdict(parse_answer(approval(), line)) == CallApproval()
+    assert parse_approval(parse_answer(approval(), line)) == CallApproval()
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("n", ""), ("no", ""), ("n too risky", "too risky"), ("No, use ls.", "use ls."), ("not now", "not now")],
+    [("n", ""), ("no", ""), ("n too risky", "n too risky"), ("No, use ls.", "No, use ls.")],
 )
-def test_a_call_is_rejected_by_anything_else_with_the_reason(line: str, words: str) -> None:
-    assert parse_verdict(parse_answer(approval(), line)) == CallRejection(words)
+def test_a_call_is_rejected_by_no_with_the_text_unchanged(line: str, words: str) -> None:
+    assert parse_approval(parse_answer(approval(), line)) == CallRejection(words)
+
+
+@pytest.mark.parametrize("line", ["not now", "what does it do?", "use ls", "yes, but ls", "1"])
+def test_another_text_decides_nothing_on_a_call(line: str) -> None:
+    with pytest.raises(UnclearAnswer):
+        parse_answer(approval(), line)
 
 
 def test_the_arguments_of_a_call_are_edited_as_json() -> None:
@@ -73,7 +81,7 @@ def test_the_arguments_of_a_call_are_edited_as_json() -> None:
     with pytest.raises(UnchangedAnswer):
         parse_edited_answer(approval(), start.text, WORKERS, 12)
     answer = parse_edited_answer(approval(), '{"cmd": "ls"}', WORKERS, 12)
-    assert parse_verdict(answer) == CallEdit({"cmd": "ls"})
+    assert parse_approval(answer) == CallEdit({"cmd": "ls"})
     assert parse_answer(approval(), 'e {"cmd": "ls"}') == answer
 
 
@@ -98,9 +106,12 @@ def test_arguments_that_cannot_be_used_are_not_approved() -> None:
 
 def test_an_unknown_result_is_repeated_skipped_or_given() -> None:
     unknown = approval("unknown_result")
-    assert is_rerun_request(parse_answer(unknown, "again"))
-    assert parse_substitute(parse_answer(unknown, "skip")).startswith("The user chose")
-    assert parse_substitute(parse_answer(unknown, "It printed 4.")) == "It printed 4."
+    assert parse_unknown_result(parse_answer(unknown, "again")) == CallRerun()
+    assert parse_unknown_result(parse_answer(unknown, "skip")) == CallSkip()
+    given = parse_unknown_result(parse_answer(unknown, "result: It printed 4."))
+    assert given == CallResult("It printed 4.")
+    with pytest.raises(UnclearAnswer):
+        parse_answer(unknown, "It printed 4.")
     assert "result is unknown" in describe_question(unknown)
 
 

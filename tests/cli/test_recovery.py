@@ -237,6 +237,6 @@ async def test_a_tool_that_was_cut_off_is_not_run_again_without_a_word(tmp_path:
             await terminal.see(r"code: import time; print\('x'\); time.sleep\(25\)")
             await terminal.see("again runs the tool")
             await terminal.see(PROMPT)
-            await terminal.enter("It printed 4.", r"answer is 4\.\s")
+            await terminal.enter("result: It printed 4.", r"answer is 4\.\s")
             assert await terminal.leave() == 0
         assert "It printed 4." in json.dumps(server.requests)

@@ -144,7 +144,7 @@ async def test_a_plan_is_reviewed_by_form_until_it_is_accepted(model, tmp_path, 
 
 async def test_a_tool_that_needs_approval_waits_for_a_persons_word(model, tmp_path):
     model.reset(CRAWLING)
-    person = Person(["Never."])
+    person = Person(["What is in it?", "No, never."])
     async with hosted(
         model.base_url, tmp_path, mode="legacy", person=person, runs={"approval": ["crawl_tool"]}
     ) as host:
@@ -152,7 +152,8 @@ async def test_a_tool_that_needs_approval_waits_for_a_persons_word(model, tmp_pa
     assert run["status"] == "completed"
     assert "crawl_tool asks for approval" in person.asked[0]
     assert "http://127.0.0.1:9/secret" in person.asked[0]
-    assert any("Never." in str(one["messages"]) for one in model.requests)
+    assert len(person.asked) == 2, "a question decides nothing"
+    assert any("No, never." in str(one["messages"]) for one in model.requests)
 
 
 @pytest.mark.parametrize("mode", ERAS)

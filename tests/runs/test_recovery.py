@@ -82,7 +82,7 @@ async def test_a_tool_call_with_an_unknown_result_is_asked_about(tmp_path):
             assert (await engine.status(run_id)).status == "interrupted"
             [pause] = [event for event in first if event.type == "interrupt"]
             assert pause.payload["reason"] == "unknown_result"
-            await engine.resume(run_id, "it printed 4", interrupt_id=pause.interrupt_id)
+            await engine.resume(run_id, "result: it printed 4", interrupt_id=pause.interrupt_id)
             frames = [(e.type, e.data()) for e in (await events_of(engine, run_id))[len(first) :]]
             calls = await store.ledger.list_by_run(run_id)
     assert status(checked(first)) == "interrupted"

@@ -234,8 +234,9 @@ class ResumeRequest(BaseModel):
     """The answer to what a run, or one of its steps, waits for.
 
     To a plan: `accept`, an edited plan (an object, or its JSON as text), or a change request as text. To a
-    tool call: `approve`, the reason for a rejection, or `{"type": "edit", "args": {...}}`. To a question: any
-    text.
+    tool call: `{"type": "approve"}`, `{"type": "reject", "message": "why not"}` or `{"type": "edit", "args":
+    {...}}`; as text `yes`, or `no` and why not. To a question: any text. `payload.answers` lists the accepted
+    answers; any other is asked again.
     """
 
     model_config = ConfigDict(json_schema_extra={"example": {"answer": "accept"}})

@@ -263,13 +263,15 @@ def _describe_call(question: RunInterrupted) -> str:
     if payload.get("reason") == "unknown_result":
         head = f"{ASKED_BY_TEAM} The program stopped while `{name}` ran. Its result is unknown."
         options = (
-            "- `run again`: call it again\n- `skip`: continue without it\n- any other text is its result"
+            "- `run again`: call it again\n- `skip`: continue without it\n- `result:` and a text: its result"
         )
     else:
         head = f"{ASKED_BY_TEAM} May `{name}` be called?"
         error = payload.get("error")
         head += f" The edited arguments are not valid: {_line(str(error))}" if error else ""
-        options = "- `approve`: call it\n- any other text rejects the call and is sent as the reason"
+        options = "- `yes`: call it\n- `no`, or `no` and why not: the call is rejected with this reason"
+    if payload.get("unclear"):
+        head += " The last answer was not understood, and nothing was decided."
     return f"{head}\n\n{call}\n\n{options}"
 
 

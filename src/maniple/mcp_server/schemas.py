@@ -40,8 +40,8 @@ _SHOWN_FAULTS = 5
 SHOWN_SOURCES = 200
 ANSWER_FIELD = "answer"
 ANSWER_CHARACTERS = 200_000
-_APPROVAL = 'Answer "approve" to run it. Any other text rejects it and is sent to the team as the reason.'
-_UNKNOWN = 'Answer "run it again" or "skip", or say what its result was.'
+_APPROVAL = 'Answer "yes" to run it, or "no" and why not, which is sent to the team.'
+_UNKNOWN = 'Answer "run it again" or "skip", or "result:" and what its result was.'
 _REVIEW = 'Answer "accept" to execute it, or say what to change.'
 
 
@@ -244,7 +244,7 @@ def _question(pause: InterruptView) -> str:
             tool = payload.get("tool_name", "A tool")
             if payload.get("reason") == "unknown_result":
                 lost = "was running when the program stopped. Its result is unknown:"
-                return f"{tool} {lost}\n{arguments}\n{_UNKNOWN}"
+                return "\n".join([f"{tool} {lost}", arguments, *_error(payload), _UNKNOWN])
             return "\n".join(
                 [f"{tool} asks for approval. Its arguments:", arguments, *_error(payload), _APPROVAL]
             )
@@ -290,3 +290,5 @@ def _steps(plan: Mapping[str, Any]) -> Iterator[str]:
 def _error(payload: Mapping[str, Any]) -> Iterator[str]:
     if error := payload.get("error"):
         yield f"The last answer was not valid: {error}"
+    if payload.get("unclear"):
+        yield "The last answer was not understood, and nothing was decided."

@@ -29,6 +29,11 @@ AUTHOR_KEY = "said_by"
 The text comes from the user or from maniple, so it is trusted.
 """
 
+EDIT_KEY = "edited_by_user"
+"""Marks a tool message whose call ran with the user's arguments; holds the text that says so to the model."""
+
+_EDITED = "The user changed this call before it ran. What ran is {name} with: {arguments}"
+_MARKS = (AUTHOR_KEY, EDIT_KEY)
 _NO_WORDS = "{name} did its work before this program was restarted. What it changed in the state is lost."
 
 
@@ -40,8 +45,7 @@ def encode_answer(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any
     """
     message = _find_message(answer, name, tool_call_id)
     record: dict[str, Any] = {"status": message.status, "content": message.content}
-    if AUTHOR_KEY in message.additional_kwargs:
-        record[AUTHOR_KEY] = message.additional_kwargs[AUTHOR_KEY]
+    record |= {key: message.additional_kwargs[key] for key in _MARKS if key in message.additional_kwargs}
     if isinstance(answer, ToolMessage):
         return record
     try:
@@ -57,9 +61,15 @@ def decode_answer(record: Mapping[str, Any], name: str, tool_call_id: str) -> An
     if "commands" in record:
         return _decode(record["commands"])
     message = ToolMessage(record["content"], tool_call_id=tool_call_id, name=name, status=record["status"])
-    if AUTHOR_KEY in record:
-        message.additional_kwargs[AUTHOR_KEY] = record[AUTHOR_KEY]
+    message.additional_kwargs |= {key: record[key] for key in _MARKS if key in record}
     return message
+
+
+def mark_edited(answer: Answer, name: str, tool_call_id: str, arguments: Mapping[str, Any]) -> Answer:
+    """Return `answer` with the mark that the call ran with `arguments`, which the user wrote."""
+    text = _EDITED.format(name=name, arguments=json.dumps(arguments, ensure_ascii=False, default=str))
+    _find_message(answer, name, tool_call_id).additional_kwargs[EDIT_KEY] = text
+    return answer
 
 
 def _find_message(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:

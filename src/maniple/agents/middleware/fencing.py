@@ -14,7 +14,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, ToolMessage
 
-from maniple.agents.middleware.call_records import AUTHOR_KEY
+from maniple.agents.middleware.call_records import AUTHOR_KEY, EDIT_KEY
 from maniple.agents.run_scope import run_scope
 from maniple.tools.run_context import thread_key
 
@@ -60,7 +60,10 @@ def _marks() -> tuple[str, str]:
 
 
 class UntrustedDataFencing(AgentMiddleware[Any, Any]):
-    """Fences tool results in requests to a model, except texts of the user or of maniple (`AUTHOR_KEY`)."""
+    """Fences tool results in requests to a model, except texts of the user or of maniple (`AUTHOR_KEY`).
+
+    Before the result of a call that the user has edited, it says what ran.
+    """
 
     async def awrap_model_call(
         self,
@@ -78,11 +81,21 @@ class UntrustedDataFencing(AgentMiddleware[Any, Any]):
 
 
 def _fenced(message: AnyMessage, trusted: set[str]) -> AnyMessage:
-    if not isinstance(message, ToolMessage) or not message.content:
+    if not isinstance(message, ToolMessage):
         return message
-    if message.name in trusted or AUTHOR_KEY in message.additional_kwargs:
+    edit = message.additional_kwargs.get(EDIT_KEY)
+    if message.content and message.name not in trusted and AUTHOR_KEY not in message.additional_kwargs:
+        message = message.model_copy(update={"content": _fence_content(message)})
+    if not edit:
         return message
+    # Outside of the marks: that the user changed the call is no data of the tool.
     if isinstance(message.content, str):
-        return message.model_copy(update={"content": fence_untrusted(message.content)})
+        return message.model_copy(update={"content": f"{edit}\n\n{message.content}".rstrip()})
+    return message.model_copy(update={"content": [{"type": "text", "text": edit}, *message.content]})
+
+
+def _fence_content(message: ToolMessage) -> str | list[Any]:
+    if isinstance(message.content, str):
+        return fence_untrusted(message.content)
     opening, closing = ({"type": "text", "text": text} for text in _marks())
-    return message.model_copy(update={"content": [opening, *message.content, closing]})
+    return [opening, *message.content, closing]

@@ -14,7 +14,7 @@ from langchain_core.tools import StructuredTool
 
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.middleware.call_order import preceding_calls
-from maniple.agents.middleware.call_records import AUTHOR_KEY
+from maniple.agents.middleware.call_records import AUTHOR_KEY, EDIT_KEY
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import StepFailed, truncate_middle
 from maniple.errors import BudgetExhausted, ToolFailure
@@ -196,6 +196,8 @@ def collect_partial_work(messages: Sequence[BaseMessage]) -> str:
     lines: list[str] = []
     for message in reportable:
         text = truncate_middle(message.text, each)
+        if edit := message.additional_kwargs.get(EDIT_KEY):
+            lines.append(edit)
         lines.append(f"{message.name}: {fence_untrusted(text)}" if message.type == "tool" else text)
     return "\n".join(lines)
 

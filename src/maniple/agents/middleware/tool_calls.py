@@ -1,8 +1,7 @@
 """Runs each tool call once: records it before and after, and asks the user for approval where required."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -14,17 +13,38 @@ from langgraph.errors import GraphBubbleUp
 
 from maniple.agents.middleware.base import ToolHandler
 from maniple.agents.middleware.call_order import wait_for_turn
-from maniple.agents.middleware.call_records import AUTHOR_KEY, Answer, CallRecords, decode_answer
+from maniple.agents.middleware.call_records import (
+    AUTHOR_KEY,
+    Answer,
+    CallRecords,
+    decode_answer,
+    mark_edited,
+)
 from maniple.agents.middleware.tool_errors import check_arguments, describe_argument_errors, describe_failure
 from maniple.agents.run_scope import run_scope
 from maniple.errors import ToolFailure
+from maniple.tools.decisions import (
+    APPROVAL_ANSWERS,
+    UNKNOWN_RESULT_ANSWERS,
+    CallApproval,
+    CallEdit,
+    CallRejection,
+    CallRerun,
+    CallResult,
+    CallSkip,
+    UnclearDecision,
+    parse_approval,
+    parse_unknown_result,
+)
 from maniple.tools.questions import ask_user
 from maniple.tools.registry import redact_arguments
-from maniple.types import is_dict, is_mapping
+from maniple.types import is_dict
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
 Turn = Callable[[bool], Awaitable[None]]
+REJECTED = "The user rejected this call"
+_SKIPPED = "The user chose to skip this call. Whether it had any effect is unknown."
 _NOT_APPROVABLE = "{name} was not run: it needs the user's approval, and nobody can be asked in this run."
 
 
@@ -68,6 +88,8 @@ async def call_once(
         allowed = await call.request_approval(records, arguments)
         if isinstance(allowed, ToolMessage):
             return CompletedCall(allowed, arguments)
+        if allowed != arguments:
+            call = replace(call, is_edited=True)
         arguments = allowed
     await turn(needs_approval)
     return await call.run_tool(arguments) if records is None else await call.run_recorded(records, arguments)
@@ -78,6 +100,8 @@ class _Call:
     tool: BaseTool
     id: str
     run: Run
+    is_edited: bool = False
+    """Whether the user has changed the arguments that the model wrote."""
 
     def metadata_value(self, key: str) -> Any:
         """Return a value of the tool's metadata."""
@@ -106,6 +130,7 @@ class _Call:
             "tool_name": self.tool.name,
             "tool_input": dict(arguments),
             "tool_call_id": self.id,
+            "answers": dict(APPROVAL_ANSWERS if reason == "approval" else UNKNOWN_RESULT_ANSWERS),
             **more,
         }
 
@@ -146,19 +171,29 @@ class _Call:
                 answer, shown = await records.ask(question)
             else:
                 answer, shown = (await ask_user(question)).value, question
-            match parse_verdict(answer):
+            match parse_approval(answer):
                 case CallRejection(words):
                     reason = f"{REJECTED}: {words}" if words else f"{REJECTED}."
                     return self.message(reason, error=True)
-                case CallEdit(edited):
-                    wrong = check_arguments(self.tool, edited)
-                    if not wrong:
-                        return edited
-                    question = self._question("approval", edited, error=wrong)
-                case _ if "error" in shown:
-                    pass  # the arguments that were shown are invalid, so the user has to edit them
-                case _:
-                    return shown["tool_input"]
+                case CallApproval() if "error" not in shown:
+                    return cast("Arguments", shown["tool_input"])
+                case CallEdit(edited) if not check_arguments(self.tool, edited):
+                    return edited
+                case unsettled:
+                    question = self._ask_again(unsettled, shown)
+
+    def _ask_again(self, answer: object, shown: dict[str, Any]) -> dict[str, Any]:
+        """Return the question after an answer that does not settle it.
+
+        The arguments that were shown remain, and so does their error: then the user has to edit them.
+        """
+        match answer:
+            case CallEdit(edited):
+                return self._question("approval", edited, error=check_arguments(self.tool, edited))
+            case UnclearDecision(explanation):
+                return {**shown, "unclear": explanation}
+            case _:
+                return shown
 
     async def run_recorded(self, records: CallRecords, arguments: Arguments) -> CompletedCall:
         """Return the recorded result, or run the tool and record its beginning and its result."""
@@ -169,15 +204,29 @@ class _Call:
             if not this.is_new:
                 await records.consume_recorded_answers()
             if this.is_unknown and not self.metadata_value("idempotent"):
-                answer, shown = await records.ask(self._question("unknown_result", this.arguments))
-                arguments = shown["tool_input"]
-                if not is_rerun_request(answer):
-                    return await self.record_substitute(records, number, parse_substitute(answer), arguments)
+                substitute, arguments = await self._ask_about_result(records, this.arguments)
+                if substitute:
+                    return await self.record_substitute(records, number, substitute, arguments)
             elif this.is_new or this.is_unknown:
                 return await self._run(records, number, arguments)
             elif this.result is not None and not this.is_paused:
                 return CompletedCall(decode_answer(this.result, self.tool.name, self.id), this.arguments)
             number += 1
+
+    async def _ask_about_result(self, records: CallRecords, arguments: Arguments) -> tuple[str, Arguments]:
+        """Return the text that replaces an unknown result, and the call's arguments; "" runs it again."""
+        question = self._question("unknown_result", arguments)
+        while True:
+            answer, shown = await records.ask(question)
+            match parse_unknown_result(answer):
+                case CallRerun():
+                    return "", shown["tool_input"]
+                case CallSkip():
+                    return _SKIPPED, shown["tool_input"]
+                case CallResult(text):
+                    return text, shown["tool_input"]
+                case UnclearDecision(explanation):
+                    question = {**shown, "unclear": explanation}
 
     async def _run(self, records: CallRecords, number: int, arguments: Arguments) -> CompletedCall:
         try:
@@ -191,10 +240,13 @@ class _Call:
     async def run_tool(self, arguments: Arguments) -> CompletedCall:
         """Run the tool; a `ToolFailure` becomes a message."""
         try:
-            return CompletedCall(await self.run(arguments), arguments)
+            answer = await self.run(arguments)
         except ToolFailure as failure:
             text = describe_failure(self.tool.name, failure)
-            return CompletedCall(self.message(text, error=True, is_trusted=False), arguments)
+            answer = self.message(text, error=True, is_trusted=False)
+        if self.is_edited and not self.metadata_value("is_terminal"):
+            answer = mark_edited(answer, self.tool.name, self.id, redact_arguments(self.tool, arguments))
+        return CompletedCall(answer, arguments)
 
     async def record_substitute(
         self, records: CallRecords, number: int, text: str, arguments: Arguments
@@ -222,144 +274,3 @@ class RecordedToolCalls(AgentMiddleware[Any, Any]):
 
         turn = partial(wait_for_turn, request)
         return (await call_once(request.tool, call["id"] or "", call["args"], run, turn)).answer
-
-
-ACCEPTANCE = frozenset(
-    {
-        "accept",
-        "accepted",
-        "[accepted]",
-        "approve",
-        "approved",
-        "yes",
-        "y",
-        "ok",
-        "okay",
-        "go",
-        "接受",
-        "同意",
-        "好",
-        "好的",
-        "可以",
-    }
-)
-APPROVAL = frozenset({"accept", "accepted", "approve", "approved"})
-"""The answers that approve a tool call.
-
-Fewer than `ACCEPTANCE`, because "yes" in a message may mean something else.
-"""
-REPETITION = frozenset(
-    {"run again", "run it again", "again", "rerun", "re-run", "retry", "再运行", "重新运行"}
-)
-REJECTED = "The user rejected this call"
-SKIPPED = "The user chose to skip this call. Whether it had any effect is unknown."
-
-
-@dataclass(frozen=True, slots=True)
-class CallApproval:
-    """The user lets the call run as shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallEdit:
-    """The user lets the call run with these arguments instead."""
-
-    arguments: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class CallRejection:
-    """The user rejects the call; `reason` may be empty."""
-
-    reason: str
-
-
-def is_acceptance(answer: object) -> bool:
-    """Return whether `answer` is a word of acceptance, or `{"type": "approve"}` or `{"type": "accept"}`."""
-    return _normalize_answer(answer) in ACCEPTANCE
-
-
-_PLAN_ACCEPTANCE = sorted(
-    (
-        *(re.escape(one) for one in ACCEPTANCE),
-        *(
-            "looks? (?:good|great|fine)",
-            "all good",
-            "(?:that |this )?works(?: for me)?",
-            "lgtm",
-            "sounds good",
-        ),
-        *("(?:very )?good", "great", "perfect", "fine", "sure", "yep", "yeah", "agreed", "go for it"),
-        *("(?:please )?(?:go ahead|proceed|start|begin|continue|do it|go on)", "i (?:accept|approve|agree)"),
-        *("(?:(?:das |es )?passt|sieht gut aus|ja|gut)(?: so)?", "in ordnung", "einverstanden", "genehmigt"),
-        *("leg los", "los", "mach(?: das| es)?(?: so)?", "so machen", "weiter", "gerne", "klar", "perfekt"),
-        *("oui", "d['’]accord", "(?:c['’]est )?(?:bon|parfait|bien)", "ça marche", "ça me va", "vas-y"),
-        *("allez-y", "continue[rz]?", "j['’](?:accepte|approuve)", "entendu"),
-        *("sí", "si", "vale", "de acuerdo", "está bien", "me parece bien", "(?:se ve )?bien", "perfecto"),
-        *("adelante", "aprobado", "acepto", "apruebo", "procede", "continúa"),
-        *(
-            "没问题",
-            "没有问题",
-            "行",
-            "开始吧?",
-            "继续吧?",
-            "就这样吧?",
-            "批准",
-            "通过",
-            "看起来不错",
-            "不错",
-            "很好",
-        ),
-    ),
-    key=len,
-    reverse=True,
-)
-_POLITE = "please|thanks?(?: you)?|bitte|danke|merci|s['’]il (?:te|vous) pla[iî]t|gracias|por favor|谢谢|请"
-_PLAN_ACCEPTED = re.compile(
-    rf"(?:(?:{_POLITE})[\s,;]+)?(?:{'|'.join(_PLAN_ACCEPTANCE)})"
-    rf"(?:[\s,;.!…–—，。！、；-]+(?:{'|'.join((*_PLAN_ACCEPTANCE, _POLITE))}))*[\s.!…。！]*"
-)
-_ACCEPTANCE_CHARACTERS = 60
-
-
-def is_plan_acceptance(answer: object) -> bool:
-    """Return whether `answer` accepts a plan: as `is_acceptance`, or in a few words and nothing else.
-
-    A longer text, a question and a text with any further word may ask for something else: they do not.
-    """
-    text = _normalize_answer(answer)
-    if is_acceptance(answer):
-        return True
-    is_short = isinstance(answer, str) and len(text) <= _ACCEPTANCE_CHARACTERS
-    return is_short and _PLAN_ACCEPTED.fullmatch(text) is not None
-
-
-def parse_verdict(answer: object) -> CallApproval | CallEdit | CallRejection:
-    """Parse the answer to an approval question; anything but an approval or an edit rejects the call."""
-    if _normalize_answer(answer) in APPROVAL:
-        return CallApproval()
-    if is_mapping(answer):
-        arguments = answer.get("args")
-        if answer.get("type") == "edit" and is_mapping(arguments):
-            return CallEdit(arguments)
-        return CallRejection(str(answer.get("message") or "").strip())
-    return CallRejection(str(answer).strip())
-
-
-def is_rerun_request(answer: object) -> bool:
-    """Return whether a call whose result is unknown is to be run again."""
-    return _normalize_answer(answer) in REPETITION
-
-
-def parse_substitute(answer: object) -> str:
-    """Return the text that replaces an unknown result."""
-    if is_mapping(answer):
-        answer = answer.get("message") or answer.get("type") or ""
-    text = str(answer).strip()
-    return SKIPPED if text.casefold() in ("", "skip", "跳过") else text
-
-
-def _normalize_answer(answer: object) -> str:
-    if is_mapping(answer):
-        answer = str(answer.get("type") or "").replace("_", " ")
-    return answer.replace("_", " ").strip().casefold() if isinstance(answer, str) else ""

@@ -1,6 +1,6 @@
 """The user's answers to the questions of a run, and the editing of plans and arguments.
 
-`maniple.agents.middleware.tool_calls` reads the same words from other clients.
+`maniple.tools.decisions` decides what a text means, as for all other clients.
 """
 
 import asyncio
@@ -16,14 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from maniple.agents.middleware.tool_calls import is_acceptance, is_rerun_request
 from maniple.cli.options import UnknownMember, parse_members
 from maniple.cli.render.run_text import question_kind, question_options
 from maniple.cli.text import escape_invisible
 from maniple.events import RunInterrupted
+from maniple.tools.decisions import (
+    CallApproval,
+    UnclearDecision,
+    is_acceptance,
+    parse_approval,
+    parse_unknown_result,
+)
 from maniple.types import WORKERS
 
-_NO = re.compile(r"(?:no|n)\b[\s,.:;-]*", re.IGNORECASE)
 _EDIT = re.compile(r"(?:edit|e)(?:\s+(?P<text>.+))?\Z", re.IGNORECASE | re.DOTALL)
 
 
@@ -102,20 +107,20 @@ def _parse_approval(question: RunInterrupted, line: str) -> Any | EditRequest:
         if escape_invisible(shown) != shown:  # an editor would not show these characters
             shown = json.dumps(arguments, indent=2)
         return EditRequest(shown, ".json")
-    if is_acceptance(line):
-        if question.payload.get("error"):
+    match parse_approval(line):
+        case UnclearDecision():
+            raise UnclearAnswer(
+                "Nothing was decided. Enter y to run it, e to edit the arguments, or n and why not."
+            )
+        case CallApproval() if question.payload.get("error"):
             raise UnclearAnswer("The arguments are not valid. Enter e to edit them, or n.")
-        return {"type": "approve"}
-    if not line:
-        raise UnclearAnswer("Enter y, n or e.")
-    return {"type": "reject", "message": _NO.sub("", line, count=1)}
+        case _:
+            return line
 
 
 def _parse_unknown_result(line: str) -> str:
-    if is_rerun_request(line):
-        return "run again"
-    if len(line) < 2:
-        raise UnclearAnswer("Enter again, skip, or what the result was.")
+    if isinstance(parse_unknown_result(line), UnclearDecision):
+        raise UnclearAnswer("Nothing was decided. Enter again, skip, or result: and what the result was.")
     return line
 
 

@@ -74,6 +74,7 @@ _STEP_STYLES: Mapping[str, str] = {
 _FINISHED = ("completed", "failed", "skipped")
 REPORTER = "reporter"
 _REVIEW_CHARACTERS = 2_000
+_NOT_UNDERSTOOD = "The last answer was not understood, and nothing was decided."
 
 
 def repeats_answer(run: RunView, tool_name: str) -> bool:
@@ -216,12 +217,16 @@ def describe_question(question: RunInterrupted) -> str:
             lines = [f"{_tool_name(payload)} asks for approval. Its arguments:", *_argument_lines(payload)]
             if error := payload.get("error"):
                 lines.append(f"The edited arguments are not valid: {escape_invisible(str(error))}")
-            return "\n".join(lines)
+            return "\n".join([*lines, *_unclear_lines(payload)])
         case "unknown_result":
             head = f"The program stopped while {_tool_name(payload)} ran. Its result is unknown. Arguments:"
-            return "\n".join([head, *_argument_lines(payload)])
+            return "\n".join([head, *_argument_lines(payload), *_unclear_lines(payload)])
         case _:
             return "\n".join([escape_invisible(_question_text(payload)), *_option_lines(question)])
+
+
+def _unclear_lines(payload: Mapping[str, Any]) -> list[str]:
+    return [_NOT_UNDERSTOOD] if payload.get("unclear") else []
 
 
 def step_question_lines(question: StepInterrupted) -> list[str]:
@@ -236,13 +241,11 @@ def answer_instructions(question: RunInterrupted) -> str:
         case "plan_review":
             return "Approve the plan? Enter accepts it, e edits its steps; or write what to change."
         case "approval" if question.payload.get("error"):
-            return "e edits the arguments again; any other text rejects the call and is sent as the reason."
+            return "e edits the arguments again; n, or n and why not, rejects the call."
         case "approval":
-            return (
-                "y runs it, e edits the arguments; any other text rejects the call and is sent as the reason."
-            )
+            return "y runs it, e edits the arguments; n, or n and why not, rejects the call."
         case "unknown_result":
-            return "again runs the tool again, skip continues without it; or write what its result was."
+            return "again runs the tool again, skip continues without it, result: TEXT says what it returned."
         case _ if question_options(question):
             return "Answer with a number or in your own words."
         case _:
@@ -256,9 +259,7 @@ def command_instructions(question: RunInterrupted) -> str:
             return "The plan waits for your review: accept accepts it; any other text says what to change."
         case "approval":
             runs = "" if question.payload.get("error") else "y runs it, "
-            return (
-                f"{runs}e '{{…}}' gives other arguments; any other text rejects the call and is the reason."
-            )
+            return f"{runs}e '{{…}}' gives other arguments; n, or n and why not, rejects the call."
         case _:
             return answer_instructions(question)
 

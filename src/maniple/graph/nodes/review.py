@@ -10,11 +10,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from maniple.agents.middleware.tool_calls import is_acceptance, is_plan_acceptance
 from maniple.graph.plan import Plan
 from maniple.graph.plan_edits import record_review
 from maniple.graph.state import STEERING_MARK, RunOptions, State, make_update, private_of, request_of
 from maniple.graph.written_plan import normalize_plan
+from maniple.tools.decisions import PLAN_ANSWERS, is_acceptance, is_plan_acceptance, parse_plan_feedback
 from maniple.tools.interaction import answer_text
 from maniple.types import Worker, is_mapping
 
@@ -37,13 +37,14 @@ class ReviewNode:
     ) -> Command[Literal["supervisor", "planner"]]:
         plan = Plan.model_validate_json(private_of(state).get("full_plan") or "")
         members = RunOptions.of(runtime, state).enabled(self.available)
-        question: dict[str, Any] = {"kind": "plan_review", "plan": plan.model_dump(exclude_none=True)}
+        shown = plan.model_dump(exclude_none=True)
+        question: dict[str, Any] = {"kind": "plan_review", "plan": shown, "answers": dict(PLAN_ANSWERS)}
         while True:
             answer = _read(interrupt(question))
             if is_plan_acceptance(answer):
                 return Command(goto="supervisor")
             if isinstance(answer, str) and answer:
-                return Command(goto="planner", update=_send_back(state, answer))
+                return Command(goto="planner", update=_send_back(state, parse_plan_feedback(answer)))
             try:
                 edited = normalize_plan(Plan.model_validate(answer), members, self.max_steps)
             except ValueError as error:
