@@ -175,7 +175,7 @@ async def test_too_large_a_request_is_refused(here: Site):
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_who_gives_up_waiting_cancels_the_run(model, tmp_path, mode):
+async def test_a_host_that_gives_up_waiting_leaves_its_run(model, tmp_path, mode):
     model.reset(HANGING)
     async with site(model.base_url, tmp_path) as here:
         async with here.host(mode=mode) as host:
@@ -189,11 +189,19 @@ async def test_who_gives_up_waiting_cancels_the_run(model, tmp_path, mode):
                 calls.start_soon(lambda: host.client.call_tool("ask_team", QUESTION, progress_callback=hear))
                 await began.wait()
                 calls.cancel_scope.cancel()
-            [run] = await here.service.store.runs.list("", 10, None)
-            async with asyncio.timeout(60):
-                async for _ in here.service.engine.events(run.run_id):
-                    pass
-            assert (await host.run("get_run", run_id=run.run_id))["status"] == "cancelled"
+        async with here.host(mode=mode) as host:  # another connection of the same caller
+            run = await host.run("get_run")
+            assert run["status"] == "running"
+            assert (await host.run("cancel_run", run_id=run["run_id"]))["status"] == "cancelled"
+
+
+async def test_another_keys_run_is_neither_the_newest_nor_to_be_cancelled(here: Site):
+    (_, mine), (_, other) = await here.key("mine"), await here.key("other")
+    async with here.host(mine) as host:
+        run = await host.run(**QUESTION)
+    async with here.host(other) as host:
+        assert (await host.call("get_run")).is_error
+        assert (await host.call("cancel_run", run_id=run["run_id"])).is_error
 
 
 async def test_twenty_hosts_at_once_each_get_their_own_answer(model, tmp_path):

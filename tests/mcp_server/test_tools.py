@@ -23,12 +23,11 @@ async def host(model: OpenAIServer, tmp_path: Path):
         yield found
 
 
-async def test_a_host_finds_three_tools_with_their_schemas(host: Host):
+async def test_a_host_finds_the_tools_with_their_schemas(host: Host):
     found = {tool.name: tool for tool in (await host.client.list_tools()).tools}
-    assert [*found] == ["ask_team", "plan", "get_run"]
-    assert {*found["ask_team"].input_schema["properties"]} == {
-        *("question", "thread_id", "deep_thinking", "search_first", "review_plan"),
-    }
+    assert {"ask_team", "plan", "get_run", "cancel_run"} <= {*found}
+    asked = {*found["ask_team"].input_schema["properties"]}
+    assert {"question", "thread_id", "deep_thinking", "search_first", "review_plan", "wait_seconds"} <= asked
     assert all(tool.output_schema and tool.description for tool in found.values())
     assert found["get_run"].annotations.read_only_hint
 
@@ -157,25 +156,59 @@ async def test_a_tool_that_needs_approval_waits_for_a_persons_word(model, tmp_pa
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_who_cancels_the_call_cancels_the_run(model, tmp_path, mode):
-    model.reset(HANGING)
+@pytest.mark.parametrize("tool", ["ask_team", "plan"])
+async def test_a_call_that_is_cancelled_leaves_its_run(model, tmp_path, mode, tool):
+    model.reset({**SIMPLE, "planner": [{"hang": True}, *SIMPLE["planner"]]})
     async with hosted(model.base_url, tmp_path, mode=mode) as host:
+        lines = list[str]()
         began = asyncio.Event()
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:
-            if message == "coder begins":
+            lines.append(message or "")
+            if message == "planner begins":
                 began.set()
 
         async with anyio.create_task_group() as calls:
-            calls.start_soon(lambda: host.client.call_tool("ask_team", QUESTION, progress_callback=hear))
+            calls.start_soon(lambda: host.client.call_tool(tool, QUESTION, progress_callback=hear))
             await began.wait()
             calls.cancel_scope.cancel()
+        newest = await host.run("get_run")
+        assert newest["status"] == "running"
+        assert newest["run_id"] in lines[0], "the client learns the id before the answer"
+        model.release()
+        done = await host.run("get_run", run_id=newest["run_id"], wait_seconds=60)
+    assert done["status"] == ("completed" if tool == "ask_team" else "interrupted")
+
+
+@pytest.mark.parametrize("tool", ["ask_team", "plan"])
+async def test_a_call_returns_the_run_when_its_time_is_over(model, tmp_path, tool):
+    model.reset({**SIMPLE, "planner": [{"hang": True}, *SIMPLE["planner"]]})
+    async with hosted(model.base_url, tmp_path) as host:
+        run = await host.run(tool, **QUESTION, wait_seconds=0.05)
+        assert run["status"] in ("queued", "running")
+        again = await host.run("get_run", run_id=run["run_id"], wait_seconds=0.05)
+        assert (again["run_id"], again["status"]) == (run["run_id"], "running")
+        model.release()
+        done = await host.run("get_run", run_id=run["run_id"], wait_seconds=60)
+        assert done["status"] == ("completed" if tool == "ask_team" else "interrupted")
         assert host.service is not None
-        [run] = await host.service.store.runs.list("", 10, None)
-        async for _ in host.service.engine.events(run.run_id):
-            pass
-        told = await host.run("get_run", run_id=run.run_id)
-    assert told["status"] == "cancelled"
+        assert len(await host.service.store.runs.list("", 10)) == 1
+
+
+async def test_only_cancel_run_ends_a_run(model, tmp_path):
+    model.reset(HANGING)
+    async with hosted(model.base_url, tmp_path) as host:
+        run = await host.run(**QUESTION, wait_seconds=0)
+        ended = await host.run("cancel_run", run_id=run["run_id"])
+        assert (ended["run_id"], ended["status"]) == (run["run_id"], "cancelled")
+        assert (await host.run("cancel_run", run_id=run["run_id"]))["status"] == "cancelled"
+        assert (await host.call("cancel_run", run_id="unknown")).is_error
+        assert (await host.call("cancel_run")).is_error
+
+
+async def test_get_run_without_a_run_says_that_there_is_none(host: Host):
+    result = await host.call("get_run")
+    assert result.is_error
 
 
 async def test_a_call_to_a_stopping_server_reports_that_its_run_continues(model, tmp_path):

@@ -110,12 +110,8 @@ async def _open_mcp(settings: Settings, progress: "Progress") -> AsyncGenerator[
         server = TeamServer(settings, opened)
         app = create_mcp_app(service, server)
 
-        async def drain() -> None:
-            server.prepare_stop()
-            await service.engine.drain()
-
         async with app.router.lifespan_context(app):
-            yield _OpenServer(app, service, drain, "Serving MCP on {url}/mcp.")
+            yield _OpenServer(app, service, service.engine.drain, "Serving MCP on {url}/mcp.")
 
 
 async def serve_mcp_stdio(settings: Settings) -> int:

@@ -127,7 +127,9 @@ MAX_MESSAGES_PER_SECOND = 2_000
 class ThrottledStream:
     """The SDK's read stream of a transport with a rate limit; `on_end` is called at its end."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], object]) -> None:
+    def __init__(
+        self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], object] = lambda: None
+    ) -> None:
         self._stream = stream
         self._on_end = on_end
         self._since = 0.0

@@ -36,8 +36,12 @@ from maniple.types import RunState
 
 QUESTION_CHARACTERS = 200_000
 """`server.max_body_bytes` bounds a whole request over HTTP."""
+WAIT_SECONDS = 45
+"""Below the 60 s after which the official SDKs' clients give up a call."""
+MAX_WAIT_SECONDS = 3_600
 _SHOWN_FAULTS = 5
 SHOWN_SOURCES = 200
+RUN_ID = r"^[A-Za-z0-9-]{0,200}$"
 ANSWER_FIELD = "answer"
 ANSWER_CHARACTERS = 200_000
 _APPROVAL = 'Answer "yes" to run it, or "no" and why not, which is sent to the team.'
@@ -61,6 +65,17 @@ _Question = Annotated[
     str,
     Field(min_length=1, max_length=QUESTION_CHARACTERS, description="The task or question, in any language."),
     AfterValidator(_check_not_empty),
+]
+
+
+_WaitSeconds = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=MAX_WAIT_SECONDS,
+        description="How long to wait until the run has ended or waits for an answer. It goes on after that; "
+        "get_run returns its result. Many clients give up a call after 60 seconds.",
+    ),
 ]
 
 
@@ -89,6 +104,7 @@ class AskTeam(Arguments):
         max_length=100,
         description="The agent that answers alone, without a plan. Default: the whole team.",
     )
+    wait_seconds: _WaitSeconds = WAIT_SECONDS
 
     def as_run(self, thread_id: str | None, owner: str) -> RunRequest:
         """Return the requested run."""
@@ -105,6 +121,7 @@ class MakePlan(Arguments):
     """The arguments of `plan`."""
 
     question: _Question
+    wait_seconds: _WaitSeconds = WAIT_SECONDS
 
     def as_run(self, owner: str) -> RunRequest:
         """Return a run that pauses after planning."""
@@ -114,7 +131,18 @@ class MakePlan(Arguments):
 class GetRun(Arguments):
     """The arguments of `get_run`."""
 
-    run_id: str = Field(pattern=r"^[A-Za-z0-9-]{1,200}$", description="The run_id from ask_team or plan.")
+    run_id: str = Field(
+        default="",
+        pattern=RUN_ID,
+        description="The run_id from ask_team or plan. Default: the newest run, if a call has timed out.",
+    )
+    wait_seconds: _WaitSeconds = 0
+
+
+class CancelRun(Arguments):
+    """The arguments of `cancel_run`."""
+
+    run_id: str = Field(min_length=1, pattern=RUN_ID, description="The run_id from ask_team or plan.")
 
 
 def parse_arguments(takes: type[ArgumentsT], given: Mapping[str, Any]) -> ArgumentsT:
@@ -165,7 +193,9 @@ class RunResult(BaseModel):
             yield f"The run {self.status}: {self.error.message}"
         yield from (pause_text(one, self.thread_id) for one in self.waits_for)
         if self.status in ("queued", "running"):
-            yield "The run is still in progress. Call get_run for its status."
+            yield (
+                "The run is still in progress. Call get_run with this run_id and wait_seconds for its answer."
+            )
         yield "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

@@ -35,6 +35,7 @@ from maniple.errors import ManipleError
 from maniple.mcp_server.schemas import (
     Arguments,
     AskTeam,
+    CancelRun,
     GetRun,
     MakePlan,
     RunResult,
@@ -43,15 +44,17 @@ from maniple.mcp_server.schemas import (
     parse_answer,
     parse_arguments,
 )
-from maniple.mcp_server.team import TeamCalls, ToolCaller
+from maniple.mcp_server.team import Answer, TeamCalls, ToolCaller
 from maniple.types import GENERAL
 
 _INSTRUCTIONS = (
     "A team of agents that searches the web, reads pages, runs code and writes reports with their sources. "
-    "A question may take minutes. Runs survive a restart of this server: get_run returns the status of a run."
+    "A question may take minutes. Runs go on when a call ends or times out, and survive a restart of this "
+    "server: get_run returns a run, and waits for it; cancel_run ends it."
 )
 _ASK = (
-    "Ask the team: it plans, searches, computes and writes the answer. Takes minutes. With a thread_id, the "
+    "Ask the team: it plans, searches, computes and writes the answer. Takes minutes: after wait_seconds the "
+    "result is the run_id of the run, which goes on; get_run waits for its answer. With a thread_id, the "
     "question continues a conversation, or answers what the conversation's run waits for."
 )
 _PLAN = (
@@ -59,8 +62,12 @@ _PLAN = (
     '"accept" to execute it; any other question changes the plan.'
 )
 _GET = (
-    "Return a run of ask_team or plan: status, answer, plan with the status of each step, usage and sources."
+    "Return a run of ask_team or plan: status, answer, plan with the status of each step, usage and sources. "
+    "With wait_seconds, wait until it has ended or waits for an answer. Without a run_id: the newest run."
 )
+_CANCEL = "Cancel a run. Its partial work stays. Nothing else cancels a run, also not the end of a call."
+_SILENT_TOOLS = ("get_run", "cancel_run")
+"""Tools that ask the user nothing."""
 _LOG = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 
@@ -86,11 +93,13 @@ class TeamServer:
         self._team = TeamCalls(opened)
         reads = ToolAnnotations(read_only_hint=True, open_world_hint=True)
         looks = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+        stops = ToolAnnotations(read_only_hint=False, idempotent_hint=True, open_world_hint=False)
         works = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
         self._tools = {
             "ask_team": _ToolDefinition(AskTeam, self._team.ask, _ASK, works),
             "plan": _ToolDefinition(MakePlan, self._team.plan, _PLAN, reads),
             "get_run": _ToolDefinition(GetRun, self._team.get, _GET, looks),
+            "cancel_run": _ToolDefinition(CancelRun, self._team.cancel, _CANCEL, stops),
         }
         self.protocol: Server[Any] = Server(
             "maniple",
@@ -100,10 +109,6 @@ class TeamServer:
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
-
-    def prepare_stop(self) -> None:
-        """Stop cancelling the runs of calls that end, because this process is about to stop."""
-        self._team.is_stopping = True
 
     async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         result = RunResult.model_json_schema(mode="serialization")
@@ -139,13 +144,14 @@ class TeamServer:
                 INVALID_PARAMS, f"There is no such tool. Available tools: {', '.join(self._tools)}."
             )
         caller = ToolCaller(_caller(context).owner, _ProgressReporter(context).report)
-        dialogue = Dialogue(context, params.name, self._team, caller)
         try:
+            given = parse_arguments(tool.arguments, params.arguments or {})
+            waits = getattr(given, "wait_seconds", 0.0)
+            dialogue = Dialogue(context, params.name, self._team, caller, waits)
             if params.input_responses is not None:
                 result = await dialogue.continue_run(params)
             else:
-                started = await tool.run(parse_arguments(tool.arguments, params.arguments or {}), caller)
-                result = await dialogue.until_answered(started)
+                result = await dialogue.until_answered(await tool.run(given, caller))
         except ManipleError as error:
             return _call_error(str(error))
         except Exception:  # noqa: BLE001 - the log has the error; clients must not see it
@@ -153,7 +159,7 @@ class TeamServer:
             return _call_error("The call failed with an internal error. See the server's log.")
         if isinstance(result, InputRequiredResult):
             return result
-        return _call_result(result, is_error=params.name != "get_run" and result.status == "failed")
+        return _call_result(result, is_error=params.name not in _SILENT_TOOLS and result.status == "failed")
 
 
 class _ProgressReporter:
@@ -197,6 +203,8 @@ class Dialogue:
     tool: str
     team: TeamCalls
     caller: ToolCaller
+    wait_seconds: float
+    """How long to wait for the run after an answer; for the user, it is as long as the client waits."""
 
     async def until_answered(self, result: RunResult) -> RunResult | InputRequiredResult:
         """Ask while the run waits; return the result in the end, or the form to fill in."""
@@ -204,11 +212,11 @@ class Dialogue:
             if self.context.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 asks: InputRequests = {pause.interrupt_id: ElicitRequest(params=build_form(pause))}
                 return InputRequiredResult(input_requests=asks, request_state=result.run_id)
-            async with self.team.cancelling(result.run_id, self.caller):
-                answer = await self._elicited(pause)
+            answer = await self._elicited(pause)
             if answer is None:
                 break
-            result = await self.team.answer(result.run_id, pause.interrupt_id, answer, self.caller)
+            answered = Answer(result.run_id, pause.interrupt_id, answer, self.wait_seconds)
+            result = await self.team.answer(answered, self.caller)
         return result
 
     async def continue_run(self, params: CallToolRequestParams) -> RunResult | InputRequiredResult:
@@ -217,13 +225,14 @@ class Dialogue:
         for pause_id, given in (params.input_responses or {}).items():
             answer = parse_answer(given) if isinstance(given, ElicitResult) else None
             if answer is not None:
-                result = await self.team.answer(run.run_id, pause_id, answer, self.caller)
+                answered = Answer(run.run_id, pause_id, answer, self.wait_seconds)
+                result = await self.team.answer(answered, self.caller)
                 return await self.until_answered(result)
         return await self.team.get(run, self.caller)
 
     def _pause(self, result: RunResult) -> InterruptView | None:
-        """Return the pause to ask about now; None for `get_run` and for the review of `plan`."""
-        if not result.waits_for or self.tool == "get_run" or not can_ask(self.context):
+        """Return the pause to ask about; None for tools that ask nothing, and for the review of `plan`."""
+        if not result.waits_for or self.tool in _SILENT_TOOLS or not can_ask(self.context):
             return None
         pause = result.waits_for[0]
         return None if self.tool == "plan" and pause.kind == "plan_review" else pause

@@ -1,8 +1,8 @@
 """The team behind the tools: starts, follows, answers and cancels the runs of one caller."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import anyio
@@ -23,13 +23,14 @@ from maniple.events import (
 )
 from maniple.mcp_server.schemas import (
     AskTeam,
+    CancelRun,
     GetRun,
     InvalidArguments,
     MakePlan,
     RunResult,
     read_run_result,
 )
-from maniple.runs import AcceptedRun
+from maniple.runs import AcceptedRun, NotFound
 from maniple.store import EventRecord
 
 REPORTED_TYPES = frozenset(
@@ -55,16 +56,25 @@ class ToolCaller:
     """Shows one line of progress to the user."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The user's answer to a pause of a run."""
+
+    run_id: str
+    pause_id: str
+    text: str
+    wait_seconds: float
+
+
 @dataclass(slots=True)
 class TeamCalls:
     """The implementation of the tools. Each method waits until the service is open.
 
+    No call's end ends a run, whether the client cancels it, times out or disconnects; only `cancel` does.
     Each raises a `ManipleError`: its own, or the reason why the service could not be opened.
     """
 
     opened: asyncio.Future[Service]
-    is_stopping: bool = False
-    """Set before this process stops: calls that end from then on do not cancel their runs."""
 
     async def ask(self, given: AskTeam, caller: ToolCaller) -> RunResult:
         """Start a run, or answer the one that waits; return its result when it has ended or waits."""
@@ -77,57 +87,71 @@ class TeamCalls:
         if given.thread_id is not None:
             thread_id = await resolve_thread_id(service.store, given.thread_id, caller.owner)
         request = given.as_run(thread_id, caller.owner)
-        return await self._follow(service.engine.submit(request), caller)
+        return await self._follow(service.engine.submit(request), given.wait_seconds, caller)
 
     async def plan(self, given: MakePlan, caller: ToolCaller) -> RunResult:
         """Start a run that makes a plan and then waits; no step is executed."""
         service = await self._service()
-        return await self._follow(service.engine.submit(given.as_run(caller.owner)), caller)
+        accepting = service.engine.submit(given.as_run(caller.owner))
+        return await self._follow(accepting, given.wait_seconds, caller)
 
-    async def answer(self, run_id: str, pause_id: str, answer: str, caller: ToolCaller) -> RunResult:
-        """Answer a waiting run, and return its result when it has ended or waits again."""
+    async def answer(self, answer: Answer, caller: ToolCaller) -> RunResult:
+        """Answer a waiting run, and return its result when it has ended, waits again, or the time is over."""
         service = await self._service()
-        resuming = service.engine.resume(run_id, answer, interrupt_id=pause_id, owner=caller.owner)
-        return await self._follow(resuming, caller)
+        resuming = service.engine.resume(
+            answer.run_id, answer.text, interrupt_id=answer.pause_id, owner=caller.owner
+        )
+        return await self._follow(resuming, answer.wait_seconds, caller)
 
     async def get(self, given: GetRun, caller: ToolCaller) -> RunResult:
-        """Return the result of a run; raises `NotFound`, also for a run of another caller."""
-        service = await self._service()
-        return await read_run_result(service, await service.engine.status(given.run_id, caller.owner))
+        """Return the result of a run, of the newest without an id, when it has ended or the time is over.
 
-    @asynccontextmanager
-    async def cancelling(self, run_id: str, caller: ToolCaller) -> AsyncIterator[None]:
-        """Cancel the run when its call is cancelled inside this context."""
-        try:
-            yield
-        except anyio.get_cancelled_exc_class():
-            if not self.is_stopping:
-                with anyio.CancelScope(shield=True):
-                    service = await self._service()
-                    await service.engine.cancel(run_id, caller.owner)
-            raise
+        Raises `NotFound`, also for a run of another caller.
+        """
+        service = await self._service()
+        run_id = given.run_id or await self._newest_run(caller)
+        run = await service.engine.status(run_id, caller.owner)
+        if given.wait_seconds and run.is_unfinished:
+            await self._watch(run_id, 0, given.wait_seconds, caller)
+            run = await service.engine.status(run_id, caller.owner)
+        return await read_run_result(service, run)
+
+    async def cancel(self, given: CancelRun, caller: ToolCaller) -> RunResult:
+        """Cancel a run and return its result; a run that has ended stays as it is. Raises `NotFound`."""
+        service = await self._service()
+        return await read_run_result(service, await service.engine.cancel(given.run_id, caller.owner))
+
+    async def _newest_run(self, caller: ToolCaller) -> str:
+        runs = await (await self._service()).store.runs.list(caller.owner, 1)
+        if not runs:
+            raise NotFound("There is no run yet.")
+        return runs[0].run_id
 
     async def _service(self) -> Service:
         return await asyncio.shield(self.opened)  # a cancelled call must not cancel the opening
 
-    async def _follow(self, accepting: Awaitable[AcceptedRun], caller: ToolCaller) -> RunResult:
+    async def _follow(
+        self, accepting: Awaitable[AcceptedRun], wait_seconds: float, caller: ToolCaller
+    ) -> RunResult:
         accepted = await _accepted_in_any_case(accepting)
-        async with self.cancelling(accepted.run.run_id, caller):
-            await self._watch(accepted, caller)
-            return await self.get(GetRun(run_id=accepted.run.run_id), caller)
+        run_id = accepted.run.run_id
+        await caller.report_progress(f"run_id: {run_id}, thread_id: {accepted.run.thread_name}")
+        await self._watch(run_id, accepted.after, wait_seconds, caller)
+        return await self.get(GetRun(run_id=run_id), caller)
 
-    async def _watch(self, accepted: AcceptedRun, caller: ToolCaller) -> None:
-        """Report the run's progress until it ends or waits; raises `KeyRevoked`."""
+    async def _watch(self, run_id: str, after: int, wait_seconds: float, caller: ToolCaller) -> None:
+        """Report the run's progress until it ends, waits, or the time is over; raises `KeyRevoked`."""
         progress, service = ProgressLines(), await self._service()
-        events = service.engine.events(accepted.run.run_id, accepted.after)
-        async with aclosing(service.key_watch.pages(caller.owner, events)) as pages:
-            async for page in pages:
-                for line in (line for record in page for line in progress.lines(record)):
-                    await caller.report_progress(line)
+        with anyio.move_on_after(wait_seconds):
+            events = service.engine.events(run_id, after)
+            async with aclosing(service.key_watch.pages(caller.owner, events)) as pages:
+                async for page in pages:
+                    for line in (line for record in page for line in progress.lines(record)):
+                        await caller.report_progress(line)
 
 
 async def _accepted_in_any_case(accepting: Awaitable[AcceptedRun]) -> AcceptedRun:
-    """Wait for the run even if the call is cancelled, because its id is needed to cancel it."""
+    """Wait for the run even if the call is cancelled, so that it is accepted whole or not at all."""
     with anyio.CancelScope(shield=True):
         accepted = await accepting
     return accepted  # pyright: ignore[reportPossiblyUnboundVariable] - nothing cancels this scope

@@ -107,10 +107,10 @@ async def serve_stdio(settings: Settings, progress: Progress) -> None:
     settings = settings.model_copy(update={"runs": soon})
     async with _own_pipes() as (reader, writer), _opening(settings, progress) as opened:
         server = TeamServer(settings, opened)
-        async with _streams(reader, writer, server) as (read, write):
+        async with _streams(reader, writer) as (read, write):
             protocol = server.protocol
             serving = protocol.run(read, write, protocol.create_initialization_options())
-            await _until_signal(asyncio.create_task(serving, name="mcp server"), server)
+            await _until_signal(asyncio.create_task(serving, name="mcp server"))
 
 
 @asynccontextmanager
@@ -144,32 +144,26 @@ async def _opening(settings: Settings, progress: Progress) -> AsyncIterator[asyn
         opened.result()
 
 
-async def _until_signal(serving: asyncio.Task[None], server: TeamServer) -> None:
-    """Wait for the end of the input. A signal ends the calls immediately; their runs are not cancelled."""
-
-    def stop() -> None:
-        server.prepare_stop()
-        serving.cancel()
-
+async def _until_signal(serving: asyncio.Task[None]) -> None:
+    """Wait for the end of the input. A signal ends the calls immediately."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop)
+        loop.add_signal_handler(number, serving.cancel)
     with suppress(asyncio.CancelledError):
         await serving
 
 
 @asynccontextmanager
 async def _streams(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: TeamServer
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> AsyncIterator[TransportStreams]:
-    """Yield the SDK's streams; at the end of the input the server prepares its stop before the calls end."""
+    """Yield the SDK's streams."""
     read_writer, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, write_reader = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def reading() -> None:
         async with read_writer:
             reason = await read_messages(reader, read_writer)
-            server.prepare_stop()
             _LOG.info("The client has disconnected: %s.", reason)
 
     try:
@@ -177,7 +171,7 @@ async def _streams(
             tasks.start_soon(reading)
             tasks.start_soon(write_messages, writer, write_reader)
             try:
-                yield ThrottledStream(read, server.prepare_stop), write
+                yield ThrottledStream(read), write
             finally:
                 tasks.cancel_scope.cancel()
     finally:
