@@ -1,16 +1,5 @@
 import type { Interrupt } from "./events";
-import type { Turn } from "./turns";
-
-/** The outcome of the call that the user was asked about; null if it is open or there is none. */
-export type CallOutcome = "made" | "edited" | "left" | null;
-
-/** What the run waited for. */
-export interface PausePart {
-  kind: "pause";
-  asked: Interrupt;
-  outcome: CallOutcome;
-  version: number;
-}
+import type { CallOutcome, PausePart, Turn } from "./parts";
 
 interface Open {
   pause: PausePart;

@@ -1,4 +1,4 @@
-import type { Call } from "./turns";
+import type { Call } from "./parts";
 
 /** The state of a call; `waits` means waiting for the user. */
 export type Outcome = "open" | "waits" | "failed" | "done";

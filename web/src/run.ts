@@ -1,8 +1,7 @@
 import type { ArtifactLink, ChatMessage, Gap, Interrupt, RunEvent, Step, StepQuestion } from "./events";
-import { type TextPart, type Turn, Turns } from "./turns";
+import type { TextPart, Turn } from "./parts";
 import { Recording } from "./recording";
-
-export type { Call, OutputPiece, TextPart, Turn } from "./turns";
+import { Turns } from "./turns";
 
 export interface Problem {
   code: string;

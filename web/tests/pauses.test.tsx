@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { TurnView } from "../src/components/work/TurnView";
 import type { RunEvent, EventFields } from "../src/events";
 import { RunModel } from "../src/run";
-import type { PausePart } from "../src/pauses";
+import type { PausePart } from "../src/parts";
 
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
 const runAfter = (name: string) => applied(streams[`./streams/${name}.json`]!);

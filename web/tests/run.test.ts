@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunEvent, EventFields as Event } from "../src/events";
 import { RunModel } from "../src/run";
-import type { Call } from "../src/turns";
+import type { Call } from "../src/parts";
 
 type MarkedEvent = Event & { agent_id?: string; step_id?: number };
 

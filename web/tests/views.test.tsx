@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact-render-to-string";
 import { describe, expect, it } from "vitest";
 import type { RunEvent } from "../src/events";
-import type { Call } from "../src/turns";
+import type { Call } from "../src/parts";
 
 const { RunView } = await import("../src/components/chat/RunView");
 const { ServiceContext } = await import("../src/components/service");

@@ -1,7 +1,7 @@
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { type Outcome, RUNS_CODE, outcomeOf, reasonOf } from "../../results";
-import type { Call } from "../../turns";
+import type { Call } from "../../parts";
 import { texts } from "../../texts";
 import { Boundary } from "../Boundary";
 import { BrowserSteps } from "./BrowserSteps";

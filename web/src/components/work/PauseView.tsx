@@ -1,5 +1,5 @@
 import { memo } from "preact/compat";
-import type { PausePart } from "../../pauses";
+import type { PausePart } from "../../parts";
 import { texts } from "../../texts";
 
 /** The maximum length of a question, in characters. */

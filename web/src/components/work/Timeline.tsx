@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { RunModel } from "../../run";
-import type { TextPart, Turn } from "../../turns";
+import type { TextPart, Turn } from "../../parts";
 import { texts } from "../../texts";
 import { Duration } from "./Duration";
 import { Totals } from "./Totals";

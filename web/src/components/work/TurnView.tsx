@@ -1,6 +1,6 @@
 import { memo } from "preact/compat";
 import { lasted } from "../../clock";
-import type { TextPart, Turn } from "../../turns";
+import type { TextPart, Turn } from "../../parts";
 import { texts } from "../../texts";
 import { Markdown } from "../chat/Markdown";
 import { CallView } from "./CallView";

@@ -1,5 +1,5 @@
 import { outcomeOf, reasonOf } from "../../../results";
-import type { Call } from "../../../turns";
+import type { Call } from "../../../parts";
 import { texts } from "../../../texts";
 import { Text } from "../Text";
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { ranOf } from "../../../results";
-import type { Call } from "../../../turns";
+import type { Call } from "../../../parts";
 import { texts } from "../../../texts";
 import { Coloured, Text } from "../Text";
 import { CallFiles } from "./CallFiles";

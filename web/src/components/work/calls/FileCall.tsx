@@ -1,4 +1,4 @@
-import type { Call } from "../../../turns";
+import type { Call } from "../../../parts";
 import { texts } from "../../../texts";
 import { Text } from "../Text";
 import { Answer } from "./Answer";

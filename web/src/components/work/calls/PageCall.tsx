@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { pageOf } from "../../../results";
-import type { Call } from "../../../turns";
+import type { Call } from "../../../parts";
 import { texts } from "../../../texts";
 import { Markdown } from "../../chat/Markdown";
 import { Text } from "../Text";

@@ -1,5 +1,5 @@
 import { parsed } from "../../../results";
-import type { Call } from "../../../turns";
+import type { Call } from "../../../parts";
 import { texts } from "../../../texts";
 import { Text } from "../Text";
 import { Answer } from "./Answer";

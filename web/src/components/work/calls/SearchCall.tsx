@@ -1,5 +1,5 @@
 import { linksOf } from "../../../results";
-import type { Call } from "../../../turns";
+import type { Call } from "../../../parts";
 import { texts } from "../../../texts";
 import { Answer } from "./Answer";
 
