@@ -30,6 +30,27 @@ async def test_a_second_server_is_refused_with_the_pid_of_the_first(tmp_path):
                 raise AssertionError("two servers on one file")
 
 
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+@pytest.mark.parametrize("server", [True, False])
+async def test_a_second_name_of_the_file_is_the_same_database(tmp_path, link, server):
+    path, other = tmp_path / "maniple.db", tmp_path / "other" / "name.db"
+    other.parent.mkdir()
+    with child("serve", path) as first:
+        told = json.loads(first.stdout.readline())
+        link(path, other)
+        if link is os.link or server:
+            with pytest.raises(StoreBusy):
+                async with opened(other, server=server):
+                    raise AssertionError("two logs of one file")
+        else:
+            async with opened(other, server=False) as store:
+                assert (await store.runs.get(told["run_id"])).process == told["process"]
+                assert not (other.parent / "name.db-wal").exists()
+    other.unlink()
+    async with opened(path):
+        pass
+
+
 async def test_a_terminal_works_beside_a_server_and_leaves_its_runs_alone(tmp_path):
     path = tmp_path / "maniple.db"
     with child("serve", path) as server:

@@ -11,7 +11,7 @@ from typing import Any
 import aiosqlite
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from maniple.errors import StoreError
+from maniple.errors import StoreBusy, StoreError
 from maniple.evidence import Evidence
 from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.error_translation import corrupt_log, require_free_space, translate_errors
@@ -83,6 +83,7 @@ async def open_sqlite(path: Path, files: ArtifactFiles, *, server: bool) -> Asyn
 
     Raises a `StoreError` for a file that cannot be used, and leaves that file unchanged.
     """
+    path = await run_in_thread(path.resolve)  # a symbolic link to it is no other database
     processes = ProcessRegistry(path)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(run_in_thread, processes.release)
@@ -100,6 +101,7 @@ async def open_sqlite(path: Path, files: ArtifactFiles, *, server: bool) -> Asyn
 def _open(path: Path, processes: ProcessRegistry, *, server: bool) -> SqliteDatabase:
     with translate_errors(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_second_name(path)
         with processes.opening():
             if server:
                 processes.lock_as_server()
@@ -111,6 +113,15 @@ def _open(path: Path, processes: ProcessRegistry, *, server: bool) -> SqliteData
             database = _connect_both(path)
             processes.register()
     return database
+
+
+def _refuse_second_name(path: Path) -> None:
+    """Raise `StoreBusy` for a file with hard links: SQLite would keep a log of its own for each name."""
+    if path.exists() and path.stat().st_nlink > 1:
+        raise StoreBusy(
+            f"{path} has a second name (a hard link), and writing by both names would damage it. Remove the "
+            "other name, or make a copy with `maniple db backup`."
+        )
 
 
 def _connect_both(path: Path) -> SqliteDatabase:
