@@ -5,7 +5,8 @@ import json
 import re
 import threading
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -15,14 +16,16 @@ from langchain_core.tools import tool
 from maniple.agents.budget import Budget
 from maniple.agents.offers import Offer
 from maniple.agents.plan_edits import PendingPlanEdits
-from maniple.events import UserMessageAnswered, UserMessageReceived, read_event
+from maniple.agents.steering import MessageDecision, UserMessage
+from maniple.events import UserMessageAnswered, UserMessageReceived, as_json, read_event
 from maniple.graph import RunOptions
 from maniple.graph.nodes import SupervisorNode
 from maniple.redaction import Redactor
 from maniple.runs import EngineConfig, NotFound, RunNotWorking, RunRequest, TooManyRuns, open_engine
 from maniple.runs.steering import MAX_POSSIBLE_RUNS, MessageDesk
-from maniple.store import open_store
+from maniple.store import EventRecord, open_store
 from tests.openai_server import call, reply
+from tests.store.samples import a_run, a_thread
 from tests.team import plan, scripted_team, step
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -531,6 +534,39 @@ class WatchedRedactor(Redactor):
         if text.startswith("history"):
             self.threads.append(threading.get_ident())
         return super().text(text)
+
+
+async def test_a_recovered_run_that_only_has_to_end_repeats_no_answer_to_a_message(tmp_path):
+    """A killed process had recorded all but the end: the first event of the recovered run is its end."""
+    answered = UserMessage("m1", WORDS, MessageDecision("answered", "Gladly."))
+    unrecorded = UserMessage("m2", "And cups?", MessageDecision("answered", "Yes."))
+    request = RunRequest([HumanMessage("sum")], user_messages=(answered, unrecorded))
+    before = [
+        UserMessageReceived(message_id="m1", content=WORDS),
+        UserMessageAnswered(message_id="m1", disposition="answered", content="Gladly."),
+    ]
+    recorded = []
+
+    async def record(event, recorder):
+        recorded.append((event.type, event.message_id))
+
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+        thread = await store.threads.create(a_thread())
+        run = await store.runs.add(replace(a_run(thread), process=store.process))
+        rows = [EventRecord(n, event.type, as_json(event), 1.0) for n, event in enumerate(before, start=1)]
+        await store.events.append([(run.run_id, rows)])
+        active = SimpleNamespace(
+            record=run,
+            request=request,
+            status="completed",
+            takes_messages=True,
+            is_streaming=False,
+            announced=set(),
+            record_event=record,
+        )
+        driver = SimpleNamespace(store=store, recorder=None)
+        await MessageDesk(driver, active).close("completed")
+    assert recorded == [("user_message", "m2"), ("user_message_answer", "m2")]
 
 
 async def test_a_message_to_a_run_does_not_have_a_long_history_redacted_on_the_loop_or_again(tmp_path):

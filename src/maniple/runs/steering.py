@@ -210,9 +210,11 @@ class MessageDesk:
 
     async def resume(self) -> None:
         """Record the events of stored messages and decisions that an earlier process did not record."""
+        if not self.active.is_streaming and self.active.status is None:
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
         active = self.active
-        if active.is_streaming or active.status is not None:
-            return
         if active.request.user_messages:
             types = [UserMessageReceived, UserMessageAnswered]
             view = await load_run_view(self.driver.store.events, active.record.run_id, types)
@@ -239,6 +241,8 @@ class MessageDesk:
                 "dropped" if is_cancelled else "next_run", _CANCELLED if is_cancelled else _ENDED
             )
             await self.driver.store_request(active, active.request.with_rest_decided(decision))
+        if not active.is_streaming:  # the first event of a recovered run was its end
+            await self._catch_up()
         for message in active.request.user_messages:
             await self._show_decision(message.message_id, message.decision)
         active.is_streaming = False
