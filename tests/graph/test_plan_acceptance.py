@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.middleware.tool_calls import is_plan_acceptance
+from maniple.tools.decisions import is_plan_acceptance
 
 ACCEPTED = (
     "looks good, go ahead",

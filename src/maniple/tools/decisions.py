@@ -169,7 +169,8 @@ def is_acceptance(answer: object) -> bool:
     """Return whether `answer` is words of acceptance alone, `True`, or has one as its `type`."""
     if isinstance(answer, bool):
         return answer
-    return _CALL_ACCEPTED.fullmatch(_normalize(answer)) is not None
+    text = _normalize(answer)
+    return len(text) <= _MAX_ACCEPTANCE_CHARACTERS and _CALL_ACCEPTED.fullmatch(text) is not None
 
 
 def is_plan_acceptance(answer: object) -> bool:
