@@ -21,7 +21,7 @@ ManipleError
         └── WorkspaceFull    there is no room for it
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 ModelErrorCode = Literal[
     "model_unreachable",
@@ -67,6 +67,10 @@ class ModelError(ManipleError):
         self.retryable = retryable
         self.broke_off = False
         """The answer had begun, or its waiting: what the SDK does not ask for again by itself."""
+        self.done_before = ""
+        """What an agent had found until then."""
+        self.continuation: dict[str, Any] = {}
+        """What an agent had done until then, as plain data (`maniple.agents.middleware.continuation`)."""
 
     def hide(self, secret: str) -> None:
         """Take `secret` out of the message."""
@@ -98,6 +102,8 @@ class BudgetExhausted(ManipleError):
         """The field of `Budget` that is used up, such as `model_calls`."""
         self.done_before = ""
         """What an agent had found until then."""
+        self.continuation: dict[str, Any] = {}
+        """What an agent had done until then, as plain data (`maniple.agents.middleware.continuation`)."""
 
     def with_what_was_done(self) -> str:
         """Return the words and what was found before."""

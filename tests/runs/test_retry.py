@@ -6,15 +6,21 @@ from contextlib import asynccontextmanager
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langchain_core.tools import StructuredTool
 
 from maniple.agents.budget import Budget
+from maniple.agents.offers import Offer
+from maniple.agents.plan_edits import PlanChange
 from maniple.api.responses import read_gaps
 from maniple.graph import TeamRules
+from maniple.graph.plan import Plan, PlanProgress
+from maniple.graph.plan_edits import apply_changes
 from maniple.report_files.stored_reports import read_answer
 from maniple.runs import EngineConfig, InProcessEngine, NotFound, NothingToRetry, RunRequest, open_engine
 from maniple.store import Store, open_store
+from maniple.types import WORKERS
 from tests.openai_server import SIMPLE, call, reply
-from tests.team import Scripted, checked, data, plan, scripted_team, step
+from tests.team import TOOLS, Scripted, checked, data, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 RULES = TeamRules(step_retries=0, max_plan_adaptations=0)
@@ -57,10 +63,10 @@ class Opened:
 @pytest.fixture
 def opening(tmp_path):
     @asynccontextmanager
-    async def opened(script):
+    async def opened(script, offer=TOOLS):
         async with (
             open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
-            scripted_team(script, checkpointer=store.checkpointer, rules=RULES) as it,
+            scripted_team(script, checkpointer=store.checkpointer, rules=RULES, toolbox=offer) as it,
             open_engine(it.team, store, kind="server", config=EngineConfig(drain_seconds=0.1)) as engine,
         ):
             yield Opened(it, store, engine)
@@ -252,3 +258,75 @@ async def test_a_program_that_stops_before_the_retry_begins_does_it_later(openin
         frames = await here.frames(run.run_id, accepted.after)
         assert data(frames, "run_status") == [{"status": "completed"}]
         assert here.asked()[:2] == [0, 0]
+
+
+class Shop:
+    """A tool whose calls must not be made twice."""
+
+    def __init__(self) -> None:
+        self.orders = list[str]()
+
+    def offer(self) -> Offer:
+        async def order(item: str) -> str:
+            """Order an item."""
+            self.orders.append(item)
+            return f"Order {len(self.orders)}: {item}."
+
+        return Offer({"researcher": [StructuredTool.from_function(coroutine=order)]})
+
+
+ORDERS = [call("order", item="tea"), call("order", item="cups")]
+
+
+@pytest.mark.parametrize("made", [1, 2])
+async def test_a_step_whose_last_answer_was_missing_continues_from_its_calls(opening, made):
+    shop = Shop()
+    async with opening(script(*ORDERS[:made], AWAY), shop.offer()) as here:
+        run = await here.ask()
+        [first] = data(await here.frames(run.run_id), "run_status")
+        assert [gap["step"] for gap in first["gaps"]] == ["researcher's step"]
+        here.it.server.reset(script(*ORDERS[made:], reply("Ordered.")))
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
+        [prompt, *_] = here.it.prompts("researcher")
+        assert "Order 1: tea." in prompt, "the model reads the results of the first try"
+        assert "An earlier try failed" not in prompt
+    assert shop.orders == ["tea", "cups"][: max(made, 2)]
+
+
+async def test_a_step_that_fails_in_several_tries_keeps_the_calls_of_all(opening):
+    shop = Shop()
+    async with opening(script(ORDERS[0], AWAY), shop.offer()) as here:
+        run = await here.ask()
+        await here.frames(run.run_id)
+        here.it.server.reset(script(ORDERS[1], AWAY))
+        await here.retried(run.run_id)
+        here.it.server.reset(script(AWAY))
+        await here.retried(run.run_id)
+        here.it.server.reset(script(reply("Ordered.")))
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
+        prompt = here.it.prompts("researcher")[-1]
+        assert "Order 1: tea." in prompt
+        assert "Order 2: cups." in prompt
+    assert shop.orders == ["tea", "cups"]
+
+
+async def test_a_step_that_the_budget_cut_off_continues_from_its_calls(opening):
+    shop = Shop()
+    async with opening(script(*ORDERS, reply("Ordered.")), shop.offer()) as here:
+        run = await here.ask(budget=Budget(tool_calls=1))
+        [first] = data(await here.frames(run.run_id), "run_status")
+        assert first["status"] == "budget_exhausted"
+        assert shop.orders == ["tea"]
+        here.it.server.reset(script(ORDERS[1], reply("Ordered.")))
+        await here.retried(run.run_id)
+        assert "Order 1: tea." in here.it.prompts("researcher")[0]
+    assert shop.orders == ["tea", "cups"]
+
+
+def test_a_step_that_the_user_changes_begins_again():
+    progress = PlanProgress.of(Plan.model_validate(STEPS))
+    failed = progress.with_step(2, status="failed", continuation={"task": "t", "messages": [], "cut_off": {}})
+    kept = apply_changes(failed, [PlanChange("retry")], WORKERS)
+    edited = apply_changes(failed, [PlanChange("edit", 2, description="Buy less.")], WORKERS)
+    assert kept.step(2).continuation
+    assert edited.step(2).continuation is None

@@ -98,7 +98,9 @@ class ReactAgent:
     async def work(self, task: Task) -> str:
         messages = self._messages(task)
         with step_context(task):
-            result = await self.graph.ainvoke({"messages": messages, "given": len(messages)})
+            result = await self.graph.ainvoke(
+                {"messages": [*messages, *task.continued], "given": len(messages)}
+            )
         return extract_answer(result["messages"])
 
     def _messages(self, task: Task) -> list[BaseMessage]:

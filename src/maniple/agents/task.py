@@ -118,6 +118,8 @@ class Task:
     """The titles of the steps that the user removed from the plan."""
     by_user: bool = False
     """Whether the user added or changed this step."""
+    continued: Sequence[BaseMessage] = ()
+    """The agent's messages of an earlier try whose model gave no answer; the agent continues from them."""
     user_messages: Sequence[str] = ()
     """The messages that the user sent to the run before the step started, oldest first."""
 

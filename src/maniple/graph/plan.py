@@ -106,6 +106,8 @@ class TrackedStep(PlannedStep):
     """For a report: it is compiled from the results by code, because no model could write it."""
     error_code: str = ""
     """For a failed step: the code of the error that ended it; empty if the member itself gave up."""
+    continuation: dict[str, Any] | None = None
+    """For a failed step whose model gave no answer: what it had done (`agents.middleware.continuation`)."""
     edition: int = 0
     """How often a change of the user restarted it."""
     by_user: bool = False

@@ -13,7 +13,17 @@ from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep
 
 S = TypeVar("S", bound=PlannedStep)
 
-_WORKED_ON = ("status", "attempts", "result", "reason", "settled", "by_code", "is_replaced", "error_code")
+_WORKED_ON = (
+    "status",
+    "attempts",
+    "result",
+    "reason",
+    "settled",
+    "by_code",
+    "is_replaced",
+    "error_code",
+    "continuation",
+)
 """The fields of a step that its execution changes."""
 _WRITTEN = ("agent_name", "title", "description", "note")
 """The fields of a step that are texts for its member."""
@@ -57,7 +67,8 @@ def apply_change(progress: PlanProgress, change: PlanChange, members: Sequence[s
 def retry(progress: PlanProgress) -> PlanProgress:
     """Return the plan with all failed and skipped steps and the report open again; completed steps stay.
 
-    Steps that the user skipped, and steps that other steps replaced, are not repeated.
+    A step whose model gave no answer continues from what it had done. Steps that the user skipped, and steps
+    that other steps replaced, are not repeated.
     """
     reopened = [
         step.id
@@ -66,7 +77,8 @@ def retry(progress: PlanProgress) -> PlanProgress:
         or (step.status in ("failed", "skipped") and not step.is_removed and not step.is_replaced)
     ]
     for step_id in reopened:
-        progress = _with_new_edition(progress, step_id)
+        step = progress.step(step_id)
+        progress = _with_new_edition(progress, step_id, continuation=step.continuation if step else None)
     decisions = progress.decisions_left + DECISIONS_FOR_A_STEP * len(reopened)
     return progress.model_copy(update={"decisions_left": decisions})
 

@@ -147,6 +147,7 @@ def _reassign(progress: PlanProgress, failed: TrackedStep, new: NewStep, hint: s
             by_user=False,
             note=_join_notes(failed.note, hint),
             status="not_started",
+            continuation=None,
         )
     same = any(
         one.agent_name == new.agent_name and one.description == new.description for one in progress.steps

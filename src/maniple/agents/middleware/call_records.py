@@ -43,7 +43,7 @@ def encode_answer(answer: Answer, name: str, tool_call_id: str) -> dict[str, Any
     Commands that JSON cannot represent, for example with the tool's own objects, are stored as their message
     to the model alone. The tool is not run again, and its update of the state is lost if the process ends.
     """
-    message = _find_message(answer, name, tool_call_id)
+    message = find_message(answer, name, tool_call_id)
     record: dict[str, Any] = {"status": message.status, "content": message.content}
     record |= {key: message.additional_kwargs[key] for key in _MARKS if key in message.additional_kwargs}
     if isinstance(answer, ToolMessage):
@@ -68,11 +68,12 @@ def decode_answer(record: Mapping[str, Any], name: str, tool_call_id: str) -> An
 def mark_edited(answer: Answer, name: str, tool_call_id: str, arguments: Mapping[str, Any]) -> Answer:
     """Return `answer` with the mark that the call ran with `arguments`, which the user wrote."""
     text = _EDITED.format(name=name, arguments=json.dumps(arguments, ensure_ascii=False, default=str))
-    _find_message(answer, name, tool_call_id).additional_kwargs[EDIT_KEY] = text
+    find_message(answer, name, tool_call_id).additional_kwargs[EDIT_KEY] = text
     return answer
 
 
-def _find_message(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:
+def find_message(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:
+    """Return the message to the model in an answer; if it has none, one that says so."""
     for one in answer if isinstance(answer, list) else [answer]:
         update: Any = one.update if isinstance(one, Command) else None
         messages: Any = update.get("messages") if is_mapping(update) else [one]

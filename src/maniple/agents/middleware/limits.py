@@ -15,9 +15,10 @@ from langchain_core.tools import StructuredTool
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.middleware.call_order import preceding_calls
 from maniple.agents.middleware.call_records import AUTHOR_KEY, EDIT_KEY
+from maniple.agents.middleware.continuation import save_messages
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import StepFailed, truncate_middle
-from maniple.errors import BudgetExhausted, ToolFailure
+from maniple.errors import BudgetExhausted, ModelError, ToolFailure
 from maniple.tools.third_party_tools import in_thread
 from maniple.types import SUMMARY_SOURCE
 
@@ -162,13 +163,15 @@ async def _time_limit(seconds: float) -> AsyncGenerator[None]:
 
 
 class PartialWork(AgentMiddleware[Any, Any]):
-    """Adds the agent's texts and tool results so far to `BudgetExhausted` and `StepFailed`."""
+    """Adds what the agent has done so far to `BudgetExhausted`, `ModelError` and `StepFailed`."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         try:
             return await handler(request)
-        except BudgetExhausted as error:
-            error.done_before = collect_partial_work(_step_messages(request.messages, request.state))
+        except (BudgetExhausted, ModelError) as error:
+            own = _step_messages(request.messages, request.state)
+            error.done_before = collect_partial_work(own)
+            save_messages(error, own)
             raise
         except StepFailed as failure:
             found = collect_partial_work(_step_messages(request.messages, request.state))
@@ -177,9 +180,16 @@ class PartialWork(AgentMiddleware[Any, Any]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         try:
             return await handler(request)
-        except BudgetExhausted as error:
-            error.done_before = collect_partial_work(_step_messages(request.state["messages"], request.state))
+        except (BudgetExhausted, ModelError) as error:
+            own = _step_messages(request.state["messages"], request.state)
+            # A call whose own agent has no model, such as `browse`, had done something before.
+            text = f"{_CUT_OFF}\nUntil then:\n{error.done_before}" if error.done_before else ""
+            error.done_before = collect_partial_work(own)
+            save_messages(error, own, {request.tool_call["id"] or "": text} if text else {})
             raise
+
+
+_CUT_OFF = "This call was cut off, because its model gave no answer."
 
 
 def _step_messages(messages: Sequence[BaseMessage], state: Mapping[str, Any]) -> Sequence[BaseMessage]:

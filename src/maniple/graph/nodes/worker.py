@@ -13,6 +13,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
+from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
@@ -90,6 +91,8 @@ class _Outcome:
     error_code: str = ""
     by_code: bool = False
     """For a report: it is compiled from the results by code, because its model failed."""
+    continuation: dict[str, Any] | None = None
+    """What the agent had done when its model gave no answer."""
 
     def as_fields(self, step: TrackedStep, attempts: int) -> dict[str, Any]:
         """Return the changed fields of the step as plain data; log a failure."""
@@ -102,6 +105,7 @@ class _Outcome:
             "reason": self.reason,
             "settled": self.is_final,
             "error_code": self.error_code,
+            "continuation": self.continuation or None,
             **({"by_code": True} if self.by_code else {}),
         }
 
@@ -190,7 +194,8 @@ class WorkerNode:
         history = history_of(state)
         index = await self._index(state, progress, step, len(history.requests) + 1)
         task = _task(state, progress, step, self.role, index, history)
-        task = replace(task, keeps_sources=self.items is not None)
+        continued = await load_messages(step.continuation)
+        task = replace(task, keeps_sources=self.items is not None, continued=continued)
         task = replace(
             task, team=options.enabled(self.available), named_items=await self._named_items(task, index)
         )
@@ -208,7 +213,7 @@ class WorkerNode:
             if self.role.name == REPORTER:
                 return _Outcome(await write_bare_report(task, str(error)))
             text = error.with_what_was_done()
-            return _Outcome(text, reason_of(text))
+            return _Outcome(text, reason_of(text), continuation=error.continuation)
         except (GraphBubbleUp, StoreError):
             raise
         except Exception as error:  # noqa: BLE001 - no defect of one step may end the others
@@ -237,7 +242,8 @@ class WorkerNode:
         if is_reporter and has_findings:
             report = await write_bare_report(task, reason)
             return _Outcome(report, reason, True, code if is_model else "", by_code=is_model)
-        return _Outcome(text, reason, is_reporter, code)
+        continuation = error.continuation if isinstance(error, ModelError) else None
+        return _Outcome(text, reason, is_reporter, code, continuation=continuation)
 
     async def _answer(self, progress: PlanProgress, step: TrackedStep, task: Task) -> str:
         if step.by_code:
@@ -405,7 +411,7 @@ def _thread_texts(state: State) -> list[str]:
 
 
 def _note(progress: PlanProgress, step: TrackedStep) -> str | None:
-    if not step.result:
+    if not step.result or step.continuation:  # the agent itself sees what came of the earlier try
         return step.note
     lines = [step.note, f"An earlier try failed: {step.result}"]
     if asks_for_something(step) and (provider := _provider_of(progress, step)):
