@@ -23,3 +23,14 @@ def test_those_that_need_a_network_are_named_only_with_one(monkeypatch: pytest.M
 
 def test_one_that_the_settings_name_is_named_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
     assert named(monkeypatch, packages=("Requests>=2",)) == ["numpy", "requests"]
+
+
+def test_packages_that_are_not_prepared_are_named_to_the_user_and_not_promised_to_the_model(tmp_path) -> None:
+    settings = Settings().model_copy(update={"cache_dir": tmp_path})
+    notice = workspace.describe_unprepared_packages(settings)
+    assert "numpy" in notice or "pandas" in notice
+    assert "maniple doctor --packages" in notice
+    assert workspace.packages_sentence(settings) == "Only the standard library can be imported."
+    elsewhere = settings.model_copy(update={"sandbox": SandboxSettings(backend="docker")})
+    assert workspace.describe_unprepared_packages(elsewhere) == ""
+    assert workspace.packages_sentence(elsewhere) == ""

@@ -153,3 +153,16 @@ async def test_what_pip_installs_is_there_at_once_and_ends_with_the_session(
     beside = await fitted.run_bash("python -c 'import tiny; tiny.main()'", key="t", workspace=workspace)
     assert beside.stdout == "tiny /opt/python/bin/python\n", beside.text()
     assert workspace.files(10) == []
+
+
+@pytest.mark.parametrize("label", ["增长率（百分比）", "日本語の見出し", "Größe − 5"])
+async def test_labels_of_charts_are_drawn_in_any_script_that_a_font_has(
+    fitted: Sandbox, workspace: Workspace, label: str
+) -> None:
+    code = (
+        "import warnings; warnings.simplefilter('error')\n"
+        f"import matplotlib.pyplot as plt\nplt.plot([1, -2])\nplt.title({label!r})\nplt.xlabel('share')\n"
+        "plt.savefig('chart.png')"
+    )
+    completed = await fitted.run_python(code, key="t", workspace=workspace)
+    assert (completed.exit_code, completed.stderr) == (0, ""), "a missing glyph is a warning"

@@ -141,3 +141,46 @@ async def test_a_class_of_an_earlier_call_goes_to_other_processes(thread: Thread
     await thread.python("def square(n): return n * n")
     code = "from multiprocessing import Pool\nwith Pool(2) as pool: print(pool.map(square, [1, 2, 3]))"
     assert (await thread.python(code)).stdout == "[1, 4, 9]\n"
+
+
+async def test_await_works_at_top_level_and_its_event_loop_stays(thread: Thread) -> None:
+    two = "import asyncio\nasync def two():\n    await asyncio.sleep(0)\n    return 2"
+    first = f"{two}\nlater = asyncio.Event()\nawait two()"
+    assert (await thread.python(first)).value == "2"
+    assert (await thread.python("later.set(); await later.wait()")).value == "True"
+    gathered = await thread.python(
+        "async with asyncio.Lock():\n    print(sum(await asyncio.gather(two(), two())))"
+    )
+    assert gathered.stdout == "4\n"
+    assert (await thread.python("asyncio.run(two())")).value == "2", "a program with its own loop works, too"
+    failed = await thread.python("async def bad(): raise ValueError('so')\nawait bad()")
+    assert "ValueError: so" in failed.stderr
+    assert "interpreter" not in failed.stderr
+    assert (await thread.python("await two()")).value == "2"
+
+
+async def test_an_interrupted_await_does_not_go_on_in_the_next_call(hasty: Thread) -> None:
+    loop = "async def loop():\n    while True:\n        await asyncio.sleep(0.01)\n        print('on')"
+    code = f"import asyncio\n{loop}\nawait loop()"
+    assert (await hasty.python(code)).timed_out
+    after = await hasty.python("await asyncio.sleep(0.05); print('over')")
+    assert after.stdout == "over\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        ("!pip install numpy", "bash_tool: pip install numpy"),
+        ("x = 1\n  \n!ls", "bash_tool: ls"),
+        ("%matplotlib inline\nprint(1)", "Leave it out"),
+        ("%%timeit\nsum(range(9))", "Leave it out"),
+    ],
+)
+async def test_a_notebooks_syntax_is_answered_with_what_to_do(thread: Thread, code: str, advice: str) -> None:
+    failed = await thread.python(code)
+    assert failed.exit_code == 1
+    assert advice in failed.stderr
+
+
+async def test_another_mistake_is_answered_with_itself_alone(thread: Thread) -> None:
+    assert "notebook" not in (await thread.python("x = = 1")).stderr

@@ -10,7 +10,7 @@ from langgraph.graph import START, StateGraph
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
-from maniple.tools.code import figure_reader
+from maniple.tools.code import figure_reader, unwrap_code
 from maniple.tools.registry import PreparedTool
 from maniple.tools.run_context import thread_key
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
@@ -182,3 +182,55 @@ async def test_variables_of_a_thread_stay_and_another_thread_has_none(tools: dic
     await run("one", "")
     assert await run("one", "again") == "'one'"
     assert (await run("two", "again")).startswith("[no output")
+
+
+PROGRAM = "if True:\n    print(40 + 2)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```python\n{PROGRAM}\n```",
+        f"\n\n```py\r\n{PROGRAM.replace(chr(10), chr(13) + chr(10))}\r\n```\r\n",
+        f"~~~\n{PROGRAM}\n~~~",
+        f'````python title="a.py"\n{PROGRAM}\n````\n',
+        f"```python\n{PROGRAM}",
+        f"```python\n{PROGRAM}\n```\nThis prints the answer.",
+        "  ```python\n  if True:\n      print(40 + 2)\n  ```",
+        "    if True:\n        print(40 + 2)",
+        "\tif True:\n\t\tprint(40 + 2)",
+        f"\ufeff{PROGRAM}",
+        PROGRAM.replace("\n", "\r\n"),
+        "```python\nif True:\n```\nand then\n```python\n    print(40 + 2)\n```",
+    ],
+)
+async def test_what_models_write_around_a_program_is_no_part_of_it(
+    tools: dict[str, BaseTool], text: str
+) -> None:
+    assert await tools["python_repl_tool"].ainvoke({"code": text}) == "42"
+
+
+@pytest.mark.parametrize("text", ["```bash\necho one\n```", "echo one\r\n", "  echo one\n  true"])
+async def test_what_models_write_around_a_command_is_no_part_of_it(
+    tools: dict[str, BaseTool], text: str
+) -> None:
+    assert await tools["bash_tool"].ainvoke({"cmd": text}) == "one"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "text = '''\n```python\nx\n```\n'''\nprint(text)",
+        "print('''\n   \n  kept  \n''')",
+        "x = [\n    1,\n]\n",
+        "\nprint(1)\n",
+        "",
+    ],
+)
+def test_a_program_without_anything_around_it_stays_as_it_is(program: str) -> None:
+    assert unwrap_code(program) == program
+
+
+def test_a_fenced_program_may_print_fences() -> None:
+    program = "print('''\n```\nx  \n```\n''')"
+    assert unwrap_code(f"```python\n{program}\n```") == program

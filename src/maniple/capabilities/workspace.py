@@ -13,7 +13,7 @@ from maniple.egress import AddressGuard, EgressRoute
 from maniple.redaction import Redactor
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
-from maniple.sandbox.package_environment import list_installed_packages, package_name
+from maniple.sandbox.package_environment import find_environment, list_installed_packages, package_name
 from maniple.store.configured import storage_folder
 from maniple.tools.code import CodeEnvironment, figure_reader
 from maniple.tools.files import build_file_check, uploaded_files
@@ -24,6 +24,7 @@ _FOLDER = "workspaces"
 _ALWAYS_OFFERED = frozenset({"write_file"})
 """In an empty workspace there is nothing to read or to change, but a program can be written."""
 _MAX_NAMED_HOSTS = 10
+_MAX_NAMED_PACKAGES = 4
 _NETWORK_PACKAGES = frozenset({"pip", "requests", "setuptools", "yfinance"})
 """The prepared packages that are useless without a network."""
 
@@ -87,6 +88,7 @@ class CodeCapability(Capability):
         context.require(Sandbox)
         figures = figure_reader(workspaces)
         packages = await asyncio.to_thread(packages_sentence, settings)
+        unprepared = await asyncio.to_thread(describe_unprepared_packages, settings)
         network = network_sentence(settings)
         registry = await asyncio.to_thread(load_tools)
         files = set(registry.of_role("file_manager")) - _ALWAYS_OFFERED
@@ -99,20 +101,35 @@ class CodeCapability(Capability):
             middleware=[partial(_shown_figures, figures)],
             tool_filters=[partial(_file_filters, workspaces, files)],
             abilities={"coder": f"{packages} {network}".strip()},
-            notices=(UNSAFE,) if is_unsafe else (),
+            notices=tuple(filter(None, (UNSAFE if is_unsafe else "", unprepared))),
         )
 
 
-def packages_sentence(settings: Settings) -> str:
-    """Name the prepared packages for the coder's model, without versions; "" for none. Blocks on disk.
+def describe_unprepared_packages(settings: Settings) -> str:
+    """Return the notice that the sandbox's packages are not prepared; "" where they are. Blocks on disk."""
+    environment = find_environment(settings.sandbox, settings.cache_dir)
+    if environment is None or list_installed_packages(settings.sandbox, settings.cache_dir):
+        return ""
+    names = ", ".join(package_name(one) for one in environment.requirements[:_MAX_NAMED_PACKAGES])
+    return (
+        f"The Python packages of the sandbox ({names}, …) are not prepared, so code has only the standard "
+        "library. To prepare them: maniple doctor --packages (a minute, once)."
+    )
 
-    Those that need a network are only named if the sandbox has one, or if the settings name them.
+
+def packages_sentence(settings: Settings) -> str:
+    """Name the prepared packages for the coder's model, without versions. Blocks on disk.
+
+    "" where they are unknown, because code runs on another machine or in a container. Those that need a
+    network are only named if the sandbox has one, or if the settings name them.
     """
     installed = list_installed_packages(settings.sandbox, settings.cache_dir)
     names = [package.partition(" ")[0] for package in installed]
     if settings.sandbox.network == "none" and settings.sandbox.backend != "unsafe-local":
         useless = _NETWORK_PACKAGES - set(map(package_name, settings.sandbox.packages))
         names = [name for name in names if name not in useless]
+    if not names and find_environment(settings.sandbox, settings.cache_dir) is not None:
+        return "Only the standard library can be imported."
     return f"There are {', '.join(names)}." if names else ""
 
 

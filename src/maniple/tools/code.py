@@ -1,6 +1,8 @@
 """`python_repl_tool` and `bash_tool`: a model's code, run in the sandbox in its thread's workspace."""
 
 import asyncio
+import re
+import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,6 +19,7 @@ from maniple.tools.text_file import escape_unprintable
 from maniple.types import TOOL_OUTPUT
 
 _MAX_PICTURE_BYTES = 2_000_000
+_FENCE = re.compile(r"(?P<indentation>[ \t]*)(?P<mark>`{3,}|~{3,})[^`]*")
 
 Result = tuple[str, list[str]]
 """The text for the model, and the workspace paths of the figures."""
@@ -71,7 +74,7 @@ async def run_python(sandbox: Sandbox, workspaces: Workspaces, /, code: str) -> 
     What is printed is sent while the code runs (see `LiveOutput`). The result names the files that the code
     wrote; figures are the message's artifact. Raises `SandboxError` when nothing could be run.
     """
-    return await _run(sandbox, workspaces, code, sandbox.run_python)
+    return await _run(sandbox, workspaces, unwrap_code(code), sandbox.run_python)
 
 
 @define_tool(
@@ -85,7 +88,39 @@ async def run_python(sandbox: Sandbox, workspaces: Workspaces, /, code: str) -> 
 )
 async def run_bash(sandbox: Sandbox, workspaces: Workspaces, /, cmd: str) -> Result:
     """Run a command as `run_python` runs code."""
-    return await _run(sandbox, workspaces, cmd, sandbox.run_bash)
+    return await _run(sandbox, workspaces, unwrap_code(cmd), sandbox.run_bash)
+
+
+def unwrap_code(text: str) -> str:
+    """Return code without what models write around it: fences, CR line ends, a common indentation.
+
+    No program begins with a fence, so one around it can only be Markdown; several blocks are one program. A
+    Python program whose first line is indented is not valid.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.strip("\n").split("\n")
+    while lines and not lines[0].strip():
+        del lines[0]
+    if lines and (opening := _FENCE.fullmatch(lines[0])):
+        indentation = opening["indentation"]
+        lines = _fenced_lines([line.removeprefix(indentation) for line in lines], opening["mark"])
+        text = "\n".join(lines)
+    return textwrap.dedent(text) if lines and lines[0][:1].isspace() else text
+
+
+def _fenced_lines(lines: Sequence[str], mark: str) -> list[str]:
+    """Return the lines in the fences of a text that begins with one; the program may print fences, too."""
+    bare = [line.rstrip() for line in lines]
+    opening, closings = bare[0], [n for n, line in enumerate(bare) if n and line == mark]
+    if opening == mark or opening not in bare[1:]:  # one block, to its last closing mark
+        return list(lines[1 : closings[-1] if closings else None])
+    found, is_inside = list[str](), False
+    for line in lines:
+        if line.rstrip() in (opening, mark):
+            is_inside = line.rstrip() == opening
+        elif is_inside:
+            found.append(line)
+    return found
 
 
 async def _run(

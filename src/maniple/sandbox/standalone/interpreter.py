@@ -35,7 +35,17 @@ _MAX_FIGURE_BYTES = 5_000_000
 _MAX_WHY = 300
 _RAISED, _INTERRUPTED = 1, 130
 _ONLY_AST = 0x400
+_TOP_LEVEL_AWAIT = 0x2000
+"""`ast.PyCF_ALLOW_TOP_LEVEL_AWAIT`, as in notebooks."""
+_COROUTINE = 0x80
+"""`inspect.CO_COROUTINE`: the code awaits something."""
 _SIGINT = 2
+_WEIGHTS = (400, 700)
+_FALLBACK_FONTS = (
+    *("WenQuanYi Zen Hei", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC"),
+    *("WenQuanYi Micro Hei", "Droid Sans Fallback", "AR PL UMing CN", "IPAGothic", "Unifont"),
+)
+"""Fonts for what matplotlib's own cannot draw; those that are installed are used in this order."""
 
 
 def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
@@ -71,6 +81,7 @@ class Interpreter:
         self._streams = [_stream(1), _stream(2)]
         self._module = type(sys)("__main__")
         self._calls = 0
+        self._loop: Any = None
         self._figures = Figures(os.getcwd())
         sys.modules["__main__"] = self._module
         sys.argv = [""]
@@ -82,6 +93,7 @@ class Interpreter:
         actions = {
             "matplotlib.figure": self._figures.watch,
             "matplotlib.pyplot": self._figures.adopt,
+            "matplotlib.font_manager": add_fallback_fonts,
             "linecache": self._show_sources,
         }
         sys.meta_path.insert(0, AfterImport(actions))
@@ -136,12 +148,30 @@ class Interpreter:
             self._show_sources(linecache)
         body, last = _split(code, name)
         names = self._module.__dict__
-        exec(body, names)
-        value = eval(last, names) if last else None
+        self._execute(body)
+        value = self._execute(last) if last else None
         if value is None:
             return ""
         names["_"] = value
         return _cut(repr(value), limit)
+
+    def _execute(self, code: CodeType) -> Any:
+        """Run compiled code; what it awaits at top level runs in an event loop that stays between calls."""
+        result = eval(code, self._module.__dict__)
+        if not code.co_flags & _COROUTINE:
+            return result
+        import asyncio
+
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+        task = self._loop.create_task(result)
+        try:
+            return self._loop.run_until_complete(task)
+        except BaseException:
+            if not task.done():  # interrupted: it must not go on in a later call
+                task.cancel()
+                self._loop.run_until_complete(asyncio.wait([task], timeout=1))
+            raise
 
     def _show_sources(self, linecache: Any) -> None:
         """Register the source of a call, so that tracebacks and `inspect` find its lines."""
@@ -159,6 +189,8 @@ class Interpreter:
             for each in _chain(shown):
                 each.stack[:] = [frame for frame in each.stack if frame.filename not in self._own_files]
             print("".join(shown.format()), end="", file=sys.stderr)
+            if isinstance(error, SyntaxError) and (advice := _advise_on_notebook_syntax(error)):
+                print(advice, file=sys.stderr)
         except BaseException as another:  # noqa: BLE001 - an exception may fail to describe itself
             name, why = type(error).__name__, type(another).__name__
             os.write(2, f"{name} (it could not be shown: {why})\n".encode())
@@ -170,13 +202,38 @@ class Interpreter:
 
 def _split(code: str, name: str) -> tuple[CodeType, CodeType | None]:
     """The statements, and the expression at their end whose value is shown; `;` after it hides it."""
-    tree: Any = compile(code, name, "exec", _ONLY_AST, dont_inherit=True)
+    flags = _TOP_LEVEL_AWAIT
+    tree: Any = compile(code, name, "exec", _ONLY_AST | flags, dont_inherit=True)
     last = tree.body[-1] if tree.body else None
     value = None
     if isinstance(last, _ast.Expr) and not code.rstrip().endswith(";"):
         del tree.body[-1]
-        value = compile(_ast.Expression(last.value), name, "eval", dont_inherit=True)
-    return compile(tree, name, "exec", dont_inherit=True), value
+        value = compile(_ast.Expression(last.value), name, "eval", flags, dont_inherit=True)
+    return compile(tree, name, "exec", flags, dont_inherit=True), value
+
+
+def _advise_on_notebook_syntax(error: SyntaxError) -> str:
+    """Return what to do instead of a line that only notebooks understand; "" for other mistakes."""
+    line = (error.text or "").strip()
+    if line.startswith("!"):
+        return f"`{line}` is a notebook's syntax. Run shell commands with bash_tool: {line[1:].strip()}"
+    if line.startswith("%"):
+        return f"`{line}` is a notebook's syntax. Leave it out: figures are shown without it."
+    return ""
+
+
+def add_fallback_fonts(font_manager: Any) -> None:
+    """Let matplotlib draw with other installed fonts what its own cannot draw, such as Chinese labels."""
+    from dataclasses import replace
+
+    matplotlib, fonts = sys.modules["matplotlib"], font_manager.fontManager.ttflist
+    installed = {font.name for font in fonts}
+    families = list(matplotlib.rcParams["font.family"])
+    found = [name for name in _FALLBACK_FONTS if name in installed and name not in families]
+    # Such fonts have one weight; matplotlib would complain of each label that it does not have another.
+    known = [font for font in fonts if font.name in found]
+    fonts += [replace(font, weight=weight) for font in known for weight in _WEIGHTS if font.weight != weight]
+    matplotlib.rcParams["font.family"] = matplotlib.rcParamsDefault["font.family"] = [*families, *found]
 
 
 def _cut(text: str, limit: int) -> str:
