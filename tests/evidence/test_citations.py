@@ -60,7 +60,7 @@ def test_what_follows_a_fence_around_markdown_or_a_block_quote_with_code_is_text
         ("so[3]", (3,)),
         ("so [1, 2;4–6]", (1, 2, 4, 5, 6)),
         ("如此【7†来源】。", (7,)),
-        ("so [^2]", (2,)),
+        ("so [^2], a footnote [3]", (3,)),
         ("如此[来源9]，如此【8、9】", (9, 8, 9)),
         ("[3](https://a.test)", (3,)),
         ("[0, 1] and [2024] and [3]: definition", (3,)),

@@ -111,6 +111,11 @@ def test_a_list_that_names_another_address_is_none():
     assert [one["href"] for one in found.select("li.source a")] == ["https://tea.example/history?a=1"]
 
 
+@pytest.mark.parametrize("text", ["x[^1]", "$a_{[1]}$", r"so \[\sqrt[1]{5}\] is", "`a[1]`", "    a[1]"])
+def test_a_footnote_a_formula_and_code_lead_to_no_source(text: str):
+    assert page(f"Tea [1].\n\n{text}\n").count('href="#source-1"') == 1
+
+
 def test_what_a_report_defines_a_number_as_leads_nowhere_else():
     found = soup("So [1], [2] and [x], [unverified].\n\n[1]: https://evil.test/\n[x]: https://x.test/\n"
                  "[unverified]: https://evil.test/\n")  # fmt: skip

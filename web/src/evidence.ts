@@ -4,8 +4,8 @@ import type { MarkdownIt, Token } from "markdown-it";
 export const MARK = "[unverified]";
 /** The maximum of numbers in one pair of brackets. */
 const MOST = 30;
-/** The number of a source; years do not match. */
-const NUMBER = /\^?(?!(?:1[89]|20)\d\d(?!\d))\d{1,4}/.source;
+/** The number of a source; years and footnotes (`[^1]`) do not match. */
+const NUMBER = /(?!(?:1[89]|20)\d\d(?!\d))\d{1,4}/.source;
 /** `[3]`, `[1, 2]`, `[4–6]`, `【3】`: how a report cites its sources. */
 const CITATION = new RegExp(`[[【［] ?${NUMBER}(?: ?[,;、，–-] ?${NUMBER}){0,29} ?[\\]】］]`);
 
@@ -41,7 +41,7 @@ function cited(tokens: readonly Token[], Made: typeof Token): Token[] {
 /** The distinct source numbers of a citation; empty if there are none. */
 export function numbersIn(citation: string): number[] {
   const numbers = new Set<number>();
-  for (const part of citation.replaceAll("–", "-").match(/\d+(?: ?- ?\^?\d+)*/g) ?? []) {
+  for (const part of citation.replaceAll("–", "-").match(/\d+(?: ?- ?\d+)*/g) ?? []) {
     const ends = part.match(/\d+/g)!.map(Number);
     // Three numbers joined by dashes are a date.
     if (ends.length > 2) return [];

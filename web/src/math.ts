@@ -7,6 +7,8 @@ const PAIRS: readonly [open: string, close: string, isDisplay: boolean][] = [
   ["$", "$", false],
 ];
 const LONGEST = 2_000;
+/** What TeX has and the title of a page has not, in which brackets are escaped, too. */
+const TEX = /\\[a-zA-Z]|(?<!\\)[\^_={}]/;
 
 /** Make Markdown put TeX unchanged into `span.math`; `setMath` renders it later. */
 export function withMath(markdown: MarkdownIt): void {
@@ -17,8 +19,8 @@ export function withMath(markdown: MarkdownIt): void {
     const [open, close, isDisplay] = pair;
     const end = rest.indexOf(close, open.length);
     const tex = rest.slice(open.length, end);
-    // Within a line, `\[` is an escaped bracket, as in titles of sources.
-    if (open === "\\[" && !/(?:^|\n)[ \t]*$/.test(state.src.slice(Math.max(0, state.pos - 20), state.pos))) return false;
+    // Within a line, `\[` may be an escaped bracket, as in titles of sources.
+    if (open === "\\[" && !TEX.test(tex) && !/(?:^|\n)[ \t]*$/.test(state.src.slice(Math.max(0, state.pos - 20), state.pos))) return false;
     if (end < 0 || tex.trim() === "" || (open === "$" && isMoney(tex, rest.charAt(end + 1)))) return false;
     if (!silent) Object.assign(state.push("math", "span", 0), { content: tex, info: isDisplay ? "display" : "" });
     state.pos += end + close.length;

@@ -89,7 +89,7 @@ describe("what a report says of its sources", () => {
   it("is kept as citations and marks", () => {
     const html = whole("A [1], B [2, 3], 丙【4】, D [^5], E [1234], F [12345] [unverified].");
     expect(html.match(/<span class="cite">.*?<\/span>/g)?.join()).toBe(
-      ["[1]", "[2, 3]", "【4】", "[^5]", "[1234]"].map((one) => `<span class="cite">${one}</span>`).join(),
+      ["[1]", "[2, 3]", "【4】", "[1234]"].map((one) => `<span class="cite">${one}</span>`).join(),
     );
     expect(html).toContain('<span class="unverified">unverified</span>.');
   });
@@ -114,8 +114,9 @@ describe("what a report says of its sources", () => {
 });
 
 describe("a formula", () => {
-  it("in brackets stands in lines of its own, so that a title in brackets is none", () => {
+  it("in brackets stands in lines of its own or has TeX, so that a title in brackets is none", () => {
     expect(whole("\\[\na^2\n\\]")).toContain('<span class="math display">');
+    expect(whole("so \\[\\sqrt[9]{5}\\] is")).toContain('<span class="math display">\\sqrt[9]{5}</span>');
     expect(whole("- [1] \\[PDF\\] Tea")).toBe('<ul>\n<li><span class="cite">[1]</span> [PDF] Tea</li>\n</ul>\n');
   });
 });

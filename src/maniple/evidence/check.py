@@ -254,10 +254,11 @@ def _figures(text: str) -> set[str]:
 def mark_findings(block: str, findings: Iterable[UnverifiedCitation]) -> str:
     """Return `block` with one `[unverified]` after each citation in `findings`."""
     pieces, at = [], 0
-    for end in sorted({finding.citation.end for finding in findings}):
+    separators = {finding.citation.end: finding.citation.separator for finding in findings}
+    for end, separator in sorted(separators.items()):
         pieces.append(block[at:end])
         if not block.startswith((MARK, f" {MARK}"), end):
-            pieces.append(f" {MARK}")
+            pieces.append(f"{separator}{MARK}")
         at = end
     return "".join((*pieces, block[at:]))
 

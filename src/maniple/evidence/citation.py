@@ -23,6 +23,8 @@ class Citation:
     numbers: tuple[int, ...] = ()
     """The source numbers: of the citation itself, of the address's source, or those cited by the sentence of
     a quotation."""
+    separator: str = " "
+    """What is between the citation and a mark about it."""
 
 
 def index_spans(spans: Iterable[tuple[int, int]]) -> Callable[[int], int]:

@@ -100,12 +100,20 @@ def _has_content(lines: list[str]) -> bool:
     return any(count_words(line) > 0 and not _BYLINE.match(line) for line in lines)
 
 
-__all__ = ["NEAR_CHARACTERS", "Citation", "CitedClaim", "Kind", "find_citations", "find_claims"]
+__all__ = [
+    "NEAR_CHARACTERS",
+    "Citation",
+    "CitedClaim",
+    "Kind",
+    "find_citations",
+    "find_claims",
+    "find_numbers",
+]
 
 NEAR_CHARACTERS = 400
 """The largest distance of a quotation from its citation."""
 _JOINTS = r"[,;、，–&-]|and|und|et|y|和|及"
-_NUMBER = r"(?:(?:sources?|来源|來源|s|#) ?)?\^?\d{1,4}"
+_NUMBER = r"(?:(?:sources?|来源|來源|s|#) ?)?\d{1,4}"
 _SEVERAL = rf"{_NUMBER}(?: ?(?:{_JOINTS}) ?{_NUMBER}){{0,30}}"
 # A superscript after a unit or another short word is an exponent.
 _NUMBERS = re.compile(
@@ -115,7 +123,6 @@ _NUMBERS = re.compile(
 )
 _BETWEEN = re.compile(r"[,;、，&]|and|und|et|y|和|及")
 _NO_NUMBER = re.compile(r"[^\d-]")
-_FOOTNOTE = re.compile(r"^[ >]{0,8}(\[)\^\d{1,4}\]:", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"”“»\[])|[。！？]|\n(?=[ \t]*(?:[-*+|]|\d+[.)]))|\|")
 _TERMINALS = frozenset(".!?。！？")
 _MAX_BEHIND = 10
@@ -137,7 +144,24 @@ def find_citations(block: str, number_of: Callable[[str], int] = lambda _: 0) ->
     marked = (one for one in find_quotations(prose) if not end_of_other(one.start))
     claimed = (one for one in _attributed(prose.text, marked, cited) if _is_claimed(one, prose.text, cited))
     quoted = [*_attributed(prose.text, quoted, cited), *claimed]
-    return sorted((*urls, *numbers, *quoted), key=lambda one: (one.end, one.start))
+    return sorted(_outside(prose, (*urls, *numbers, *quoted)), key=lambda one: (one.end, one.start))
+
+
+def _outside(prose: Prose, found: Iterable[Citation]) -> Iterator[Citation]:
+    """Yield the citations with ends at which a mark changes no formula, code, link, image or tag."""
+    end_of_closed = index_spans(prose.opaque.closed)
+    ends_of_code = {end for _, end in prose.opaque.indented}
+    for one in found:
+        end = max(one.end, end_of_closed(one.end - 1))
+        # A mark in the last line of indented code would be code.
+        yield replace(one, end=end, separator="\n\n" if end in ends_of_code else one.separator)
+
+
+def find_numbers(text: str) -> Iterator[Citation]:
+    """Yield the source numbers in `text`, which has no markup."""
+    for found in _NUMBERS.finditer(text):
+        if numbers := _read(found[1] or found[2]):
+            yield Citation("number", found.start(), found.end(), found[0], numbers)
 
 
 def _known(number: int) -> tuple[int, ...]:
@@ -165,14 +189,12 @@ def _is_cited(one: Citation, prose: str, cited: Sequence[Citation]) -> bool:
 
 
 def _numbers(prose: Prose, urls: Sequence[Citation]) -> Iterator[Citation]:
-    defined = {found.start(1) for form in (DEFINITION, _FOOTNOTE) for found in form.finditer(prose.shown)}
+    defined = {found.start(1) for found in DEFINITION.finditer(prose.shown)}
     end_of_address = index_spans((one.start, one.end) for one in urls)
-    for found in _NUMBERS.finditer(prose.text):
-        numbers = _read(found[1] or found[2])
-        if numbers and not end_of_address(found.start()) and found.start() not in defined:
+    for one in find_numbers(prose.text):
+        if not end_of_address(one.start) and one.start not in defined:
             # A mark inside of the text of a link would break the link.
-            end = end_of_address(found.end() - 1) or found.end()
-            yield Citation("number", found.start(), end, found[0], numbers)
+            yield replace(one, end=end_of_address(one.end - 1) or one.end)
 
 
 def _read(written: str) -> tuple[int, ...]:

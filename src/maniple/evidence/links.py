@@ -67,8 +67,7 @@ def find_links(prose: Prose) -> list[Citation]:
     linked = [*_definitions(prose.shown), *_targets(prose.shown), *_attributes(prose.shown)]
     end_of_target = index_spans((one.start, one.end) for one in linked)
     found = [*linked, *(one for one in _bare(prose.shown) if not end_of_target(one.start))]
-    end_of_code = index_spans(prose.code)
-    ends = [max(_behind_tag(prose.shown, one), end_of_code(one.start)) for one in found]
+    ends = [_behind_tag(prose.shown, one) for one in found]
     return sorted((replace(one, end=end) for one, end in zip(found, ends, strict=True)), key=_start)
 
 

@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 
+from maniple.evidence.opaque import OpaqueSpans, Span, find_opaque_spans
 from maniple.reading.markdown import MarkdownLine, MarkdownScanner
 from maniple.reading.pictures import FIGURE
 
-Span = tuple[int, int]
-
 _NOT_A_LINE_END = re.compile(r"[^\n]")
-_TICKS = re.compile(r"\\[\\`]|(`+)")
-_TICK_IN_TAG = re.compile(r"<[a-zA-Z/!?][^<>`]*`[^<>]*>")
 _NOT_IN_DELIMITERS = re.compile(r"[^|:\- \t>]")
 _BAR = re.compile(r"(?<!\\)\|")
 _ESCAPED = re.compile(
@@ -54,9 +51,8 @@ class Prose:
     shown: str
     """The block without fenced code."""
     text: str
-    """The block without fenced and inline code."""
-    code: Sequence[Span]
-    """The spans of inline code."""
+    """The block without code and formulas."""
+    opaque: OpaqueSpans
     pieces: Sequence[Span]
     """Paragraphs, list items, cells of tables, headings."""
     quotes: Sequence[Span]
@@ -66,13 +62,15 @@ class Prose:
     def of(cls, block: str) -> "Prose":
         """Parse `block` in linear time."""
         block = block.replace("\r\n", " \n").replace("\r", "\n")
+        opaque = find_opaque_spans(block)
         # A mark inside of a figure's caption or path would break the figure.
         block = FIGURE.sub(lambda found: " " * len(found[0]), block)
         fences = MarkdownScanner(strict=True)
         lines = [(fences.take(line), line) for line in block.split("\n")]
         shown = "\n".join(" " * len(line) if read.is_code else line for read, line in lines)
-        code = _code_in_lines(shown)
-        return cls(shown, _without(shown, code), code, [*_pieces(lines, shown)], [*_quotes(lines)])
+        shown = _without(shown, opaque.fences)
+        text = _without(_without(shown, opaque.indented), opaque.code)
+        return cls(shown, text, opaque, [*_pieces(lines, shown)], [*_quotes(lines)])
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
@@ -81,42 +79,6 @@ def _without(text: str, spans: Sequence[Span]) -> str:
         pieces += [text[at:start], _NOT_A_LINE_END.sub(" ", text[start:end])]
         at = end
     return "".join((*pieces, text[at:]))
-
-
-def _code_in_lines(shown: str) -> list[Span]:
-    """Return the spans of inline code; none if a line has an unpaired backtick.
-
-    Renderers disagree whether the text after such a backtick is code, because they disagree about paragraphs,
-    tags and table cells.
-    """
-    if "`" not in shown:
-        return []
-    has_cells = _has_cells(shown)
-    spans: list[Span] = []
-    at = 0
-    for line in shown.split("\n"):
-        found = _code_in(line) if "`" in line else []
-        if found is None or (has_cells and any(_BAR.search(line, *span) for span in found)):
-            return []
-        spans += [(at + start, at + end) for start, end in found]
-        at += len(line) + 1
-    return spans
-
-
-def _code_in(line: str) -> list[Span] | None:
-    if _TICK_IN_TAG.search(line):
-        return None
-    spans: list[Span] = []
-    at = 0
-    while ticks := _TICKS.search(line, at):
-        at = ticks.end()
-        if ticks[1]:
-            closing = re.compile(rf"(?<!`){ticks[1]}(?!`)").search(line, at)
-            if closing is None:
-                return None
-            at = closing.end()
-            spans.append((ticks.start(), at))
-    return spans
 
 
 def _has_cells(shown: str) -> bool:

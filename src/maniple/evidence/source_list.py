@@ -10,6 +10,7 @@ _NUMBERING = re.compile(r"^(?:\d{1,3}|[ivxIVX]{1,5}|[一二三四五六七八九
 _ITEM = re.compile(
     r"[ \t>]*(?:[-*+][ \t]|•|\d{1,4}[.)、]|\[\^?\d{1,4}\]|【\d{1,4}】|<?https?://|[-=]{3,}\s*$)"
 )
+_FOOTNOTE = re.compile(r"^ {0,3}\[\^[^\]\s]{1,100}\]:", re.MULTILINE)
 _URL = re.compile(r"https?://\S+|www\.\S+", re.IGNORECASE)
 _ESCAPED = r"\\\1"
 _MARKUP = re.compile(r"([\\`*_\[\]|~])")
@@ -53,7 +54,8 @@ class ModelSourceList:
     """Removes from a report, block by block, the list of sources that a model wrote.
 
     A heading or label with the name of such a list is held back until the next block is known. If that is not
-    a list, both are returned. The first block of a report is never such a heading.
+    a list, both are returned. The first block of a report is never such a heading. Definitions of footnotes
+    stay: the text refers to them.
     """
 
     def __init__(self) -> None:
@@ -94,9 +96,10 @@ class ModelSourceList:
         return back
 
     def _take(self, block: str) -> list[str]:
-        self.taken += [*self._held, block]
+        stays = _FOOTNOTE.search(block) is not None
+        self.taken += self._held if stays else [*self._held, block]
         self._held, self.heading = [], self._name
-        return []
+        return [block] if stays else []
 
     def _is_named(self, words: str) -> bool:
         name = _NUMBERING.sub("", words.strip(" *_")).strip(" *_:：")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from maniple.evidence.check import MARK
-from maniple.evidence.citations import find_citations
+from maniple.evidence.citations import find_numbers
 from maniple.report_files.markdown import text_token, wrap_tokens
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ def _is_in_link(token: Token, in_link: bool) -> bool:
 
 
 def _numbers(content: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    for one in find_citations(content):
-        if one.kind == "number":
-            yield one.start, one.end, one.numbers
+    for one in find_numbers(content):
+        yield one.start, one.end, one.numbers
 
 
 def _linked(content: str, sources: Collection[int]) -> Iterator[Token]:

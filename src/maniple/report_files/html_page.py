@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Template, Undefined
 from markupsafe import Markup
 
+from maniple.reading.formula_syntax import FORMULA
 from maniple.report_files.document import Document
-from maniple.report_files.formulas import FORMULA, FormulaRenderer
+from maniple.report_files.formulas import FormulaRenderer
 from maniple.report_files.markdown import FIGURE, plain_text, wrap_tokens
 from maniple.run_page.markup import FIGURE_SCHEME, figure_element, figure_source
 from maniple.run_page.page_assets import csp_hash, load_templates, read_style

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from maniple.reading.formula_syntax import enable_formulas
 from maniple.reading.pictures import figure_path
-from maniple.report_files.formulas import enable_formulas
 from maniple.run_page.bounds import enable_tables, is_readable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 from markdown_it.token import Token
 
-from maniple.report_files.formulas import FORMULA
+from maniple.reading.formula_syntax import FORMULA
 from maniple.report_files.markdown import FIGURE
 from maniple.run_page.pictures import Figure
 
