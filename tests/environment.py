@@ -32,6 +32,8 @@ def environment(base_url: str, home: Path | str, **more: str) -> dict[str, str]:
         "BASIC_BASE_URL": base_url,
         "MANIPLE_DATA_DIR": f"{home}/data",
         "MANIPLE_CACHE_DIR": f"{home}/cache",
+        # Settings that a test writes there apply; tests/config/test_trust.py is about folders without trust.
+        "MANIPLE_TRUSTED_FOLDERS": str(home),
         # Without a key the team would search with what needs none, which is beyond this machine.
         "MANIPLE_SEARCH__PROVIDERS": "[]",
         **CERTIFICATES,

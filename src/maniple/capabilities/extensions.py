@@ -236,10 +236,11 @@ class _KnownTools:
         return tool
 
     def imported(self, use: str) -> Any:
-        """Return the object at `module:attribute`; the module may be beside conf.yaml."""
+        """Return the object at `module:attribute`; the module may be beside a trusted conf.yaml."""
         module, _, attribute = use.partition(":")
-        folder = str(self._settings.origin.folder or Path.cwd())
-        if folder not in sys.path:
+        origin = self._settings.origin
+        folder = str(origin.folder or Path.cwd())
+        if origin.is_trusted and folder not in sys.path:
             # At the end of the path: files there must not shadow installed packages.
             sys.path.append(folder)
         return getattr(importlib.import_module(module), attribute)

@@ -28,6 +28,7 @@ from maniple.cli.options import (
     served_at,
 )
 from maniple.cli.store_admin import database, keys
+from maniple.cli.trust import trust
 from maniple.types import GENERAL
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def _root(
       maniple keys add NAME          create an API key for the HTTP API
       maniple mcp list               list the configured MCP servers and their tools
       maniple mcp serve              offer the team as tools to an MCP host
+      maniple trust                  let all settings of this folder apply
       maniple doctor                 check the set-up and show how to fix it
 
     \b
@@ -81,7 +83,8 @@ def _root(
     \b
     Settings are read from environment variables, then .env, then conf.yaml; both files are
     looked for in the current folder. Every key of conf.yaml is also an environment variable:
-    server.port is MANIPLE_SERVER__PORT.
+    server.port is MANIPLE_SERVER__PORT. Of a folder that is not trusted only harmless settings
+    apply; see maniple trust --help.
 
     \b
     Documentation: README.md and the folder docs in the repository. `maniple COMMAND --help`
@@ -458,6 +461,7 @@ def doctor(
     finish(prepare(config) if packages else examine(config, as_json=json, probe=probe, build=build))
 
 
+app.command("trust")(trust)
 app.add_typer(keys)
 app.add_typer(database)
 app.add_typer(mcp)

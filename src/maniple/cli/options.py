@@ -63,27 +63,37 @@ def settings_files(config: Path | None) -> tuple[Path, Path]:
     return file, file.with_name(".env")
 
 
+def load_configured(config: Path | None) -> "Settings":
+    """Return the settings of `config` and the `.env` beside it, both trusted, or of the working directory."""
+    from maniple.config import load_settings
+
+    if config is None:
+        return load_settings()
+    yaml_file, env_file = settings_files(config)
+    return load_settings(yaml_file, env_file=env_file)
+
+
 def read_settings(config: Path | None, *, opens_team: bool = False) -> "Settings":
     """Return the settings, or print what is wrong with them and exit with status 2.
 
-    For commands that open the team, `runs.approval` is checked too, which imports all tools.
+    What an untrusted folder sets without effect is printed here, before the team opens without it. For
+    commands that open the team, `runs.approval` is checked too, which imports all tools.
     """
-    from maniple.config import load_settings
+    from maniple.cli.text import clean
     from maniple.errors import ConfigError
 
     try:
-        yaml_file, env_file = settings_files(config)
-        settings = load_settings(yaml_file, env_file=env_file)
+        settings = load_configured(config)
+        for notice in settings.origin.skipped:
+            typer.secho(clean(notice), err=True, fg="yellow")
         if opens_team and settings.runs.approval:
             from maniple.tools.registry import check_approval
 
             check_approval(settings)
     except ConfigError as error:
-        from maniple.cli.text import clean
-
         typer.secho(clean(str(error)), err=True, fg="red")
         raise typer.Exit(2) from error
-    return settings
+    return settings.without_skipped_notices()
 
 
 def served_at(settings: "Settings", host: str | None, port: int | None, insecure: bool) -> "Settings":

@@ -6,7 +6,7 @@ Misspelled keys and variables, which would otherwise have no effect, are reporte
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,15 @@ from maniple.config.sources import (
     read_yaml,
     resolve_paths,
 )
+from maniple.config.trust import describe_skipped, is_trusted, restrict_to_harmless
 from maniple.errors import ConfigError
 
 OPENAI_MODEL = "gpt-4o"
 """LangManus's default for `basic` and `vision`, used with a key and no URL."""
 
 
+_SETTINGS_FILE = "conf.yaml"
+_VARIABLES_FILE = ".env"
 # After a known prefix, the rest is compared: KEY matches API_KEY with 0.60 and URL matches BASE_URL with
 # 0.55, while the unrelated AUTH_USER, MAX_TOKENS and EFFORT stay below 0.50.
 _NEAR_REST = 0.54
@@ -44,28 +47,36 @@ _NEAR_PREFIX = 0.6
 
 
 def load_settings(
-    path: Path | str = "conf.yaml",
+    path: Path | str | None = None,
     *,
-    env_file: Path | str = ".env",
+    env_file: Path | str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
     """Read and validate the settings.
+
+    Without `path` and `env_file`, `conf.yaml` and `.env` of the working directory are read; unless that
+    folder is trusted, only their settings marked `HARMLESS` apply. Files that the caller names are trusted.
 
     Files that do not exist are skipped. Raises `ConfigError` that lists every mistake with its file, line and
     key; values are never repeated in it, since they may be secrets. Variables and keys of MCP servers that
     are probably misspelt, and limits that can never be reached, are in `Settings.notices`.
     """
     environment = os.environ if environment is None else environment
-    yaml = read_yaml(Path(path))
-    folder = Path(path).absolute().parent
+    file, variables = Path(path or _SETTINGS_FILE), Path(env_file or _VARIABLES_FILE)
+    is_file_trusted = path is not None or is_trusted(file.absolute().parent, environment)
+    is_env_trusted = env_file is not None or is_trusted(variables.absolute().parent, environment)
+    yaml, skipped_keys = _read_file(read_yaml, file, is_file_trusted)
+    dotenv, skipped_variables = _read_file(read_dotenv, variables, is_env_trusted)
+    folder = file.absolute().parent
     yaml.values.update(resolve_paths(yaml.values, folder))
-    source = read_environment(environment).over(read_dotenv(Path(env_file)).over(yaml))
-    origin = SettingsOrigin(folder, source.places)
+    source = read_environment(environment).over(dotenv.over(yaml))
+    skipped = (*skipped_keys, *skipped_variables)
+    origin = SettingsOrigin(folder, source.places, is_file_trusted, skipped)
     _name_missing_models(source, origin)
     try:
         settings = Settings.model_validate(source.values)
         settings = settings.model_copy(
-            update={"mcp": fill_variables(settings.mcp, environment, Path(env_file))}
+            update={"mcp": fill_variables(settings.mcp, environment, variables if is_env_trusted else None)}
         )
         notices = [
             *_unknown_variables(source),
@@ -76,6 +87,17 @@ def load_settings(
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)
         raise origin.error(_describe_problem(one, origin) for one in problems) from None
+
+
+def _read_file(
+    read: Callable[[Path], SettingsSource], path: Path, has_trust: bool
+) -> tuple[SettingsSource, tuple[str, ...]]:
+    """Return what applies of a settings file, and the notice about what does not."""
+    source = read(path)
+    if has_trust:
+        return source, ()
+    harmless, skipped = restrict_to_harmless(source, Settings)
+    return harmless, (describe_skipped(path, skipped),) if skipped else ()
 
 
 def _name_missing_models(source: SettingsSource, origin: SettingsOrigin) -> None:

@@ -295,16 +295,18 @@ def reveal_text(text: InterpolatedText | None) -> str:
     return text.get_secret_value() if isinstance(text, SecretStr) else text or ""
 
 
-def fill_variables(mcp: McpSettings, environment: Mapping[str, str], env_file: Path) -> McpSettings:
+def fill_variables(mcp: McpSettings, environment: Mapping[str, str], env_file: Path | None) -> McpSettings:
     """Return the settings with every `${NAME}` and `${NAME:-DEFAULT}` replaced by the environment variable.
 
-    Raises `ConfigError` for a variable that is not set and has no default. Reads `env_file` if there is need.
+    Raises `ConfigError` for a variable that is not set and has no default. Reads `env_file`, if
+    there is one and if there is need.
     """
     if not mcp.servers or "${" not in _all_texts(mcp):
         return mcp
     from dotenv import dotenv_values
 
-    known = {**dotenv_values(env_file, interpolate=False), **environment}
+    in_file = dotenv_values(env_file, interpolate=False) if env_file else {}
+    known = {**in_file, **environment}
 
     def value_of(server: str, name: str, default: str | None) -> str:
         value = known.get(name) or default

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from maniple.config.values import ApiKey, EndpointUrl, Section, UserPath, is_loopback
+from maniple.config.values import HARMLESS, ApiKey, EndpointUrl, Section, UserPath, is_loopback
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 """The usual names of this machine; `ServerSettings.is_loopback` knows all of them."""
@@ -31,12 +31,12 @@ class ServerSettings(Section):
     """The HTTP service."""
 
     host: str = "127.0.0.1"
-    port: int = Field(default=8000, ge=0, le=65535)
+    port: Annotated[int, HARMLESS] = Field(default=8000, ge=0, le=65535)
     cors_origins: tuple[str, ...] = ()
     max_body_bytes: int = Field(default=1_000_000, gt=0)
     max_upload_bytes: int = Field(default=25_000_000, gt=0)
     """Of the files that one request puts into a conversation; each waits on disk meanwhile."""
-    ping_seconds: float = Field(default=15, gt=0)
+    ping_seconds: Annotated[float, HARMLESS] = Field(default=15, gt=0)
     max_runs: int = Field(default=100, gt=0)
     """Runs that work at once; more of them wait for a place."""
     max_waiting_runs: int = Field(default=1_000, ge=0)
@@ -78,11 +78,11 @@ class StoreSettings(Section):
 class BudgetSettings(Section):
     """What one run may use up; a limit left out is none."""
 
-    tokens: int | None = Field(default=None, gt=0)
-    seconds: float | None = Field(default=None, gt=0)
-    model_calls: int | None = Field(default=None, gt=0)
-    tool_calls: int | None = Field(default=None, gt=0)
-    cost: float | None = Field(default=None, gt=0)
+    tokens: Annotated[int | None, HARMLESS] = Field(default=None, gt=0)
+    seconds: Annotated[float | None, HARMLESS] = Field(default=None, gt=0)
+    model_calls: Annotated[int | None, HARMLESS] = Field(default=None, gt=0)
+    tool_calls: Annotated[int | None, HARMLESS] = Field(default=None, gt=0)
+    cost: Annotated[float | None, HARMLESS] = Field(default=None, gt=0)
 
 
 class RunsSettings(Section):
@@ -113,8 +113,8 @@ UpperLevel = Annotated[
 class LoggingSettings(Section):
     """The log on stderr; `maniple chat` writes it to `chat.log` in the data directory."""
 
-    level: UpperLevel = "INFO"
-    format: Literal["auto", "console", "json"] = "auto"
+    level: Annotated[UpperLevel, HARMLESS] = "INFO"
+    format: Annotated[Literal["auto", "console", "json"], HARMLESS] = "auto"
     """`auto` is `console` on a terminal and for `maniple chat`, and `json` elsewhere.
 
     If it is set, `maniple chat` logs to stderr, too, where that is no terminal.

@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from platformdirs import user_cache_path, user_data_path
@@ -103,7 +104,7 @@ class Settings(Section):
     @property
     def notices(self) -> tuple[str, ...]:
         """Warnings about valid settings for the operator, one sentence each."""
-        return self._notices
+        return (*self._origin.skipped, *self._notices)
 
     @property
     def origin(self) -> SettingsOrigin:
@@ -115,6 +116,10 @@ class Settings(Section):
         copy = self.model_copy()
         copy._notices, copy._origin = tuple(notices), origin
         return copy
+
+    def without_skipped_notices(self) -> "Settings":
+        """Return the settings without the notices about untrusted files, for a caller that has shown them."""
+        return self.with_notices(self._notices, replace(self._origin, skipped=()))
 
     @field_validator("tools", "skills")
     @classmethod

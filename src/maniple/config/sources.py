@@ -71,6 +71,12 @@ Apart from `ALIASES`: these libraries read many more, and none of those is a sli
 
 PREFIX = "MANIPLE_"
 
+TRUSTED_FOLDERS_VARIABLE = "MANIPLE_TRUSTED_FOLDERS"
+"""Names trusted folders, separated as in PATH, for images and services; see `maniple.config.trust`.
+
+It is no setting: a file must not make its own folder trusted.
+"""
+
 MAX_KEYS = 10_000
 """Anchors can make a few lines mean billions of keys; conf.yaml has some hundred."""
 
@@ -97,6 +103,10 @@ class SettingsOrigin:
 
     folder: Path | None = field(default=None, compare=False)
     places: Mapping[Keys, str] = field(default_factory=dict, compare=False)
+    is_trusted: bool = field(default=True, compare=False)
+    """Whether modules in the folder may be imported."""
+    skipped: tuple[str, ...] = field(default=(), compare=False)
+    """Notices about settings of untrusted files, which have no effect."""
 
     def place_of(self, keys: Keys) -> str:
         """Return where a key, or else its nearest parent, is set: `conf.yaml, line 12` and so on."""
@@ -151,7 +161,7 @@ def read_environment(environment: Mapping[str, str]) -> SettingsSource:
     """Take the variables that are ours from `environment`."""
     source = SettingsSource()
     for name, value in environment.items():
-        if is_kubernetes_variable(name, value):
+        if name == TRUSTED_FOLDERS_VARIABLE or is_kubernetes_variable(name, value):
             continue
         _put_variable(source, name, value, f"environment variable {name}")
     return source

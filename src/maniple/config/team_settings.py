@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from maniple.config.values import Section, UserPath
+from maniple.config.values import HARMLESS, Section, UserPath
 from maniple.types import DIRECTORS, GENERAL, WORKERS, AgentName, LLMType, Worker
 
 MAX_PROMPT_BYTES = 32_768
@@ -138,13 +138,13 @@ class TeamSettings(Section):
     max_plan_steps: int = Field(default=12, gt=0, le=50)
     parallel_steps: int = Field(default=4, gt=0, le=16)
     """How many steps of a plan may run concurrently."""
-    message_type: Literal["ai", "human"] = "ai"
+    message_type: Annotated[Literal["ai", "human"], HARMLESS] = "ai"
     """The type of the graph's messages with plans, results and reports; `human` is LangManus's."""
     max_plan_adaptations: int = Field(default=1, ge=0, le=5)
     """How often the planner may replace the rest of a plan that does not work; 0 turns it off."""
-    max_clarifications: int = Field(default=1, ge=0, le=5)
+    max_clarifications: Annotated[int, HARMLESS] = Field(default=1, ge=0, le=5)
     """How often the coordinator may ask the user for clarification before the team begins; 0 turns it off."""
-    max_questions: int = Field(default=3, ge=0, le=20)
+    max_questions: Annotated[int, HARMLESS] = Field(default=3, ge=0, le=20)
     """How many questions the workers may ask the user in one run; 0 turns it off."""
 
     @property

@@ -85,6 +85,20 @@ EndpointUrl = Annotated[str | None, BeforeValidator(_trimmed), AfterValidator(_i
 UserPath = Annotated[Path, BeforeValidator(_at_home)]
 
 
+class _Harmless:
+    """The type of `HARMLESS`."""
+
+    def __repr__(self) -> str:
+        return "HARMLESS"
+
+
+HARMLESS = _Harmless()
+"""Marks a setting that the files of an untrusted folder may set: `Annotated[int, HARMLESS]`.
+
+Such a setting runs, reads and writes nothing, chooses no address and no model, and loosens no limit.
+"""
+
+
 class Section(BaseModel):
     """A part of the settings: it never changes, and a key that is not known is a mistake.
 

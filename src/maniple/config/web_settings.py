@@ -8,7 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from maniple.config.values import ApiKey, EndpointUrl, OptionalSecret, OptionalText, Section, UserPath
+from maniple.config.values import (
+    HARMLESS,
+    ApiKey,
+    EndpointUrl,
+    OptionalSecret,
+    OptionalText,
+    Section,
+    UserPath,
+)
 
 PROVIDER_GROUP = "maniple.search"
 """The entry point group in which other packages register search providers."""
@@ -46,7 +54,7 @@ class SearchSettings(Section):
     whose key, address or folder is set, then `ddgs` and `wikipedia`, which need none."""
     mode: Literal["first", "merged"] = "first"
     """`first`: ask the next provider when one fails or finds nothing; `merged`: ask all concurrently."""
-    max_results: int = Field(default=5, gt=0, le=20)
+    max_results: Annotated[int, HARMLESS] = Field(default=5, gt=0, le=20)
     timeout_seconds: float = Field(default=10, gt=0)
     """For one provider."""
     total_seconds: float = Field(default=30, gt=0)
@@ -59,7 +67,7 @@ class SearchSettings(Section):
     """The engines of `ddgs`, asked one after the other until one finds something."""
     folder: UserPath | None = None
     """A folder of documents to search: text, Markdown and every other format that the crawler reads."""
-    language: str = Field(default="en", pattern=r"^[a-z]{2,12}(-[a-z]{2,8})?$")
+    language: Annotated[str, HARMLESS] = Field(default="en", pattern=r"^[a-z]{2,12}(-[a-z]{2,8})?$")
     """The Wikipedia to ask when neither the query nor the conversation's locale determines a language."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings of providers that declare some of their own, by the provider's name."""
@@ -83,7 +91,7 @@ class FetchSettings(Section):
     max_characters: int = Field(default=12_000, gt=0)
     robots: bool = True
     """Skip pages that a site's robots.txt forbids: the agent chooses pages without supervision."""
-    images: bool = True
+    images: Annotated[bool, HARMLESS] = True
     """Show a model that sees the pictures of pages it reads: three of a page, four in a request."""
     contact: Annotated[OptionalText, AfterValidator(_is_contact)] = None
     """The operator's address for owners of sites; part of the user agent."""
@@ -142,8 +150,8 @@ class BrowserSettings(Section):
     """Of a click or an input until the element takes it."""
     max_wait_seconds: float = Field(default=60, gt=0)
     """The longest wait that a model may ask for."""
-    viewport_width: int = Field(default=1280, ge=200, le=4096)
-    viewport_height: int = Field(default=800, ge=200, le=4096)
+    viewport_width: Annotated[int, HARMLESS] = Field(default=1280, ge=200, le=4096)
+    viewport_height: Annotated[int, HARMLESS] = Field(default=800, ge=200, le=4096)
     state_tokens: int = Field(default=4_000, ge=500)
     """About how long the elements of a page, as a model is shown them, may be."""
     dialogs: Literal["dismiss", "accept"] = "dismiss"

@@ -23,10 +23,10 @@ from maniple.capabilities import Capability
 from maniple.capabilities.extensions import load_capabilities, own_tools, skills_offer
 from maniple.capabilities.mcp import open_one_by_one
 from maniple.cli.mcp import silence_server_logs
-from maniple.cli.options import settings_files
+from maniple.cli.options import load_configured, settings_files
 from maniple.cli.process import has_uvloop
 from maniple.cli.text import clean, counted, json_line
-from maniple.config import Settings, load_settings
+from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard
@@ -105,7 +105,7 @@ def check_settings(config: Path | None) -> tuple[CheckResult, Settings | None]:
     """Read the settings from `config` and the `.env` beside it; None if they are not valid."""
     yaml_file, env_file = settings_files(config)
     try:
-        settings = load_settings(yaml_file, env_file=env_file)
+        settings = load_configured(config)
         check_approval(settings)
     except ConfigError as error:
         return CheckResult("settings", "problem", str(error), "Correct the lines that are named here."), None
