@@ -1,5 +1,6 @@
 """What agents are shown of what is found on the web."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -131,6 +132,21 @@ async def test_a_page_that_is_shown_whole_names_the_files_that_keep_it_and_its_t
         (said,) = shown(it)
     assert ROWS[4] in said
     assert "sources/1-table-1.csv (5 rows)" in said
+
+
+async def test_the_files_that_a_result_names_are_there_for_the_next_call_of_the_same_step(tmp_path: Path):
+    @tool("look")
+    async def look(file: str) -> str:
+        """Read a file."""
+        return await asyncio.to_thread(lambda: next(path.read_text() for path in tmp_path.rglob(file)))
+
+    calls = [call("crawl_tool", url="https://e.test/"), call("look", file="1-table-1.csv")]
+    items = ThreadItems(Workspaces(tmp_path))
+    toolbox = Offer({"researcher": [crawl_table, look]})
+    async with scripted_team(script(*calls), toolbox=toolbox, items=items) as it:
+        await it.run("Compare lighthouses.")
+        *_, last = shown(it)
+    assert "Lighthouse 420,420 m" in last
 
 
 async def test_a_requested_section_has_more_room_in_a_small_window():

@@ -4,15 +4,18 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
+from maniple.reading.fork_server import ForkServer
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.search import SearchProvider
 from maniple.tools.code import CodeEnvironment
+from maniple.tools.documents import DocumentTexts
 from maniple.tools.registry import load_tools
 from maniple.tools.web import ArticleReader, TeamReader, TeamSearch
 
 
 def build_file_tools(workspaces: Workspaces) -> list[BaseTool]:
-    return [_build(name, {Workspaces: workspaces}) for name in ("write_file", "read_file", "list_files")]
+    services = {Workspaces: workspaces, DocumentTexts: DocumentTexts(ForkServer())}
+    return [_build(name, services) for name in ("write_file", "read_file", "list_files")]
 
 
 def build_file_search(workspaces: Workspaces) -> BaseTool:

@@ -71,7 +71,7 @@ async def test_a_read_beyond_its_time_limit_is_reported(
         await tools["read_file"].ainvoke({"path": "a"})
 
 
-@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", b"\xe9\xff\xfe\xf0a", b"\xff" * 30_000])
+@pytest.mark.parametrize("content", [b"\xe9\xff\xfe\xf0a", b"\xff" * 30_000])
 async def test_a_binary_file_is_named_as_such(
     tools: dict[str, BaseTool], tmp_path: Path, content: bytes
 ) -> None:

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from maniple.prompts import render
 from maniple.text import shorten
-from maniple.tools.items import Item
+from maniple.tools.items import Item, ThreadItems
 from maniple.types import StepStatus
 
 CALLER_CHARACTERS = 4_000
@@ -112,8 +112,8 @@ class Task:
     """The page that is opened before the first model call of the browser; "" for none."""
     step: int = 0
     """The id of the step in the plan."""
-    keeps_sources: bool = False
-    """Whether pages that are read become files of the thread."""
+    items_of_thread: ThreadItems | None = None
+    """Where pages that are read become files of the thread; None if they do not."""
     removed: Sequence[str] = ()
     """The titles of the steps that the user removed from the plan."""
     by_user: bool = False

@@ -10,12 +10,14 @@ from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, UploadedFiles
 from maniple.config import Settings
 from maniple.egress import AddressGuard, EgressRoute
+from maniple.reading.fork_server import ForkServer
 from maniple.redaction import Redactor
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.package_environment import find_environment, list_installed_packages, package_name
 from maniple.store.configured import storage_folder
 from maniple.tools.code import CodeEnvironment, figure_reader
+from maniple.tools.documents import DocumentTexts
 from maniple.tools.files import build_file_check, uploaded_files
 from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.registry import load_tools
@@ -45,7 +47,7 @@ class FilesCapability(Capability):
 
     name: ClassVar = "files"
     roles: ClassVar = ("file_manager",)
-    provides: ClassVar = (Workspaces, StoredResults, ThreadItems, UploadedFiles)
+    provides: ClassVar = (Workspaces, StoredResults, ThreadItems, UploadedFiles, DocumentTexts)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings = context.settings
@@ -58,6 +60,7 @@ class FilesCapability(Capability):
                 StoredResults: StoredResults(workspaces, context.require(Redactor)),
                 ThreadItems: ThreadItems(workspaces, context.require(Redactor)),
                 UploadedFiles: UploadedFiles(uploaded_files(workspaces)),
+                DocumentTexts: DocumentTexts(context.require(ForkServer)),
             },
         )
 

@@ -21,6 +21,8 @@ from maniple.sandbox import (
     Workspaces,
     group_files,
 )
+from maniple.sandbox.safe_open import split_path
+from maniple.tools.documents import DocumentTexts
 from maniple.tools.items import is_mirror
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
@@ -31,6 +33,7 @@ from maniple.tools.text_file import (
     escape_unprintable,
     open_pieces,
     read_page,
+    read_text_page,
 )
 
 _LISTED_FILES = 200
@@ -74,19 +77,41 @@ async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
 
 @define_tool(
     "read_file",
-    "Read a text file of the workspace, or lines of it (end_line 0: to its end; "
-    "start_character: where to begin in start_line).",
+    "Read a file of the workspace as text (also PDF, Word, and the user's web pages; source=true: their "
+    "markup), or lines of it (end_line 0: to its end; start_character: where to begin in start_line).",
     roles=_READERS,
     is_core=True,
     idempotent=True,
     mode="ordered",
 )
-async def read_file(
-    workspaces: Workspaces, /, path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1
+async def read_file(  # noqa: PLR0913 - the arguments of the tool
+    workspaces: Workspaces,
+    documents: DocumentTexts,
+    /,
+    path: str,
+    start_line: int = 1,
+    end_line: int = 0,
+    start_character: int = 1,
+    source: bool = False,
 ) -> str:
-    """Return the lines, numbered, and how to read on."""
+    """Return the lines and how to read on; of a document, those of its text.
+
+    Pages that the team itself writes are shown as their markup, which it may have to change.
+    """
     wanted = LineRange(start_line, end_line, start_character)
-    return await asyncio.to_thread(read_page, await _workspace(workspaces), path, wanted)
+    workspace = await _workspace(workspaces)
+    is_source = source or not await asyncio.to_thread(_is_upload, workspaces, path)
+    document = await documents.read(workspace, path, is_source=is_source)
+    if document is None:
+        return await asyncio.to_thread(read_page, workspace, path, wanted)
+    page = await asyncio.to_thread(read_text_page, document.text, path, wanted)
+    note = f"[{document.note}]" if document.note else ""
+    return "\n".join(filter(None, (document.heading, page, note)))
+
+
+def _is_upload(workspaces: Workspaces, path: str) -> bool:
+    name = "/".join(split_path(path))
+    return any(one.path == name for one in workspaces.uploads(thread_key()).list_uploads())
 
 
 @define_tool(

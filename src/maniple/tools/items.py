@@ -121,14 +121,10 @@ class ThreadItems:
         key = thread_key()
         written = self._mirrors_of(key)
         sources = await evidence.sources() if evidence is not None else ()
-        pages = [one for one in sources if one.kind == "page"][-MAX_MIRRORED_SOURCES:]
         try:
-            for source in pages:
-                path = f"{SOURCES}/{source.number}.md"
-                if evidence is not None and written.get(path) != source.sha256:
-                    page = await _text_of(evidence, source)
-                    await asyncio.to_thread(self._write_source, key, source, page)
-                    written[path] = source.sha256
+            if evidence is not None:
+                for source in _mirrored_pages(sources):
+                    await self._mirror_source(evidence, source)
             for one in texts:
                 digest = hashlib.sha256(one.text.encode(errors="replace")).hexdigest()
                 if written.get(one.path) != digest:
@@ -141,6 +137,28 @@ class ThreadItems:
             return await asyncio.to_thread(self._list, key, titles)
         except FileError:
             return ItemIndex()
+
+    async def mirror_source(self, evidence: Evidence, number: int) -> bool:
+        """Write the files of a page that was read on the current thread; return whether they are there."""
+        source = next(
+            (one for one in _mirrored_pages(await evidence.sources()) if one.number == number), None
+        )
+        if source is None:
+            return False
+        try:
+            await self._mirror_source(evidence, source)
+        except FileError:
+            return False
+        return True
+
+    async def _mirror_source(self, evidence: Evidence, source: Source) -> None:
+        """Write a page and its tables, unless they were written; raises `FileError` without room."""
+        key, path = thread_key(), f"{SOURCES}/{source.number}.md"
+        written = self._mirrors_of(key)
+        if written.get(path) != source.sha256:
+            page = await _text_of(evidence, source)
+            await asyncio.to_thread(self._write_source, key, source, page)
+            written[path] = source.sha256
 
     async def read_named(self, text: str) -> list[MirroredText]:
         """Return the mirrors on the current thread that a text names by their paths; none that is missing."""
@@ -178,6 +196,10 @@ class ThreadItems:
         items = [_describe(workspace, path, size, uploads, titles) for path, size in files[:MAX_ITEMS]]
         stored = frozenset(path for path, _ in files if is_mirror(path))
         return ItemIndex(tuple(reversed(items)), len(files) - len(items), stored)
+
+
+def _mirrored_pages(sources: Sequence[Source]) -> Sequence[Source]:
+    return [one for one in sources if one.kind == "page"][-MAX_MIRRORED_SOURCES:]
 
 
 def _read_mirrors(workspace: Workspace, paths: Sequence[str]) -> list[MirroredText]:
@@ -240,8 +262,7 @@ def _first_line(workspace: Workspace, path: str) -> str:
 
 async def describe_source_files(evidence: Evidence, number: int) -> str:
     """Return the files that keep a page that was read, for the agent that read it; "" for no such page."""
-    pages = [one for one in await evidence.sources() if one.kind == "page"][-MAX_MIRRORED_SOURCES:]
-    source = next((one for one in pages if one.number == number), None)
+    source = next((one for one in _mirrored_pages(await evidence.sources()) if one.number == number), None)
     if source is None:
         return ""
     tables = await asyncio.to_thread(find_tables, await _text_of(evidence, source))

@@ -20,6 +20,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_PDF_BYTES = 1_024
 _ONE_BYTE = "windows-1252"
 _TEXT_CONTROLS = b"\t\n\r\f\x1b"
 _ASCII = bytes(range(32, 127)) + _TEXT_CONTROLS
@@ -85,6 +86,8 @@ def decode_text(content: bytes, *, is_cut: bool = False) -> TextFile | None:
     Supported are UTF-8, UTF-16 with a byte order mark, windows-1252 and gb18030. If the content `is_cut`, an
     incomplete character at its end is left out.
     """
+    if content[:_PDF_BYTES].lstrip().startswith(b"%PDF-"):
+        return None  # some look like text, and are none that can be read or changed
     for bom, encoding in _BOMS:
         if content.startswith(bom):
             text = _text(content[len(bom) :], encoding, is_cut)
@@ -245,8 +248,18 @@ def read_page(workspace: Workspace, path: str, wanted: LineRange) -> str:
         if pieces is None:
             size = workspace.size(path)
             return f"[{path} is a binary file of {size} bytes; work on it with Python instead]"
-        shown, lines = _collect_page(pieces, wanted, path)
-        encoding = pieces.encoding
+        return _format_page(pieces, wanted, path)
+
+
+def read_text_page(text: str, path: str, wanted: LineRange) -> str:
+    """Return the wanted lines of a text, which was read from `path`, as `read_page` does."""
+    wanted = LineRange(max(1, wanted.start_line), wanted.end_line, max(1, wanted.start_character))
+    source = io.BytesIO(fix_surrogates(text).encode())
+    return _format_page(TextPieces("utf-8", io.TextIOWrapper(source, "utf-8", newline="\n")), wanted, path)
+
+
+def _format_page(pieces: TextPieces, wanted: LineRange, path: str) -> str:
+    shown, lines = _collect_page(pieces, wanted, path)
     if not shown.shown and not shown.cut:
         if lines == 0:
             return f"[{path} is empty]"
@@ -255,8 +268,8 @@ def read_page(workspace: Workspace, path: str, wanted: LineRange) -> str:
     if wanted != LineRange():
         text = text.removesuffix("\n").removesuffix("\r")
     notes = [shown.cut] if shown.cut else []
-    if encoding != "utf-8" and wanted.start_line == 1:
-        notes.append(f"[the file's encoding is {encoding}]")
+    if pieces.encoding != "utf-8" and wanted.start_line == 1:
+        notes.append(f"[the file's encoding is {pieces.encoding}]")
     return "\n".join([text, *notes])
 
 

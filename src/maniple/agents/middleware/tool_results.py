@@ -176,9 +176,11 @@ class WebExtracts(ResultMiddleware):
 async def _describe_kept(content: str) -> str:
     """Return which files keep the page of a result; "" for none, and for a short page without tables."""
     found = _SOURCE.search(content)
-    if found is None or not current_task().keeps_sources:
+    items, evidence = current_task().items_of_thread, run_scope().evidence
+    # The files are there before the result names them: the next call may open them.
+    if found is None or items is None or not await items.mirror_source(evidence, int(found[1])):
         return ""
-    kept = await describe_source_files(run_scope().evidence, int(found[1]))
+    kept = await describe_source_files(evidence, int(found[1]))
     return kept if len(content) > HIT_CHARACTERS or ".csv" in kept else ""
 
 

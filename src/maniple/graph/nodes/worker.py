@@ -195,7 +195,7 @@ class WorkerNode:
         index = await self._index(state, progress, step, len(history.requests) + 1)
         task = _task(state, progress, step, self.role, index, history)
         continued = await load_messages(step.continuation)
-        task = replace(task, keeps_sources=self.items is not None, continued=continued)
+        task = replace(task, items_of_thread=self.items, continued=continued)
         task = replace(
             task, team=options.enabled(self.available), named_items=await self._named_items(task, index)
         )
