@@ -290,7 +290,7 @@ def test_a_question_is_a_text_of_the_coordinator_with_its_options_and_in_the_con
 def test_a_question_shows_what_can_be_answered():
     question, approval, unknown = map(describe_question, PAUSES)
     assert all(word in question for word in ("Which moon?", "1. Io", "2. Europa"))
-    assert all(word in approval for word in ("bash_tool", "rm -r moons", "`yes`", "`no`"))
+    assert all(word in approval for word in ("bash_tool", "rm -r moons", "`approve`", "`yes`", "`no`"))
     assert all(word in unknown for word in ("bash_tool", "`run again`", "`skip`", "`result:`"))
 
 

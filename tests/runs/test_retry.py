@@ -195,7 +195,7 @@ async def test_a_retry_that_is_cancelled_before_it_begins_can_be_retried(opening
         accepted = await here.engine.retry(run.run_id)
         await here.engine.cancel(run.run_id)
         [ended] = data(await here.frames(run.run_id, accepted.after), "run_status")
-        assert [gap["step"] for gap in ended["gaps"]] == ["researcher's step"]
+        assert ended["gaps"][0]["step"] == "researcher's step"
         assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
 
 

@@ -73,7 +73,7 @@ async def test_an_uploaded_document_is_read_as_its_text(
     desk.upload(name, content)
     shown = await desk.read(name)
     assert text in shown
-    assert name in shown.splitlines()[0], "the model reads that it is a document's text"
+    assert name in shown.splitlines()[0]
     assert "%PDF" not in shown
     assert "<p>" not in shown
     assert "script" not in shown
