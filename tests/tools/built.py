@@ -8,13 +8,13 @@ from maniple.reading.fork_server import ForkServer
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.search import SearchProvider
 from maniple.tools.code import CodeEnvironment
-from maniple.tools.documents import DocumentTexts
+from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.registry import load_tools
 from maniple.tools.web import ArticleReader, TeamReader, TeamSearch
 
 
 def build_file_tools(workspaces: Workspaces) -> list[BaseTool]:
-    services = {Workspaces: workspaces, DocumentTexts: DocumentTexts(ForkServer())}
+    services = {Workspaces: workspaces, WorkspaceDocuments: WorkspaceDocuments(ForkServer())}
     return [_build(name, services) for name in ("write_file", "read_file", "list_files")]
 
 

@@ -17,7 +17,7 @@ from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.package_environment import find_environment, list_installed_packages, package_name
 from maniple.store.configured import storage_folder
 from maniple.tools.code import CodeEnvironment, figure_reader
-from maniple.tools.documents import DocumentTexts
+from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.files import build_file_check, uploaded_files
 from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.registry import load_tools
@@ -47,7 +47,7 @@ class FilesCapability(Capability):
 
     name: ClassVar = "files"
     roles: ClassVar = ("file_manager",)
-    provides: ClassVar = (Workspaces, StoredResults, ThreadItems, UploadedFiles, DocumentTexts)
+    provides: ClassVar = (Workspaces, StoredResults, ThreadItems, UploadedFiles, WorkspaceDocuments)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings = context.settings
@@ -60,7 +60,7 @@ class FilesCapability(Capability):
                 StoredResults: StoredResults(workspaces, context.require(Redactor)),
                 ThreadItems: ThreadItems(workspaces, context.require(Redactor)),
                 UploadedFiles: UploadedFiles(uploaded_files(workspaces)),
-                DocumentTexts: DocumentTexts(context.require(ForkServer)),
+                WorkspaceDocuments: WorkspaceDocuments(context.require(ForkServer)),
             },
         )
 

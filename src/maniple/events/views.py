@@ -269,7 +269,7 @@ def _describe_call(question: RunInterrupted) -> str:
         head = f"{ASKED_BY_TEAM} May `{name}` be called?"
         error = payload.get("error")
         head += f" The edited arguments are not valid: {_line(str(error))}" if error else ""
-        options = "- `approve` or `yes`: call it\n- `no`, or `no` and why not: the call is rejected with this reason"
+        options = "- `approve` or `yes`: call it\n- `no`, or `no` and why not: reject it"
     if payload.get("unclear"):
         head += " The last answer was not understood, and nothing was decided."
     return f"{head}\n\n{call}\n\n{options}"

@@ -58,7 +58,7 @@ class DocumentText:
 
 
 @dataclass(slots=True)
-class DocumentTexts:
+class WorkspaceDocuments:
     """Reads documents in processes of `fork_server`; the texts of the last ones are kept in memory."""
 
     fork_server: ForkServer

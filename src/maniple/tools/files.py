@@ -22,7 +22,7 @@ from maniple.sandbox import (
     group_files,
 )
 from maniple.sandbox.safe_open import split_path
-from maniple.tools.documents import DocumentTexts
+from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.items import is_mirror
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
@@ -86,7 +86,7 @@ async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
 )
 async def read_file(  # noqa: PLR0913 - the arguments of the tool
     workspaces: Workspaces,
-    documents: DocumentTexts,
+    documents: WorkspaceDocuments,
     /,
     path: str,
     start_line: int = 1,
