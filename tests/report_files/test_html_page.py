@@ -241,3 +241,17 @@ def test_a_number_and_its_unit_stay_on_one_line():
     kept = [one.text.replace("\N{NO-BREAK SPACE}", " ") for one in cells if "quantity" in one["class"]]
     assert kept == quantities
     assert all("right" in one["class"] for one in cells)
+
+
+def test_a_wide_table_stays_whole_on_the_page_and_may_be_broken_in_long_addresses_only():
+    html = page(
+        "|"
+        + "Bevölkerungsentwicklung|" * 30
+        + "\n|"
+        + "-|" * 30
+        + "\n|"
+        + "https://a.example/b?c=1&d=2|" * 30
+    )
+    assert html.count("<table>") == 1
+    assert html.count("<th>Bevölkerungsentwicklung</th>") == 30
+    assert html.count("<wbr>c=<wbr>1") == 30

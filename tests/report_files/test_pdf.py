@@ -72,6 +72,66 @@ async def test_a_report_is_printed_on_a4_with_its_text_outline_and_links(browser
     assert root["/Lang"] == "en"
 
 
+LONG_WORDS = ("Internationalisierungsstrategie", "Rechtsschutzversicherungen", "Wirtschaftlichkeit", "Ton")
+WIDE_TABLES = {
+    "numbers of 16 columns": [
+        "Luxembourg",
+        "672,050",
+        *["1,234,567.89"] * 12,
+        "https://a.example/b/c.html",
+        "LAST",
+    ],
+    "long words of 14 columns": [f"{LONG_WORDS[n % 4]}{n}" for n in range(14)],
+    "long words of 40 columns": [f"{LONG_WORDS[n % 3]}{n}" for n in range(40)],
+    "100 columns": [f"c{n}" for n in range(100)],
+    "a digest in each cell": [f"{n}{'f00d' * 16}" for n in range(6)],
+    "an address in each cell": [f"https://a.example/{n}/" + "path/" * 12 for n in range(8)],
+}
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+@pytest.mark.parametrize("name", WIDE_TABLES)
+async def test_every_cell_of_a_table_that_is_wider_than_the_page_is_on_a_page(
+    browser: Browser, name: str, rows: int
+):
+    cells = WIDE_TABLES[name]
+    head = [f"Head{n}" for n in range(len(cells))]
+    lines = ["|".join(["", *one, ""]) for one in (head, ["-"] * len(cells), *[cells] * rows)]
+    pdf = await printed(browser, "# A wide table\n\n" + "\n".join(lines) + "\n\nThe end.\n")
+    text, joined = "", ""
+    for one in pdf.pages:
+        shown = within(one)
+        text += shown
+        joined += "".join(shown.split())
+    assert "Theend." in joined
+    for cell in {*head, *cells}:
+        assert joined.count(cell) >= (1 if cell in head else rows)
+        if len(cell) <= 34:
+            assert cell in text, "a line ends within it"
+
+
+def within(page: pypdf.PageObject) -> str:
+    """Return the text of a page; letters outside of the page or smaller than 7 points fail the test."""
+    width = float(page.mediabox.width)
+
+    def check(text: str, matrix: list[float], of_text: list[float], _: Any, size: float) -> None:
+        if text.strip():
+            assert 0 < matrix[0] * of_text[4] + matrix[4] < width - 20
+            assert abs(size * of_text[0] * matrix[0]) > 6.9
+
+    return page.extract_text(visitor_text=check)
+
+
+async def test_a_long_table_that_fits_on_a_turned_page_gets_one_and_a_short_one_does_not(browser: Browser):
+    head = "|" + "Month|" * 14 + "\n|" + "-|" * 14 + "\n"
+    for rows, turned in ((30, True), (3, False)):
+        pdf = await printed(
+            browser, "Before.\n\n" + head + ("|" + "1,234,567|" * 14 + "\n") * rows + "\nAfter.\n"
+        )
+        assert any(one.mediabox.width > one.mediabox.height for one in pdf.pages) is turned
+        assert pdf.pages[0].mediabox.width < pdf.pages[0].mediabox.height
+
+
 async def test_a_hostile_report_is_printed_as_text(browser: Browser):
     pdf = await printed(browser, EVIL)
     assert "<script>alert(1)</script>" in "".join(page.extract_text() for page in pdf.pages)

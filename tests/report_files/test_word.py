@@ -148,10 +148,25 @@ def test_however_odd_it_is_a_document(markdown: str):
     read(markdown)
 
 
-def test_a_table_that_is_wider_than_word_takes_is_written_in_lines():
-    word = read("|" + "a|" * 100 + "\n|" + "-|" * 100)
-    assert not word.tables
-    assert word.paragraphs[-1].text.count("a | ") == 100
+@pytest.mark.parametrize("columns", [14, 16, 40, 100])
+def test_a_table_that_is_too_wide_is_split_and_each_part_has_the_first_column(columns: int):
+    head = "|Land|" + "".join(f"Bevölkerungsentwicklung{n}|" for n in range(1, columns))
+    body = "|Luxemburg|" + "".join(f"1,234,567.{n}|" for n in range(1, columns))
+    tables = read(f"{head}\n|{'-|' * columns}\n{body}\n").tables
+    shown = [[[cell.text for cell in row.cells] for row in table.rows] for table in tables]
+    assert {(first[0], second[0]) for first, second in shown} == {("Land", "Luxemburg")}
+    assert [one for first, _ in shown for one in first[1:]] == head.strip("|").split("|")[1:]
+    assert [one for _, second in shown for one in second[1:]] == body.strip("|").split("|")[1:]
+    for table in tables:
+        assert (
+            sum(int(column.get(qn("w:w"), 0)) for column in table._tbl.tblGrid) <= 9_420
+        )  # the text's width
+
+
+def test_columns_are_as_wide_as_their_texts_need():
+    (table,) = read("| n | text |\n|-|-|\n| 1 | " + "many words " * 30 + " |\n").tables
+    narrow, wide = (int(column.get(qn("w:w"), 0)) for column in table._tbl.tblGrid)
+    assert wide > 5 * narrow
 
 
 @pytest.mark.parametrize(

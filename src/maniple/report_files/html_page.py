@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,16 @@ from markupsafe import Markup
 from maniple.reading.formula_syntax import FORMULA
 from maniple.report_files.document import Document
 from maniple.report_files.formulas import FormulaRenderer
-from maniple.report_files.markdown import FIGURE, plain_text, wrap_tokens
+from maniple.report_files.markdown import FIGURE, text_token, wrap_tokens
+from maniple.report_files.table_layout import (
+    LONG_WORD,
+    SIZES,
+    Cell,
+    TablePart,
+    break_word,
+    lay_out_table,
+    read_rows,
+)
 from maniple.run_page.markup import FIGURE_SCHEME, figure_element, figure_source
 from maniple.run_page.page_assets import csp_hash, load_templates, read_style
 
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
 _PACKAGE = __name__.rpartition(".")[0]
 _TEXT = (
     "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr img li mark ol p pre s small span strong table "
-    "tbody td th thead tr ul"
+    "tbody td th thead tr ul wbr"
 )
 _FORMULAS = (
     "math menclose mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow mspace msqrt "
@@ -53,11 +63,10 @@ _ATTRIBUTES = {
 }
 
 
-def render_html_page(document: Document) -> str:
-    """Return the document as HTML. Blocks."""
-    return _template().render(
-        document=document, body=Markup(_body(document)), policy=policy(), style=Markup(_style())
-    )
+def render_html_page(document: Document, *, printed: bool = False) -> str:
+    """Return the document as HTML; `printed` is the version for a PDF. Blocks."""
+    body = Markup(_body(document, printed=printed))
+    return _template().render(document=document, body=body, policy=policy(), style=Markup(_style()))
 
 
 def policy() -> str:
@@ -68,7 +77,7 @@ def policy() -> str:
     )
 
 
-def _body(document: Document) -> str:
+def _body(document: Document, *, printed: bool) -> str:
     from markdown_it import MarkdownIt
 
     formulas = FormulaRenderer()
@@ -90,7 +99,7 @@ def _body(document: Document) -> str:
     import nh3  # takes memory that a server without reports does not need
 
     return nh3.clean(
-        markdown.renderer.render(_lay_out_tables(document.body), markdown.options, {}),
+        markdown.renderer.render([*_lay_out_tables(document.body, printed=printed)], markdown.options, {}),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=bounded,
@@ -114,30 +123,76 @@ def _bounded(attribute: str, value: str) -> str | None:
     return None if attribute in _LENGTHS and not _LENGTH.fullmatch(value) else value
 
 
-# A number, its unit of at most two words, and a mark or a citation.
-_QUANTITY = re.compile(r"[^\w\s]{0,3}\s?\d[\W\d]*+(?:[^\W\d]\S{0,9}\s?){0,2}[\W\d]{0,5}")
-_MAX_QUANTITY_LENGTH = 24
+def _lay_out_tables(tokens: Sequence[Token], *, printed: bool) -> Iterator[Token]:
+    """Yield the tokens with tables in elements that scroll horizontally, also with the keyboard.
 
-
-def _lay_out_tables(tokens: Sequence[Token]) -> list[Token]:
-    """Wrap tables in elements that scroll horizontally, and keep each number, unit or date on one line.
-
-    The elements scroll with the keyboard, too.
+    For a PDF, a table that is too wide is split into parts; elsewhere it stays whole.
     """
-    shown: list[Token] = []
-    opening, closing = wrap_tokens("room", "div", [], class_="wide", tabindex="0")
+    begun = 0
     for index, token in enumerate(tokens):
-        if token.type == "td_open" and _is_quantity(tokens[index + 1]):
-            token = token.copy(attrs={"class": f"{token.attrGet('class') or ''} quantity".strip()})
-        shown += [opening, token] if token.type == "table_open" else [token]
-        if token.type == "table_close":
-            shown.append(closing)
-    return shown
+        if token.type == "table_open":
+            begun = index + 1
+        elif token.type == "table_close":
+            rows = read_rows(tokens[begun:index])
+            parts = lay_out_table(rows)
+            if len(parts) > 1 and not printed:
+                whole = replace(parts[0], columns=range(max(map(len, rows))), size=SIZES[-1], is_turned=True)
+                yield from _table(rows, whole, " crammed")
+            else:
+                for part in parts:
+                    yield from _table(rows, part)
+            begun = 0
+        elif not begun:
+            yield token
 
 
-def _is_quantity(cell: Token) -> bool:
-    text = plain_text(cell.children).strip()
-    return len(text) <= _MAX_QUANTITY_LENGTH and _QUANTITY.fullmatch(text) is not None
+def _table(rows: Sequence[Sequence[Cell]], part: TablePart, crammed: str = "") -> Iterator[Token]:
+    """Yield the tokens of a table or of a part of one."""
+    turned = " turned" if part.is_turned else ""
+    kind = f"wide size-{part.size * 10:.0f}{turned}{crammed}"
+    made: list[Token] = []
+    heads = [row for row in rows if row and row[0].is_head]
+    others = [row for row in rows if not (row and row[0].is_head)]
+    for name, tag, of_section in (("thead", "thead", heads), ("tbody", "tbody", others)):
+        if of_section:
+            made += wrap_tokens(name, tag, [one for row in of_section for one in _row(row, part)])
+    yield from wrap_tokens("room", "div", wrap_tokens("table", "table", made), class_=kind, tabindex="0")
+
+
+def _row(row: Sequence[Cell], part: TablePart) -> list[Token]:
+    cells: list[Token] = []
+    for column in part.columns:
+        if column >= len(row):
+            continue
+        cell = row[column]
+        kinds = [
+            str(cell.opening.attrGet("class") or ""),
+            "quantity" if cell.is_quantity else "",
+            "long" if column in part.broken else "",
+        ]
+        kind = " ".join(filter(None, kinds))
+        tag = "th" if cell.is_head else "td"
+        words = cell.words.copy(children=[*_breakable(cell.words.children or [])])
+        cells += wrap_tokens(tag, tag, [words], **({"class_": kind} if kind else {}))
+    return wrap_tokens("tr", "tr", cells)
+
+
+def _breakable(children: Sequence[Token]) -> Iterator[Token]:
+    """Yield the tokens of a cell with places at which a line may end in long addresses and paths."""
+    for one in children:
+        if one.type != "text" or len(one.content) <= LONG_WORD:
+            yield one
+            continue
+        from markdown_it.token import Token
+
+        pieces = [piece for word in _WORDS.split(one.content) for piece in break_word(word)]
+        for number, piece in enumerate(pieces):
+            if number and not (piece.isspace() or pieces[number - 1].isspace()):
+                yield Token("wbr", "wbr", 0)
+            yield text_token(piece)
+
+
+_WORDS = re.compile(r"(\s+)")
 
 
 def _style() -> str:

@@ -63,9 +63,10 @@ class ReportRenderer:
     async def _print(self, report: Report) -> bytes:
         if self._browser is None:
             raise PrintBrowserMissing(f"A PDF is printed by a browser. {self._missing} {_OTHERWISE}")
-        page = await self.render(report, "html")
+        async with self._slots:
+            page = await asyncio.to_thread(_printed_html, report)
         try:
-            return await self._browser.print(page.decode())
+            return await self._browser.print(page)
         except BrowserError as error:
             raise PrintFailed(f"{error} {_OTHERWISE}") from error
 
@@ -140,6 +141,10 @@ def _zip(report: Report) -> bytes:
         for name, data in {**files, **figures}.items():
             add(name, data)
     return content.getvalue()
+
+
+def _printed_html(report: Report) -> str:
+    return render_html_page(lay_out_report(report), printed=True)
 
 
 def _html(report: Report) -> bytes:

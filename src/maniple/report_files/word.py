@@ -11,6 +11,7 @@ from markdown_it.token import Token
 from maniple.evidence.check import MARK
 from maniple.report_files.document import Document, Heading
 from maniple.report_files.markdown import FIGURE, text_token, wrap_tokens
+from maniple.report_files.table_layout import SIZES, Cell, TablePart, lay_out_table, read_rows
 from maniple.report_files.word_runs import (
     Runs,
     add_bookmark,
@@ -101,6 +102,8 @@ def _add_styles(styles: "Styles") -> None:
     code.paragraph_format.line_spacing = 1.0
     code.element.get_or_add_pPr().insert(0, element("shd", val="clear", color="auto", fill="F6F8FA"))
     add("About", KIND.PARAGRAPH, "Normal", 9.5, _DIM)
+    for points in SIZES:
+        add(_table_style(points), KIND.PARAGRAPH, "Normal", points)
     for level in (1, 2, 3):
         entry = add(f"toc {level}", KIND.PARAGRAPH, "Normal")
         entry.paragraph_format.space_after = Pt(2)
@@ -193,70 +196,56 @@ def _definition(number: int, *, is_ordered: bool) -> Any:
     return element("abstractNum", kind, *levels, abstractNumId=number)
 
 
-_MAX_COLUMNS = 63
-"""Word's limit for a table."""
-_FULL_WIDTH = 5_000
-"""100 %, in fiftieths of a percent."""
-_TEXT_WIDTH = 9_400
-"""The width of the page's text, in twentieths of a point."""
-
-
-def table(tokens: Sequence[Token], runs: Runs) -> list[Any]:
-    """Return the elements of a table; `tokens` are those between its opening and its closing token."""
-    rows = list(_rows(tokens))
-    columns = max((len(row) for row in rows), default=0)
-    if not columns:
-        return []
-    if columns > _MAX_COLUMNS:
-        return [paragraph(*_joined(row, runs)) for row in rows]
-    borders = element("tblBorders", *(element(side, **_LINE) for side in ("top", "bottom", "insideH")))
-    margins = element("tblCellMar", *(element(side, w=90, type="dxa") for side in ("left", "right")))
-    properties = element("tblPr", element("tblW", w=_FULL_WIDTH, type="pct"), borders, margins)
-    grid = element("tblGrid", *(element("gridCol", w=_TEXT_WIDTH // columns) for _ in range(columns)))
-    word_table = element("tbl", properties, grid, *(_row(row, runs, columns) for row in rows))
-    # Without a paragraph in between, Word would join two tables; a cell must also end with a paragraph.
-    return [word_table, paragraph(properties=(element("spacing", before=0, after=60),))]
-
-
+_TWIPS = 19.5
+"""Twentieths of a point in a point of `table_layout`, whose page has smaller margins."""
 _LINE: dict[str, str | int] = {"val": "single", "sz": 4, "space": 0, "color": "D1D9E0"}
 
 
-def _rows(tokens: Sequence[Token]) -> Iterator[list[tuple[Token, Token]]]:
-    """Yield the cells of each row, as pairs of an opening token and an inline token."""
-    row: list[tuple[Token, Token]] = []
-    for index, token in enumerate(tokens):
-        if token.type == "tr_open":
-            row = []
-        elif token.type in ("th_open", "td_open"):
-            row.append((token, tokens[index + 1]))
-        elif token.type == "tr_close":
-            yield row
+def tables(tokens: Sequence[Token], runs: Runs) -> Iterator[Any]:
+    """Yield the elements of a table; `tokens` are those between its opening and its closing token."""
+    rows = read_rows(tokens)
+    for part in lay_out_table(rows, may_turn=False):
+        yield _table(rows, part, runs)
+        # Without a paragraph in between, Word would join two tables; a cell must also end with a paragraph.
+        yield paragraph(properties=(element("spacing", before=0, after=60),))
 
 
-def _row(row: Sequence[tuple[Token, Token]], runs: Runs, columns: int) -> Any:
-    is_head = bool(row) and row[0][0].type == "th_open"
+def _table(rows: Sequence[Sequence[Cell]], part: TablePart, runs: Runs) -> Any:
+    widths = [round(width * _TWIPS) for width in part.widths]
+    borders = element("tblBorders", *(element(side, **_LINE) for side in ("top", "bottom", "insideH")))
+    margins = element("tblCellMar", *(element(side, w=80, type="dxa") for side in ("left", "right")))
+    size = element("tblW", w=sum(widths), type="dxa")
+    properties = element("tblPr", size, borders, element("tblLayout", type="fixed"), margins)
+    grid = element("tblGrid", *(element("gridCol", w=width) for width in widths))
+    return element("tbl", properties, grid, *(_row(row, part, widths, runs) for row in rows))
+
+
+def _row(row: Sequence[Cell], part: TablePart, widths: Sequence[int], runs: Runs) -> Any:
+    is_head = bool(row) and row[0].is_head
     properties = element("trPr", element("cantSplit"), *([element("tblHeader")] if is_head else []))
-    missing = [element("tc", paragraph()) for _ in range(columns - len(row))]
-    return element("tr", properties, *(_cell(opening, words, runs) for opening, words in row), *missing)
+    cells = [row[column] if column < len(row) else None for column in part.columns]
+    style = _table_style(part.size)
+    return element(
+        "tr",
+        properties,
+        *(_cell(cell, width, style, runs) for cell, width in zip(cells, widths, strict=True)),
+    )
 
 
-def _cell(opening: Token, words: Token, runs: Runs) -> Any:
-    side = element("jc", val=str(opening.attrGet("class") or "left"))
+def _cell(cell: Cell | None, width: int, style: str, runs: Runs) -> Any:
+    properties = element("tcPr", element("tcW", w=width, type="dxa"))
+    if cell is None:
+        return element("tc", properties, paragraph())
+    side = element("jc", val=str(cell.opening.attrGet("class") or "left"))
     spacing = element("spacing", before=40, after=40, line=240, lineRule="auto")
-    return element("tc", paragraph(*_shown(opening, words, runs), properties=(spacing, side)))
-
-
-def _shown(opening: Token, words: Token, runs: Runs) -> list[Any]:
-    children = words.children or []
-    if opening.type == "th_open":
+    children = cell.words.children or []
+    if cell.is_head:
         children = [Token("strong_open", "strong", 1), *children, Token("strong_close", "strong", -1)]
-    return runs.of(children)
+    return element("tc", properties, paragraph(*runs.of(children), style=style, properties=(spacing, side)))
 
 
-def _joined(row: Sequence[tuple[Token, Token]], runs: Runs) -> Iterator[Any]:
-    for opening, words in row:
-        yield from _shown(opening, words, runs)
-        yield run(text_element("t", " | "))
+def _table_style(size: float) -> str:
+    return f"Table{size * 10:.0f}"
 
 
 @dataclass(slots=True)
@@ -304,7 +293,7 @@ class Body:
                 case "table_open":
                     begun = index
                 case "table_close":
-                    yield from table(tokens[begun:index], self._runs)
+                    yield from tables(tokens[begun:index], self._runs)
                 case _:
                     self._enter(token)
 
