@@ -67,23 +67,31 @@ FRENCH = "# Thé\n\nLe thé est une boisson, et les feuilles sont dans la boîte
 
 
 @pytest.mark.parametrize(
-    ("markdown", "date", "read_on"),
+    ("markdown", "date", "got_on"),
     [
-        (GERMAN, "22. November 2026", "gelesen am 22. November 2026"),
-        (FRENCH, "22 novembre 2026", "consulté le 22 novembre 2026"),
+        (
+            GERMAN,
+            "22. November 2026",
+            ["gelesen am 22. November 2026", "durch eine Suche gefunden am 22. November 2026"],
+        ),
+        (FRENCH, "22 novembre 2026", ["consulté le 22 novembre 2026"]),
     ],
 )
-def test_dates_are_in_the_language_of_the_report(markdown: str, date: str, read_on: str):
+def test_dates_are_in_the_language_of_the_report(markdown: str, date: str, got_on: list[str]):
     found = soup(markdown)
     assert found.select_one("header .about").text == date  # type: ignore[union-attr]
-    assert [one.text for one in found.select("li.source small")] == [read_on] * len(found.select("li.source"))
-    assert found.select("li.source")
+    assert [one.text for one in found.select("li.source small")] == got_on
+
+
+def test_only_a_page_that_was_opened_is_listed_as_read():
+    entries = soup("Tea is old [1], dear [2] and known [3].").select("li.source small")
+    assert [one.text.partition(" on ")[0] for one in entries] == ["read", "found by a search", "read"]
 
 
 @pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "ko", "nl", "pt", "ru", "zh"])
 def test_no_language_that_a_report_can_have_shows_english_words(language: str):
     english, words = texts_for("en"), texts_for(language)
-    for name in ("contents", "reading", "unverified", "partial", "missing"):
+    for name in ("contents", "reading", "finding", "unverified", "partial", "missing"):
         assert getattr(words, name) != getattr(english, name)
     assert words.reading.format("x") != words.reading
     assert all(words.date(month * 31 * 86_400) for month in range(12))

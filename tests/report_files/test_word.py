@@ -116,6 +116,16 @@ def test_citations_lead_to_the_sources_and_sources_to_the_web():
     ]
 
 
+def test_a_page_that_was_only_found_by_a_search_is_not_listed_as_read():
+    found = [
+        one.text
+        for one in read("Tea is old [1] and dear [2].").paragraphs
+        if "tea.example" in one.text or "prices.example" in one.text
+    ]
+    assert ["read on" in one for one in found] == [True, False]
+    assert ["found by a search on" in one for one in found] == [False, True]
+
+
 def test_chinese_has_a_font_and_a_language():
     word = read(TEA_IN_CHINESE)
     (fonts,) = word.styles.element.findall(f"{qn('w:docDefaults')}//{qn('w:rFonts')}")

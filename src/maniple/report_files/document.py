@@ -135,7 +135,7 @@ def append_source_list(tokens: list[Token], markdown: str, sources: Sequence[Sou
 
 
 def anchor_sources(tokens: list[Token], sources: Sequence[Source], texts: DocumentTexts) -> set[int]:
-    """Give each entry of the list of sources an `id` and the day it was read; return the entries' numbers."""
+    """Give each entry of the list of sources an `id` and the day it was read or found; return the entries' numbers."""
     known = {source.number: source for source in sources}
     found: dict[int, tuple[Token, Token]] = {}
     for number, item, content in _entries(tokens, known):
@@ -145,10 +145,10 @@ def anchor_sources(tokens: list[Token], sources: Sequence[Source], texts: Docume
         )  # the list is at the end, so later entries win
     for number, (item, content) in found.items():
         item.attrs = {"id": f"source-{number}", "class": "source"}
-        read_on = texts.read_on(known[number].retrieved_at)
+        got_on = texts.got_on(known[number].kind, known[number].retrieved_at)
         content.children = _format_entry(number, content.children or [])
-        if read_on:
-            day = wrap_tokens("small", "small", [text_token(read_on)])
+        if got_on:
+            day = wrap_tokens("small", "small", [text_token(got_on)])
             content.children += [text_token(texts.comma), *day]
     return set(found)
 

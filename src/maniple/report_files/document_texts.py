@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from maniple.evidence.record import SourceKind
+
 _LATEST = 32_503_680_000
 """The year 3000, in Unix seconds. Later values are not times."""
 
@@ -13,6 +15,7 @@ class DocumentTexts:
 
     contents: str
     reading: str
+    finding: str
     unverified: str
     partial: str
     missing: str
@@ -22,7 +25,7 @@ class DocumentTexts:
     first_day: str = "1"
     """How the first day of a month is written."""
     comma: str = ", "
-    """What is between a source and the day it was read."""
+    """What is between a source and the day it was read or found."""
 
     def date(self, time: float | None) -> str:
         """Return the UTC date of a Unix time; "" for None."""
@@ -33,15 +36,16 @@ class DocumentTexts:
         day = self.first_day if at.day == 1 else str(at.day)
         return self.day.format(year=at.year, month=month, day=day)
 
-    def read_on(self, time: float) -> str:
-        """Return the text that says when a source was read; "" for an unknown time."""
+    def got_on(self, kind: SourceKind, time: float) -> str:
+        """Return the text that says when a page was read or found by a search; "" for an unknown time."""
         date = self.date(time)
-        return self.reading.format(date) if date else ""
+        return (self.reading if kind == "page" else self.finding).format(date) if date else ""
 
 
 _ENGLISH = DocumentTexts(
     contents="Contents",
     reading="read on {}",
+    finding="found by a search on {}",
     unverified="What stands before this mark was not found in what the team read.",
     partial="The budget ran out: this report is partial.",
     missing="figure missing: {}",
@@ -54,6 +58,7 @@ _ENGLISH = DocumentTexts(
 _CHINESE = DocumentTexts(
     contents="目录",
     reading="阅读于 {}",
+    finding="搜索结果，{}",
     unverified="此标记之前的内容未能在团队阅读过的资料中找到。",
     partial="预算已用尽：本报告并不完整。",
     missing="图片缺失：{}",
@@ -67,6 +72,7 @@ _WORDINGS = {
     "ja": DocumentTexts(
         contents="目次",
         reading="{}に閲覧",
+        finding="検索結果、{}",
         unverified="この印の前の記述は、チームが読んだ資料の中に見つかりませんでした。",
         partial="予算を使い切ったため、この報告書は未完成です。",
         missing="図がありません：{}",
@@ -76,6 +82,7 @@ _WORDINGS = {
     "ko": DocumentTexts(
         contents="목차",
         reading="{} 열람",
+        finding="검색 결과, {}",
         unverified="이 표시 앞의 내용은 팀이 읽은 자료에서 찾을 수 없었습니다.",
         partial="예산이 소진되어 이 보고서는 완성되지 않았습니다.",
         missing="그림 없음: {}",
@@ -84,6 +91,7 @@ _WORDINGS = {
     "ru": DocumentTexts(
         contents="Содержание",
         reading="прочитано {}",
+        finding="найдено поиском {}",
         unverified="То, что стоит перед этой пометкой, не найдено в прочитанных командой источниках.",
         partial="Бюджет исчерпан: отчёт неполный.",
         missing="нет рисунка: {}",
@@ -96,6 +104,7 @@ _WORDINGS = {
     "de": DocumentTexts(
         contents="Inhalt",
         reading="gelesen am {}",
+        finding="durch eine Suche gefunden am {}",
         unverified="Was vor diesem Zeichen steht, fand sich nicht in dem, was das Team gelesen hat.",
         partial="Das Budget war erschöpft: Dieser Bericht ist unvollständig.",
         missing="Abbildung fehlt: {}",
@@ -108,6 +117,7 @@ _WORDINGS = {
     "fr": DocumentTexts(
         contents="Sommaire",
         reading="consulté le {}",
+        finding="trouvé par une recherche le {}",
         unverified="Ce qui précède cette marque n’a pas été trouvé dans ce que l’équipe a lu.",
         partial="Le budget est épuisé : ce rapport est incomplet.",
         missing="figure manquante : {}",
@@ -121,6 +131,7 @@ _WORDINGS = {
     "es": DocumentTexts(
         contents="Índice",
         reading="leído el {}",
+        finding="encontrado en una búsqueda el {}",
         unverified="Lo que precede a esta marca no se encontró en lo que leyó el equipo.",
         partial="Se agotó el presupuesto: este informe está incompleto.",
         missing="falta la figura: {}",
@@ -133,6 +144,7 @@ _WORDINGS = {
     "it": DocumentTexts(
         contents="Indice",
         reading="letto il {}",
+        finding="trovato con una ricerca il {}",
         unverified="Ciò che precede questo segno non è stato trovato in quanto letto dal team.",
         partial="Il budget è esaurito: questo rapporto è incompleto.",
         missing="figura mancante: {}",
@@ -146,6 +158,7 @@ _WORDINGS = {
     "pt": DocumentTexts(
         contents="Sumário",
         reading="lido em {}",
+        finding="encontrado numa pesquisa em {}",
         unverified="O que precede esta marca não foi encontrado no que a equipe leu.",
         partial="O orçamento esgotou-se: este relatório está incompleto.",
         missing="figura em falta: {}",
@@ -158,6 +171,7 @@ _WORDINGS = {
     "nl": DocumentTexts(
         contents="Inhoud",
         reading="gelezen op {}",
+        finding="gevonden door een zoekopdracht op {}",
         unverified="Wat voor dit teken staat, is niet gevonden in wat het team heeft gelezen.",
         partial="Het budget was op: dit rapport is onvolledig.",
         missing="figuur ontbreekt: {}",
