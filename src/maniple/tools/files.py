@@ -24,7 +24,7 @@ from maniple.sandbox import (
 from maniple.sandbox.safe_open import split_path
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.items import is_mirror
-from maniple.tools.registry import define_tool
+from maniple.tools.registry import FILE_WRITER, define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import (
     PIECE_CHARACTERS,
@@ -65,6 +65,7 @@ async def _workspace(workspaces: Workspaces) -> Workspace:
     roles=_READERS,
     is_core=True,
     idempotent=True,
+    writes_files=True,
     mode="ordered",
 )
 async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
@@ -373,6 +374,7 @@ async def move_file(workspaces: Workspaces, /, source: str, destination: str, ov
     "Copy a file or a folder; destination as for move_file.",
     roles=_MANAGERS,
     is_core=True,
+    writes_files=True,
     mode="ordered",
 )
 async def copy_file(workspaces: Workspaces, /, source: str, destination: str, overwrite: bool = False) -> str:
@@ -431,7 +433,7 @@ class OperationList(BaseModel):
     mode="ordered",
     includes={
         "move": "move_file",
-        "copy": "copy_file",
+        "copy": ("copy_file", FILE_WRITER),
         "delete": "delete_file",
         "create_directory": "create_directory",
     },
@@ -448,6 +450,7 @@ async def run_file_operations(workspaces: Workspaces, /, operations: list[Reques
     "call as one) and edits; not what code changed.",
     roles=_MANAGERS,
     is_core=True,
+    writes_files=True,
     mode="ordered",
 )
 async def undo_file_operations(workspaces: Workspaces, /, steps: int = 1) -> str:

@@ -37,6 +37,9 @@ _ORDER = ("web", "code", "files", "text_editor")
 _OPTIONAL = "mcp"
 """Its tools are defined by servers; importing it takes an optional package."""
 
+FILE_WRITER = "write_file"
+"""The tool whose approval holds for each call that writes files; see `writes_files` of a tool's metadata."""
+
 Arguments = Mapping[str, Any]
 Services = Mapping[type[Any], Any]
 """Objects by their type, as in `Offer.services`."""
@@ -55,7 +58,8 @@ class ToolMetadata(TypedDict, total=False):
     idempotent: bool
     mode: Literal["ordered", "parallel"]
     approval: bool
-    includes: Mapping[str, str]
+    includes: Mapping[str, str | tuple[str, ...]]
+    writes_files: bool | Mapping[str, tuple[str, ...]]
     only_reads: bool
     said_by: str
     max_calls_per_run: int

@@ -30,6 +30,7 @@ _NO_LINE = _TO_THE_END = -1
     "goes in after insert_line; view_range: [first, last]; undo_edit is repeatable.",
     roles=("file_manager", "coder"),
     is_core=True,
+    writes_files={"command": ("view",)},
 )
 async def str_replace_editor(  # noqa: PLR0913 - a tool's arguments are those that models know
     workspaces: Workspaces,

@@ -37,8 +37,8 @@ from maniple.tools.decisions import (
     parse_unknown_result,
 )
 from maniple.tools.questions import ask_user
-from maniple.tools.registry import redact_arguments
-from maniple.types import is_dict
+from maniple.tools.registry import FILE_WRITER, redact_arguments
+from maniple.types import is_dict, is_mapping
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
@@ -67,7 +67,9 @@ async def call_once(
 
     Keys of the tool's `metadata`: with `idempotent`, a call with unknown result runs again; otherwise the
     user is asked. With `approval`, each call waits for the user's approval. `includes` names the tools whose
-    work its operations do, by `action`; if their calls need approval, so does it. After `max_calls_per_run`
+    work its operations do, by `action`; if their calls need approval, so does it. With `writes_files`, a call
+    needs approval where one of `write_file` does; a mapping names the values of an argument with which a call
+    only reads. After `max_calls_per_run`
     calls, further calls return the text in `beyond`. `turn(is_approved)` returns when the call may begin. A
     waiting call is not recorded as begun. Interrupts the graph where the user has to decide. A `ToolFailure`
     becomes a message with `status="error"`. All other exceptions of `run` pass, and the result of the call
@@ -110,11 +112,20 @@ class _Call:
     def names(self, arguments: Arguments) -> set[str]:
         """Return the tool's name, and those of the tools whose work the call includes."""
         names = {self.tool.name}
-        if includes := cast("Mapping[str, str]", self.metadata_value("includes") or {}):
+        if self._writes_files(arguments):
+            names.add(FILE_WRITER)
+        if includes := cast("Mapping[str, str | tuple[str, ...]]", self.metadata_value("includes") or {}):
             lists = [cast("list[object]", value) for value in arguments.values() if isinstance(value, list)]
             operations = [one for listed in lists for one in listed if is_dict(one)]
-            names |= {includes[one["action"]] for one in operations if one.get("action") in includes}
+            for included in (includes[one["action"]] for one in operations if one.get("action") in includes):
+                names |= {included} if isinstance(included, str) else {*included}
         return names
+
+    def _writes_files(self, arguments: Arguments) -> bool:
+        writes = self.metadata_value("writes_files")
+        if not is_mapping(writes):
+            return bool(writes)
+        return not all(arguments.get(name) in reading for name, reading in writes.items())
 
     def message(self, text: str, *, error: bool = False, is_trusted: bool = True) -> ToolMessage:
         message = ToolMessage(text, tool_call_id=self.id, name=self.tool.name)
