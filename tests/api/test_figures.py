@@ -76,7 +76,7 @@ async def test_a_zip_holds_the_markdown_and_its_figures_by_relative_paths(it: In
     response = await it.client.get(f"{path}/report?form=zip&download=true")
     assert response.headers["content-type"] == "application/zip"
     with zipfile.ZipFile(io.BytesIO(response.content)) as file:
-        assert file.namelist() == ["report.md", "figures/sales.png"]
+        assert file.namelist() == ["report.md", "figures/sales.png", "note.png"]
         assert file.read("figures/sales.png") == picture
         markdown = file.read("report.md").decode()
     assert "![Sales by [year]](figures/sales.png)" in markdown
@@ -145,3 +145,36 @@ async def test_a_zip_holds_the_files_that_the_report_links_to(it: InProcessServi
         assert file.namelist() == ["report.md", "note.png"]
         assert file.read("note.png") == b"This is no picture."
         assert "[the table](note.png), [again](note.png)" in file.read("report.md").decode()
+
+
+async def test_a_zip_holds_what_the_run_made_and_no_unchanged_file_of_the_user(it: InProcessService, model):
+    model.reset({**SIMPLE, "reporter": [reply("See [it](out/Report.md) and [the data](out/data.csv).")]})
+    name = await it.thread()
+    thread = await it.service.store.threads.get(name, "")
+    assert thread is not None
+    workspace = it.service.workspaces.open(thread.thread_id)
+    uploads = it.service.workspaces.uploads(thread.thread_id)
+    uploads.add([("mine.csv", io.BytesIO(b"m")), ("changed.csv", io.BytesIO(b"before"))])
+    made = {
+        "out/data.csv": b"1",
+        "other/data.csv": b"2",
+        "changed.csv": b"after",
+        "Report.md": b"# Mine",
+        "out/Report.md": b"# Ours",
+        "a\\b.txt": b"3",
+        "NOTE.txt": b"4",
+        "note.txt": b"5",
+    }
+    for path, content in made.items():
+        workspace.write(path, content)
+    run = await it.run(thread_id=name)
+    await it.events_of(run["run_id"])
+    content = (await it.client.get(f"/api/runs/{run['run_id']}/report?form=zip")).content
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        names = file.namelist()
+        assert names[0] == "report.md"
+        assert sorted(file.read(one) for one in names[1:]) == sorted(made.values())
+        assert not [one for one in names if "\\" in one]
+        assert len({one.casefold() for one in names}) == len(names)
+        assert file.read("out/data.csv") == b"1" and file.read("other/data.csv") == b"2"
+        assert "[it](out/Report.md) and [the data](out/data.csv)" in file.read("report.md").decode()

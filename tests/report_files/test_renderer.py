@@ -2,7 +2,12 @@
 
 import asyncio
 import io
+import re
 import zipfile
+from urllib.parse import quote, unquote
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from maniple.reading.pictures import identify_picture
 from maniple.report_files import Report, ReportRenderer
@@ -42,3 +47,50 @@ def test_a_linked_file_of_the_report_s_own_name_gets_another_one():
         assert file.read("report-2.md") == b"# Mine"
         report = file.read("report.md").decode()
     assert "[a](report-2.md) [b](report-2.md#top) [c](old/report.md) [d](report-1.md)" in report
+
+
+NAMES = [
+    "report.md",
+    "Report.md",
+    "REPORT.MD",
+    "a\\b.csv",
+    "A/x",
+    "a/y",
+    "a",
+    "..\\c",
+    "con.txt",
+    "x. ",
+    "é.txt",
+    "e\u0301.txt",
+    "b|c?.md",
+]
+
+
+@given(st.lists(st.sampled_from(NAMES), unique=True, max_size=len(NAMES)), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_every_file_of_a_zip_has_a_name_that_is_valid_everywhere_and_links_follow(paths, linked):
+    files = {path: path.encode() for path in paths}
+    text = "Text. " + " ".join(f"[x]({quote(path)})" for path in paths) + "\n\n```\n[x](Report.md)\n```\n"
+    report = Report("Tea", text, **{"files" if linked else "made": files})
+    with zipfile.ZipFile(io.BytesIO(asyncio.run(ReportRenderer(None).render(report, "zip")))) as file:
+        names = file.namelist()
+        assert names[0] == "report.md"
+        assert sorted(file.read(one) for one in names[1:]) == sorted(files.values())
+        keys = [one.casefold() for one in names]
+        assert len({*keys}) == len(keys)
+        folders = {key.rpartition("/")[0] for key in keys} - {""}
+        assert not folders & {*keys}
+        assert not [one for one in names if re.search(r'[\\:*?"<>|]|(^|/)\.|[. ]$|^con\b', one)]
+        shown = file.read("report.md").decode()
+        targets = re.findall(r"\]\(([^)]*)\)", shown.partition("```")[0])
+        assert [file.read(unquote(one)) for one in targets] == list(files.values())
+        assert "```\n[x](Report.md)\n```" in shown
+
+
+def test_a_definition_of_a_link_follows_too_and_what_was_left_out_is_named():
+    report = Report(
+        "Tea", "See [it].\n\n[it]: /workspace/Report.md\n", files={"Report.md": b"x"}, left_out=["big.bin"]
+    )
+    with zipfile.ZipFile(io.BytesIO(asyncio.run(ReportRenderer(None).render(report, "zip")))) as file:
+        assert "[it]: Report-1.md" in file.read("report.md").decode()
+        assert file.read("not-included.txt") == b"big.bin\n"

@@ -1,13 +1,16 @@
 """Reports as Markdown, HTML, PDF, Word and ZIP files."""
 
+from maniple.report_files.bundle import Bundle, FindEntry, write_bundle, write_with_figures
 from maniple.report_files.document import Report
 from maniple.report_files.file_formats import MEDIA_TYPES
 from maniple.report_files.html_page import policy
-from maniple.report_files.renderer import PrintBrowserMissing, PrintFailed, ReportRenderer, write_with_figures
+from maniple.report_files.renderer import PrintBrowserMissing, PrintFailed, ReportRenderer
 from maniple.report_files.stored_reports import find_newest_report, load_report, read_answer
 
 __all__ = [
     "MEDIA_TYPES",
+    "Bundle",
+    "FindEntry",
     "PrintBrowserMissing",
     "PrintFailed",
     "Report",
@@ -16,5 +19,6 @@ __all__ = [
     "load_report",
     "policy",
     "read_answer",
+    "write_bundle",
     "write_with_figures",
 ]

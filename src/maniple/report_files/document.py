@@ -31,7 +31,8 @@ _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufdd0-
 class Report:
     """The report of a run. `ended_at` is Unix time in seconds; `is_partial` is set if the budget ran out.
 
-    `figures` are the pictures that the report shows, `files` the files that it links to, by workspace path.
+    By workspace path, `figures` are the pictures that the report shows, `files` the files that it links to,
+    and `made` those that the run made. `left_out` names those that are too large or too many.
     """
 
     title: str
@@ -41,6 +42,8 @@ class Report:
     is_partial: bool = False
     figures: Mapping[str, Figure] = field(default_factory=dict[str, Figure])
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    made: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    left_out: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,7 @@ def append_source_list(tokens: list[Token], markdown: str, sources: Sequence[Sou
 
 
 def anchor_sources(tokens: list[Token], sources: Sequence[Source], texts: DocumentTexts) -> set[int]:
-    """Give each entry of the list of sources an `id` and the day it was read or found; return the entries' numbers."""
+    """Give each entry of the list of sources an `id` and the day it was read or found; return the numbers."""
     known = {source.number: source for source in sources}
     found: dict[int, tuple[Token, Token]] = {}
     for number, item, content in _entries(tokens, known):

@@ -2,23 +2,15 @@
 
 import asyncio
 import io
-import re
 import zipfile
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from itertools import count
-from pathlib import PurePosixPath
-from urllib.parse import quote
 
 from maniple.browser import Browser
 from maniple.errors import BrowserError, ManipleError
-from maniple.evidence.source_list import language_of
 from maniple.media_types import ReportFormat
-from maniple.report_files.document import Report, clean, lay_out_report
-from maniple.report_files.document_texts import texts_for
+from maniple.report_files.bundle import write_bundle, write_markdown
+from maniple.report_files.document import Report, lay_out_report
 from maniple.report_files.html_page import render_html_page
-from maniple.report_files.markdown import FigureNames
-from maniple.run_page.markup import sanitize_markdown
 
 _MAX_CONCURRENT = 2
 _OTHERWISE = "Or take the report as HTML, Word document or Markdown."
@@ -72,74 +64,22 @@ class ReportRenderer:
 
 
 def _markdown(report: Report) -> bytes:
-    return _write_markdown(report, {path: path for path in report.figures}).encode()
+    return write_markdown(report, {path: path for path in report.figures}).encode()
 
 
-def _write_markdown(report: Report, targets: Mapping[str, str]) -> str:
-    """Return a report as Markdown that shows its figures; `targets` are their addresses, by path."""
-    markdown = clean(report.markdown)
-    names = FigureNames(targets, texts_for(language_of(markdown)).missing)
-    quoted = {path: quote(target) for path, target in targets.items()}
-
-    def figure(caption: str, path: str) -> str:
-        if path in quoted:
-            return f"![{caption}]({quoted[path]})"
-        return names.describe_missing(caption, _MARKUP.sub(r"\\\g<0>", path))
-
-    return sanitize_markdown(markdown, figure, frozenset(quoted.values()))
-
-
-_MARKUP = re.compile(r"[\\`*_\[\]<>&!$~|]")
-_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
-_FIGURES, _REPORT = "figures", "report.md"
-_REPORT_LINK = re.compile(r"(\]\(<?)(?:/workspace/|\./)?report\.md(?=[)>#?\s])")
-"""A link to the file whose name the report itself has in a ZIP file."""
-_WORKSPACE_LINK = re.compile(r"(?<=[^!\\])\]\(/workspace/")
 _EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
 """The earliest date that a ZIP file can hold."""
 
 
-def write_with_figures(report: Report, folder: str) -> tuple[str, dict[str, bytes]]:
-    """Return a report as Markdown with relative paths of its figures, and the figures' files in `folder`."""
-    names = _name_figures(report, folder)
-    files = {names[path]: figure.content for path, figure in report.figures.items()}
-    return _write_markdown(report, names), files
-
-
-def _name_figures(report: Report, folder: str) -> dict[str, str]:
-    names = dict[str, str]()
-    linked = report.files.keys() - report.figures.keys()
-    for number, (path, figure) in enumerate(report.figures.items(), start=1):
-        stem = _NOT_IN_NAMES.sub("-", PurePosixPath(path).stem).strip(".-")[:80] or "figure"
-        ending = figure.info.media_type.removeprefix("image/")
-        name = f"{folder}/{stem}.{ending}"
-        is_taken = name in linked or name in names.values()
-        names[path] = f"{folder}/{number}-{stem}.{ending}" if is_taken else name
-    return names
-
-
 def _zip(report: Report) -> bytes:
-    """Return a ZIP file of `report.md`, its figures and the files that it links to, all by relative paths."""
-    markdown, figures = write_with_figures(report, _FIGURES)
-    files = {path: content for path, content in report.files.items() if path not in figures}
-    if _REPORT in files:
-        names = (f"report-{number}.md" for number in count(1))
-        name = next(name for name in names if name not in files)
-        files[name] = files.pop(_REPORT)
-        markdown = _REPORT_LINK.sub(rf"\g<1>{name}", markdown)
-    markdown = _WORKSPACE_LINK.sub("](", markdown)
+    """Return a ZIP file of `report.md`, its figures, the files that it links to and those of its run."""
     ended_at = max(datetime.fromtimestamp(report.ended_at or 0, UTC), _EARLIEST)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
-
-        def add(name: str, data: bytes) -> None:
+        for name, data in write_bundle(report).files.items():
             entry = zipfile.ZipInfo(name, ended_at.timetuple()[:6])
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             file.writestr(entry, data)
-
-        add(_REPORT, markdown.encode())
-        for name, data in {**files, **figures}.items():
-            add(name, data)
     return content.getvalue()
 
 

@@ -15,6 +15,7 @@ from maniple.events import (
 from maniple.report_files.document import Report
 from maniple.run_page.markup import image_targets, link_targets
 from maniple.run_page.pictures import FigureFinder
+from maniple.run_page.run_files import RunFiles, find_run_files
 from maniple.runs import RunRequest
 from maniple.store import RunRecord, Store, read_event_pages
 
@@ -84,13 +85,14 @@ async def find_newest_report(store: Store, thread_id: str) -> tuple[RunRecord, s
 async def load_report(finder: FigureFinder, markdown: str, *, with_files: bool = False) -> Report:
     """Return the report of the finder's run with its title, date, sources and figures.
 
-    `with_files` adds the files that it links to.
+    `with_files` adds the files that it links to, and those that the run made.
 
     Raises:
         StoreError: the run's sources, plan or artifacts cannot be read.
     """
     store, run = finder.store, finder.run
     linked = await asyncio.to_thread(link_targets, markdown) if with_files else []
+    made = await find_run_files(finder) if with_files else RunFiles()
     return Report(
         await _title_of(store, run, markdown),
         markdown,
@@ -99,6 +101,8 @@ async def load_report(finder: FigureFinder, markdown: str, *, with_files: bool =
         run.status == "budget_exhausted",
         await finder.find_all(await asyncio.to_thread(image_targets, markdown)),
         await finder.find_files(linked),
+        made.files,
+        made.left_out,
     )
 
 

@@ -155,11 +155,12 @@ class FigureFinder:
         same = [one for one in artifacts if one.sha256 == digest] if file else []
         own = [one for one in named if one.run_id == self.run.run_id]
         for one in [*(same or own or named), *named]:
-            if is_wanted(content := await self._read_artifact(one)):
+            if is_wanted(content := await self.read_artifact(one)):
                 return content
         return file if is_wanted(file) else None
 
-    async def _read_artifact(self, artifact: Artifact) -> bytes:
+    async def read_artifact(self, artifact: Artifact) -> bytes:
+        """Return the content of an artifact; empty if it was deleted."""
         try:
             return await asyncio.to_thread((await self.store.artifacts.open(artifact)).read_bytes)
         except (FileError, OSError):

@@ -1,0 +1,124 @@
+"""The files that a run made, by their paths in the workspace."""
+
+import asyncio
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from maniple.errors import FileError
+from maniple.run_page.pictures import RECORDING, FigureFinder
+from maniple.runs.artifact_collector import (
+    MAX_SCANNED_FILES,
+    MAX_WORKSPACE_BYTES,
+    MAX_WORKSPACE_FILES,
+    page_file_name,
+)
+from maniple.sandbox import is_cache
+from maniple.store import Artifact
+from maniple.tools.items import is_drawn_figure, is_mirror
+
+SCREENSHOT = "screenshot.jpg"
+_PAGE_START = b"Source: "
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The contents of files by path, and the paths of those that are left out."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    left_out: Sequence[str] = ()
+
+
+async def find_run_files(finder: FigureFinder) -> RunFiles:
+    """Return the files that the finder's run made or changed, from the artifacts, which have no secrets.
+
+    Pages that were read and pictures of the browser are not among them. Of a file that a later run changed,
+    it is the version of this run. A file without an artifact was too large or one too many.
+
+    Raises:
+        StoreError: the artifacts or sources cannot be listed.
+    """
+    run, store = finder.run, finder.store
+    artifacts = await store.artifacts.list_by_run(run.run_id)
+    workspace = await asyncio.to_thread(_list_workspace, finder)
+    sources = await store.evidence(run.run_id).sources()
+    pages = {page_file_name(one) for one in sources if one.kind == "page"}
+    files: dict[str, bytes] = {}
+    left_out: list[str] = []
+    left = MAX_WORKSPACE_BYTES
+    for path, artifact in await asyncio.to_thread(_place, finder, artifacts, workspace):
+        if path not in workspace and artifact.name in (RECORDING, SCREENSHOT):
+            continue
+        content = await finder.read_artifact(artifact)
+        if path not in workspace and artifact.name in pages and content.startswith(_PAGE_START):
+            continue
+        if len(content) != artifact.size or artifact.size > left:
+            left_out.append(path)
+            continue
+        left -= artifact.size
+        files[path] = content
+    stored = {one.name for one in await store.artifacts.list_by_thread(run.thread_id)}
+    missing = await asyncio.to_thread(_find_unstored, finder, workspace, stored)
+    return RunFiles(files, sorted({*left_out, *missing} - files.keys()))
+
+
+def _list_workspace(finder: FigureFinder) -> dict[str, tuple[int, float]]:
+    """Return the size and the time of the last change (Unix seconds) of each file of a thread, by path."""
+    try:
+        newest = finder.workspaces.locate(finder.run.thread_id).list_newest(MAX_SCANNED_FILES)
+    except FileError:
+        return {}
+    return {
+        path: (size, changed / 1e9)
+        for path, size, changed in newest
+        if not (is_cache(path) or is_mirror(path))
+    }
+
+
+def _place(
+    finder: FigureFinder, artifacts: Sequence[Artifact], workspace: Collection[str]
+) -> list[tuple[str, Artifact]]:
+    """Return the newest artifacts with their paths: artifacts themselves have only a name."""
+    by_name: dict[str, list[Artifact]] = {}
+    for one in artifacts:
+        by_name.setdefault(one.name, []).append(one)
+    placed: list[tuple[str, Artifact]] = []
+    for name, versions in by_name.items():
+        paths = [path for path in workspace if path.rpartition("/")[2] == name]
+        same = {path: _find_version(finder, path, versions) for path in paths} if len(versions) > 1 else {}
+        found = [(path, version) for path, version in same.items() if version is not None]
+        # A file that later runs changed, that has secrets, or that is gone.
+        alone = paths[0] if len(paths) == 1 else name
+        placed += found or [(alone, versions[-1])]
+    return placed
+
+
+def _find_version(finder: FigureFinder, path: str, versions: Sequence[Artifact]) -> Artifact | None:
+    """Return the version of a file that is in the workspace. Blocks."""
+    digest = _digest(finder, path, max(one.size for one in versions))
+    return next((one for one in reversed(versions) if one.sha256 == digest), None)
+
+
+def _find_unstored(
+    finder: FigureFinder, workspace: Mapping[str, tuple[int, float]], stored: Collection[str]
+) -> list[str]:
+    """Return the paths of files that the run wrote and that are no artifacts. Blocks."""
+    run = finder.run
+    given = {(one.path, one.sha256) for one in finder.workspaces.uploads(run.thread_id).list_uploads()}
+    until = run.ended_at or float("inf")
+    return [
+        path
+        for path, (size, changed) in workspace.items()
+        if run.created_at <= changed <= until + 1
+        and path.rpartition("/")[2] not in stored
+        and not is_drawn_figure(path)
+        and (size > MAX_WORKSPACE_BYTES or (path, _digest(finder, path, size)) not in given)
+    ][:MAX_WORKSPACE_FILES]
+
+
+def _digest(finder: FigureFinder, path: str, size: int) -> str:
+    try:
+        head = finder.workspaces.locate(finder.run.thread_id).read(path, size)
+    except FileError:
+        return ""
+    return hashlib.sha256(head.content).hexdigest() if head.size == len(head.content) else ""
