@@ -143,6 +143,15 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
             show_default=False,
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Write the report and the files that the team made into this folder; replaces nothing.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--continue", help="Continue the last run that was cut off, then exit.")
     ] = False,
@@ -170,6 +179,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat --thread 1a2b3c4d "And 1+4?"     continue a conversation; /threads lists IDs
       maniple chat "…" --save report.docx           save the report with its figures, then exit
       maniple chat --thread 1a2b3c4d --save r.pdf   save the newest report of a conversation
+      maniple chat "…" --out results                write the report and the files of the team
       maniple chat "…" > report.md                  only the report; progress goes to stderr
       git diff | maniple chat -                     read the question from standard input
       printf 'Who is …?\\n/sources\\n' | maniple chat  lines that are commands are run
@@ -177,7 +187,8 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
 
     \b
     Files that the team writes are listed after the answer. They stay in data_dir, a key of
-    conf.yaml. To check models and tools, run: maniple doctor.
+    conf.yaml; --out DIR writes them into a folder of yours, beside report.md. To check models
+    and tools, run: maniple doctor.
 
     \b
     Conversations are stored. If the program is killed during a run, the next conversation or
@@ -198,10 +209,10 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         raise typer.BadParameter(
             "needs --thread ID, and cannot be combined with a question or --continue.", param_hint="--retry"
         )
-    exports = bool(save) and bool(thread) and not question and not (resume or retry)
+    exports = bool(save or out) and bool(thread) and not question and not (resume or retry)
     asks = not (resume or retry or exports)
-    if save and asks and not question and has_keyboard():
-        raise typer.BadParameter("needs a question or --thread ID.", param_hint="--save")
+    if (save or out) and asks and not question and has_keyboard():
+        raise typer.BadParameter("needs a question or --thread ID.", param_hint="--save" if save else "--out")
     text = _read_question(question or [], json=json) if asks else None
     settings = read_settings(config, opens_team=True)
     _require_known_agent(agent)
@@ -223,6 +234,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         files=tuple(files or ()),
         agent=agent,
         save=tuple(save or ()),
+        out=out,
         retry=retry,
         config=config,
     )

@@ -65,6 +65,8 @@ class ChatOptions:
     start_page: str = ""
     save: tuple[Path, ...] = ()
     """Where the report is saved at the end: one file for each path."""
+    out: Path | None = None
+    """The folder into which the report and the files of the run are written at the end."""
     retry: bool = False
     """Whether what the conversation's last run has not done is done, instead of asking a question."""
     config: Path | None = None
@@ -106,7 +108,7 @@ async def ask_once(
     from maniple.cli.chat.session import note_cut_off_run, start_session
     from maniple.cli.render.run_text import exit_code
 
-    _require_form(options)
+    _require_outputs(settings, options)
     async with open_session(settings, options, consoles) as session:
         run = await start_session(session, options, consoles)
         await _attach_files(session, options, consoles)
@@ -167,7 +169,7 @@ async def enter_lines(text: str, settings: Settings, options: ChatOptions, conso
     entries = split_commands(text)
     if not any(map(is_command, entries)):
         return await ask_once(text, settings, options, consoles, at_terminal=False)
-    _require_form(options)
+    _require_outputs(settings, options)
     run: RunView | None = None
     async with open_session(settings, options, consoles) as session:
         await start_session(session, options, consoles)
@@ -201,9 +203,14 @@ async def _enter_command(
     return True
 
 
-def _require_form(options: ChatOptions) -> None:
-    """Raise `WrongUsage` if the report cannot be saved in the form that the name of a file asks for."""
+def _require_outputs(settings: Settings, options: ChatOptions) -> None:
+    """Raise `WrongUsage` if the report cannot be saved in the form or the folder that the options name."""
     from maniple.cli.chat.session import choose_format
+
+    if options.out is not None:
+        from maniple.cli.chat.output_folder import require_output_folder
+
+        require_output_folder(options.out, settings.data_dir)
 
     try:
         for path in options.save:
@@ -228,25 +235,56 @@ async def _require_report(settings: Settings, options: ChatOptions) -> None:
 
 async def export_report(settings: Settings, options: ChatOptions, consoles: Consoles) -> int:
     """Save the newest report of a stored conversation without a run, and return the exit status."""
-    _require_form(options)
-    await _require_report(settings, options)
+    _require_outputs(settings, options)
+    if options.save:
+        await _require_report(settings, options)
     async with open_session(settings, options, consoles) as session:
         found = await session.conversations.find(options.thread)
         await session.open_thread(found.thread_id)
         await session.attachments.track(found.thread_id)
-        await _save_reports(session, options, consoles)
+        newest = found.newest.run_id if found.newest is not None else ""
+        try:
+            await _write_out(session, session.report_run_id or newest, options, consoles)
+        finally:
+            await _save_reports(session, options, consoles)
     return 0
 
 
 async def _save_answer(session: "ChatSession", options: ChatOptions, consoles: Consoles) -> None:
-    """Save the report of the run that was shown, if a path is given and the run waits for no answer."""
-    if not options.save or session.pending is not None:
+    """Save the report and the files of the run that was shown, unless the run waits for an answer."""
+    if session.pending is not None:
+        return
+    try:
+        await _write_out(session, session.run_id, options, consoles)
+    finally:
+        await _save_newest(session, options, consoles)
+
+
+async def _save_newest(session: "ChatSession", options: ChatOptions, consoles: Consoles) -> None:
+    if not options.save:
         return
     if session.report and session.report_run_id == session.run_id:
         await _save_reports(session, options, consoles)
     else:  # an earlier report of the conversation does not answer this question
         paths = ", ".join(map(str, options.save))
         consoles.note(f"Nothing was saved to {paths}: the run has no report.", "yellow")
+
+
+async def _write_out(session: "ChatSession", run_id: str, options: ChatOptions, consoles: Consoles) -> None:
+    """Write the report and the files of a run into the folder that the options name, if they name one."""
+    if options.out is None:
+        return
+    from maniple.cli.chat.output_folder import write_run_files
+
+    store = session.conversations.store
+    run = await store.runs.get(run_id) if run_id else None
+    if run is None:
+        consoles.note(f"Nothing was written to {options.out}: there is no run.", "yellow")
+        return
+    report = session.report if session.report_run_id == run_id else ""
+    lines = await write_run_files(store, session.attachments.workspaces, run, report, options.out)
+    for line in lines:
+        consoles.note(line, "dim")
 
 
 async def _save_reports(session: "ChatSession", options: ChatOptions, consoles: Consoles) -> None:
