@@ -1,6 +1,8 @@
 """The check of addresses that may be connected to, and its errors as a model reads them."""
 
-from ipaddress import ip_network
+import socket
+from ipaddress import ip_address, ip_network
+from pathlib import Path
 
 import drawbridge
 import httpx
@@ -67,11 +69,44 @@ _TRANSIENT: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
+_NONLOCAL_BIND = {
+    socket.AF_INET: Path("/proc/sys/net/ipv4/ip_nonlocal_bind"),
+    socket.AF_INET6: Path("/proc/sys/net/ipv6/ip_nonlocal_bind"),
+}
+
+
+def is_own_address(address: str) -> bool:
+    """Return whether `address` is one of this machine's interfaces now, as the kernel answers; sends nothing.
+
+    Services of this machine that trust it, or listen on all interfaces behind a firewall, are there too.
+    """
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            if not _binds_foreign_addresses(family):
+                probe.bind((address, 0))
+                return True
+            # Of a local address, the kernel chooses the address itself as the source.
+            probe.connect((address, 9))
+            return probe.getsockname()[0] == address
+    except OSError:
+        return False
+
+
+def _binds_foreign_addresses(family: socket.AddressFamily) -> bool:
+    """Return whether sockets may be bound to addresses of other machines, as load balancers set it."""
+    try:
+        return _NONLOCAL_BIND[family].read_text().strip() != "0"
+    except OSError:
+        return False
+
+
 class AddressGuard:
     """Resolves a host to the one address that may be connected to.
 
     The name is resolved once and each of its addresses must pass. The caller connects to the returned
-    address, so a second DNS answer (DNS rebinding) has no effect.
+    address, so a second DNS answer (DNS rebinding) has no effect. Public addresses of this machine itself are
+    refused like private ones.
 
     Raises:
         ConfigError: an entry of `fetch.allow_private` is not a network.
@@ -82,6 +117,7 @@ class AddressGuard:
             allowed = frozenset(ip_network(cidr) for cidr in settings.allow_private)
         except ValueError as error:
             raise ConfigError(f"fetch.allow_private: {error}; write networks as 10.1.0.0/16.") from error
+        self._allowed = allowed
         self._policy = drawbridge.Policy(allow_ports=_WebPorts(), ip_allowlist=allowed, ip_blocklist=_BLOCKED)
 
     async def resolve(self, host: str, port: int) -> str:
@@ -91,10 +127,17 @@ class AddressGuard:
             FetchError: the host has no address or one that is not public, or web servers never use the port.
         """
         try:
-            return await resolve_and_validate(host, port, self._policy)
+            address = await resolve_and_validate(host, port, self._policy)
+            self._refuse_own(host, address)
         except (drawbridge.DrawbridgeError, UnicodeError) as error:
             is_port = isinstance(error, drawbridge.UnsafePortError)
             raise translate_fetch_error(f"{host}:{port}" if is_port else host, error) from error
+        return address
+
+    def _refuse_own(self, host: str, address: str) -> None:
+        ip = ip_address(address)
+        if not any(ip in network for network in self._allowed) and is_own_address(address):
+            raise drawbridge.BlockedAddressError(host, ip, "an address of this machine")
 
 
 def translate_fetch_error(url: str, error: Exception) -> FetchError:
