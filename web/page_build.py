@@ -30,7 +30,7 @@ _NPM = "ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error --f
 def digest_sources(root: Path = ROOT) -> str:
     """Return a digest of everything that the build depends on."""
     web = root / "web"
-    return _digest((web / "index.html", *web.glob("*.json"), *web.glob("*.ts"), web / "public", web / "src"))
+    return _digest((*web.glob("*.html"), *web.glob("*.json"), *web.glob("*.ts"), web / "public", web / "src"))
 
 
 def is_current(root: Path = ROOT) -> bool:

@@ -10,6 +10,7 @@ export default defineConfig({
     target: "es2022",
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1_000,
+    rolldownOptions: { input: ["index.html", "docs.html"] },
   },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
 });

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maniple.api.auth import KeyGate
+from maniple.api.browser_guard import OriginGate, SecurityHeaders
 from maniple.api.error_responses import (
     answer_error,
     answer_http_exception,
@@ -76,8 +77,9 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
         routes=[Route(_DOCUMENT_PATH, _send_document, include_in_schema=False), *_ROUTES],
         title=_TITLE,
         openapi_url=_DOCUMENT_PATH,
+        # FastAPI's page loads scripts of another origin; `/docs` is a page of ours.
+        docs_url=None,
         redoc_url=None,
-        swagger_ui_oauth2_redirect_url=None,
         lifespan=lifespan,
     )
     app.add_exception_handler(RequestValidationError, answer_invalid_request)
@@ -120,12 +122,14 @@ def _guard(app: FastAPI, settings: Settings) -> None:
     server = settings.server
     app.add_middleware(BodyLimit, max_bytes=server.max_body_bytes, max_upload_bytes=server.max_upload_bytes)
     app.add_middleware(KeyGate, server=settings.server)
+    origins = _allowed_origins(settings.server)
+    app.add_middleware(OriginGate, allowed_origins=origins)
     if settings.server.is_loopback:
         # A web page can name a loopback address by a domain of its own; such a Host is refused.
         app.add_middleware(
             TrustedHostMiddleware, allowed_hosts=[*LOOPBACK_HOSTS, "[::1]", settings.server.host]
         )
-    if origins := _allowed_origins(settings.server):
+    if origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=origins,
@@ -133,6 +137,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             allow_headers=["content-type", "cache-control", "last-event-id", "authorization", "x-api-key"],
             expose_headers=["location", "retry-after", "www-authenticate"],
         )
+    app.add_middleware(SecurityHeaders)
 
 
 def _allowed_origins(server: ServerSettings) -> list[str]:

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from maniple.api.browser_guard import SECURITY_HEADERS
 from maniple.api.responses import ErrorResponse
 from maniple.errors import ManipleError, StoreError
 from maniple.text import fix_surrogates
@@ -107,7 +108,8 @@ def _allowed(request: Request) -> dict[str, str]:
 async def answer_internal_error(request: Request, error: Exception) -> JSONResponse:
     """Answer an unexpected error; its details are in the log and are not sent to the client."""
     content = {"detail": "Something went wrong here. The server's log has it.", "code": "internal"}
-    return JSONResponse(content, status_code=500)
+    # Starlette answers these outside of all middleware.
+    return JSONResponse(content, status_code=500, headers={**SECURITY_HEADERS})
 
 
 _WORDS = {

@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from maniple.api.auth import KeyGate
+from maniple.api.browser_guard import SecurityHeaders
 from maniple.api.state import Service, open_service
 from maniple.config import ServerSettings, Settings
 from maniple.config.service_settings import LOOPBACK_HOSTS
@@ -57,6 +58,7 @@ def create_mcp_app(service: Service, server: TeamServer) -> Starlette:
             allow_headers=["*"],
             expose_headers=["mcp-session-id", "www-authenticate"],
         )
+    app.add_middleware(SecurityHeaders)
     return app
 
 

@@ -35,6 +35,11 @@ _DRAWING_GUARD = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts",
 }
+_DOCUMENTATION_GUARD = {
+    # The style sheet of Swagger UI holds its icons as data.
+    **_GUARD,
+    "content-security-policy": _GUARD["content-security-policy"].replace("blob:", "data:"),
+}
 _FOR_EVER = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 
@@ -73,6 +78,12 @@ async def page(request: Request) -> Response:
     # A person will ask soon. The first run loads the models' clients otherwise.
     request.app.state.service.runtime.models.start_loading()
     return await _answer("index.html", request, _ASK_AGAIN)
+
+
+@router.get("/docs")
+async def documentation(request: Request) -> Response:
+    """The documentation of the HTTP API, which reads `/openapi.json`."""
+    return await _answer("docs.html", request, _ASK_AGAIN, _DOCUMENTATION_GUARD)
 
 
 @router.get("/icon.svg")
