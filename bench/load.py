@@ -28,6 +28,9 @@ from tests.environment import environment
 from tests.serving import ROOT, memory_mb, server_process
 
 TEAM, BARE, LEAN = "team", "bare", "lean"
+NO_PROXY = "no_proxy"
+"""The team's server whose environment has a proxy, and names the model's host as an exception."""
+_PROXY_EXCEPTIONS = {"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost"}
 KINDS = (TEAM, BARE, LEAN)
 _END = b"event: end_of_workflow"
 _FAILURES = (b"event: error", b'"status": "failed"')
@@ -205,9 +208,10 @@ def servers_under_load(
         model_url, model_pid = stack.enter_context(model_process(script))
         servers = ServersUnderLoad(model_url, model_pid)
         for kind in kinds or KINDS:
-            if kind == TEAM:
+            if kind in (TEAM, NO_PROXY):
                 home = stack.enter_context(tempfile.TemporaryDirectory())
-                env = environment(model_url, home, **(settings or {}))
+                more = _PROXY_EXCEPTIONS if kind == NO_PROXY else {}
+                env = environment(model_url, home, **(settings or {}), **more)
                 server = stack.enter_context(server_process(env, Path(home), start=subprocess.Popen))
                 servers.urls[kind], servers.pids[kind] = server.url, server.process.pid
             else:

@@ -9,6 +9,7 @@ from bench.load import (
     BARE,
     KINDS,
     LEAN,
+    NO_PROXY,
     TEAM,
     LoadResult,
     ServersUnderLoad,
@@ -70,11 +71,12 @@ def limits_for(streams: int) -> dict[str, str]:
 async def measure_cpu(rounds: int = CPU_ROUNDS) -> dict[str, float]:
     """Return the CPU of a run when the model writes without delay, at 1 and at 8 streams."""
     figures: dict[str, float] = {}
-    with servers_under_load(SCRIPT) as servers:
+    with servers_under_load(SCRIPT, *KINDS, NO_PROXY) as servers:
         for streams in (1, 8):
             spent = await compare_cpu(servers, streams, rounds if streams == 1 else max(rounds // 4, 1))
             figures |= {f"cpu_{streams}_{kind}_ms": round(ms, 1) for kind, ms in spent.items()}
             figures[f"cpu_{streams}_of_bare"] = round(spent[TEAM] / spent[BARE], 2)
+            figures[f"cpu_{streams}_no_proxy_of_bare"] = round(spent[NO_PROXY] / spent[BARE], 2)
     return figures
 
 

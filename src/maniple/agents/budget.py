@@ -187,7 +187,8 @@ NEAR = 0.8
 MAX_TOKENS = 1_000_000_000
 """The largest accepted token count of a call; larger counts from an endpoint are invalid."""
 REPORT_SECONDS = 60.0
-"""The time that a report always gets, even if the run's time is used up."""
+"""The time that a report always gets, even if the run's time is used up, up to its share of it."""
+REPORT_SHARE = 0.25
 REPORT_TOKENS = 8_000
 """The length that a report may always have, even if the run's tokens or its cost are used up."""
 _UNCHECKED_BYTES = 2_000
@@ -306,14 +307,15 @@ class UsageMeter:
     async def enforce_time_limit(self, *, reporting: bool = False) -> AsyncGenerator[None]:
         """Cancel the body when the run's time is used up, and raise `BudgetExhausted`.
 
-        A report (`reporting`) gets at least `REPORT_SECONDS`.
+        A report (`reporting`) gets at least `REPORT_SHARE` of the allowed time, up to `REPORT_SECONDS`.
         """
         limited = [level for level in self._limit_usages() if level.limit == "seconds"]
         if not limited:
             yield
             return
         tightest = min(limited, key=lambda level: level.left)
-        left = max(tightest.left, REPORT_SECONDS if reporting else 0)
+        reserve = min(REPORT_SECONDS, REPORT_SHARE * tightest.allowed) if reporting else 0
+        left = max(tightest.left, reserve)
         deadline = asyncio.timeout(left)
         try:
             async with deadline:

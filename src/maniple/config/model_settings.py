@@ -35,6 +35,7 @@ class ModelSettings(Section):
     context_tokens: int | None = Field(default=None, gt=0)
     """The context window, for prompt and answer together; conversations are shortened to fit into it."""
     timeout_seconds: float = Field(default=120, gt=0)
+    answer_seconds: float = Field(default=1_800, gt=0)
     max_retries: int = Field(default=3, ge=0, le=10)
     unreachable_seconds: float = Field(default=30, ge=0, le=600)
     """How long an endpoint that has answered before is asked again while it takes no connections.

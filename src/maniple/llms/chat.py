@@ -77,6 +77,8 @@ class EndpointModel(BaseChatOpenAI):
     prompting: ProfileName = Field(default="standard", exclude=True)
     chunk_seconds: float = Field(default=120, exclude=True)
     """The maximal time between two chunks; keep-alive comments do not count as chunks."""
+    answer_seconds: float = Field(default=1_800, exclude=True)
+    """The maximal time of a whole answer, also of one that drips."""
     fallback_models: tuple[Any, ...] = Field(default=(), exclude=True)
     outage: EndpointOutage | None = Field(default=None, exclude=True)
     """Waits while the endpoint restarts; None with fallbacks, which are asked at once."""
@@ -109,7 +111,8 @@ class EndpointModel(BaseChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        receive_part, size = part_receiver(), 0
+        receive_part, size, clock = part_receiver(), 0, asyncio.get_running_loop().time
+        deadline = clock() + self.answer_seconds
         # Each generator closes the one below it, so that the connection is returned immediately.
         async with aclosing(self._stream_with_fallbacks(messages, stop, kwargs)) as chunks:
             async for chunk in chunks:
@@ -120,11 +123,20 @@ class EndpointModel(BaseChatOpenAI):
                         f"Set {self.endpoint.setting}.max_output_tokens, or use another model.",
                         code="model_bad_response",
                     )
+                if clock() > deadline:
+                    raise self._unended_answer()
                 receive_part(grown)
                 pass_on_calls(chunk)
                 if run_manager is not None:
                     await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
+
+    def _unended_answer(self) -> ModelError:
+        return ModelError(
+            f"{self.endpoint} did not end its answer within {self.answer_seconds:g} s. Set "
+            f"{self.endpoint.setting}.answer_seconds, or use a faster model.",
+            code="model_timeout",
+        )
 
     async def _stream_with_fallbacks(
         self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
@@ -251,7 +263,8 @@ class EndpointModel(BaseChatOpenAI):
     ) -> ChatResult:
         own_fields, wait = self._own_fields(kwargs, streaming=False), None
         try:
-            answer = await super()._agenerate(messages, stop, None, **kwargs, **own_fields)
+            async with asyncio.timeout(self.answer_seconds):
+                answer = await super()._agenerate(messages, stop, None, **kwargs, **own_fields)
         except _ENDPOINT_FAILURES as error:
             status = status_error(error, self.endpoint.url)
             fields = {**kwargs, **own_fields}

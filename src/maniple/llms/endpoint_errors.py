@@ -21,6 +21,7 @@ import httpx2
 import openai
 from langchain_core.exceptions import ContextOverflowError
 
+from maniple.egress.bounded_responses import ResponseRefused
 from maniple.errors import ModelError, ModelErrorCode
 from maniple.llms.context_windows import causes_of
 from maniple.llms.endpoints import EndpointName
@@ -194,6 +195,8 @@ class EndpointOutage:
 
 
 def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
+    if refused := next((one for one in causes_of(error) if isinstance(one, ResponseRefused)), None):
+        return _error(f"{endpoint} {refused}.", "model_bad_response")
     match error:
         case openai.APIStatusError() if error.status_code >= 500:
             return _error(

@@ -2,23 +2,24 @@
 
 aiohttp parses HTTP in C and hands over all that has arrived since the last read. httpx2 parses it in Python
 and hands over each HTTP chunk, which is one token. Everything above the connection stays with httpx2:
-redirects, cookies, decompression, and the proxies of the environment with their exceptions.
+redirects within an origin, cookies and proxies. All bodies are bounded (`egress.bounded_responses`).
 """
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
-from urllib.request import getproxies
 
 import aiohttp
 import httpx2
 from yarl import URL
 
+from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, response_hook
+from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.errors import ConfigError
 
 MAX_CONNECTIONS = 200
@@ -31,12 +32,7 @@ BUSY_STREAMS = 8
 """More open streams than this are read with a pause between pieces."""
 MAX_HEADERS = 1_000
 
-_HARMLESS_HEADERS = frozenset(
-    ["accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"]
-)
-"""What a redirect to another origin receives: keys have headers of many names."""
-_ORIGIN = "maniple_origin"
-
+BOUNDS = ResponseBounds()
 _AUTOMATIC_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 # The first class that fits counts.
@@ -70,12 +66,12 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
     limits = httpx2.Limits(
         max_connections=MAX_CONNECTIONS, max_keepalive_connections=50, keepalive_expiry=KEEP_ALIVE_SECONDS
     )
-    # httpx2 prefers the proxies of the environment, whose patterns are narrower; `ALL_PROXY` is as wide.
-    mounts = {} if getproxies().get("all") else {"all://": AiohttpTransport(context, stream_rate)}
+    proxies = EnvironmentProxies.read()
     try:
-        client = httpx2.AsyncClient(
-            verify=context, limits=limits, mounts=mounts, follow_redirects=True, **options
-        )
+        by_proxy = {
+            address: httpx2.AsyncHTTPTransport(verify=context, limits=limits, proxy=address)
+            for address in set(proxies.by_scheme.values())
+        }
     except ImportError as error:
         raise ConfigError(
             "The environment names a SOCKS proxy, which needs the package socksio. Install it with "
@@ -88,19 +84,48 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
             "ALL_PROXY, HTTPS_PROXY or HTTP_PROXY is not the address of a proxy. Write it as "
             "http://host:port, or unset it."
         ) from error
+    client = httpx2.AsyncClient(
+        transport=RoutedTransport(proxies, by_proxy, AiohttpTransport(context, stream_rate)),
+        follow_redirects=True,
+        **options,
+    )
     hooks = client.event_hooks
-    client.event_hooks = {**hooks, "request": [_keep_keys_from_other_origins, *hooks["request"]]}
+    bound = response_hook(httpx2.AsyncByteStream, BOUNDS)
+    client.event_hooks = {
+        "request": [_ask_for_known_encodings, *hooks["request"]],
+        "response": [bound, *hooks["response"]],
+    }
     return client
 
 
-async def _keep_keys_from_other_origins(request: httpx2.Request) -> None:
-    """Remove what may be a key from a redirected request; httpx2 removes `Authorization` alone.
+async def _ask_for_known_encodings(request: httpx2.Request) -> None:
+    request.headers["accept-encoding"] = ACCEPT_ENCODING
 
-    Requests that follow a redirect have the extensions of the first one.
-    """
-    if request.extensions.setdefault(_ORIGIN, request.url.origin) != request.url.origin:
-        for name in set(request.headers) - _HARMLESS_HEADERS:
-            del request.headers[name]
+
+class RoutedTransport(httpx2.AsyncBaseTransport):
+    """Sends each request through the proxy that the environment names for it, or directly and fast."""
+
+    def __init__(
+        self,
+        proxies: EnvironmentProxies,
+        by_proxy: Mapping[str, httpx2.AsyncHTTPTransport],
+        direct: "AiohttpTransport",
+    ) -> None:
+        self._proxies, self._by_proxy, self.direct = proxies, by_proxy, direct
+
+    def route(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
+        """Return the transport for an address."""
+        proxy = self._proxies.find(url.scheme, url.host, url.port)
+        return self.direct if proxy is None else self._by_proxy[proxy]
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send `request`; raises `httpx2.TransportError`."""
+        return await self.route(request.url).handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for transport in (self.direct, *self._by_proxy.values()):
+            await transport.aclose()
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):

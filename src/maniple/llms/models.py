@@ -157,6 +157,7 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
         # LangChain's own timeout of chunks loses cancellations on Python 3.11 (`asyncio.wait_for`).
         "stream_chunk_timeout": None,
         "chunk_seconds": settings.timeout_seconds,
+        "answer_seconds": settings.answer_seconds,
         "use_responses_api": False,
         "prompting": settings.profile,
     }

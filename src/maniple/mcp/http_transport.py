@@ -31,6 +31,12 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 
 from maniple.config.mcp_settings import McpServerSettings, prefix_of, reveal_text
 from maniple.egress import send_data
+from maniple.egress.bounded_responses import (
+    ACCEPT_ENCODING,
+    ResponseBounds,
+    ResponseRefused,
+    response_hook,
+)
 from maniple.errors import McpError
 from maniple.mcp.stdio import describe_error
 from maniple.redaction import Redactor
@@ -39,8 +45,14 @@ MAX_MESSAGE_BYTES = 8_000_000
 """The limit of one message. For the older SSE transport, the SDK's own limit is 1 MiB."""
 _CONNECT_SECONDS = 15.0
 _FAREWELL_SECONDS = 2.0
+# The SDK limits each event of a stream, which may last as long as the session.
+_BOUNDS = ResponseBounds(max_bytes=MAX_MESSAGE_BYTES, max_stream_bytes=None, stream_seconds=None)
 _SILENCE_SECONDS = 3_600.0  # a stream may be idle for long; calls have their own timeouts
 _LOG = logging.getLogger(__name__)
+
+
+class _RefusedMessage(ResponseRefused, httpx2.StreamError):
+    """A response breaks a bound; for other errors than the library's, the SDK closes the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,24 +243,16 @@ class _Session:
 
 
 def _client(server: McpServerSettings, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
-    # No compression, because a few compressed bytes may expand beyond any limit.
     headers = {
-        "accept-encoding": "identity",
+        "accept-encoding": ACCEPT_ENCODING,
         **{name: reveal_text(one) for name, one in server.headers.items()},
     }
     return httpx2.AsyncClient(
         headers=headers,
         auth=auth,
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),
-        event_hooks={"response": [_limit_body]},
+        event_hooks={"response": [response_hook(httpx2.AsyncByteStream, _BOUNDS, _RefusedMessage)]},
     )
-
-
-async def _limit_body(response: httpx2.Response) -> None:
-    if response.headers.get("content-encoding", "identity").casefold() != "identity":
-        raise httpx2.DecodingError("The server sent a compressed response, although none was requested.")
-    if not response.headers.get("content-type", "").startswith("text/event-stream"):
-        response.stream = _LimitedBody(response.stream)
 
 
 def _own_login(server: McpServerSettings, url: str) -> httpx2.Auth | None:
@@ -283,24 +287,6 @@ class _Tokens:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         self._client = client_info
-
-
-class _LimitedBody(httpx2.AsyncByteStream):
-    """A response body of at most `MAX_MESSAGE_BYTES`."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MAX_MESSAGE_BYTES
-        async for piece in self._stream:
-            left -= len(piece)
-            if left < 0:
-                raise httpx2.StreamError(f"The server sent a message of more than {MAX_MESSAGE_BYTES} bytes.")
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
 
 
 _MAX_BYTES = 1_000_000

@@ -8,7 +8,7 @@ that it needs and the class that searches.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import unescape
 from importlib.metadata import version
@@ -21,6 +21,12 @@ import httpx
 
 from maniple.config.values import Section
 from maniple.config.web_settings import SearchSettings
+from maniple.egress.bounded_responses import (
+    ACCEPT_ENCODING,
+    ResponseBounds,
+    ResponseRefused,
+    response_hook,
+)
 from maniple.errors import SearchError
 from maniple.evidence.addresses import comparable_url
 from maniple.retry_after import retry_after_seconds
@@ -30,6 +36,7 @@ DEFAULT_COOLDOWN_SECONDS = 60.0
 """How long a provider that failed is not asked again."""
 MAX_COOLDOWN_SECONDS = 3_600.0
 MAX_RESPONSE_BYTES = 2_000_000
+_BOUNDS = ResponseBounds(max_bytes=MAX_RESPONSE_BYTES, max_stream_bytes=MAX_RESPONSE_BYTES, seconds=60)
 TITLE_CHARACTERS = 300
 CONTENT_CHARACTERS = 2_000
 URL_CHARACTERS = 2_048
@@ -164,6 +171,8 @@ class HttpEndpoint:
                     return await self._read_body(response)
         except TimeoutError as error:
             raise ProviderFailure(f"{self.name} did not answer in {self._timeout_seconds:g} s.") from error
+        except ResponseRefused as error:
+            raise ProviderFailure(f"{self.name} {error}.") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise ProviderFailure(f"{self.name} could not be reached: {reason}") from error
@@ -201,12 +210,7 @@ class HttpEndpoint:
         )
 
     async def _read_body(self, response: httpx.Response) -> bytes:
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > MAX_RESPONSE_BYTES:
-                raise ProviderFailure(f"{self.name} sent more than {MAX_RESPONSE_BYTES // 1_000_000} MB.")
-        return bytes(body)
+        return await response.aread()
 
 
 async def check_reachable(name: str, servers: Iterable[str]) -> None:
@@ -232,11 +236,16 @@ async def _find_connection_error(server: str) -> str:
     return ""
 
 
-def new_http_client(**options: Any) -> httpx.AsyncClient:
-    """Return a client with maniple's User-Agent. Blocks: certificates are read from disk."""
+def new_http_client(*hooks: Callable[[httpx.Response], Awaitable[None]], **options: Any) -> httpx.AsyncClient:
+    """Return a client with maniple's User-Agent, whose responses are bounded before `hooks` see them.
+
+    Blocks: certificates are read from disk.
+    """
     # https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy requires one, and so does arXiv.
     agent = f"maniple/{version('maniple')} (team of agents; httpx)"
-    return httpx.AsyncClient(headers={"User-Agent": agent}, **options)
+    headers = {"User-Agent": agent, "Accept-Encoding": ACCEPT_ENCODING}
+    bound = response_hook(httpx.AsyncByteStream, _BOUNDS)
+    return httpx.AsyncClient(headers=headers, event_hooks={"response": [bound, *hooks]}, **options)
 
 
 def rate_limited(name: str, status: int, seconds: float) -> RateLimited:

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 
 from maniple.config.web_settings import SearchSettings
+from maniple.egress.bounded_responses import ResponseRefused
 from maniple.errors import SearchError
 from maniple.search.provider import (
     ProviderFailure,
@@ -53,8 +54,8 @@ class TavilySearch:
             # With its own HTTP client, Tavily's library hides the Retry-After header.
             http = await asyncio.to_thread(
                 new_http_client,
+                _raise_rate_limit,
                 base_url=self._settings.tavily_base_url,
-                event_hooks={"response": [_raise_rate_limit]},
             )
             self._http = self._http or http  # a concurrent search may have been faster
             key = self._settings.tavily_api_key
@@ -83,6 +84,7 @@ def _error_messages(tavily: Any) -> dict[type[Exception], str]:
         TimeoutError: slow,
         httpx.HTTPStatusError: "Tavily failed: {error}.",
         httpx.HTTPError: "Tavily could not be reached: {error}. Check network and search.tavily_base_url.",
+        ResponseRefused: "Tavily {error}.",
         ValueError: malformed,
         # Tavily's client takes any JSON for an object.
         AttributeError: malformed,

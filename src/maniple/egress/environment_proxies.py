@@ -1,0 +1,60 @@
+"""The proxy that the environment names for an address: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.request import getproxies
+
+_SCHEMES = ("http", "https")
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentProxies:
+    """The proxies by scheme, and the hosts that are reached without one."""
+
+    by_scheme: Mapping[str, str]
+    exceptions: tuple[str, ...]
+
+    @classmethod
+    def read(cls) -> "EnvironmentProxies":
+        """Read the environment, and on macOS and Windows the system's settings. Blocks."""
+        found = getproxies()
+        default = found.get("all", "")
+        named = {scheme: found.get(scheme) or default for scheme in _SCHEMES}
+        addresses = {scheme: _with_scheme(address) for scheme, address in named.items() if address}
+        exceptions = (name.strip().casefold() for name in found.get("no", "").split(","))
+        return cls(addresses, tuple(filter(None, exceptions)))
+
+    def find(self, scheme: str, host: str, port: int | None) -> str | None:
+        """Return the address of the proxy for a URL; None for a direct connection."""
+        return None if self._is_exception(host.casefold().strip("[]"), port) else self.by_scheme.get(scheme)
+
+    def _is_exception(self, host: str, port: int | None) -> bool:
+        """As in curl: `*`, a name with its subdomains, one with a port, an address, or a network (CIDR)."""
+        return any(_matches(name, host, port) for name in self.exceptions)
+
+
+def _matches(name: str, host: str, port: int | None) -> bool:
+    if name == "*":
+        return True
+    name = name.rpartition("://")[2].removeprefix("*")
+    bare, colon, number = name.rpartition(":")
+    if colon and number.isdecimal() and (":" not in bare or bare.endswith("]")):
+        if port is None or int(number) != port:
+            return False
+        name = bare
+    name = name.strip("[]").removeprefix(".")
+    if "/" in name:
+        return _is_in_network(host, name)
+    return bool(name) and (host == name or host.endswith(f".{name}"))
+
+
+def _is_in_network(host: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+def _with_scheme(address: str) -> str:
+    return address if "://" in address else f"http://{address}"
