@@ -17,7 +17,7 @@ import httpx2
 import openai
 from pydantic_core import from_json
 
-from maniple.llms.streams import reasoning_of
+from maniple.llms.streams import MAX_CALLS, call_limit, reasoning_of
 from maniple.text import fix_surrogates
 
 MAX_EVENT_BYTES = 32 * 2**20
@@ -72,7 +72,7 @@ async def read_chunks(response: httpx2.Response) -> AsyncGenerator[dict[str, Any
     The usage is in the last chunk. Raises the SDK's errors for what breaks off and for errors within the
     answer, and `ValueError` for what is not JSON.
     """
-    reader = ChunkReader(response.request)
+    reader = ChunkReader(response.request, call_limit())
     try:
         async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_bytes())) as pieces:
             async for piece in pieces:
@@ -98,10 +98,16 @@ async def _drain(pieces: AsyncIterator[bytes]) -> None:
 
 
 class ChunkReader:
-    """Reads an answer in pieces of any size; `request` is named in errors."""
+    """Reads an answer in pieces of any size; `request` is named in errors.
 
-    def __init__(self, request: httpx2.Request) -> None:
+    The answer ends before the tool call after `most_calls`.
+    """
+
+    def __init__(self, request: httpx2.Request, most_calls: int = MAX_CALLS) -> None:
         self._request = request
+        self._most_calls = most_calls
+        self._known_calls: set[Any] = set()
+        self._is_cut = False
         self._events = EventDecoder()
         self._body: list[bytes] | None = None
         """The pieces of an answer in one JSON body, from an endpoint that does not stream."""
@@ -114,8 +120,8 @@ class ChunkReader:
 
     @property
     def is_done(self) -> bool:
-        """Whether the endpoint announced the end of the answer."""
-        return self._events.is_done
+        """Whether the endpoint announced the end of the answer, or it has more calls than are read."""
+        return self._events.is_done or self._is_cut
 
     def feed(self, piece: bytes) -> Iterator[dict[str, Any]]:
         """Add a piece; yield the chunks that it completes."""
@@ -136,6 +142,8 @@ class ChunkReader:
                 if not chunk.get("choices"):
                     raise ValueError("the answer is JSON without `choices`")
                 yield chunk
+        if self._is_cut:
+            yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
         if self._usage:
             yield {"choices": [], "usage": self._usage, "service_tier": self._service_tier}
 
@@ -154,6 +162,8 @@ class ChunkReader:
             for choice in chunk.get("choices") or ():
                 self._add_fields(choice)
             yield chunk
+            if self._is_cut:
+                return
 
     def _add_fields(self, choice: dict[str, Any]) -> None:
         """Add the fields that LangChain requires and that the SDK's objects always have."""
@@ -166,6 +176,20 @@ class ChunkReader:
                 is_new = call.get("id") or function.get("name")
                 call["index"] = self._calls if is_new else max(0, self._calls - 1)
                 self._calls += 1 if is_new else 0
+        if delta and delta.get("tool_calls"):
+            delta["tool_calls"] = self._limit_calls(delta["tool_calls"])
+
+    def _limit_calls(self, calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the pieces of the calls that are read."""
+        kept: list[dict[str, Any]] = []
+        for call in calls:
+            index = call["index"] if isinstance(call["index"], int | str) else len(self._known_calls)
+            if index not in self._known_calls and len(self._known_calls) >= self._most_calls:
+                self._is_cut = True
+                break
+            self._known_calls.add(index)
+            kept.append(call)
+        return kept
 
 
 class EventDecoder:

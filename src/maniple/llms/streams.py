@@ -105,6 +105,26 @@ def part_receiver() -> Callable[[int], None]:
     return receive
 
 
+MAX_CALLS = 128
+"""Of one answer, where no agent has a limit of its own."""
+_CALL_LIMIT = ContextVar("_CALL_LIMIT", default=MAX_CALLS)
+
+
+@contextmanager
+def limit_calls(most: int) -> Iterator[None]:
+    """End the body's answers before the call after `most`: each further one costs time everywhere."""
+    token = _CALL_LIMIT.set(most)
+    try:
+        yield
+    finally:
+        _CALL_LIMIT.reset(token)
+
+
+def call_limit() -> int:
+    """Return the number of tool calls after which the current answer ends."""
+    return _CALL_LIMIT.get()
+
+
 _CALL_RECEIVER = ContextVar[Callable[[str], None] | None]("_CALL_RECEIVER", default=None)
 
 

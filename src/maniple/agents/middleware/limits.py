@@ -19,6 +19,7 @@ from maniple.agents.middleware.continuation import save_messages
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import StepFailed, truncate_middle
 from maniple.errors import BudgetExhausted, ModelError, ToolFailure
+from maniple.llms.streams import limit_calls
 from maniple.tools.third_party_tools import in_thread
 from maniple.types import SUMMARY_SOURCE
 
@@ -95,6 +96,11 @@ class ToolCallLimit(AgentMiddleware[Any, Any]):
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
+
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        # One more than may run: its refusal says so to the model. The answer ends before any other.
+        with limit_calls(max(self._most - count_tool_results(request.state), 0) + 1):
+            return await handler(request)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         if count_tool_results(request.state) + len(preceding_calls(request)) < self._most:
