@@ -47,6 +47,7 @@ from maniple.llms.streams import (
     part_receiver,
     pass_on_calls,
     split_thoughts,
+    trim_calls,
 )
 from maniple.text import fix_surrogates
 from maniple.types import MODEL_UNREACHABLE, ProfileName
@@ -277,7 +278,7 @@ class EndpointModel(BaseChatOpenAI):
                 await self._report_outage(missed, wait)
         else:
             self._end_outage()
-            return answer
+            return trim_calls(answer)
         await asyncio.sleep(wait or 0)
         return await self._generate_once(messages, stop, None, missed=missed, **kwargs)
 

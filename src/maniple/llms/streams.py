@@ -11,7 +11,7 @@ import httpx2
 from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 
@@ -118,6 +118,20 @@ def limit_calls(most: int) -> Iterator[None]:
         yield
     finally:
         _CALL_LIMIT.reset(token)
+
+
+def trim_calls(answer: ChatResult) -> ChatResult:
+    """Return an answer in one body with as many tool calls as `limit_calls` lets a stream have."""
+    most = call_limit()
+    for generation in answer.generations:
+        message = generation.message
+        if not isinstance(message, AIMessage):
+            continue
+        if len(message.tool_calls) + len(message.invalid_tool_calls) > most:
+            message.tool_calls = message.tool_calls[:most]
+            message.invalid_tool_calls = message.invalid_tool_calls[: most - len(message.tool_calls)]
+            message.additional_kwargs.pop("tool_calls", None)
+    return answer
 
 
 def call_limit() -> int:
