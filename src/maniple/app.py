@@ -259,6 +259,7 @@ async def open_team(
     """
     settings = settings or await asyncio.to_thread(load_settings)
     async with open_runtime(settings, checkpointer=checkpointer, progress=progress) as runtime:
+        runtime.graph.loop = asyncio.get_running_loop()
         yield runtime.graph
 
 

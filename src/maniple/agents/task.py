@@ -1,16 +1,17 @@
 """The task of a worker, its result, and their formats in prompts."""
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
+from maniple.agents.plan_edits import SKIPPED
 from maniple.prompts import render
-from maniple.text import shorten
+from maniple.text import fix_surrogates, shorten
 from maniple.tools.items import Item, ThreadItems
 from maniple.types import StepStatus
 
@@ -20,6 +21,8 @@ MISSING = "MISSING:"
 """Begins the line of a report about a step that is not done."""
 NOT_WRITTEN = "No report could be written"
 """Precedes the reason in a report that code assembled because no model wrote one."""
+_GIVEN_UP: tuple[StepStatus, ...] = ("failed", "skipped")
+_OPEN: tuple[StepStatus, ...] = ("not_started", "in_progress", "blocked")
 _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
 
@@ -48,6 +51,25 @@ def names_missing(report: str, title: str, reason: str) -> bool:
     lines = report.splitlines()
     is_named = any(line.startswith(MISSING) and title in line for line in lines)
     return is_named or (bool(reason) and any(f"{NOT_WRITTEN}: {reason}" in line for line in lines))
+
+
+def find_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[tuple[str, str]]:
+    """Return title and reason of the steps of a plan that were not done; `with_open`: also of those to begin.
+
+    What the user skipped, or other steps replaced, is no gap.
+    """
+    statuses = (*_GIVEN_UP, *_OPEN) if with_open else _GIVEN_UP
+    return [
+        (step["title"], _gap_reason(step))
+        for step in plan.get("steps", ())
+        if step["status"] in statuses and step.get("reason") != SKIPPED and not step.get("is_replaced")
+    ]
+
+
+def _gap_reason(step: Mapping[str, Any]) -> str:
+    if step["status"] in _OPEN:
+        return "The run was cancelled before it was done."
+    return explain_failure(fix_surrogates(step.get("reason") or ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -11,8 +11,7 @@ from langgraph.types import Command, Interrupt
 from pydantic import ValidationError
 
 from maniple.agents.budget import count_cached
-from maniple.agents.plan_edits import SKIPPED
-from maniple.agents.task import explain_failure, is_raw_failure
+from maniple.agents.task import explain_failure, find_gaps, is_raw_failure
 from maniple.errors import ManipleError, describe_error
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event
 from maniple.events.conversation import as_chat_message
@@ -45,12 +44,9 @@ from maniple.types import (
     TOOL_OUTPUT,
     UNSPOKEN,
     RunStatus,
-    StepStatus,
 )
 
 SILENT = frozenset({"supervisor"})
-_GIVEN_UP: tuple[StepStatus, ...] = ("failed", "skipped")
-_OPEN: tuple[StepStatus, ...] = ("not_started", "in_progress", "blocked")
 
 
 class Translator:
@@ -145,7 +141,7 @@ class Translator:
             yield _failed(error, agent)
         has_answer = status in ("completed", "budget_exhausted")
         has_answer = has_answer or (isinstance(error, ManipleError) and error.has_answer)
-        gaps = _find_gaps(self._plan_data) if has_answer else self._left
+        gaps = _list_gaps(self._plan_data) if has_answer else self._left
         yield RunStatusChanged(status=status, gaps=gaps or None)
 
     def recall(self, messages: Sequence[BaseMessage]) -> None:
@@ -154,7 +150,7 @@ class Translator:
 
     def leave_gaps(self, plan: Mapping[str, Any]) -> None:
         """Report, with the end of a cancelled retry, the steps of `plan` that are still not done."""
-        self._left = _find_gaps(plan, (*_GIVEN_UP, *_OPEN))
+        self._left = _list_gaps(plan, with_open=True)
 
     def _note_pauses(self, chunk: Any) -> None:
         if isinstance(chunk, Mapping):
@@ -216,7 +212,9 @@ class Translator:
     def _node_ended(self, raw: Mapping[str, Any], key: str, agent: str) -> Iterator[Event]:
         self._running.pop(key, None)
         update = _update_of(raw["data"].get("output"))
-        new: list[BaseMessage] = list(update.get("messages") or ())
+        known = {message.id for message in self._messages if message.id}
+        # The end of an embedded run adds its outcome to the last message.
+        new = [one for one in _messages_of(update) if one.id not in known]
         self._messages += new
         if new:
             yield from self._begin(key)
@@ -410,19 +408,12 @@ def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:
     return PlanChanged(title=plan["title"], steps=[_step_view(step) for step in plan["steps"]])
 
 
-def _find_gaps(plan: Mapping[str, Any], statuses: Collection[StepStatus] = _GIVEN_UP) -> list[RunGap]:
-    """Return the steps of a plan that were not done; what the user skipped, or others replaced, is none."""
-    return [
-        RunGap(step=step["title"], reason=_reason_of(step))
-        for step in plan.get("steps", ())
-        if step["status"] in statuses and step.get("reason") != SKIPPED and not step.get("is_replaced")
-    ]
+def _messages_of(update: Mapping[str, Any]) -> list[BaseMessage]:
+    return list(update.get("messages") or ())
 
 
-def _reason_of(step: Mapping[str, Any]) -> str:
-    if step["status"] in _OPEN:
-        return "The run was cancelled before it was done."
-    return explain_failure(fix_surrogates(step.get("reason") or ""))
+def _list_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[RunGap]:
+    return [RunGap(step=step, reason=reason) for step, reason in find_gaps(plan, with_open=with_open)]
 
 
 def _step_view(step: Mapping[str, Any]) -> PlanStepView:

@@ -1,20 +1,25 @@
 """Builds the team's graph."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphInterrupt
 from langgraph.graph import END, START, MessagesState, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.graph.state import CompiledStateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from maniple.agents import ROLES, Agent, Roles, choose_llm, sort_workers
 from maniple.agents.budget import Budget, Prices
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import RunScopeRegistry
+from maniple.errors import ConfigError
 from maniple.graph.invocation import InvocationNode, Node
 from maniple.graph.lead import Lead
 from maniple.graph.nodes import (
@@ -26,14 +31,17 @@ from maniple.graph.nodes import (
     SupervisorNode,
     WorkerNode,
 )
-from maniple.graph.state import RunOptions, State, TeamInput
+from maniple.graph.outcome import can_be_resumed
+from maniple.graph.plan_edits import retry as retry_plan
+from maniple.graph.state import RunOptions, State, TeamInput, make_update
 from maniple.graph.steering import MessageLead
 from maniple.graph.waves import Waves
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
 from maniple.tools.items import ThreadItems
-from maniple.types import AGENT_MARK, DIRECTORS, AgentName, LLMType, Worker
+from maniple.tools.run_context import SCOPE_KEY
+from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, LLMType, Worker, is_mapping
 
 # A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
 RECURSION_LIMIT = 500
@@ -52,12 +60,66 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
         self.scopes = scopes
         """The scopes of runs that are not driven by an engine."""
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
-        """Stream the graph's steps with a limit of at least `RECURSION_LIMIT`; `invoke` etc. call this."""
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The event loop to which the team's connections belong; None if it has none."""
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> AsyncIterator[Any]:
+        """Stream the graph's steps with a limit of at least `RECURSION_LIMIT`; `invoke` etc. call this.
+
+        A context that is a mapping may have other keys than `RunOptions`, as those of adapters do. With the
+        input None, an embedded run that has ended without all results does the missing steps again.
+
+        Raises `ConfigError` for an input without messages, and on another event loop than the team's.
+        """
+        self._check_call(input)
         if config is not None and "recursion_limit" in config:
             limit = max(config["recursion_limit"], RECURSION_LIMIT)
             config = {**config, "recursion_limit": limit}
-        return super().astream(input, config, **options)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
+        if isinstance(context := options.get("context"), Mapping):
+            options["context"] = RunOptions.from_mapping(cast("Mapping[str, Any]", context))
+        if input is None and config is not None:
+            input = await self._resumed(config)
+        steps = super().astream(input, config, **options)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
+        async with aclosing(cast("AsyncGenerator[Any]", steps)) as steps:
+            try:
+                async for step in steps:
+                    yield step
+            except GraphInterrupt as error:
+                # LangGraph collects the questions of concurrent steps from several places.
+                unique = {one.id: one for one in error.args[0]}
+                raise GraphInterrupt(tuple(unique.values())) from None
+
+    def _check_call(self, input: Any) -> None:
+        if self.loop is not None and asyncio.get_running_loop() is not self.loop:
+            raise ConfigError(
+                "The team was opened on another event loop, to which its connections belong. Open it with "
+                "open_team on the loop that calls it, or call it there (asyncio.run_coroutine_threadsafe)."
+            )
+        if input is None or isinstance(input, Command):
+            return
+        given: Mapping[str, Any] = input if is_mapping(input) else {}
+        if not given.get("messages") and not hasattr(cast("object", input), "messages"):
+            keys = ", ".join(given) or "nothing else"
+            raise ConfigError(
+                f'The team was given no question: no messages, but {keys}. Invoke it with {{"messages": '
+                '[HumanMessage("…")]}; a graph around it must have the channel `messages`.'
+            )
+
+    async def _resumed(self, config: RunnableConfig) -> Any:
+        """Return the input that does the missing steps of an ended run again; None for any other run."""
+        given = config.get("configurable", {})
+        is_own = SCOPE_KEY not in given and RUN_MARK not in config.get("metadata", {})
+        saver = cast("object", self.checkpointer)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
+        if not (is_own and given.get("thread_id") and isinstance(saver, BaseCheckpointSaver)):
+            return None
+        state = await self.aget_state(config)
+        progress = can_be_resumed(state.values) if not state.next and not state.tasks else None
+        if progress is None:
+            return None
+        plan = retry_plan(progress).to_state()
+        return Command(goto="supervisor", update=make_update(plan=plan))
 
 
 @dataclass(frozen=True, slots=True)

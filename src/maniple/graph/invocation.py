@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -18,7 +19,16 @@ from langgraph.types import Command
 from maniple.agents import as_ai_message
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
-from maniple.graph.state import PrivateState, RunOptions, State, merge_private, private_of, upgrade_state
+from maniple.graph.outcome import close_invocation
+from maniple.graph.state import (
+    PrivateState,
+    RunOptions,
+    State,
+    is_users,
+    merge_private,
+    private_of,
+    upgrade_state,
+)
 from maniple.store.records import RunUsage
 from maniple.tools.run_context import SCOPE_KEY, outermost_task
 from maniple.types import PRIVATE_CHANNEL, RUN_MARK
@@ -50,6 +60,7 @@ class InvocationNode:
         state, upgrade = upgrade_state(state)
         private, config = private_of(state), get_config()
         if self.is_first and private.get("next") != REENTRY:
+            _check_question(state)
             private = merge_private(private, {"run_id": "", "usage": {}})
         thread_id, given = _choose_thread(config, private), config.get("configurable", {}).get(SCOPE_KEY)
         can_pause, options = _can_pause(config), RunOptions.of(runtime, state)
@@ -65,9 +76,13 @@ class InvocationNode:
             _check_answerable(scope, options)
             with enter_scope(config, scope, scope.callbacks):
                 command = await self._run(state, runtime)
-            usage = asdict(scope.meter.used) if scope.meter is not None else {}
+            used = scope.meter.used if scope.meter is not None else RunUsage()
             if command.goto == END:
                 self.scopes.end(run_id)
+                if RUN_MARK not in config.get("metadata", {}):
+                    exhausted = self.scopes.exhausted(run_id) is not None
+                    command = close_invocation(state, command, used, exhausted=exhausted)
+            usage = asdict(used)
         return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": run_id, "usage": usage})
 
     async def _run(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
@@ -119,6 +134,20 @@ def _check_answerable(scope: RunScope, options: RunOptions) -> None:
         f"{what}, but without a checkpointer no run can wait for an answer. Pass one to "
         "open_team(checkpointer=…), or compile the graph that contains the team with one."
     )
+
+
+def _check_question(state: State) -> None:
+    """Raise `ConfigError` if there is nothing to answer, before any model is asked."""
+    messages = state["messages"]
+    if not any(is_users(one) and _has_content(one) for one in messages):
+        raise ConfigError(
+            'The team was given no question. Invoke it with {"messages": [HumanMessage("…")]}; a graph '
+            "around it must have the channel `messages`."
+        )
+
+
+def _has_content(message: BaseMessage) -> bool:
+    return bool(message.text.strip()) or (isinstance(message.content, list) and bool(message.content))
 
 
 def _choose_thread(config: RunnableConfig, private: Mapping[str, Any]) -> str:

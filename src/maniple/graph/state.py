@@ -1,7 +1,7 @@
 """The graph's state: the conversation and options that a parent graph shares, and the private part."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, TypedDict, Unpack, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -143,6 +143,11 @@ class RunOptions:
     """The page that is opened first if the browser answers alone."""
 
     @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> "RunOptions":
+        """Return the options that a mapping names; other keys are not ours and are ignored."""
+        return cls(**{name: value for name, value in values.items() if name in _OPTION_NAMES})
+
+    @classmethod
     def of(cls, runtime: Runtime[Any], state: Mapping[str, Any]) -> "RunOptions":
         """Read the options of this run.
 
@@ -172,6 +177,9 @@ class RunOptions:
         """
         chosen = [name for name in self.team_members if name in available or name in WORKERS] or available
         return [name for name in available if name in chosen or name == "reporter"]
+
+
+_OPTION_NAMES = frozenset(one.name for one in fields(RunOptions))
 
 
 def is_users(message: BaseMessage) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langgraph.config import get_config
 from langgraph.graph import END  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -30,7 +31,7 @@ from maniple.graph.written_plan import REPORTER, object_schema, repeated_step
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
-from maniple.types import Worker
+from maniple.types import RUN_MARK, Worker
 
 FINISH = "FINISH"
 PLANNER = "planner"
@@ -197,9 +198,12 @@ def _messages(
 def _check_delivered(progress: PlanProgress) -> None:
     """Raise the error that ended the last step, unless a model has written an answer.
 
-    After a report by code the run fails, too, so that it can be retried.
+    After a report by code the run fails, too, so that it can be retried. An embedded run says so in its last
+    message instead, because an error would end the graph around it.
     """
     last = progress.steps[-1]
+    if RUN_MARK not in get_config().get("metadata", {}):
+        return
     if last.status != "failed" or not last.error_code:
         return
     if last.error_code in get_args(ModelErrorCode):
