@@ -18,6 +18,12 @@ from maniple.tools.run_context import SCOPE_KEY
 pytestmark = pytest.mark.anyio
 KEY = "local"
 EDITOR = "str_replace_editor"
+
+
+def services_of(workspaces: Workspaces) -> dict[type[Any], Any]:
+    return {Workspaces: workspaces, WorkspaceDocuments: WorkspaceDocuments(ForkServer())}
+
+
 CALLS: list[tuple[str, Mapping[str, Any]]] = [
     ("write_file", {"path": "new", "content": "x"}),
     ("read_file", {"path": "a"}),
@@ -66,7 +72,7 @@ def contents(place: Workspace) -> Counter[bytes]:
 
 async def refused(run: Callable[[], Awaitable[Any]], workspaces: Workspaces, name: str, given: Any) -> bool:
     """Return whether the middleware refuses the call, which it else runs."""
-    tool = load_tools().build({Workspaces: workspaces})[name]
+    tool = load_tools().build(services_of(workspaces))[name]
 
     async def call(_: Mapping[str, Any]) -> ToolMessage:
         return ToolMessage(str(await run()), tool_call_id="1")
@@ -80,7 +86,7 @@ async def refused(run: Callable[[], Awaitable[Any]], workspaces: Workspaces, nam
 async def test_a_call_needs_the_approval_of_write_file_exactly_if_it_puts_content_into_files(
     workspaces: Workspaces, approving: None, name: str, given: Mapping[str, Any]
 ) -> None:
-    tool = load_tools().build({Workspaces: workspaces})[name]
+    tool = load_tools().build(services_of(workspaces))[name]
     place = workspaces.open(KEY)
     before = contents(place)
     was_refused = await refused(lambda: tool.ainvoke(dict(given)), workspaces, name, given)
@@ -91,7 +97,7 @@ async def test_a_call_needs_the_approval_of_write_file_exactly_if_it_puts_conten
 
 
 async def test_every_tool_that_has_the_workspace_alone_is_tried(workspaces: Workspaces) -> None:
-    assert set(load_tools().build({Workspaces: workspaces})) == {name for name, _ in CALLS}
+    assert set(load_tools().build(services_of(workspaces))) == {name for name, _ in CALLS}
 
 
 @pytest.mark.parametrize("command", ["", "no_such", None, ["view"]])

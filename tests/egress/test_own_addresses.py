@@ -16,7 +16,7 @@ ADDRESS, LATER, OTHER = "8.8.4.4", "9.9.9.9", "1.1.1.1"
 OWN_IPV6 = "2606:4700::1111"
 
 SCRIPT = f"""
-import asyncio, fcntl, json, socket, struct, sys
+import asyncio, fcntl, json, socket, struct, sys, time
 from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import FetchError
@@ -30,6 +30,12 @@ def add_ipv6(address):
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as control:
         packed = socket.inet_pton(socket.AF_INET6, address)
         fcntl.ioctl(control, 0x8916, packed + struct.pack("Ii", 128, socket.if_nametoindex("lo")))
+    for _ in range(500):  # the kernel checks in the background that no other machine has the address
+        try:
+            with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+                return probe.bind((address, 0))
+        except OSError:
+            time.sleep(0.01)
 
 async def judge(guard, host):
     try:
