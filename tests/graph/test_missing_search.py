@@ -13,6 +13,7 @@ from tests.openai_server import SIMPLE, call, reply
 from tests.team import TOOLS, agents, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
+CONSTANT = reply('{"changes": false}')
 REASON = "The web search does not answer. Check the network."
 
 
@@ -68,15 +69,52 @@ async def test_without_a_search_no_members_prompt_mentions_searches():
 
 
 async def test_without_search_a_small_model_answers_from_memory_with_the_reason():
-    script = small(sort("answer"), reply("Paris."))
+    script = small(sort("answer"), CONSTANT, reply("Paris."))
     async with scripted_team(script, models=COMPACT, search=Search()) as it:
         frames = await it.run("What is the capital of France?")
+        assert it.server.stats["calls"] == 3
         assert "researcher" not in it.server.requests[0]["grammar"]
         assert "researcher" not in str(it.server.requests[0]["messages"])
     answer = frames[-1][1]["messages"][-1]["content"]
     assert agents(frames) == ["coordinator"]
     assert answer.startswith("Paris.\n\n(")
     assert REASON in answer
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "beginning"),
+    [
+        ("Is it raining in Lima?", "English", "I cannot know this"),
+        ("Wie wird das Wetter in Wien?", "German", "Das kann ich nicht wissen"),
+    ],
+)
+async def test_without_search_a_small_model_does_not_make_up_what_is_asked_about_now(
+    question, language, beginning
+):
+    sorted_as = reply(json.dumps({"kind": "answer", "language": language}))
+    script = small(sorted_as, reply('{"changes": true}'), reply("It is raining."))
+    async with scripted_team(script, models=COMPACT, search=Search()) as it:
+        frames = await it.run(question)
+        assert it.server.stats["calls"] == 2, "nothing is answered from memory"
+    answer = frames[-1][1]["messages"][-1]["content"]
+    assert answer.startswith(beginning)
+    assert REASON in answer
+    assert "raining" not in answer
+
+
+@pytest.mark.parametrize("search", [Search(), Reachable()])
+async def test_a_text_that_a_small_model_writes_has_no_note_about_facts(search):
+    script = small(sort("write"), reply("Rain falls"))
+    async with scripted_team(script, models=COMPACT, search=search) as it:
+        frames = await it.run("Write a haiku about rain")
+    assert frames[-1][1]["messages"][-1]["content"] == "Rain falls"
+
+
+async def test_with_search_an_explanation_is_not_asked_about_twice():
+    script = small(sort("answer"), reply("Light scatters."))
+    async with scripted_team(script, models=COMPACT, search=Reachable()) as it:
+        await it.run("Why is the sky blue?")
+        assert it.server.stats["calls"] == 2
 
 
 async def test_a_small_models_search_that_fails_after_all_is_answered_from_memory():

@@ -178,6 +178,20 @@ _FROM_MEMORY = {
 }
 
 
+_UNKNOWABLE = {
+    "en": "I cannot know this: it changes, and I have no web search here to look it up.{reason}",
+    "zh": "我无法知道：这类信息会变化，而这里没有网络搜索可供查询。{reason}",
+    "de": "Das kann ich nicht wissen: Es ändert sich, und hier gibt es keine Websuche.{reason}",
+    "fr": "Je ne peux pas le savoir : cela change, et il n'y a pas de recherche web ici.{reason}",
+    "es": "No puedo saberlo: esto cambia, y aquí no tengo búsqueda web para consultarlo.{reason}",
+}
+
+
+def write_ignorance(language: str, reason: str = "") -> str:
+    """Return the answer to what is asked about now, without a search; `reason` says how to get one."""
+    return _UNKNOWABLE[_choose_texts(language)].format(reason=f" {reason}" if reason else "")
+
+
 def write_memory_note(language: str, reason: str = "") -> str:
     """Return the note below an answer that nothing was looked up for; `reason` says why not."""
     return _FROM_MEMORY[_choose_texts(language)].format(reason=f" {reason}" if reason else "")

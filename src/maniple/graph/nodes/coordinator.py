@@ -21,6 +21,7 @@ from maniple.agents.compact import (
     choose_language,
     detect_language,
     example_messages,
+    write_ignorance,
     write_memory_note,
 )
 from maniple.agents.middleware.context_window import find_newest_start, send_within_window, summarize
@@ -45,7 +46,7 @@ from maniple.graph.state import (
     with_private,
 )
 from maniple.graph.written_plan import object_schema
-from maniple.llms import PartialAnswer, Shape, ask, ask_for, capabilities_of, observing
+from maniple.llms import PartialAnswer, Shape, ShapeError, ask, ask_for, capabilities_of, observing
 from maniple.llms.context_windows import count_tokens, room_of
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider, find_outage
@@ -84,8 +85,11 @@ ANNOUNCEMENT_WIDTH = 36
 """A text of this width is not the announcement of a hand-off. East Asian characters count as three."""
 _LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}")
 REPLY_TOKENS = 80
-Kind = Literal["chat", "coder", "researcher", "answer", "browser"]
-"""The classes of requests for small models; an `answer` needs no tools."""
+Kind = Literal["chat", "coder", "researcher", "answer", "write", "browser"]
+"""The classes of requests for small models.
+
+An `answer` and what the model is to `write` need no tools.
+"""
 
 
 class Sorted(BaseModel):
@@ -93,6 +97,16 @@ class Sorted(BaseModel):
 
     kind: Kind
     language: str = ""
+
+
+_ANSWERED: Mapping[Kind, str] = {"chat": "reply", "answer": "answer", "write": "write"}
+"""The kinds that the coordinator answers itself, and the prompts for them."""
+
+
+class Timeliness(BaseModel):
+    """A small model's judgement of a question: whether its answer changes over time."""
+
+    changes: bool
 
 
 def sorting_shape(*, can_search: bool) -> Shape[Sorted]:
@@ -211,10 +225,12 @@ class CoordinatorNode:
         sort = await self._sort(append_files(request, files), can_search=can_search)
         kind = choose_kind(sort.kind, request, files, can_search=can_search)
         language = detect_language(request, sort.language)
-        if kind not in ("chat", "answer"):
+        if kind not in _ANSWERED:
             return _CoordinatorOutcome(sorted_for=kind, language=language)
-        name, tokens = ("reply", REPLY_TOKENS) if kind == "chat" else ("answer", ANSWER_TOKENS)
         chosen = choose_language(request, options.locale or language)
+        if kind == "answer" and not can_search and await self._changes(request):
+            return _CoordinatorOutcome(AIMessage(write_ignorance(chosen, no_search)), language=language)
+        name, tokens = _ANSWERED[kind], REPLY_TOKENS if kind == "chat" else ANSWER_TOKENS
         prompt = render(f"compact/{name}", language=chosen)
         system = SystemMessage(prompt + format_caller(caller_of(state), COMPACT_CALLER_CHARACTERS))
         messages = [system, *conversation_of(state)[-5:]]
@@ -237,6 +253,23 @@ class CoordinatorNode:
         )
         return sort
 
+    async def _changes(self, request: str) -> bool:
+        """Return whether the answer to a question changes over time: no model knows it from memory."""
+        pairs = [
+            (question, Timeliness(changes=changes).model_dump_json())
+            for question, changes in read_examples()["changes"]
+        ]
+        system = SystemMessage(render("compact/changes"))
+        messages = [system, *example_messages(pairs), HumanMessage(request)]
+        shape = Shape("Timeliness", object_schema(changes={"type": "boolean"}), Timeliness)
+        try:
+            found, _ = await send_within_window(
+                self.model, messages, lambda shown: ask_for(self.model, shown, shape), pinned=PROMPT_ONLY
+            )
+        except ShapeError:
+            return False
+        return found.changes
+
 
 def choose_kind(kind: Kind, request: str, files: Sequence[str], *, can_search: bool) -> Kind:
     """Return the kind of a request that a model classified as `kind`, corrected by rules.
@@ -252,7 +285,7 @@ def choose_kind(kind: Kind, request: str, files: Sequence[str], *, can_search: b
         kind = kind if has_address or can_search else "answer"
     elif has_address and kind == "answer":
         kind = "researcher"
-    return "coder" if kind in ("chat", "answer") and FILE_NAME.search(request) else kind
+    return "coder" if kind in ("chat", "answer", "write") and FILE_NAME.search(request) else kind
 
 
 def _without_search(sort: Mapping[str, str], can_search: bool) -> Mapping[str, Any]:
