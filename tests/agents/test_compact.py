@@ -252,7 +252,11 @@ def test_a_locale_is_as_good_as_the_name_of_a_language(locale, name):
 
 
 async def test_the_callers_locale_goes_before_the_language_of_the_request():
-    script = small(reply('{"kind": "researcher", "language": "German"}'), reply(json.dumps({"changes": False})), reply("Hallo."))
+    script = small(
+        reply('{"kind": "researcher", "language": "German"}'),
+        reply(json.dumps({"changes": False})),
+        reply("Hallo."),
+    )
     async with scripted_team(script, models=COMPACT, toolbox=Offer()) as it:
         frames = await it.run("Wer war Kant?", locale="fr-FR")
         assert "in fr-FR" in it.server.requests[2]["messages"][0]["content"]
