@@ -8,6 +8,9 @@ from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.page.test_page import ask, standing
 from tests.team import plan, step
 
+_SOON_MS = 1_000
+"""Within this time the page follows an accepted request."""
+
 STEPS = [
     {**step("researcher", "Ask"), "needs": []},
     {**step("coder", "Work"), "needs": []},
@@ -97,3 +100,86 @@ def test_a_question_that_is_left_open_waits_with_the_run(page: Page, model: Open
     page.get_by_role("region", name="The team asks").get_by_role("button", name="2023").click()
     assert "2023" in given(model)
     standing(page, "Done")
+
+
+def test_an_answer_that_is_typed_takes_its_form_away_at_once(page: Page, model: OpenAIServer):
+    asks = call("ask_human", question="Which region?", options=["Europe", "Asia"])
+    model.reset({**SIMPLE, "coder": [asks, {**reply("It is 4."), "hang": True}]})
+    ask(page)
+    form = page.get_by_role("region", name="The team asks")
+    expect(form).to_contain_text("Which region?")
+    with page.expect_response("**/resume") as answered:
+        ask(page, "Europe")
+    assert answered.value.status == 202
+    expect(form).to_have_count(0, timeout=_SOON_MS)
+    standing(page, "Running")
+    model.release()
+    standing(page, "Done")
+
+
+def test_a_wish_that_is_typed_at_a_review_brings_the_new_plan_which_can_be_accepted(
+    page: Page, model: OpenAIServer
+):
+    plans = [plan({**step("coder", title)}, step("reporter")) for title in ("By head", "By machine")]
+    model.reset({**SIMPLE, "planner": [reply(json.dumps(one)) for one in plans]})
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    shown = page.get_by_role("region", name="Plan", exact=True)
+    expect(shown).to_contain_text("By head")
+    expect(page.get_by_role("button", name="Accept the plan")).to_be_visible()
+    ask(page, "By machine, please.")
+    expect(shown).to_contain_text("By machine", timeout=_SOON_MS)
+    page.get_by_role("button", name="Accept the plan").click()
+    standing(page, "Done")
+    expect(page.locator(".foot .notice.bad")).to_have_count(0)
+
+
+def test_text_for_the_team_is_kept_while_the_server_is_away_and_answers_no_form(
+    page: Page, model: OpenAIServer
+):
+    model.reset({**SIMPLE, "coder": [{**call("bash_tool", cmd="echo 4"), "hang": True}, reply("It is 4.")]})
+    ask(page)
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
+    standing(page, "Running")
+    page.route("**/messages", lambda route: route.abort())
+    ask(page, "In euros, please.")
+    field = page.get_by_label("Your question")
+    expect(page.locator(".foot .notice.bad")).to_be_visible()
+    expect(field).to_have_value("In euros, please.")
+    page.unroute("**/messages")
+    model.release()
+    form = page.get_by_role("region", name="A tool needs your approval")
+    expect(form).to_be_visible()
+    expect(page.locator(".composer .target")).to_contain_text("goes to the team")
+    field.press("Enter")
+    expect(form).to_be_visible()
+    expect(page.locator(".foot .notice.bad")).to_be_visible()
+    expect(field).to_have_value("In euros, please.")
+    form.get_by_role("button", name="Approve").click()
+    standing(page, "Done")
+    assert "In euros" not in str(model.requests)
+
+
+def test_an_approval_takes_words_of_acceptance_and_a_question_leaves_it_open(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("It is 4.")]})
+    ask(page)
+    form = page.get_by_role("region", name="A tool needs your approval")
+    expect(form).to_be_visible()
+    answers: list[str] = []
+    page.on("request", lambda request: answers.append(request.url) if "/resume" in request.url else None)
+    ask(page, "no backup of it?")
+    expect(page.locator(".foot .notice.bad")).to_be_visible()
+    expect(form).to_be_visible()
+    assert answers == []
+    ask(page, "Approve.")
+    expect(form).to_have_count(0, timeout=_SOON_MS)
+    standing(page, "Done")
+
+
+def test_a_typed_rejection_reaches_the_model_unchanged(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="rm a"), reply("Then not.")]})
+    ask(page)
+    expect(page.get_by_role("region", name="A tool needs your approval")).to_be_visible()
+    ask(page, "/reject there is no backup of it")
+    standing(page, "Done")
+    assert any("rejected this call: there is no backup of it" in str(one) for one in model.requests)

@@ -245,7 +245,7 @@ def test_a_call_is_rejected_with_a_reason_that_is_never_an_approval(page: Page, 
     page.get_by_label("Why not?").fill("approve")
     page.get_by_role("button", name="Reject").click()
     standing(page, "Done")
-    assert any("Reject: approve" in str(one) for one in model.requests)
+    assert any("The user rejected this call: approve" in str(one) for one in model.requests)
 
 
 def test_a_long_question_is_folded(page: Page):

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
 import type { PlanChange } from "./components/service";
 import { moveDraft } from "./drafts";
+import { reconnectNow } from "./stream";
 import { followOne, isFollowed, unfollow } from "./subscriptions";
 import { RunModel } from "./run";
 import { makeThread, refreshThreads, threads } from "./threads";
@@ -21,6 +22,8 @@ interface Detail {
 
 const FIRST_RUNS = 8;
 const REFRESH_MS = 10_000;
+/** How many runs of a conversation are tried as the target of a text, as they end one after another. */
+const MAX_TARGETS = 5;
 /** How long after a tab is hidden its streams are closed. */
 const HIDDEN_MS = 5_000;
 
@@ -108,13 +111,22 @@ function unlessGone(error: unknown, id: string | null): void {
   changed();
 }
 
-/** Load runs that were started elsewhere, and follow those with more events. */
+/** Load the runs of the open conversation, also those that were started elsewhere. */
 async function reload(): Promise<void> {
   const id = openId.value;
   if (id === null) return;
-  const asked = read<Detail>(`/api/threads/${encodeURIComponent(id)}`);
-  const detail = await asked.catch((error: unknown) => unlessGone(error, id));
-  if (!detail || openId.value !== id) return;
+  const detail = await readThread(id).catch((error: unknown) => unlessGone(error, id));
+  if (detail) takeIn(id, detail);
+}
+
+function readThread(id: string): Promise<Detail> {
+  return read<Detail>(`/api/threads/${encodeURIComponent(id)}`);
+}
+
+/** Show the runs of the conversation, if it is still open, and follow those with more events. */
+function takeIn(id: string, detail: Detail): void {
+  if (openId.value !== id) return;
+  reconnectNow();
   const known = new Map(runs.map((run) => [run.runId, run]));
   const listed = detail.runs.slice(0, shown).reverse();
   earlier.value = detail.runs.length - listed.length;
@@ -163,30 +175,77 @@ export function here(): Place {
 
 let asking: Promise<unknown> = Promise.resolve();
 
-/** How a question during a run is handled: as a message to it, or as the next run. */
-type Strategy = "steer" | "enqueue";
+/** Send a text to the team: a message to the run that works or waits, else a question. It answers nothing. */
+export function say(text: string, choices: RunChoices, files: readonly File[]): Promise<boolean> {
+  return inTurn((to) => put(to, text, choices, files));
+}
 
-/** Ask in the open conversation. Questions are sent in order; the first one creates a new conversation. */
-export function say(text: string, choices: RunChoices, files: readonly File[], strategy: Strategy = "steer"): Promise<boolean> {
+/** Ask a question as a run of its own, after those that work. */
+export function askAgain(question: string, choices: RunChoices): Promise<boolean> {
+  return inTurn(async (to) => {
+    const id = to.id ?? (await begin(to));
+    // The service would take it for the answer.
+    if ((await targetIn(id))?.status === "interrupted") throw new Refusal(409, "waits", texts.answerFirst, null);
+    await askQuestion(id, question, choices);
+  });
+}
+
+/** Texts are sent in order; the first one creates a new conversation. */
+function inTurn(work: (to: Place) => Promise<void>): Promise<boolean> {
   const to = place;
-  const turn = asking.then(() => attempt(() => put(to, text, { ...choices, multitask_strategy: strategy }, files)));
+  const turn = asking.then(() => attempt(() => work(to)));
   asking = turn;
   return turn;
 }
 
-async function put(to: Place, text: string, choices: RunChoices & { multitask_strategy: Strategy }, files: readonly File[]): Promise<void> {
+async function put(to: Place, text: string, choices: RunChoices, files: readonly File[]): Promise<void> {
+  const isNew = to.id === null;
   const id = to.id ?? (await begin(to));
-  const path = `/api/threads/${encodeURIComponent(id)}`;
   if (files.length > 0) {
     const body = new FormData();
     for (const file of files) body.append("files", file);
-    await ask(`${path}/files`, { method: "POST", body });
+    await ask(`/api/threads/${encodeURIComponent(id)}/files`, { method: "POST", body });
   }
-  const accepted = await send<{ run_id: string }>("POST", `${path}/runs`, { input: text, ...choices });
+  for (let left = MAX_TARGETS; !isNew && left > 0; left -= 1) {
+    const target = await targetIn(id);
+    if (!target) break;
+    try {
+      return await write(id, target.run_id, text);
+    } catch (error) {
+      // Its status has just changed. What waits takes no text that was not written as its answer.
+      if (!(error instanceof Refusal) || error.code !== "not_working" || left === 1 || target.status === "interrupted") throw error;
+    }
+  }
+  await askQuestion(id, text, choices);
+}
+
+/** The run of a conversation that a text for the team goes to: the oldest that works, else the newest that waits. */
+async function targetIn(id: string): Promise<Detail["runs"][number] | undefined> {
+  // Only the service knows for sure: what this page takes for ended may wait for an answer.
+  const detail = await readThread(id);
+  takeIn(id, detail);
+  const listed = detail.runs;
+  return listed.findLast(({ status }) => status === "queued" || status === "running") ?? listed.find(({ status }) => status === "interrupted");
+}
+
+/** Write to the team of a run. */
+async function write(id: string, runId: string, content: string): Promise<void> {
+  const { message_id } = await send<{ message_id: string }>("POST", `/api/runs/${encodeURIComponent(runId)}/messages`, { content });
+  if (openId.value !== id) return tellTabs();
+  const run = runs.find((one) => one.runId === runId);
+  run?.wrote(message_id, content);
+  asked.value = message_id;
+  if (!run) await reload();
+  goOn();
+}
+
+/** Ask a question as a run of its own. */
+async function askQuestion(id: string, text: string, choices: RunChoices): Promise<void> {
+  const path = `/api/threads/${encodeURIComponent(id)}/runs`;
+  const accepted = await send<{ run_id: string }>("POST", path, { input: text, ...choices, multitask_strategy: "enqueue" });
   if (openId.value !== id) return tellTabs();
   asked.value = accepted.run_id;
-  let run = runs.find((one) => one.runId === accepted.run_id);
-  if (!run) runs = [...runs, (run = new RunModel(accepted.run_id, text))];
+  if (!runs.some((one) => one.runId === accepted.run_id)) runs = [...runs, new RunModel(accepted.run_id, text)];
   goOn();
 }
 
@@ -241,10 +300,15 @@ export function retry(run: RunModel): Promise<boolean> {
 export function changePlan(run: RunModel, change: PlanChange): Promise<boolean> {
   return attempt(async () => {
     await send("POST", `/api/runs/${run.runId}/plan`, change);
+    run.reopen();
+    goOn();
   });
 }
 
+/** Show what follows from an accepted request. */
 function goOn(): void {
+  // The service answers again: a lost stream need not wait.
+  reconnectNow();
   keepUp();
   tellTabs();
   changed();
@@ -267,7 +331,9 @@ async function lookAround(): Promise<void> {
   await refreshThreads();
   const now = threads.value.find((one) => one.thread_id === openId.value);
   // A conversation that is missing in the list may have been deleted.
-  if (now ? now.status !== before?.status || now.updated_at !== before.updated_at : before) await reload();
+  const isChanged = now ? now.status !== before?.status || now.updated_at !== before.updated_at : before;
+  // What waits may have been answered elsewhere, and wait again.
+  if (isChanged || runs.some((run) => run.status === "interrupted")) await reload();
 }
 
 /** Synchronise with other tabs, users and programs. */

@@ -1,26 +1,44 @@
+import { type Purpose, isSame } from "./purpose";
 import { readStored, writeStored } from "./storage";
 
-/** The draft of a question by conversation; null is a new conversation. */
+/** The text that is being written in a conversation; null is a new conversation. */
 export interface Draft {
   text: string;
   files: readonly File[];
+  /** What the text is for, since it was begun; null if there is none, or if that has to be chosen. */
+  purpose: Purpose | null;
 }
 
 const files = new Map<string | null, readonly File[]>();
 const nameOf = (thread: string | null) => `maniple.draft.${thread ?? ""}`;
+const purposeNameOf = (thread: string | null) => `maniple.purpose.${thread ?? ""}`;
 
 export function draftOf(thread: string | null): Draft {
-  return { text: readStored(nameOf(thread)), files: files.get(thread) ?? [] };
+  const text = readStored(nameOf(thread));
+  const purpose = readStored(purposeNameOf(thread));
+  return { text, files: files.get(thread) ?? [], purpose: purpose ? (JSON.parse(purpose) as Purpose) : null };
 }
 
 /** Move a draft to another conversation. */
 export function moveDraft(from: string | null, to: string): void {
   keepDraft(to, draftOf(from));
-  keepDraft(from, { text: "", files: [] });
+  keepDraft(from, { text: "", files: [], purpose: null });
 }
 
 /** Store a draft: its text until the tab is closed, its files until the page is left. */
 export function keepDraft(thread: string | null, draft: Draft): void {
   writeStored(nameOf(thread), draft.text);
+  writeStored(purposeNameOf(thread), draft.purpose ? JSON.stringify(draft.purpose) : "");
   files.set(thread, draft.files);
+}
+
+/** Put a text that was refused before what was typed meanwhile. Of two purposes the user chooses one. */
+export function returnDraft(thread: string | null, refused: Draft): void {
+  const now = draftOf(thread);
+  const isOne = !now.text.trim() || isSame(refused.purpose, now.purpose);
+  keepDraft(thread, {
+    text: now.text ? `${refused.text}\n${now.text}` : refused.text,
+    files: [...refused.files, ...now.files],
+    purpose: isOne ? refused.purpose : null,
+  });
 }

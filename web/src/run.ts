@@ -34,7 +34,8 @@ export class RunModel {
   plan: { title: string; steps: Step[] } | null = null;
   /** The draft of the plan: its steps so far. */
   draft: { title: string; steps: Step[] } | null = null;
-  waiting: Interrupt | null = null;
+  /** What the run waits for when it is interrupted: the questions that its steps left open, oldest first. */
+  waits: Interrupt[] = [];
   /** The open questions of steps while others go on, oldest first. */
   questions: StepQuestion[] = [];
   problems: Problem[] = [];
@@ -78,6 +79,17 @@ export class RunModel {
     return this.status === "queued" || this.status === "running";
   }
 
+  /** The newest question that the interrupted run waits for. */
+  get waiting(): Interrupt | null {
+    return this.waits.at(-1) ?? null;
+  }
+
+  /** What can be answered now, oldest first. */
+  get forms(): readonly (Interrupt | StepQuestion)[] {
+    if (this.status === "interrupted") return this.waits;
+    return this.isAtWork ? this.questions : [];
+  }
+
   get turns(): readonly Turn[] {
     return this.#turns.all;
   }
@@ -100,7 +112,6 @@ export class RunModel {
 
   /** Mark that the stream has more events than were received. */
   reopen(): void {
-    if (this.isOver) return;
     this.isComplete = false;
     this.version += 1;
   }
@@ -113,12 +124,27 @@ export class RunModel {
 
   /** Mark an interrupt as answered, unless the stream has done so already. */
   answered(interrupt: Interrupt): void {
-    // By identity: a step may ask again by the same id.
-    if (this.questions.some((one) => one === interrupt)) return this.#resumed(interrupt);
-    const { interrupt_id: interruptId } = interrupt;
-    if (this.status !== "interrupted" || this.waiting?.interrupt_id !== interruptId) return;
-    this.status = "queued";
+    // By identity: the same id may ask again.
+    if (this.questions.some((one) => one === interrupt)) this.#resumed(interrupt);
+    else if (this.waits.some((one) => one === interrupt)) this.#continue();
     this.reopen();
+  }
+
+  /** Mark an interrupted run as continued, by whichever answer. */
+  #continue(): void {
+    this.#goOn();
+    if (!this.isOver) this.status = "queued";
+  }
+
+  /** Add a message of the user that was accepted; the stream reports it, too. */
+  wrote(messageId: string, content: string): void {
+    this.#write(messageId, content);
+    this.reopen();
+  }
+
+  #write(id: string, content: string): void {
+    if (this.exchanges.some((one) => one.id === id)) return;
+    this.exchanges = [...this.exchanges, { id, content, reply: null, nextRun: null }];
   }
 
   /** Mark that a run that had ended continues. */
@@ -132,8 +158,11 @@ export class RunModel {
 
   /** Set the status that was read by another way than the stream. */
   updateStatus(status: string): void {
-    if (this.isOver || status === this.status) return;
+    // A run that still waits may have been answered meanwhile, and wait for something else now.
+    if (status === this.status && status !== "interrupted") return;
     this.reopen();
+    // One that had ended may have been retried: its stream says so.
+    if (this.isOver) return;
     // The status may be older than the stream, and only the stream shows that a waiting run continues.
     if (this.status !== "interrupted" || ENDED.has(status)) this.status = status;
   }
@@ -192,7 +221,7 @@ export class RunModel {
         this.#keep(event);
         break;
       case "interrupt":
-        this.waiting = event;
+        this.waits = [...this.waits.filter((one) => one.interrupt_id !== event.interrupt_id), event];
         break;
       case "step_interrupt":
         this.questions = [...this.questions.filter((one) => one.interrupt_id !== event.interrupt_id), event];
@@ -201,7 +230,7 @@ export class RunModel {
         this.#resumed(this.questions.find((one) => one.interrupt_id === event.interrupt_id));
         break;
       case "user_message":
-        this.exchanges = [...this.exchanges, { id: event.message_id, content: event.content, reply: null, nextRun: null }];
+        this.#write(event.message_id, event.content);
         break;
       case "user_message_answer":
         this.#reply(event);
@@ -249,8 +278,8 @@ export class RunModel {
   /** The answered question is now part of the work. */
   #goOn(): void {
     this.questions = [];
-    if (this.waiting) this.#turns.addPause(this.waiting);
-    this.waiting = null;
+    for (const asked of this.waits) this.#turns.addPause(asked);
+    this.waits = [];
   }
 
   #end(): void {

@@ -8,6 +8,13 @@ import { createPacer } from "./scheduling";
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
 
+const reconnecting = new EventTarget();
+
+/** Reconnect lost streams now. */
+export function reconnectNow(): void {
+  reconnecting.dispatchEvent(new Event("now"));
+}
+
 export interface Listener {
   /** An event was added to the model. */
   onEvent(): void;
@@ -66,7 +73,14 @@ async function listen(run: RunModel, listener: Listener, signal: AbortSignal): P
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      reconnecting.removeEventListener("now", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener("abort", end);
+    reconnecting.addEventListener("now", end);
   });
 }

@@ -1,13 +1,13 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
-import { answer, cancel, here, openId, openRuns, say, tick } from "../../conversation";
+import { currentPurpose, sendDraft, typed } from "../../composing";
+import { cancel, openId, openRuns, tick } from "../../conversation";
 import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
-import type { StepQuestion } from "../../events";
+import { type FormPurpose, type Purpose, answering, forTeam, keyOf, suggestedForm } from "../../purpose";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
-import { titleOf } from "../plan/InterruptForm";
 import { Options, chosenOptions } from "./Options";
 import { pasted, useDropped } from "./fileInput";
 
@@ -19,9 +19,8 @@ export function Composer() {
   void tick.value;
   const runs = openRuns();
   const active = runs.find((run) => run.isAtWork || run.status === "interrupted");
-  const asking = askingOf(runs);
-  const [isForTeam, setForTeam] = useTarget(asking?.question, text);
-  const add = (more: File[]) => more.length > 0 && setDraft({ text, files: [...files, ...more] });
+  const purpose = currentPurpose(draft);
+  const add = (more: File[]) => more.length > 0 && setDraft({ ...draft, files: [...files, ...more] });
   const isOver = useDropped(add);
   useEffect(() => {
     read<{ team_members: Record<string, Member> }>("/api/team_members").then(
@@ -31,21 +30,9 @@ export function Composer() {
   }, [apiKey.value]);
   useGrowing(field, text);
   const ask = async () => {
-    if (!text.trim()) return;
-    if (asking && !isForTeam) {
-      setDraft({ text: "", files });
-      const isTaken = await answer(asking.run, asking.question, text.trim());
-      if (!isTaken) setDraft((now) => ({ ...now, text: now.text || text }));
-      return;
-    }
-    setForTeam(false);
-    setDraft({ text: "", files: [] });
     setSending((count) => count + 1);
-    const asked = here();
-    const isTaken = await say(text.trim(), chosenOptions(), files);
+    await sendDraft(chosenOptions(), () => setDraft());
     setSending((count) => count - 1);
-    // Text that was typed in the meantime is kept when a question is refused.
-    if (!isTaken) setDraft((now) => ({ text: now.text ? `${text}\n${now.text}` : text, files: [...files, ...now.files] }), asked.id ?? asked.from);
   };
   const onKey = (event: KeyboardEvent) => {
     // Enter also confirms a word of an input method, which must not send the question; in Safari only the key code 229 shows that.
@@ -61,22 +48,17 @@ export function Composer() {
   const submit = (event: Event) => (event.preventDefault(), void ask());
   return (
     <form class={`composer ${isOver ? "over" : ""}`} onSubmit={submit}>
-      {files.length > 0 && <Chosen files={files} onDrop={(gone) => setDraft({ text, files: files.filter((one) => one !== gone) })} />}
-      {asking && (
-        <p class="target">
-          {isForTeam ? texts.writesToTeam : texts.answersQuestion(textOf(asking.question))}{" "}
-          <button type="button" onClick={() => setForTeam(!isForTeam)}>{isForTeam ? texts.toAnswer : texts.toTeam}</button>
-        </p>
-      )}
+      {files.length > 0 && <Chosen files={files} onDrop={(gone) => setDraft({ ...draft, files: files.filter((one) => one !== gone) })} />}
+      <Target draft={draft} purpose={purpose} onChoice={(chosen) => setDraft({ ...draft, purpose: chosen })} />
       <textarea
         id="question"
         ref={field}
         rows={1}
         dir="auto"
         aria-label={texts.question}
-        placeholder={asking && !isForTeam ? texts.answerPlaceholder : placeholderOf(runs)}
+        placeholder={placeholderOf(runs, purpose)}
         value={text}
-        onInput={(e) => setDraft({ text: e.currentTarget.value, files })}
+        onInput={(e) => setDraft(typed(draft, e.currentTarget.value))}
         onKeyDown={onKey}
         onPaste={onPaste}
       />
@@ -102,49 +84,49 @@ export function Composer() {
 
 /** Whether a text belongs to a run that has begun, as an answer or a message: the options are those of that run. */
 function isContinuing(runs: readonly RunModel[]): boolean {
-  return runs.at(-1)?.status === "interrupted" || runs.some((run) => run.isAtWork);
+  return runs.some((run) => run.isAtWork || run.status === "interrupted");
 }
 
-/** The oldest question that a step asks while others go on. */
-function askingOf(runs: readonly RunModel[]): { run: RunModel; question: StepQuestion } | undefined {
-  const run = runs.find((one) => one.isAtWork && one.questions.length > 0);
-  return run && { run, question: run.questions[0]! };
+interface Targeted {
+  draft: Draft;
+  purpose: Purpose | null;
+  onChoice: (purpose: Purpose) => void;
 }
 
-/** As much of a question as is repeated above the text, in characters. */
-const SHOWN = 200;
-
-function textOf(question: StepQuestion): string {
-  const { kind, payload } = question;
-  const text = kind === "question" ? String(payload["question"] ?? "") : `${titleOf(question)} (${String(payload["tool_name"] ?? "")})`;
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+/** What the text is for, while something can be answered or a choice is due; with a button for the other purpose. */
+function Target({ draft, purpose, onChoice }: Targeted) {
+  const form = suggestedForm(openRuns());
+  const isAnswer = purpose?.to === "form";
+  const isGone = purpose === null && draft.purpose?.to === "form";
+  // The form of a run that waits for nothing else is enough.
+  const isPlain = !draft.text.trim() && !form?.run.isAtWork;
+  if ((!form && purpose !== null) || isPlain) return null;
+  const said = isGone ? texts.formGone((draft.purpose as FormPurpose).asked) : isAnswer ? answers(purpose) : purpose ? texts.writesToTeam : texts.choosePurpose;
+  return (
+    <p class="target" role={purpose === null ? "alert" : undefined}>
+      {said}{" "}
+      {(isAnswer || purpose === null) && <button type="button" onClick={() => onChoice(form ? { ...forTeam, insteadOf: keyOf(form.asked) } : forTeam)}>{texts.toTeam}</button>}{" "}
+      {!isAnswer && form && <button type="button" onClick={() => onChoice(answering(form))}>{texts.toAnswer}</button>}
+    </p>
+  );
 }
 
-/** Whether a text is for the team while a step asks: chosen, or begun before the question was there. */
-function useTarget(question: StepQuestion | undefined, text: string) {
-  const [forTeam, setForTeam] = useState<StepQuestion | null>(null);
-  const seen = useRef(question);
-  if (seen.current !== question) {
-    const wasForTeam = seen.current === undefined || forTeam === seen.current;
-    seen.current = question;
-    if (question && wasForTeam && text.trim()) setForTeam(question);
-  }
-  const isForTeam = question !== undefined && forTeam === question;
-  return [isForTeam, (to: boolean) => setForTeam(to && question ? question : null)] as const;
+function answers({ kind, asked }: FormPurpose): string {
+  return kind === "tool_approval" ? texts.decidesCall(asked) : texts.answersQuestion(asked);
 }
 
 /** The kind of the next text: an answer, a message to the running team, or a question. */
-function placeholderOf(runs: readonly RunModel[]): string {
-  if (runs.at(-1)?.status === "interrupted") return texts.answerPlaceholder;
-  return runs.some((run) => run.isAtWork) ? texts.steerPlaceholder : texts.placeholder;
+function placeholderOf(runs: readonly RunModel[], purpose: Purpose | null): string {
+  if (purpose?.to === "form") return purpose.kind === "tool_approval" ? texts.approvalPlaceholder : texts.answerPlaceholder;
+  return isContinuing(runs) ? texts.steerPlaceholder : texts.placeholder;
 }
 
-/** The draft of the question; each conversation has its own. */
+/** The draft of the open conversation; each has its own. Its setter renders it again, without an argument as it is stored. */
 function useDraft() {
   const thread = openId.value;
   const [, setVersion] = useState(0);
-  const change = (to: Draft | ((now: Draft) => Draft), now = openId.value) => {
-    keepDraft(now, typeof to === "function" ? to(draftOf(now)) : to);
+  const change = (to?: Draft) => {
+    if (to) keepDraft(openId.value, to);
     setVersion((version) => version + 1);
   };
   return [draftOf(thread), change] as const;

@@ -1,5 +1,6 @@
 import { memo } from "preact/compat";
-import type { Gap, StepQuestion } from "../../events";
+import type { Gap, Interrupt, StepQuestion } from "../../events";
+import { keyOf } from "../../purpose";
 import type { Exchange, RunModel } from "../../run";
 import { texts } from "../../texts";
 import { Files, UserFiles } from "../work/Files";
@@ -29,7 +30,7 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       {plan && <PlanList run={run} version={version} plan={plan} />}
       <Timeline run={run} version={version} />
       {run.exchanges.map((one) => (
-        <Written key={one.id} exchange={one} isOver={run.isOver} />
+        <Written key={one.id} exchange={one} run={run} version={version} />
       ))}
       {run.recording.isThere && <BrowserView recording={run.recording} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
@@ -42,11 +43,8 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       ))}
       {run.status === "budget_exhausted" && run.problems.length === 0 && <p class="notice">{texts.budgetUsed}</p>}
       {gaps.length > 0 && <Gaps gaps={gaps} />}
-      {run.waiting && run.status === "interrupted" && (
-        <InterruptForm key={run.waiting.interrupt_id} run={run} waiting={run.waiting} />
-      )}
-      {run.isAtWork && run.questions.map((one) => (
-        <InterruptForm key={`${one.interrupt_id} ${JSON.stringify(one.payload)}`} run={run} waiting={one} asker={askerOf(run, one)} />
+      {run.forms.map((one) => (
+        <InterruptForm key={keyOf(one)} run={run} waiting={one} asker={askerOf(run, one)} />
       ))}
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} />}
       {run.movesFiles && run.isComplete && run.isOver && <UserFiles threadId={run.threadId} />}
@@ -56,7 +54,9 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
 });
 
 /** Who asks while others go on, and at which step. */
-function askerOf({ plan }: RunModel, { agent_name, step_id }: StepQuestion): string {
+function askerOf({ plan }: RunModel, asked: Interrupt | StepQuestion): string | undefined {
+  if (!("agent_name" in asked)) return undefined;
+  const { agent_name, step_id } = asked;
   const title = plan?.steps.find((one) => one.id === step_id)?.title;
   return title ? `${agent_name} · ${title}` : agent_name;
 }
@@ -67,12 +67,12 @@ function isAsked({ waiting, status }: RunModel, text: string): boolean {
 }
 
 /** The user's messages to the run with the lead's replies. A message that becomes a run is shown there. */
-function Written({ exchange: { content, reply, nextRun }, isOver }: { exchange: Exchange; isOver: boolean }) {
+function Written({ exchange: { content, reply, nextRun }, run: { isOver, status } }: Shown & { exchange: Exchange }) {
   return (
     <div class="written">
       {!(isOver && nextRun) && <Question text={content} />}
       <p class="reply" role="status">
-        {reply ?? texts.steered}
+        {reply ?? (status === "interrupted" ? texts.steeredWaiting : texts.steered)}
       </p>
     </div>
   );

@@ -1,6 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Interrupt } from "../../events";
+import { titleOf } from "../../purpose";
 import type { RunModel } from "../../run";
+import { approval, rejection, result } from "../../decisions";
 import { texts } from "../../texts";
 import { useOnce } from "../ActionButton";
 import { type Acts, useService } from "../service";
@@ -13,7 +15,7 @@ interface Waits {
 }
 
 /** The question of a run, or of one of its steps: a form, or only its text if it cannot be answered here. */
-export function InterruptForm({ run, waiting, asker }: Omit<Waits, "answer"> & { asker?: string }) {
+export function InterruptForm({ run, waiting, asker }: Omit<Waits, "answer"> & { asker?: string | undefined }) {
   const { acts } = useService();
   const error = waiting.payload["error"];
   return (
@@ -21,6 +23,7 @@ export function InterruptForm({ run, waiting, asker }: Omit<Waits, "answer"> & {
       <h2>{titleOf(waiting)}</h2>
       {asker && <p class="faint">{asker}</p>}
       {typeof error === "string" && <p class="notice bad">{error}</p>}
+      {typeof waiting.payload["unclear"] === "string" && <p class="notice bad">{texts.unclear}</p>}
       {acts ? <Answering run={run} waiting={waiting} answer={acts.answer} /> : <Asked waiting={waiting} />}
     </section>
   );
@@ -57,13 +60,6 @@ function Asked({ waiting: { kind, payload } }: { waiting: Interrupt }) {
   );
 }
 
-/** What is asked for, in a few texts. */
-export function titleOf({ kind, payload }: Interrupt): string {
-  if (kind === "plan_review") return texts.reviewTitle;
-  if (kind === "question") return texts.questionTitle;
-  return payload["reason"] === "unknown_result" ? texts.unknownTitle : texts.approvalTitle;
-}
-
 /** The editable steps, without a report that repeats a result, which the service adds again. */
 function editable({ run, waiting }: Waits): PlannedSteps {
   const plan: PlannedSteps = reviewedPlan(waiting) ?? run.plan ?? { title: "", steps: [] };
@@ -94,7 +90,7 @@ function Approval({ waiting, answer }: Waits) {
   const [isBad, setBad] = useState(false);
   const isUnknown = waiting.payload["reason"] === "unknown_result";
   const approve = () => {
-    if (text === given) return void answer("approve");
+    if (text === given) return void answer(approval);
     const args = objectOf(text);
     setBad(args === null);
     if (args) void answer({ type: "edit", args });
@@ -117,10 +113,8 @@ function Approval({ waiting, answer }: Waits) {
           <button class="main" onClick={approve}>{text === given ? texts.approve : texts.edit}</button>
         )}
       </div>
-      {/* The prefix keeps a reason from being read as an approval. */}
-      {!isUnknown && (
-        <Words label={texts.whyNot} act={texts.reject} isOptional onWords={(why) => answer(why ? `${texts.reject}: ${why}` : texts.reject)} />
-      )}
+      {isUnknown && <Words label={texts.knownResult} act={texts.reply} onWords={(text) => answer(result(text))} />}
+      {!isUnknown && <Words label={texts.whyNot} act={texts.reject} isOptional onWords={(why) => answer(rejection(why))} />}
     </>
   );
 }

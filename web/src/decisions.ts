@@ -1,0 +1,37 @@
+import type { Interrupt } from "./events";
+
+/** Words that accept and nothing else; those of `tools/decisions.py`. */
+const ACCEPTANCE = [
+  ...["accept", "accepted", "approve", "approved", "yes", "y", "ok", "okay", "go", "yep", "yeah", "sure"],
+  ...["ja", "oui", "sí", "接受", "同意", "批准", "好", "好的", "可以", "是", "是的"],
+].join("|");
+const POLITE = "please|thanks?(?: you)?|bitte|danke|merci|gracias|por favor|谢谢|请";
+const ACCEPTED = new RegExp(`^(?:(?:${POLITE})[\\s,;]+)?(?:${ACCEPTANCE})(?:[\\s,;.!…–—，。！、；-]+(?:${ACCEPTANCE}|${POLITE}))*[\\s.!…。！]*$`, "iu");
+const REJECT = /^\/reject(?![\p{L}\p{N}_])\s*/iu;
+const RERUN = /^(?:run (?:it )?again|again|re-?run|retry|再运行|重新运行)[\s.!。！]*$/iu;
+const RESULT = /^\/?result\s*[:：]\s*(?=\S)/iu;
+const SKIP = /^(?:\/?skip|跳过)[\s.!。！]*$/iu;
+
+/** The answer to a call that needs approval, as the service takes it. */
+export const approval = { type: "approve" };
+
+/** The rejection of a call; `message` reaches the model unchanged. */
+export function rejection(message: string): unknown {
+  return { type: "reject", message };
+}
+
+/** The result of a call that the user knows, in place of an unknown one. */
+export function result(message: string): unknown {
+  return { type: "result", message };
+}
+
+/** The answer that a typed text is to an interrupt; null if it decides nothing, and is a message to the team. */
+export function replyTo({ kind, payload }: Interrupt, text: string): unknown {
+  if (kind !== "tool_approval") return text;
+  if (payload["reason"] === "unknown_result") {
+    if (RERUN.test(text)) return "run again";
+    return SKIP.test(text) ? "skip" : RESULT.test(text) ? result(text.replace(RESULT, "")) : null;
+  }
+  if (ACCEPTED.test(text)) return approval;
+  return REJECT.test(text) ? rejection(text.replace(REJECT, "")) : null;
+}
