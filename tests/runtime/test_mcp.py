@@ -188,12 +188,12 @@ async def test_of_five_megabytes_head_and_tail_are_reported_and_the_whole_is_a_f
     told = max((m["content"] for one in asked for m in one if m["role"] == "tool"), key=len)
     assert len(told) < 25_000
     named = set(re.findall(r"the whole is the file (tool-results/\S+\.txt)", told + str(frames)))
-    sizes = {(tmp_path / "workspaces" / "t" / path).stat().st_size for path in named}
+    sizes = {(tmp_path / "workspaces/.beside/t/mirrors" / path).stat().st_size for path in named}
     assert 5_000_003 in sizes
     if tool == "big":
         assert len(named) == 1
         assert "4,976,015 of 5,000,015 characters left out" in told
-    assert "hunter2" not in (tmp_path / "workspaces" / "t" / min(named)).read_text()
+    assert "hunter2" not in (tmp_path / "workspaces/.beside/t/mirrors" / min(named)).read_text()
 
 
 async def test_pictures_of_one_tool_are_distinguished_and_the_same_one_is_one(tmp_path: Path):

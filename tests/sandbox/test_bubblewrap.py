@@ -96,7 +96,7 @@ async def test_files_stay_in_the_workspace_between_python_and_bash(
     await sandbox.run_python("open('note.txt', 'w').write('kept')", key="thread", workspace=workspace)
     completed = await sandbox.run_bash("pwd; cat note.txt; rm note.txt", key="thread", workspace=workspace)
     assert completed.stdout == "/workspace\nkept"
-    assert list(workspace.path.iterdir()) == []
+    assert workspace.files(10) == []
 
 
 async def test_what_a_command_exports_does_not_stay_and_private_files_do(

@@ -26,7 +26,9 @@ async def test_the_next_session_works_where_one_has_closed_the_workspace(
     workspaces = Workspaces(tmp_path)
     await sandbox.run_bash(CLOSE_ALL, key="thread", workspace=workspaces.open("thread"))
     await sandbox.stop("thread")
-    completed = await sandbox.run_bash("echo y > new; ls", key="thread", workspace=workspaces.open("thread"))
+    completed = await sandbox.run_bash(
+        "echo y > new; ls -d a new", key="thread", workspace=workspaces.open("thread")
+    )
     assert completed.stdout == "a\nnew\n", completed.text()
     assert workspaces.files("thread", 10).found == (("a/b/kept", 2), ("new", 2))
     await sandbox.stop("thread")
@@ -47,7 +49,7 @@ class TestOrdinaryUser:
                 listed = workspaces.files("thread", 10).found
                 await sandbox.stop("thread")
                 again = await sandbox.run_bash(
-                    "ls; chmod 000 a .", key="thread", workspace=workspaces.open("thread")
+                    "ls -d a*; chmod 000 a .", key="thread", workspace=workspaces.open("thread")
                 )
             workspaces.remove("thread")
             return f"{listed} {again.stdout} {(home / 'workspaces' / 'thread').exists()}"

@@ -9,6 +9,7 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
+from maniple.sandbox.mirrors import MIRROR_FOLDERS
 from tests.sandbox.attacks.targets import all_tried
 from tests.sandbox.nobody import NOBODY, as_nobody, home_of_nobody, needs_root
 
@@ -91,4 +92,7 @@ def test_files_made_by_roots_sandbox_belong_to_no_account(tmp_path: Path) -> Non
     workspace.write("given", b"")
     assert (workspace.path / "given").stat().st_uid == 65533
     asyncio.run(run())
-    assert [(path.name, path.stat().st_uid) for path in workspace.path.iterdir()] == [("made", 65533)]
+    owners = {path.name: path.stat().st_uid for path in workspace.path.iterdir()}
+    assert owners.pop("made") == 65533
+    assert set(owners) == {*MIRROR_FOLDERS}
+    assert set(owners.values()) == {65533}

@@ -17,6 +17,7 @@ from maniple.sandbox import (
     Workspace,
     Workspaces,
 )
+from maniple.sandbox.mirrors import MIRROR_FOLDERS
 from tests.sandbox.host import all_end, as_process_one, new_marker, stubborn_daemon, watched, word_from_inside
 from tests.sandbox.opened import opened_sandbox
 from tests.sizes import sizes
@@ -321,4 +322,6 @@ async def test_cancels_at_random_leave_no_process_and_no_file(tmp_path: Path, ca
     # What the server itself remembers of a thread is beside its files.
     inside = {parts[1:] for parts in names if len(parts) > 1 and parts[1] != ".beside"}
     assert {parts[0] for parts in inside} <= {f"t{number}" for number in range(6)}
-    assert {parts[1] for parts in inside if len(parts) > 1} <= {f"f{number}" for number in range(4)}
+    assert {parts[1] for parts in inside if len(parts) > 1} <= {f"f{number}" for number in range(4)} | {
+        *MIRROR_FOLDERS
+    }

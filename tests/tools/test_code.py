@@ -122,7 +122,7 @@ async def test_each_thread_of_a_graph_has_its_own_workspace(tools: dict[str, Bas
 
     async def node(state: State) -> State:
         await tools["write_file"].ainvoke({"path": "who", "content": thread_key()})
-        return {"said": await tools["bash_tool"].ainvoke({"cmd": "ls; cat who"})}
+        return {"said": await tools["bash_tool"].ainvoke({"cmd": "ls w*; cat who"})}
 
     graph = StateGraph(State).add_node("node", node).add_edge(START, "node").compile()
     configurations = [{"thread_id": "one"}, {"run_id": "two"}, {"thread_id": "three", "run_id": "two"}]
@@ -234,3 +234,23 @@ def test_a_program_without_anything_around_it_stays_as_it_is(program: str) -> No
 def test_a_fenced_program_may_print_fences() -> None:
     program = "print('''\n```\nx  \n```\n''')"
     assert unwrap_code(f"```python\n{program}\n```") == program
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("python_repl_tool", {"code": "open('results/out.csv', 'w')"}),
+        ("bash_tool", {"cmd": "echo 1 > reports/out.txt"}),
+    ],
+)
+async def test_code_that_writes_among_the_records_is_told_where_to_write(
+    tools: dict[str, BaseTool], name: str, call: dict[str, str]
+) -> None:
+    assert "write to another folder" in await tools[name].ainvoke(call)
+
+
+async def test_code_that_fails_to_write_elsewhere_is_told_nothing_about_records(
+    tools: dict[str, BaseTool],
+) -> None:
+    said = await tools["bash_tool"].ainvoke({"cmd": "echo the results; echo 1 > /usr/out.txt"})
+    assert "write to another folder" not in said

@@ -7,6 +7,7 @@ import pytest
 from maniple.evidence import MemoryEvidence
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
+from maniple.sandbox.mirrors import is_mirror
 from maniple.tools.items import (
     MAX_ITEMS,
     ItemIndex,
@@ -14,7 +15,6 @@ from maniple.tools.items import (
     ThreadItems,
     find_tables,
     format_csv,
-    is_mirror,
     report_path,
     result_path,
 )

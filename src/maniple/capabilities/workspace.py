@@ -34,7 +34,12 @@ _NETWORK_PACKAGES = frozenset({"pip", "requests", "setuptools", "yfinance"})
 def workspaces_of(settings: Settings) -> Workspaces:
     """Return the workspaces of threads, in a folder of their database; `settings` limit them. Blocks."""
     place = storage_folder(settings, _FOLDER)
-    return Workspaces(place.folder, place.earlier, max_bytes=settings.sandbox.disk_mb * 1024 * 1024)
+    return Workspaces(
+        place.folder,
+        place.earlier,
+        max_bytes=settings.sandbox.disk_mb * 1024 * 1024,
+        copies=settings.sandbox.backend != "bubblewrap",
+    )
 
 
 def open_egress(settings: Settings) -> EgressRoute:

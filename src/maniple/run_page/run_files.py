@@ -14,8 +14,9 @@ from maniple.runs.artifact_collector import (
     page_file_name,
 )
 from maniple.sandbox import is_cache
+from maniple.sandbox.mirrors import is_mirror
 from maniple.store import Artifact
-from maniple.tools.items import is_drawn_figure, is_mirror
+from maniple.tools.items import is_drawn_figure
 
 SCREENSHOT = "screenshot.jpg"
 _PAGE_START = b"Source: "

@@ -16,8 +16,9 @@ from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.runs.active_run import ActiveRun, Recorder
 from maniple.sandbox import Workspace, Workspaces, is_cache
+from maniple.sandbox.mirrors import is_mirror
 from maniple.store import Artifact, RunRecord, Store, read_event_pages
-from maniple.tools.items import is_drawn_figure, is_mirror
+from maniple.tools.items import is_drawn_figure
 
 MAX_WORKSPACE_FILES = 100
 MAX_SCANNED_FILES = 10_000

@@ -4,9 +4,10 @@ from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxBackend, S
 from maniple.sandbox.bubblewrap import BubblewrapBackend
 from maniple.sandbox.edit_history import EditHistory, FileOperation, OperationReport
 from maniple.sandbox.factory import open_sandbox
+from maniple.sandbox.file_groups import FileGroup, group_files
+from maniple.sandbox.file_names import clean_file_name, is_cache
 from maniple.sandbox.sessions import Sandbox
 from maniple.sandbox.workspaces import (
-    FileGroup,
     FileHead,
     StoredUpload,
     TreeEntry,
@@ -15,9 +16,6 @@ from maniple.sandbox.workspaces import (
     Workspace,
     WorkspaceListing,
     Workspaces,
-    clean_file_name,
-    group_files,
-    is_cache,
 )
 from maniple.types import Unavailable
 

@@ -176,6 +176,10 @@ class BubblewrapBackend:
         return session
 
     async def _launch(self, workspace: Workspace, shown: Iterable[tuple[str, str]]) -> WorkerSession:
+        mirrors = await asyncio.to_thread(workspace.mounts)
+        place = self._describe_isolation(
+            workspace.path, shown, [(str(one.folder), f"{WORKSPACE}/{one.name}") for one in mirrors]
+        )
         with ExitStack() as files:
             rules = files.enter_context(memory_file(self._filter)).fileno()
             status = files.enter_context(memory_file()).fileno()
@@ -184,7 +188,7 @@ class BubblewrapBackend:
             }
 
             def command(control: int, calls: int) -> list[str]:
-                isolation = self._isolation.build_argv(self._describe_isolation(workspace.path, shown))
+                isolation = self._isolation.build_argv(place)
                 isolation += ["--as-pid-1", "--seccomp", str(rules), *data_mounts(sources)]
                 isolation += ["--json-status-fd", str(status), "--"]
                 return [*isolation, *self._limits(), *self._worker(control, calls)]
@@ -200,13 +204,16 @@ class BubblewrapBackend:
             launch = WorkerLaunch(command, inherited, explain=explain, owns_namespace=True)
             return await start_worker(launch, self._settings, workspace)
 
-    def _describe_isolation(self, workspace: Path, more: Iterable[tuple[str, str]]) -> IsolationSpec:
+    def _describe_isolation(
+        self, workspace: Path, more: Iterable[tuple[str, str]], mirrors: Iterable[tuple[str, str]]
+    ) -> IsolationSpec:
         return IsolationSpec(
             workspace,
             self.variables,
             self._settings.memory_mb,
             read_only=(*self._shown, *more),
             directories=() if self._layout.egress is None else (ADDED_PACKAGES,),
+            over_folder=tuple(mirrors),
         )
 
     def _worker(self, control: int, calls: int) -> list[str]:

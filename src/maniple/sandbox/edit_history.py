@@ -777,6 +777,7 @@ def _read_record(entry: Path) -> dict[str, Any]:
 
 
 def _refuse_read_only(workspace: Workspace, path: str) -> None:
+    workspace.check_changeable(path)
     if workspace.is_read_only(path):
         raise FileError(f"{path!r} is read-only, as the files of skills are; write to another name.")
 

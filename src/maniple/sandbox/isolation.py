@@ -70,6 +70,8 @@ class IsolationSpec:
     writable: tuple[BindMount, ...] = ()
     directories: tuple[str, ...] = ()
     """Created empty, in memory."""
+    over_folder: tuple[BindMount, ...] = ()
+    """Mounted read-only over what `folder` has."""
 
 
 class Isolation:
@@ -89,6 +91,7 @@ class Isolation:
         argv = [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
         shown = [(one, "--ro-bind") for one in (*self._python, *spec.read_only)]
         shown += [(one, "--bind") for one in (*spec.writable, (str(spec.folder), WORKSPACE))]
+        shown += [(one, "--ro-bind") for one in spec.over_folder]
         if account is not None:
             # In a process namespace of its own: bwrap as root has no capabilities and may not signal the
             # other user's processes when it dies, but the kernel ends a whole namespace.

@@ -511,6 +511,7 @@ class Sandbox:
         self._refuse_when_closed()
         slot.is_used = False
         slot.folder = await asyncio.to_thread(_folder, workspace)
+        await asyncio.to_thread(workspace.protect_mirrors)
         slot.mark = await asyncio.to_thread(SessionMarker, workspace)
         if slot.mark.is_set and not self._lost.get(key):
             self._lose(key, _ENDED)  # in an earlier server process

@@ -8,7 +8,6 @@ import re
 import shutil
 import stat
 import tarfile
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -17,7 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from maniple.errors import FileError, WorkspaceFull
+from maniple.sandbox.file_names import clean_file_name
 from maniple.sandbox.host import give_away
+from maniple.sandbox.mirrors import MIRROR_FOLDERS, Mirrors, ReadOnlyMount, names_mirror
 from maniple.sandbox.safe_open import (
     DRAFT,
     MAX_DEPTH,
@@ -37,17 +38,14 @@ _READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _UNIQUE_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 BESIDE = ".beside"
 """The folder of the records, next to the workspaces; no workspace's name begins with a dot."""
+_MIRRORS = "mirrors"
 # A listing also passes directories, links and special files.
 _ENTRIES_PER_FILE = 10
 _COUNTED_ENTRIES = 50_000
 MAX_UPLOADS = 1_000
-NAME_BYTES = 200
 _PIECE_BYTES = 1024 * 1024
 _MAX_TREE_ENTRIES = 20_000
 """The most files and folders of a folder that is copied or stored."""
-_ENDS = re.compile(r"\A[\s.]+|[\s.]+\Z")
-# Control characters, lone surrogates, and marks that reverse the text direction (`gpj.exe` as `exe.jpg`).
-_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 EntryKind = Literal["file", "folder", "link", "other"]
@@ -81,12 +79,43 @@ class Workspace:
     """A thread's directory. Every method blocks on disk and raises `FileError`; call them in a thread.
 
     Paths are relative to the workspace, or begin with /workspace as in sandboxed code. `max_bytes` limits all
-    files together after each write of the host.
+    files together after each write of the host. What `mirrors` has is read there and only there.
     """
 
     path: Path
     max_file_bytes: int
     max_bytes: int | None = None
+    mirrors: Mirrors | None = None
+
+    def protect_mirrors(self) -> None:
+        """Take the mirrors out of the reach of code; called before code runs. Raises `FileError`."""
+        if self.mirrors is not None:
+            with _translate_errors(str(self.mirrors.folder), "created"):
+                self.mirrors.adopt(self.path)
+
+    def mounts(self) -> list[ReadOnlyMount]:
+        """Return the folders that a sandbox mounts over those of the workspace; raises `OSError`."""
+        return list(self.mirrors.mounts(self.path)) if self.mirrors is not None else []
+
+    def _root(self, parts: tuple[str, ...]) -> Path:
+        """Return the folder in which a path is."""
+        return self.mirrors.folder if self.mirrors is not None and self.mirrors.holds(parts) else self.path
+
+    @contextmanager
+    def _folder(self, parents: tuple[str, ...], name: str, *, make: bool = False) -> Iterator[int]:
+        """Yield the descriptor of the folder that has, or will have, what is named; raises `OSError`."""
+        with open_directory(self._root((*parents, name)), parents, make=make) as directory:
+            yield directory
+
+    def check_changeable(self, path: str) -> None:
+        """Raise `FileError` for a path that only the team itself may write."""
+        parts = split_path(path)
+        if self.mirrors is None:
+            return
+        if names_mirror(parts):
+            raise FileError(f"{path!r} is a name of the team's own records, read-only; choose another name.")
+        if len(parts) == 1 and self.mirrors.holds(parts):
+            raise FileError(f"{path!r} is the folder of the team's own records, read-only; name files in it.")
 
     def read(self, path: str, max_bytes: int) -> FileHead:
         """Return the first `max_bytes` of a file."""
@@ -98,7 +127,7 @@ class Workspace:
         parents, name = _split(path)
         with (
             _translate_errors(path, "read"),
-            open_directory(self.path, parents) as directory,
+            self._folder(parents, name) as directory,
             open_regular(name, directory) as descriptor,
         ):
             return os.fdopen(os.dup(descriptor), "rb")
@@ -123,8 +152,23 @@ class Workspace:
         self._store(path, [content], None, is_new=True)
 
     def write_read_only(self, path: str, content: bytes, *, executable: bool = False) -> None:
-        """Write a file without write permission, so that code does not change it by mistake."""
-        self._replace(path, [content], len(content), 0o555 if executable else 0o444)
+        """Write a file without write permission, so that code does not change it by mistake.
+
+        Mirrors are written where neither code nor file tools can change them.
+        """
+        parts, mode = split_path(path), 0o555 if executable else 0o444
+        if self.mirrors is None or not names_mirror(parts):
+            self._replace(path, [content], len(content), mode)
+            return
+        self.check_room(len(content) - (self.size(path) or 0))
+        self.protect_mirrors()
+        with _translate_errors(path, "written"):
+            self.mirrors.write(parts, content)
+        if self.mirrors.copies:
+            # Code may have put something in the way; nothing depends on the copy.
+            with suppress(FileError, OSError), open_directory(self.path, parts[:-1], make=True) as directory:
+                allow_owner(directory, TO_CHANGE)
+                replace_file(parts[-1], directory, [content], mode)
 
     def is_read_only(self, path: str) -> bool:
         """Return whether this is a file without write permission."""
@@ -145,8 +189,10 @@ class Workspace:
         self._store(path, pieces, mode)
 
     def _store(self, path: str, pieces: Iterable[bytes], mode: int | None, *, is_new: bool = False) -> None:
+        self.check_changeable(path)
         parents, name = _split(path)
-        with _translate_errors(path, "written"), open_directory(self.path, parents, make=True) as directory:
+        root = self._root((*parents, name))
+        with _translate_errors(path, "written"), open_directory(root, parents, make=True) as directory:
             allow_owner(directory, TO_CHANGE)
             replace_file(name, directory, pieces, mode, is_new=is_new)
 
@@ -163,8 +209,9 @@ class Workspace:
 
     def delete(self, path: str) -> None:
         """Remove a file, or the link itself."""
+        self.check_changeable(path)
         parents, name = _split(path)
-        with _translate_errors(path, "deleted"), open_directory(self.path, parents) as directory:
+        with _translate_errors(path, "deleted"), self._folder(parents, name) as directory:
             allow_owner(directory, TO_CHANGE)
             os.unlink(name, dir_fd=directory)
 
@@ -172,7 +219,7 @@ class Workspace:
         """Return whether nothing has this name."""
         parents, name = _split(path)
         try:
-            with open_directory(self.path, parents) as directory:
+            with self._folder(parents, name) as directory:
                 os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             return True
@@ -182,9 +229,10 @@ class Workspace:
 
     def is_directory(self, path: str) -> bool:
         """Return whether this is a directory that can be opened; the workspace itself is one."""
-        with suppress(OSError), open_directory(self.path, split_path(path)):
+        parts = split_path(path)
+        with suppress(OSError), open_directory(self._root(parts), parts):
             return True
-        return False
+        return self.mirrors is not None and self.mirrors.shows(parts)
 
     def kind(self, path: str) -> EntryKind | None:
         """Return what has this name, without following a link; None for nothing, and behind a link."""
@@ -196,8 +244,11 @@ class Workspace:
     def entry(self, path: str) -> TreeEntry | None:
         """Return the file, folder, link or special file of this name; None as `kind`."""
         parents, name = _split(path)
+        parts = (*parents, name)
+        has_mirrors = self.mirrors is not None and self.mirrors.shows(parts)
+        root = self.mirrors.folder if self.mirrors is not None and has_mirrors else self._root(parts)
         try:
-            with open_directory(self.path, parents) as directory:
+            with open_directory(root, parents) as directory:
                 return _describe(path, os.stat(name, dir_fd=directory, follow_symlinks=False))
         except OSError:
             return None
@@ -226,8 +277,9 @@ class Workspace:
 
     def make_folder(self, path: str) -> None:
         """Create a folder; those above it must exist, and it must not."""
+        self.check_changeable(path)
         parents, name = _split(path)
-        with _translate_errors(path, "created"), open_directory(self.path, parents) as directory:
+        with _translate_errors(path, "created"), self._folder(parents, name) as directory:
             allow_owner(directory, TO_CHANGE)
             os.mkdir(name, 0o755, dir_fd=directory)
             made = open_folder(name, directory)
@@ -238,9 +290,10 @@ class Workspace:
 
     def remove_folder(self, path: str) -> bool:
         """Remove a folder if it is empty; return whether it was."""
+        self.check_changeable(path)
         parents, name = _split(path)
         try:
-            with open_directory(self.path, parents) as directory:
+            with self._folder(parents, name) as directory:
                 allow_owner(directory, TO_CHANGE)
                 os.rmdir(name, dir_fd=directory)
         except OSError:
@@ -254,10 +307,12 @@ class Workspace:
         """
         old_parents, old_name = _split(source)
         new_parents, new_name = _split(destination)
+        self.check_changeable(source)
+        self.check_changeable(destination)
         with (
             _translate_errors(source, "moved"),
-            open_directory(self.path, old_parents) as old,
-            open_directory(self.path, new_parents, make=make_parents) as new,
+            self._folder(old_parents, old_name) as old,
+            self._folder(new_parents, new_name, make=make_parents) as new,
         ):
             allow_owner(old, TO_CHANGE)
             allow_owner(new, TO_CHANGE)
@@ -299,12 +354,13 @@ class Workspace:
 
     def _read_link(self, path: str) -> str:
         parents, name = _split(path)
-        with _translate_errors(path, "read"), open_directory(self.path, parents) as directory:
+        with _translate_errors(path, "read"), self._folder(parents, name) as directory:
             return os.readlink(name, dir_fd=directory)
 
     def _make_link(self, path: str, target: str) -> None:
         parents, name = _split(path)
-        with _translate_errors(path, "written"), open_directory(self.path, parents) as directory:
+        self.check_changeable(path)
+        with _translate_errors(path, "written"), self._folder(parents, name) as directory:
             allow_owner(directory, TO_CHANGE)
             os.symlink(target, name, dir_fd=directory)
 
@@ -407,17 +463,30 @@ class Workspace:
                     pending.append(child)
 
     def _entries(self, parts: tuple[str, ...], limit: int) -> list[tuple[str, os.stat_result]]:
-        found: list[tuple[str, os.stat_result]] = []
-        # Files that vanish, and folders that are closed, meanwhile are not listed.
-        with (
-            suppress(OSError),
-            open_directory(self.path, parts) as directory,
-            os.scandir(directory) as entries,
-        ):
-            for entry in islice(entries, limit):
-                with suppress(OSError):
-                    found.append((entry.name, entry.stat(follow_symlinks=False)))
-        return found
+        mirrors = self.mirrors
+        if mirrors is None or (parts and parts[0] not in MIRROR_FOLDERS):
+            return _scan(self.path, parts, limit)
+        own = {
+            name: status
+            for name, status in _scan(self.path, parts, limit)
+            if not mirrors.holds((*parts, name))
+        }
+        mirrored = {
+            name: status
+            for name, status in _scan(mirrors.folder, parts, limit)
+            if parts or mirrors.shows((name,))
+        }
+        return list((own | mirrored).items())[:limit]
+
+
+def _scan(root: Path, parts: tuple[str, ...], limit: int) -> list[tuple[str, os.stat_result]]:
+    found: list[tuple[str, os.stat_result]] = []
+    # Files that vanish, and folders that are closed, meanwhile are not listed.
+    with suppress(OSError), open_directory(root, parts) as directory, os.scandir(directory) as entries:
+        for entry in islice(entries, limit):
+            with suppress(OSError):
+                found.append((entry.name, entry.stat(follow_symlinks=False)))
+    return found
 
 
 def list_archive(archive: Path) -> tuple[dict[str, EntryKind], int]:
@@ -441,47 +510,6 @@ class WorkspaceListing:
 
     folder: Path
     found: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FileGroup:
-    """A file, or a folder whose `path` ends with "/": the number of its files, and their bytes together."""
-
-    path: str
-    files: int
-    size: int
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is a folder with several files."""
-        return self.path.endswith("/")
-
-
-def group_files(files: Sequence[tuple[str, int]], most: int) -> list[FileGroup]:
-    """Return each file (path, bytes), or if there are more than `most`, the files of each folder together.
-
-    Folders come first. Of more than `most` folders, those in one folder are counted as that folder, the
-    deepest first; only folders of the top level, and files outside of folders, can be more than `most`.
-    """
-    if len(files) <= most:
-        return [FileGroup(path, 1, size) for path, size in files]
-    folders: dict[str, list[tuple[str, int]]] = {}
-    for file in files:
-        folders.setdefault(file[0].rpartition("/")[0], []).append(file)
-    single = folders.pop("", [])
-    while len(folders) > most and any("/" in folder for folder in folders):
-        deepest = max(folders, key=lambda one: one.count("/"))
-        above = deepest.rpartition("/")[0]
-        joined = [folder for folder in folders if folder.rpartition("/")[0] == above]
-        files = [file for folder in joined for file in folders.pop(folder)]
-        folders.setdefault(above, []).extend(files)
-    groups = [
-        FileGroup(f"{folder}/", len(files), sum(size for _, size in files))
-        if len(files) > 1
-        else FileGroup(files[0][0], 1, files[0][1])
-        for folder, files in folders.items()
-    ]
-    return [*groups, *(FileGroup(path, 1, size) for path, size in single)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -618,11 +646,14 @@ class Workspaces:
         *,
         max_file_bytes: int = 10_000_000,
         max_bytes: int | None = None,
+        copies: bool = False,
     ) -> None:
+        """`copies` is for a backend without mounts: mirrors are then also files of the workspace."""
         self._root = root.absolute()
         self._earlier = earlier.absolute() if earlier is not None else None
         self._max_file_bytes = max_file_bytes
         self._max_bytes = max_bytes
+        self._copies = copies
 
     def open(self, key: str) -> Workspace:
         """Return the workspace of a thread and create it if missing.
@@ -651,8 +682,14 @@ class Workspaces:
 
     def discard_if_empty(self, key: str) -> None:
         """Remove an empty workspace; any other stays. Blocks on disk."""
+        path = self.locate(key).path
         with suppress(OSError):
-            self.locate(key).path.rmdir()
+            if any(self.locate(key).files(1)):
+                return
+            for name in MIRROR_FOLDERS:
+                with suppress(OSError):
+                    (path / name).rmdir()
+            path.rmdir()
             shutil.rmtree(self.records(key))
             self.records(key).parent.rmdir()
 
@@ -678,7 +715,9 @@ class Workspaces:
 
     def locate(self, key: str) -> Workspace:
         """Return the workspace of a thread, which may not exist."""
-        return Workspace(self._root_of(key) / _directory_name(key), self._max_file_bytes, self._max_bytes)
+        mirrors = Mirrors(self.records(key) / _MIRRORS, self._copies)
+        path = self._root_of(key) / _directory_name(key)
+        return Workspace(path, self._max_file_bytes, self._max_bytes, mirrors)
 
     def records(self, key: str) -> Path:
         """Return the folder of the records of a workspace, which may not exist."""
@@ -735,31 +774,6 @@ def _translate_errors(path: str, done: str) -> Iterator[None]:
             raise FileError(f"{path!r} leads through a link or a file; neither is followed.") from error
         kind = WorkspaceFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else FileError
         raise kind(f"{path!r} could not be {done}: {error.strerror}.") from error
-
-
-_CACHES = frozenset({"__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
-
-
-def is_cache(path: str) -> bool:
-    """Return whether a file is in a cache that a program has made, and so is no work of the team."""
-    return not _CACHES.isdisjoint(path.split("/"))
-
-
-def clean_file_name(name: str) -> str:
-    """Return the name of an upload in the workspace: the last part of `name`, visible and without tricks.
-
-    Directories (Windows paths too), control characters, and dots and blanks at both ends are removed; a name
-    over 200 bytes is cut before its extension.
-    """
-    last = _UNWANTED.sub("", name).replace("\\", "/").rstrip("/").rpartition("/")[2]
-    clean = _ENDS.sub("", unicodedata.normalize("NFC", last)) or "upload"
-    stem, dot, ending = clean.rpartition(".")
-    if len(clean.encode()) <= NAME_BYTES:
-        return clean
-    if not dot or len(ending.encode()) > 20:
-        stem, dot, ending = clean, "", ""
-    room = NAME_BYTES - len((dot + ending).encode())
-    return _ENDS.sub("", stem.encode()[:room].decode(errors="ignore")) + dot + ending
 
 
 def _pieces(source: BinaryIO, size: int, digest: "hashlib._Hash") -> Iterator[bytes]:

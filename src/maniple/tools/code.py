@@ -13,6 +13,7 @@ from maniple.errors import FileError
 from maniple.reading.pictures import identify_picture
 from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces, is_cache
 from maniple.sandbox.backend import SILENCE
+from maniple.sandbox.mirrors import MIRROR_FOLDERS
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import escape_unprintable
@@ -131,11 +132,23 @@ async def _run(
     writes = WorkspaceWrites(workspace)
     async with LiveOutput(sandbox.output_bytes) as live:
         completed = await call(code, key=key, workspace=workspace, during=writes, on_output=live)
-    files = format_written(writes.paths)
+    files = "\n".join(filter(None, (format_written(writes.paths), _explain_read_only(completed))))
     # Code that wrote a file is not expected to print.
     text = completed.text(silence="" if files else SILENCE)
     figures = await asyncio.to_thread(_describe_figures, workspace, completed.images)
     return "\n".join(filter(None, (text, figures, files))), list(completed.images)
+
+
+_READ_ONLY = re.compile(rf"Read-only file system.{{0,200}}?\b({'|'.join(MIRROR_FOLDERS)})\b", re.DOTALL)
+_READ_ONLY_IN_BASH = re.compile(rf"\b({'|'.join(MIRROR_FOLDERS)})\b[^\n]{{0,200}}Read-only file system")
+
+
+def _explain_read_only(completed: ExecutionResult) -> str:
+    """Return what to do for code that could not write among the team's own records; "" for other code."""
+    said = completed.text(silence="")
+    if (found := _READ_ONLY.search(said) or _READ_ONLY_IN_BASH.search(said)) is None:
+        return ""
+    return f"[{found[1]}/ holds the team's own records and is read-only to code: write to another folder]"
 
 
 def _describe_figures(workspace: Workspace, paths: Sequence[str]) -> str:

@@ -21,9 +21,9 @@ from maniple.sandbox import (
     Workspaces,
     group_files,
 )
+from maniple.sandbox.mirrors import is_mirror
 from maniple.sandbox.safe_open import split_path
 from maniple.tools.documents import WorkspaceDocuments
-from maniple.tools.items import is_mirror
 from maniple.tools.registry import FILE_WRITER, define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import (

@@ -2,7 +2,8 @@
 
 An item is an upload, a page that was read (source), a table in it, a figure, a file that code wrote, a step's
 result, or a report. Files are where they are; sources, tables, results and reports are stored elsewhere and
-mirrored into the workspace without write permission, so that code and file tools can open them.
+mirrored into the workspace (`Workspace.write_read_only`), so that code and file tools can open them but not
+change them.
 """
 
 import asyncio
@@ -23,6 +24,15 @@ from maniple.evidence import Evidence, Source, find_newest_text
 from maniple.media_types import media_type_of
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces, is_cache
+from maniple.sandbox.mirrors import (
+    MIRROR_PATH,
+    REPORTS,
+    RESULTS,
+    SOURCES,
+    TOOL_RESULTS,
+    is_mirror,
+    is_tool_result,
+)
 from maniple.sandbox.safe_open import split_path
 from maniple.text import shorten
 from maniple.tools.registry import tool_factory
@@ -31,15 +41,6 @@ from maniple.tools.text_file import LineRange, escape_unprintable, read_page
 
 ItemKind = Literal["upload", "source", "table", "figure", "file", "result", "report"]
 
-FOLDER = "tool-results"
-"""Where full results of tools are stored."""
-SOURCES = "sources"
-RESULTS = "results"
-REPORTS = "reports"
-_MIRRORED = re.compile(
-    rf"{SOURCES}/(?P<number>\d+)(?:-table-(?P<table>\d+)\.csv|\.md)"
-    rf"|{RESULTS}/(?:request-\d+/)?\d+-[a-z0-9_]+\.md|{REPORTS}/\d+\.md"
-)
 MIN_RESULT_CHARACTERS = 1_000
 """Shorter results are shown whole in every prompt and need no file."""
 MIN_TABLE_ROWS = 3
@@ -96,11 +97,6 @@ def result_path(request: int, step: int, agent: str) -> str:
 def report_path(number: int) -> str:
     """Return the path of the thread's report number `number`, from 1."""
     return f"{REPORTS}/{number}.md"
-
-
-def is_mirror(path: str) -> bool:
-    """Return whether a workspace path is that of a mirror, which is no product of the team's own."""
-    return _MIRRORED.fullmatch(path) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +158,7 @@ class ThreadItems:
 
     async def read_named(self, text: str) -> list[MirroredText]:
         """Return the mirrors on the current thread that a text names by their paths; none that is missing."""
-        paths = dict.fromkeys(found[0] for found in _MIRRORED.finditer(text))
+        paths = dict.fromkeys(found[0] for found in MIRROR_PATH.finditer(text))
         workspace = self.workspaces.locate(thread_key())
         return await asyncio.to_thread(_read_mirrors, workspace, list(paths))
 
@@ -189,7 +185,7 @@ class ThreadItems:
         files = [
             (path, size)
             for path, size, _ in workspace.list_newest(MAX_SCANNED_FILES)
-            if not path.startswith(f"{FOLDER}/") and not is_cache(path)
+            if not path.startswith(f"{TOOL_RESULTS}/") and not is_cache(path)
         ]
         copies = _find_copies(workspace, files)
         files = [(path, size) for path, size in files if path not in copies]
@@ -239,7 +235,7 @@ def _describe(
     workspace: Workspace, path: str, size: int, uploads: set[str], titles: Mapping[int, str]
 ) -> Item:
     shown = escape_unprintable(path)
-    if (mirror := _MIRRORED.fullmatch(path)) is None:
+    if (mirror := MIRROR_PATH.fullmatch(path)) is None:
         if path in uploads:
             return Item("upload", shown, "", size)
         return Item("figure" if _is_picture(path) else "file", shown, "", size)
@@ -325,7 +321,6 @@ WHOLE = "whole"
 `StoredResults.describe_location`) and `characters`, the length of the whole result."""
 STORED_RESULT = "the whole is the file "
 """What a result that was cut says before the path of the file that holds all of it."""
-_STORED_RESULT = re.compile(rf"{FOLDER}/[^/]+")
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -343,9 +338,9 @@ class StoredResults:
         """
         content = await asyncio.to_thread(self._content, text)
         digest = hashlib.blake2s(content, digest_size=4).hexdigest()
-        path = f"{FOLDER}/{_UNSAFE_CHARACTERS.sub('-', tool_name)[:60]}-{digest}.txt"
+        path = f"{TOOL_RESULTS}/{_UNSAFE_CHARACTERS.sub('-', tool_name)[:60]}-{digest}.txt"
         place = await asyncio.to_thread(self.workspaces.open, thread_key())
-        await asyncio.to_thread(place.write, path, content)
+        await asyncio.to_thread(place.write_read_only, path, content)
         return path
 
     async def describe_location(self, tool_name: str, text: str) -> str:
@@ -361,7 +356,7 @@ class StoredResults:
     async def has_any(self) -> bool:
         """Return whether anything is stored for the current thread that `read_item` could read."""
         workspace = self.workspaces.locate(thread_key())
-        folders = (FOLDER, SOURCES, RESULTS, REPORTS)
+        folders = (TOOL_RESULTS, SOURCES, RESULTS, REPORTS)
         return await asyncio.to_thread(lambda: any(workspace.files(1, folder) for folder in folders))
 
     @tool_factory(READ_ITEM)
@@ -372,7 +367,7 @@ class StoredResults:
             path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1
         ) -> str:
             name = "/".join(split_path(path))
-            if not (is_mirror(name) or _STORED_RESULT.fullmatch(name)):
+            if not (is_mirror(name) or is_tool_result(name)):
                 raise FileError(
                     f"{path!r} cannot be read here. Name a source, a result or a report by its path."
                 )

@@ -26,7 +26,7 @@ from maniple.browser import (
 )
 from maniple.errors import FileError
 from maniple.sandbox import Workspace, Workspaces
-from maniple.sandbox.workspaces import clean_file_name
+from maniple.sandbox.file_names import clean_file_name
 from maniple.search import SearchProvider
 from maniple.tools.evidence import source_line
 from maniple.tools.run_context import thread_key

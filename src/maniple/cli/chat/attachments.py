@@ -21,8 +21,8 @@ from maniple.sandbox import (
     group_files,
     is_cache,
 )
+from maniple.sandbox.mirrors import is_mirror
 from maniple.sandbox.safe_open import MAX_DEPTH
-from maniple.tools.items import is_mirror
 
 _LISTED_FILES = 20
 _SCANNED_FILES = 2_000

@@ -50,6 +50,7 @@ from maniple.graph.steering import exchange_of
 from maniple.graph.step_records import NEEDS, LeadDecision, asks_for_something
 from maniple.graph.waves import Waves
 from maniple.graph.written_plan import REPORTER, is_answer, repeated_step
+from maniple.sandbox.mirrors import is_mirror
 from maniple.text import shorten
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (
@@ -58,7 +59,6 @@ from maniple.tools.items import (
     ItemIndex,
     MirroredText,
     ThreadItems,
-    is_mirror,
     report_path,
     result_path,
 )

@@ -11,7 +11,7 @@ import binascii
 import shlex
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -137,6 +137,7 @@ class WorkspaceMirror:
             content = await self._remote.fetch(path, limit_bytes) if reported_bytes else b""
             await asyncio.to_thread(self._workspace.write, path, content)
         except FileError as error:
+            self._here.pop(path, None)  # what code changed and may not change is uploaded again
             left.add(str(error))
             return None
         return len(content)
@@ -148,7 +149,8 @@ class WorkspaceMirror:
         now = await self._host_stamps()
         for path in gone:
             if path in self._here and self._here.pop(path) == now.get(path):
-                await asyncio.to_thread(self._workspace.delete, path)
+                with suppress(FileError):  # it may not be removed, and is uploaded again
+                    await asyncio.to_thread(self._workspace.delete, path)
 
     async def _host_stamps(self) -> dict[str, FileStamp]:
         stamps = await asyncio.to_thread(self._workspace.stamps, MAX_FILES + 1)
