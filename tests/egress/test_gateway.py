@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from maniple.egress import AddressGuard, AllowedHosts, ConnectionLimits, EgressRoute, open_gateway
+from maniple.outgoing import OutgoingGuard
 from tests.crawler.web import Canary, Reply, Send, Site, redirect
 from tests.egress.conftest import ALLOWED
 
@@ -304,3 +305,51 @@ async def test_closing_it_ends_the_connections_and_leaves_no_file(guard: Address
 async def test_no_other_user_of_the_machine_can_enter_its_folder(guard: AddressGuard) -> None:
     async with gateway(guard) as path:
         assert stat.S_IMODE(os.stat(path.parent).st_mode) == 0o700  # noqa: PTH116
+
+
+KEY = "sk-live-9Qm2XbV7cT4kZr81LwYd5NhGfJ3sPa6E"
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda port: asking(f"http://site.test:{port}/?k={KEY}"),
+        lambda port: asking(f"http://site.test:{port}/", "Host: site.test", f"X-Key: {KEY[::-1]}"),
+        lambda port: asking(f"http://{KEY.encode().hex()[:60]}.site.test:{port}/"),
+        lambda port: asking(f"{KEY.encode().hex()[:60]}.site.test:{port}", method="CONNECT"),
+        lambda port: (
+            asking(
+                f"http://site.test:{port}/", "Host: site.test", f"Content-Length: {len(KEY)}", method="POST"
+            )
+            + KEY.encode()
+        ),
+    ],
+)
+async def test_a_secret_of_the_settings_does_not_go_through(
+    guard: AddressGuard, site: Site, caplog: pytest.LogCaptureFixture, request_of
+) -> None:
+    async def resolve(host: str, port: int, /) -> str:
+        return await guard.resolve(ALLOWED, port)
+
+    site.pages["/"] = Reply("through")
+    route = EgressRoute(resolve, asyncio.open_connection, OutgoingGuard([KEY]))
+    names = AllowedHosts([f"site.test:{site.port}", f"*.site.test:{site.port}"])
+    async with open_gateway(names, route, ConnectionLimits()) as it:
+        answer = await say((await it.open_socket()).path, request_of(site.port))
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    sent = "".join(request[2] for request in site.requests)
+    for spelled in (KEY, KEY[::-1], KEY.encode().hex()[:60]):
+        assert spelled not in sent + answer.decode() + caplog.text
+
+
+async def test_programs_of_the_operator_may_send_their_own_secrets(guard: AddressGuard, site: Site) -> None:
+    async def resolve(host: str, port: int, /) -> str:
+        return await guard.resolve(ALLOWED, port)
+
+    site.pages["/"] = Reply("through")
+    route = EgressRoute(resolve, asyncio.open_connection, OutgoingGuard([KEY])).trusting()
+    async with open_gateway(AllowedHosts([f"site.test:{site.port}"]), route, ConnectionLimits()) as it:
+        answer = await say(
+            (await it.open_socket()).path, asking(f"http://site.test:{site.port}/", "Host: x", f"K: {KEY}")
+        )
+    assert answer.endswith(b"through")

@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from maniple.capabilities.base import CapabilityContext, McpConnections
 from maniple.capabilities.mcp import McpCapability
 from maniple.config import Settings
 from maniple.egress import AddressGuard, EgressRoute
+from maniple.outgoing import OutgoingGuard
 from maniple.redaction import Redactor
 from maniple.runtime.turn import stream_run
 from maniple.sandbox import Sandbox, Workspaces
@@ -38,7 +39,13 @@ HANDOFF = call("handoff_to_planner")
 
 @asynccontextmanager
 async def equipped(
-    folder: Path, servers: dict[str, Any], *, runs: Any = None, team: Any = None, **mcp: Any
+    folder: Path,
+    servers: dict[str, Any],
+    *,
+    runs: Any = None,
+    team: Any = None,
+    secrets: Sequence[str] = (),
+    **mcp: Any,
 ) -> AsyncIterator[Offer]:
     mcp = {"servers": servers, "start_seconds": 20, **mcp}
     values = {"data_dir": folder, "mcp": mcp, "runs": runs or {}, "team": team or {}}
@@ -52,6 +59,7 @@ async def equipped(
         services = {
             Workspaces: workspaces,
             StoredResults: StoredResults(workspaces, Redactor(["hunter2-hunter2"])),
+            OutgoingGuard: OutgoingGuard(secrets),
             EgressRoute: EgressRoute(AddressGuard(settings.fetch).resolve, nowhere),
         }
         context = CapabilityContext(settings, stack, [Offer(services=services)])
@@ -301,3 +309,14 @@ def _tools(offer: DynamicTools) -> list[BaseTool]:
 
 def _names(offer: DynamicTools) -> list[str]:
     return [tool.name for tool in _tools(offer)]
+
+
+async def test_a_server_is_sent_no_secret_of_the_settings_but_its_own(tmp_path: Path):
+    own, foreign = "own-key-7Hq2mVx9RtB4", "sk-live-9Qm2XbV7cT4kZr81LwYd5NhGfJ3sPa6E"
+    server = {**misbehaving(), "env": {"API_KEY": own}}
+    async with equipped(tmp_path, {"bad": server}, secrets=[own, foreign]) as equipment:
+        moves = [call("bad__echo", text=text) for text in (foreign, foreign[::-1], own)]
+        async with scripted_team(script(*moves), toolbox=toolbox(equipment, tmp_path)) as team:
+            frames = await team.run()
+    results = [one["tool_result"] for one in data(frames, "tool_call_result")]
+    assert ["was not sent" in one for one in results] == [True, True, False]

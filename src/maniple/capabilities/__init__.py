@@ -17,8 +17,9 @@ from maniple.capabilities.mcp import McpCapability
 from maniple.capabilities.research import CrawlCapability, SearchCapability
 from maniple.capabilities.workspace import CodeCapability, FilesCapability, SandboxCapability, open_egress
 from maniple.config import Settings
-from maniple.config.secrets import redactor_of
+from maniple.config.secrets import redactor_of, secrets_of
 from maniple.egress import EgressRoute
+from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
 from maniple.redaction import Redactor
 from maniple.search import FolderSearch
@@ -68,6 +69,7 @@ def _shared_services(settings: Settings, stack: AsyncExitStack) -> Offer:
             EgressRoute: open_egress(settings),
             ForkServer: readers,
             Redactor: redactor_of(settings),
+            OutgoingGuard: OutgoingGuard(secrets_of(settings)),
             **({FolderSearch: folder} if folder is not None else {}),
         }
     )

@@ -18,6 +18,7 @@ from maniple.browser import Browser, open_browser_if_any
 from maniple.browser.drivers.session import BrowserStorage
 from maniple.capabilities.base import Capability, CapabilityContext, TeamBrowser
 from maniple.config import Settings
+from maniple.outgoing import OutgoingGuard
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspaces
 from maniple.search import find_outage
@@ -52,15 +53,16 @@ class BrowserCapability(Capability):
             Path(uploads.name),
             max_bytes=settings.browser.max_download_bytes,
         )
+        guard = context.service(OutgoingGuard) or OutgoingGuard()
         searcher = TOOLS["tavily_search"].build(context.services)
         searches = [searcher] if searcher else []
         browsing = BrowsingResources(
-            ThreadBrowser(browser, services),
+            ThreadBrowser(browser, services, guard),
             settings.browser.browsing,
             searches,
             partial(find_outage, search.provider) if search else None,
         )
-        offer = browsing_offer(browsing, browser_tool(browser), context.service(Redactor))
+        offer = browsing_offer(browsing, browser_tool(browser, guard), context.service(Redactor))
         return replace(offer, services={**offer.services, TeamBrowser: TeamBrowser(browser)})
 
 

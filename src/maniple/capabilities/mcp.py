@@ -25,8 +25,10 @@ from maniple.capabilities.base import (
 from maniple.capabilities.workspace import SandboxCapability, open_egress
 from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, prefix_of, reveal_text
+from maniple.config.secrets import secrets_of
 from maniple.egress import EgressRoute
 from maniple.errors import McpError, SandboxError
+from maniple.outgoing import OutgoingGuard
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
@@ -62,8 +64,10 @@ class McpCapability(Capability):
         servers = await _open_servers(context, wanted)
         tools = await asyncio.to_thread(import_module, "maniple.tools.mcp")
         stored, workspaces = context.service(StoredResults), context.service(Workspaces)
+        guard = context.service(OutgoingGuard) or OutgoingGuard()
+        guards = {name: guard.without(secrets_of(one)) for name, one in wanted.items()}
         dynamic: dict[Worker, DynamicTools] = {
-            worker: DynamicTools(tools.McpToolSource(servers, names, stored))
+            worker: DynamicTools(tools.McpToolSource(servers, names, stored, guards))
             for worker in settings.team.workers
             if (names := [name for name in settings.mcp.servers_of(worker) if name in wanted])
         }
@@ -197,7 +201,7 @@ async def _open_programs(context: CapabilityContext, wanted: Mapping[str, McpSer
             "bubblewrap; or, if the program may have all of your rights, sandbox: unsafe at the server",
         )
     try:
-        opening = open_service_launcher(settings.sandbox, context.require(EgressRoute))
+        opening = open_service_launcher(settings.sandbox, context.require(EgressRoute).trusting())
         services = await context.stack.enter_async_context(opening)
     except SandboxError as error:
         return _Programs(folder, None, str(error))

@@ -8,10 +8,11 @@ from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.browser import Browser
 from maniple.capabilities.base import Capability, CapabilityContext, TeamBrowser
 from maniple.crawler import Crawler, FetchedDocument, PageRenderer
+from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
 from maniple.search import FolderSearch, SearchContext, missing_settings, open_search
 from maniple.tools.run_context import locale, run_key
-from maniple.tools.web import TeamReader, TeamSearch, add_documents
+from maniple.tools.web import GuardedSearch, TeamReader, TeamSearch, add_documents
 
 
 class SearchCapability(Capability):
@@ -23,9 +24,10 @@ class SearchCapability(Capability):
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings, folder = context.settings.search, context.service(FolderSearch)
+        guard = context.service(OutgoingGuard) or OutgoingGuard()
         provider = await context.enter(open_search(settings, SearchContext(run_key, locale, folder)))
         return Offer(
-            services={TeamSearch: TeamSearch(provider, settings.max_results)},
+            services={TeamSearch: TeamSearch(GuardedSearch(provider, guard), settings.max_results)},
             notices=tuple(
                 f"search.providers names {name}, which needs {need}."
                 for name, need in missing_settings(settings).items()
@@ -47,7 +49,11 @@ class CrawlCapability(Capability):
         folder = context.service(FolderSearch)
         search = context.service(TeamSearch)
         articles = add_documents(settings, crawler, folder, processes)
-        reader = TeamReader(articles, search.provider if search is not None else None)
+        reader = TeamReader(
+            articles,
+            search.provider if search is not None else None,
+            context.service(OutgoingGuard) or OutgoingGuard(),
+        )
         pictures = [partial(_shown_pictures, crawler.picture)] if settings.fetch.images else []
         return Offer(services={TeamReader: reader}, middleware=pictures)
 

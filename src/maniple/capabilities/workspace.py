@@ -9,7 +9,9 @@ from maniple.agents.middleware.tool_results import FigureReader, ReadPicture, Re
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, UploadedFiles
 from maniple.config import Settings
+from maniple.config.secrets import secrets_of
 from maniple.egress import AddressGuard, EgressRoute
+from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
 from maniple.redaction import Redactor
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
@@ -44,7 +46,8 @@ def workspaces_of(settings: Settings) -> Workspaces:
 
 def open_egress(settings: Settings) -> EgressRoute:
     """Return the checked route of sandboxed programs to the network. Nothing is opened yet."""
-    return EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection)
+    guard = OutgoingGuard(secrets_of(settings))
+    return EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection, guard)
 
 
 class FilesCapability(Capability):

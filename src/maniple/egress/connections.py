@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
+
+from maniple.outgoing import OutgoingGuard
 
 _CHUNK_BYTES = 65_536
 
@@ -42,6 +44,12 @@ class EgressRoute:
 
     resolve: EgressResolver
     dial: EgressDialer
+    guard: OutgoingGuard = field(default_factory=OutgoingGuard)
+    """What may not leave in requests of programs that a model wrote."""
+
+    def trusting(self) -> "EgressRoute":
+        """Return the same route for programs of the operator, which may send their own secrets."""
+        return replace(self, guard=OutgoingGuard())
 
     @asynccontextmanager
     async def open(self, host: str, port: int, timeout_seconds: float) -> AsyncIterator[Streams]:

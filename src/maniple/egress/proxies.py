@@ -10,9 +10,10 @@ import logging
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from struct import unpack
@@ -32,10 +33,13 @@ from maniple.egress.connections import (
     tunnel,
 )
 from maniple.errors import FetchError
+from maniple.outgoing import SecretRefused
 
 _MAX_REASON_BYTES = 200
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_LOGGED_REFUSALS = 200
+_MAX_CHECKED_BYTES = 200_000
+"""The part of a body that is searched for secrets; the search takes longer than sending."""
 _HTTPS_PORT, _HTTP_PORT = 443, 80
 _HOST = re.compile(r"[a-z0-9]([a-z0-9_.-]*[a-z0-9])?\.?", re.ASCII | re.IGNORECASE)
 # Headers of one connection, not of the message (RFC 9110, 7.6.1), and those that the proxy sets itself.
@@ -230,6 +234,11 @@ class HttpProxy:
         connect = request.method == b"CONNECT"
         target = _parse_connect_target(request.target) if connect else _parse_url_target(request.target)
         self._require_allowed(target)
+        await self._check_secrets(target, target.host)
+        if not connect:
+            await self._check_secrets(
+                target, target.path, *(value.decode("latin-1") for _, value in request.headers)
+            )
         opened = False
         try:
             async with self._route.open(target.host, target.port, self._limits.opening_seconds) as server:
@@ -238,7 +247,8 @@ class HttpProxy:
                     await self._tunnel(client, server)
                 else:
                     upstream = HttpPeer(h11.CLIENT, server, self._limits.bytes_each_way)
-                    await _forward(client, upstream, request, target)
+                    check = partial(self._check_secrets, target)
+                    await _forward(client, upstream, request, target, check)
         except FetchError as error:
             self._log_refusal(target, f"the connection is not permitted: {error}")
             raise _HttpRefusalError(403, str(error)) from error
@@ -263,6 +273,13 @@ class HttpProxy:
             f"sandbox.allow_hosts in conf.yaml does not name {target.address}, "
             "so the sandbox cannot reach it.",
         )
+
+    async def _check_secrets(self, target: _ProxyTarget, *texts: str) -> None:
+        site = ".".join(target.host.split(".")[-2:])
+        try:
+            await asyncio.to_thread(self._route.guard.check, [*texts], by="sandboxed code", to=site)
+        except SecretRefused as error:
+            raise _HttpRefusalError(403, str(error)) from error
 
     def _log_refusal(self, target: _ProxyTarget, why: str) -> None:
         """Log a refusal once per address and up to a limit: code may repeat its requests."""
@@ -314,14 +331,20 @@ async def _send_refusal(client: HttpPeer, refusal: _HttpRefusalError) -> None:
         await client.send(h11.EndOfMessage())
 
 
-async def _forward(client: HttpPeer, server: HttpPeer, request: h11.Request, target: _ProxyTarget) -> None:
+async def _forward(
+    client: HttpPeer,
+    server: HttpPeer,
+    request: h11.Request,
+    target: _ProxyTarget,
+    check: Callable[[str], Awaitable[None]],
+) -> None:
     """Send the client's request to the target server, and its response back."""
     authority = (b"host", target.authority.encode())
     headers = [authority, *_message_headers(request.headers), (b"connection", b"close")]
     await server.send(h11.Request(method=request.method, target=target.path, headers=headers))
     if client.state.they_are_waiting_for_100_continue:
         await client.send(h11.InformationalResponse(status_code=100, headers=[]))
-    await _forward_body(client, server)
+    await _forward_body(client, server, check)
     try:
         response = await server.next_event()
         while isinstance(response, h11.InformationalResponse):
@@ -336,8 +359,14 @@ async def _forward(client: HttpPeer, server: HttpPeer, request: h11.Request, tar
         raise EOFError from error
 
 
-async def _forward_body(source: HttpPeer, sink: HttpPeer) -> None:
+async def _forward_body(
+    source: HttpPeer, sink: HttpPeer, check: Callable[[str], Awaitable[None]] | None = None
+) -> None:
+    unchecked = _MAX_CHECKED_BYTES
     while isinstance(part := await source.next_event(), h11.Data):
+        if check is not None and unchecked > 0:
+            unchecked -= len(part.data)
+            await check(bytes(part.data).decode("latin-1"))
         await sink.send(h11.Data(data=bytes(part.data)))
     if not isinstance(part, h11.EndOfMessage):
         raise EOFError("an incomplete message")  # noqa: TRY004 - it is about the connection

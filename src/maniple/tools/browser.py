@@ -4,6 +4,7 @@
 its name and its result are those that LangManus's clients know.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -14,11 +15,12 @@ from maniple.browser import ACTIONS, ActionName, Browser, BrowserState, PageText
 from maniple.browser.actions import MASK
 from maniple.browser.arguments import parse_keys
 from maniple.errors import BrowserError
+from maniple.outgoing import OutgoingGuard
 from maniple.tools.evidence import source_line
 from maniple.tools.registry import RedactedArgsTool, tool_factory
 from maniple.tools.run_context import thread_key
 from maniple.tools.thread_browser import ThreadBrowser, page_fingerprint
-from maniple.tools.web import find_address
+from maniple.tools.web import find_address, name_site
 
 BROWSER_USE = "browser_use"
 _DESCRIPTION = """Work in a real browser, one action at a time; then look at what came of it.
@@ -133,7 +135,7 @@ def browsing_tool(browse: BrowseFunction) -> BaseTool:
 
 
 @tool_factory("browser")
-def browser_tool(browser: Browser) -> BaseTool:
+def browser_tool(browser: Browser, guard: OutgoingGuard | None = None) -> BaseTool:
     """Return the tool `browser` for small models: it reads the first address in the instruction.
 
     The result is a JSON object `{result_content, generated_gif_path}`; the path is null. The tool raises
@@ -142,6 +144,10 @@ def browser_tool(browser: Browser) -> BaseTool:
 
     async def browse(instruction: str) -> str:
         asked = _address_in(instruction)
+        if guard is not None:
+            await asyncio.to_thread(
+                guard.check, asked, by="the browser", thread=thread_key(), to=name_site(asked)
+            )
         page = await browser.read(asked, thread=thread_key())
         source = await source_line(page.url, page.title, page.text, asked=asked)
         return _result(_format_page(page, source), None)

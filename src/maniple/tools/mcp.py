@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from maniple.errors import FileError, McpError
 from maniple.mcp import McpServers, RemoteTool, ToolOutcome, truncate_text
 from maniple.mcp.results import MAX_RESULT_CHARACTERS
+from maniple.outgoing import OutgoingGuard
 from maniple.reading.pictures import identify_picture
 from maniple.tools.items import WHOLE, StoredResults
 from maniple.tools.run_context import thread_key
@@ -30,11 +31,19 @@ class McpToolSource:
     are left out.
     """
 
-    def __init__(self, servers: McpServers, names: Sequence[str], stored: StoredResults | None) -> None:
+    def __init__(
+        self,
+        servers: McpServers,
+        names: Sequence[str],
+        stored: StoredResults | None,
+        guards: Mapping[str, OutgoingGuard] | None = None,
+    ) -> None:
+        """`guards` are those of the servers: each may be sent its own secrets."""
+        self._guards = guards or {}
         self._servers = servers
         self._names = tuple(names)
         self._stored = stored
-        self._make_tool: dict[str, tuple[RemoteTool, BaseTool]] = {}
+        self._make_tool: dict[str, tuple[RemoteTool, McpTool]] = {}
 
     def list_tools(self) -> list[BaseTool]:
         """Return the tools that can be called now."""
@@ -49,6 +58,7 @@ class McpToolSource:
         known = self._make_tool.get(remote.name)
         if known is None or known[0] != remote:
             known = remote, _make_tool(remote, self._servers, self._stored)
+            known[1].guard = self._guards.get(remote.server, known[1].guard)
             self._make_tool[remote.name] = known
         return known[1]
 
@@ -61,6 +71,7 @@ class McpTool(BaseTool):
     remote: RemoteTool
     servers: McpServers
     stored: StoredResults | None
+    guard: OutgoingGuard = Field(default_factory=OutgoingGuard, exclude=True)
 
     def _to_args_and_kwargs(
         self, tool_input: str | dict[str, Any], tool_call_id: str | None
@@ -72,6 +83,10 @@ class McpTool(BaseTool):
         raise NotImplementedError("MCP servers are only called asynchronously. Use ainvoke.")
 
     async def _arun(self, arguments: Mapping[str, Any]) -> Result:
+        server = self.remote.server
+        await asyncio.to_thread(
+            self.guard.check, arguments, by=f"the MCP server {server}", thread=thread_key(), to=server
+        )
         outcome = await self.servers.call(self.remote, arguments)
         text, whole = await self._cut_text(outcome.text)
         if outcome.is_error:
@@ -122,7 +137,7 @@ class McpTool(BaseTool):
         return path
 
 
-def _make_tool(remote: RemoteTool, servers: McpServers, stored: StoredResults | None) -> BaseTool:
+def _make_tool(remote: RemoteTool, servers: McpServers, stored: StoredResults | None) -> McpTool:
     return McpTool(
         name=remote.name,
         description=remote.definition.description or f"{remote.definition.name} of {remote.server}.",

@@ -25,6 +25,7 @@ from maniple.browser import (
     PageServices,
 )
 from maniple.errors import FileError
+from maniple.outgoing import OutgoingGuard
 from maniple.sandbox import Workspace, Workspaces
 from maniple.sandbox.file_names import clean_file_name
 from maniple.search import SearchProvider
@@ -35,6 +36,8 @@ MAX_THREADS = 256
 """The number of threads whose last state is stored."""
 DOWNLOADS = "downloads"
 _MAX_RESULTS = 10
+_NOT_SENT = frozenset({"action", "goal", "index"})
+"""The arguments of actions that no page gets."""
 _CHUNK_BYTES = 1024 * 1024
 _MAX_SAME_NAME = 1_000
 
@@ -58,8 +61,11 @@ PAGE_MODEL: ContextVar[PageModel | None] = ContextVar("maniple_reader", default=
 class ThreadBrowser:
     """Gives each call the page of its own thread."""
 
-    def __init__(self, browser: Browser, services: PageServices | None = None) -> None:
+    def __init__(
+        self, browser: Browser, services: PageServices | None = None, guard: OutgoingGuard | None = None
+    ) -> None:
         self._browser = browser
+        self._guard = guard or OutgoingGuard()
         self._services = replace(services or PageServices(), extract=self._extract, choose=self._choose)
         self._states: OrderedDict[str, BrowserState] = OrderedDict()
 
@@ -80,7 +86,10 @@ class ThreadBrowser:
         return state
 
     async def act(self, action: Mapping[str, Any] | Action) -> ActionResult:
-        """Perform an action; raises `BrowserError` with a text for the model."""
+        """Perform an action; raises `BrowserError`, or `SecretRefused`, with a text for the model."""
+        given = action.model_dump() if isinstance(action, Action) else dict(action)
+        shown = {key: one for key, one in given.items() if key not in _NOT_SENT}
+        await asyncio.to_thread(self._guard.check, shown, by="the browser", thread=thread_key(), to="browser")
         return await (await self._page()).act(action)
 
     def last_state(self) -> BrowserState | None:

@@ -1,24 +1,28 @@
 """`tavily_search` and `crawl_tool`: the web, under the names that LangManus's clients know."""
 
+import asyncio
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from maniple.config import SearchSettings, Settings
 from maniple.crawler import Article, Crawler
 from maniple.crawler.article import read_article
 from maniple.crawler.document import FetchedDocument
-from maniple.errors import FetchError
+from maniple.errors import FetchError, SearchError
+from maniple.outgoing import OutgoingGuard, SecretRefused
 from maniple.reading.fork_server import ForkServer
 from maniple.reading.formats import MAX_TEXT_CHARACTERS
 from maniple.search import FolderSearch, SearchProvider, find_outage
-from maniple.search.provider import hit_to_dict
+from maniple.search.provider import SearchHit, hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.evidence import cited, source_line
 from maniple.tools.registry import define_tool
+from maniple.tools.run_context import thread_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,35 @@ async def search_web(search: TeamSearch, /, query: str) -> str:
     return json.dumps(await cited([hit_to_dict(hit) for hit in hits]), ensure_ascii=False)
 
 
+def name_site(url: str) -> str:
+    """Return the last two labels of an address's host, under which one owner has as many as he likes."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+    return ".".join(host.split(".")[-2:])
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedSearch:
+    """A search whose queries give no secret of the settings away."""
+
+    provider: SearchProvider
+    guard: OutgoingGuard
+
+    async def search(self, query: str, *, limit: int) -> list[SearchHit]:
+        """See `SearchProvider.search`."""
+        try:
+            await asyncio.to_thread(self.guard.check, query, by="a search", thread=thread_key(), to="search")
+        except SecretRefused as error:
+            raise SearchError(str(error)) from error
+        return await self.provider.search(query, limit=limit)
+
+    async def describe_outage(self) -> str:
+        """See `maniple.search.chain.OutageReporter`."""
+        return await find_outage(self.provider)
+
+
 class ArticleReader(Protocol):
     """A reader of pages: a `Crawler`, or a `DocumentReader`."""
 
@@ -65,9 +98,16 @@ class TeamReader:
     articles: ArticleReader
     search: SearchProvider | None = None
     """What finds another page where one cannot be read, if there is a search."""
+    guard: OutgoingGuard = field(default_factory=OutgoingGuard)
 
     async def crawl(self, url: str, section: str) -> Article:
-        """Read a page; without a search, a `FetchError` does not advise to find another source."""
+        """Read a page; without a search, a `FetchError` does not advise to find another source.
+
+        Raises `SecretRefused` for an address that would give a secret of the settings away.
+        """
+        await asyncio.to_thread(
+            self.guard.check, url, by="crawl_tool", thread=thread_key(), to=name_site(url)
+        )
         try:
             return await self.articles.crawl(url, section)
         except FetchError as error:
