@@ -12,6 +12,7 @@ from maniple.agents.offers import Offer
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.runs import ExecutionEnvironment, InProcessEngine, RunRequest, open_engine
 from maniple.sandbox import Unavailable, Workspaces, open_sandbox
+from maniple.sandbox.mirrors import MIRROR_FOLDERS
 from maniple.store import open_store
 from tests.openai_server import BRIEF
 from tests.sandbox.host import as_process_one, new_marker, watched
@@ -77,7 +78,7 @@ def _strays(folder: Path) -> set[str]:
     strays = {name for name in strays if not name.startswith("maniple.db")}  # the store's own
     for path in (folder / "workspaces").glob("*/*"):
         thread, name = path.parts[-2:]
-        if thread == ".beside":  # what the server itself keeps of a thread
+        if thread == ".beside" or name in MIRROR_FOLDERS:  # what the server itself keeps of a thread
             continue
         kind, _, number = name.partition("-")
         if kind not in ("command", "code") or thread != f"thread-{int(number) % _AT_ONCE}":
