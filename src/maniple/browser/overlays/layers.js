@@ -30,7 +30,18 @@ const samplePoints = () => {
   return down.flatMap((y) => across.map((x) => [x, y]));
 };
 
-const isVisible = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+// An element without a box, such as a <slot>, is as visible as what it is in.
+const isVisible = (element) => {
+  if (element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return true;
+  const { display, visibility } = getComputedStyle(element);
+  const around = display === "contents" && visibility === "visible" ? parentOf(element) : null;
+  return around !== null && isVisible(around);
+};
+
+// The words in an element as it is drawn: `innerText` leaves out what a slot shows.
+const slottedText = (element) =>
+  [...(element.shadowRoot ?? element).querySelectorAll("slot")].slice(0, 20)
+    .flatMap((slot) => slot.assignedNodes({ flatten: true })).map((node) => node.textContent.slice(0, 200)).join(" ");
 
 const isShown = (element) => {
   if (!element.isConnected || !isVisible(element)) return false;
@@ -171,6 +182,6 @@ const oneLine = (said) => (typeof said === "string" ? said : "").replace(/\s+/g,
 
 const labelOf = (element) => {
   const picture = element.querySelector("img[alt]");
-  const said = [element.innerText, element.value, element.title, picture?.alt, element.getAttribute("aria-label")];
+  const said = [element.innerText, slottedText(element), element.value, element.title, picture?.alt, element.getAttribute("aria-label")];
   return said.map(oneLine).find(Boolean) ?? "";
 };

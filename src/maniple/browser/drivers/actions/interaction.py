@@ -162,8 +162,9 @@ async def _clicked_in_time(
 
 _IS_HIT = """element => {
     const box = element.getBoundingClientRect();
-    const hit = element.getRootNode().elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-    return element.contains(hit);
+    let hit = element.getRootNode().elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    while (hit && hit !== element) hit = hit.assignedSlot ?? hit.parentElement ?? hit.getRootNode().host;
+    return hit === element;
 }"""
 
 

@@ -9,18 +9,42 @@ const CHOICES = /^(checkbox|radio|file)$/;
 const SILENT = /^(checkbox|radio|submit|button|reset|image|file)$/;
 const MAX_OPTIONS = 10;
 
-// The page's own world knows who listens (`recorder.js`).
-const isListening = (element) => !tell(element, new Event("maniple:listens", { cancelable: true, composed: true }));
+const HOSTS = /-|^(ARTICLE|ASIDE|BLOCKQUOTE|DIV|FOOTER|HEADER|MAIN|NAV|P|SECTION|SPAN)$/;
+
+// The page's own world knows who listens, and whose shadow root is closed (`recorder.js`).
+const isAnswered = (element, question) => !tell(element, new Event(question, { cancelable: true, composed: true }));
+const isListening = (element) => isAnswered(element, "maniple:listens");
+
+// What is in a closed shadow root can be neither read nor listed.
+const isClosed = (element, style) => {
+  const tag = tagOf(element);
+  if (!HOSTS.test(tag) || shadowOf(element)) return false;
+  if (!tag.includes("-") && element.firstChild) return false;
+  return isAnswered(element, "maniple:closed") || (tag.includes("-") && isFilledUnseen(element, style));
+};
+
+// A closed root that came with the HTML is known by the room that it takes in an element without children.
+const isFilledUnseen = (element, style) => {
+  if (element.firstChild || [":before", ":after"].some((part) => !/^(none|normal)$/.test(getComputedStyle(element, part).content))) return false;
+  const sizes = element.computedStyleMap();
+  const isFree = (side) => sizes.get(side)?.value === "auto";
+  const edges = (sides) => sides.reduce((sum, side) => sum + parseFloat(style[`padding${side}`]) + parseFloat(style[`border${side}Width`]), 0);
+  const box = rectOf(element);
+  if (style.display === "inline" || style.display === "inline-block") return isFree("width") && box.width > edges(["Left", "Right"]) + 1;
+  return style.display === "block" && isFree("height") && !/flex|grid/.test(getComputedStyle(parentElementOf(element)).display) && box.height > edges(["Top", "Bottom"]) + 1;
+};
 
 const isEditable = (element) => element.isContentEditable && !parentElementOf(element).isContentEditable;
 
-// "control" for what is made to be one, "listener" for anything else that reacts to a click, else "".
+// "control" for what is made to be one, "closed" for what may hold any in its closed shadow root, "listener" for
+// anything else that reacts to a click, else "".
 const kindOf = (element, style) => {
   const tag = tagOf(element);
   if (tag === "FORM" || tag === "HTML" || tag === "BODY" || FRAMES.test(tag)) return "";
   if (tag === "INPUT") return element.type === "hidden" ? "" : "control";
   if (NATIVE.has(tag) || WIDGETS.has(element.getAttribute("role")) || isEditable(element)) return "control";
   if (tag === "A" && element.hasAttribute("href")) return "control";
+  if (isClosed(element, style)) return "closed";
   if ((tag === "VIDEO" || tag === "AUDIO") && element.controls) return "control";
   return reactsToClicks(element, style) ? "listener" : "";
 };
@@ -37,14 +61,14 @@ const isItem = (element) => {
   let parent = element;
   for (let steps = 0; steps < 3; steps++) {
     parent = parentElementOf(parent);
-    if (isListening(parent)) return element.querySelector(REACTIVE) === null;
+    if (isListening(parent)) return findInside(element, REACTIVE) === null;
   }
   return false;
 };
 
 const roleOf = (element) => {
   const role = element.getAttribute("role");
-  if (role) return role.trim().slice(0, 30);
+  if (role && !/^(presentation|none)$/.test(role)) return role.trim().slice(0, 30);
   const tag = tagOf(element).toLowerCase();
   if (tag === "a") return "link";
   if (tag === "input") return element.type === "text" ? "input" : `input ${element.type}`;

@@ -1,5 +1,6 @@
 // Reading the tree. In any world a form answers with its fields where these have the name of what it is asked
 // for, and a document with its pictures: what must not fail is asked of the prototypes.
+const MAX_INSIDE = 120;
 const uncurried = Function.prototype.bind.bind(Function.prototype.call);
 const property = (prototype, name) => uncurried(Object.getOwnPropertyDescriptor(prototype, name).get);
 
@@ -48,6 +49,21 @@ const parentElementOf = (element) => {
   while (parent && !isElement(parent)) parent = parentOf(parent);
   return parent ?? rootElement();
 };
+
+// What is drawn inside an element, outermost first, at most `limit` nodes.
+const insideOf = (element, limit = MAX_INSIDE) => {
+  const found = [...childrenOf(element)].slice(0, limit);
+  for (let at = 0; at < found.length && found.length < limit; at++) {
+    if (isElement(found[at])) found.push(...[...childrenOf(found[at])].slice(0, limit - found.length));
+  }
+  return found;
+};
+const elementsIn = (element, limit) => insideOf(element, limit).filter(isElement);
+const findInside = (element, selector) =>
+  element.querySelector(selector) ?? elementsIn(element).find((inner) => matches(inner, selector)) ?? null;
+
+// `display: contents`, as of every <slot>: its children are drawn, it has no box of its own.
+const isBoxless = (element) => getComputedStyle(element).display === "contents";
 
 const isWithin = (node, element) => {
   for (let at = node, steps = 0; at && steps < 500; at = parentOf(at), steps++) if (at === element) return true;

@@ -1,7 +1,9 @@
 // What a walk offers to act on: which elements, as what, and whether they can be reached.
 const MAX_CONTROLS = 1_500;
 const MAX_FRAMES = 30;
-const REACTIVE = "a[href],button,input,select,textarea,summary,canvas,iframe,[onclick],[role],[tabindex],[contenteditable]";
+const REACTIVE = "a[href],button,input,select,textarea,summary,canvas,iframe,[onclick],[role]:not([role=presentation],[role=none]),[tabindex],[contenteditable]";
+
+const CLOSED_ROOT = " (its content is in a closed shadow root: it cannot be read or listed; a click meets its middle, send_keys its focus) ";
 
 class Offers {
   constructor(view, remember, add) {
@@ -19,6 +21,7 @@ class Offers {
     if (tagOf(element) === "LABEL" && element.control) return this.label(element, context);
     const kind = kindOf(element, style);
     if (!kind || style.visibility !== "visible" || !isShown(element, style, context)) return {};
+    if (kind === "closed") return this.closed(element, context);
     return kind === "control" ? this.control(element, context) : this.listener(element, box, context);
   }
 
@@ -29,10 +32,16 @@ class Offers {
     return this.list(itself(element, name, nameOf), context) ? { quiet: true, name } : {};
   }
 
+  // A click goes to its middle, and keys to what then has the focus in it.
+  closed(element, context) {
+    if (this.list(itself(element, labelOf(element), labelOf), context, ["closed-shadow-root"])) this.add("text", context, { text: CLOSED_ROOT });
+    return {};
+  }
+
   // An element that is no control but reacts: named by its own words, if they are few; what else is in it that
   // reacts follows by itself.
   listener(element, box, context) {
-    const hasOthers = element.querySelector(REACTIVE) !== null || [...element.querySelectorAll("*")].slice(0, 60).some(isListening);
+    const hasOthers = findInside(element, REACTIVE) !== null || elementsIn(element, 60).some(isListening);
     const own = ownTextOf(element);
     const isLarge = box.width * box.height > 0.5 * innerWidth * innerHeight;
     if (hasOthers && (isLarge || !own)) return {};
@@ -47,7 +56,7 @@ class Offers {
     const { control } = label;
     const style = getComputedStyle(control);
     const isVisible = !isSmall(rectOf(control)) && style.opacity !== "0" && style.visibility === "visible";
-    if (!isVisible && control.type !== "hidden" && !context.hidden) {
+    if (!isVisible && control.type !== "hidden" && !context.hidden && !isUnderItsLabel(control)) {
       const element = control.type === "file" ? control : label;
       this.list({ element, subject: control, shown: label, name: nameOf(control), naming: nameOf }, context);
     }
@@ -62,7 +71,7 @@ class Offers {
   }
 
   // `element` is what is acted on, `subject` what it says, `shown` what of it is in the window.
-  list(control, context) {
+  list(control, context, marks = []) {
     const { subject, shown, name } = control;
     if (this.controls >= MAX_CONTROLS) return ++this.unlisted > 0;
     const onTop = isOnTop(shown, this.view);
@@ -76,7 +85,7 @@ class Offers {
       id: this.remember(control, role),
       role,
       name,
-      details: detailsOf(subject, name.startsWith("(") ? "" : name),
+      details: [...marks, ...detailsOf(subject, name.startsWith("(") ? "" : name)],
       box: seen ? roundBox(meet(box, this.view)) : null,
     });
     return true;
@@ -110,7 +119,17 @@ const isShown = (element, style, context) => {
   if (!context.hidden && style.opacity !== "0") return true;
   // A choice is often made transparent and laid over the picture of one.
   const isChoice = tagOf(element) === "INPUT" && CHOICES.test(element.type);
-  return isChoice && !labelsOf(element).some((label) => isVisible(label));
+  if (isChoice) return !labelsOf(element).some((label) => isVisible(label));
+  return isUnderItsLabel(element);
+};
+
+// Several libraries draw an empty text field as its label alone: the field is transparent until it has the focus.
+const isUnderItsLabel = (element) => {
+  const isField = tagOf(element) === "TEXTAREA" || (tagOf(element) === "INPUT" && !SILENT.test(element.type));
+  if (!isField) return false;
+  const box = rectOf(element);
+  const isOver = (label) => isVisible(label, { opacityProperty: true }) && overlaps(rectOf(label), box);
+  return labelsOf(element).some(isOver) || (element.getRootNode() instanceof ShadowRoot && nameOf(element) !== "");
 };
 
 // Out of the view, but one can scroll to it.

@@ -1,7 +1,8 @@
-// Runs in the page's own world before any script of it: remembers which elements listen for a click, and
-// answers the indexer, which lives in a world of its own, when it asks about one.
+// Runs in the page's own world before any script of it: remembers which elements listen for a click and which
+// have a closed shadow root, and answers the indexer, which lives in a world of its own, when it asks about one.
 (() => {
   const ASKED = "maniple:listens";
+  const ASKED_CLOSED = "maniple:closed";
   const CLICKS = { __proto__: null, click: 1, dblclick: 1, mousedown: 1, mouseup: 1, pointerdown: 1, pointerup: 1, touchstart: 1, touchend: 1 };
   const HANDLERS = ["onclick", "ondblclick", "onmousedown", "onmouseup", "onpointerdown", "onpointerup"];
   const PROPS = ["onClick", "onDoubleClick", "onMouseDown", "onMouseUp", "onPointerDown", "onPointerUp"];
@@ -17,11 +18,13 @@
   const pathOf = uncurried(Event.prototype.composedPath);
   const sayYes = uncurried(Event.prototype.preventDefault);
   const stop = uncurried(Event.prototype.stopImmediatePropagation);
+  const modeOf = uncurried(Object.getOwnPropertyDescriptor(ShadowRoot.prototype, "mode").get);
   const beginsWith = uncurried(String.prototype.startsWith);
   const own = Object.keys;
   const apply = Reflect.apply;
   const Node = Element;
   const records = new WeakMap();
+  const closedHosts = new WeakMap();
 
   const record = (target, type) => {
     let known = recordOf(records, target);
@@ -60,13 +63,30 @@
     }
   };
 
+  const answerClosed = (event) => {
+    stop(event);
+    if (recordOf(closedHosts, pathOf(event)[0])) sayYes(event);
+  };
+
+  const answerIndexer = () => {
+    listen(window, ASKED, answer, true);
+    listen(window, ASKED_CLOSED, answerClosed, true);
+  };
+
+  const attach = Element.prototype.attachShadow;
+  Element.prototype.attachShadow = function attachShadow() {
+    const shadow = apply(attach, this, arguments);
+    if (modeOf(shadow) === "closed") keep(closedHosts, this, true);
+    return shadow;
+  };
+
   EventTarget.prototype.addEventListener = function addEventListener(type, listener) {
     if (listener && this instanceof Node) {
       record(this, `${type}`);
       // `document.open` forgets all listeners.
-      if (CLICKS[type]) listen(window, ASKED, answer, true);
+      if (CLICKS[type]) answerIndexer();
     }
     return apply(add, this, arguments);
   };
-  listen(window, ASKED, answer, true);
+  answerIndexer();
 })();

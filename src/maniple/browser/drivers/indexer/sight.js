@@ -55,17 +55,23 @@ const pinnedRootOf = (hit, passed) => {
   return root;
 };
 
-// An element without a size of its own has that of what floats or stands in it.
-const boxOf = (element) => {
-  let box = rectOf(element);
-  let child = element;
-  for (let depth = 0; depth < 3 && isSmall(box); depth++) {
-    child = child.firstElementChild;
-    if (!child) break;
-    box = rectOf(child);
-  }
-  return box;
+// An element without a size of its own has that of what floats or stands in it, one without a box that of the
+// first of its children, or of its words.
+const boxOf = (element, depth = 3) => {
+  const box = rectOf(element);
+  if (depth === 0 || !isSmall(box)) return box;
+  const children = [...childrenOf(element)].slice(0, MAX_INSIDE);
+  const drawn = isBoxless(element) ? children : children.filter(isElement).slice(0, 1);
+  const boxes = drawn.map((child) => (isElement(child) ? boxOf(child, depth - 1) : isText(child) ? boxOfText(child) : box));
+  return boxes.find((inner) => !isSmall(inner)) ?? boxes[0] ?? box;
 };
+
+const rangeOf = (text) => {
+  const range = new Range();
+  range.selectNodeContents(text);
+  return range;
+};
+const boxOfText = (text) => rangeOf(text).getBoundingClientRect();
 
 const isSmall = (box) => box.width < SMALLEST || box.height < SMALLEST;
 
@@ -120,8 +126,16 @@ const boxesOf = (element) => {
 
 const isMetAt = (element, x, y) => {
   const hit = elementAt(x, y);
-  return hit !== null && (isWithin(hit, element) || labelsOf(element).some((label) => isWithin(hit, label)));
+  return hit !== null && [element, ...labelsOf(element)].some((one) => isWithin(hit, one) || showsSlotted(one, hit, x, y));
 };
+
+// Words in a slot are children of the host: over them the hit is the host, which is around what shows them.
+const showsSlotted = (element, hit, x, y) => {
+  if (!shadowOf(hit) || hit === element || !isWithin(element, hit)) return false;
+  const slotted = insideOf(element).filter((node) => isText(node) && parentNodeOf(node) === hit);
+  return slotted.some((text) => [...rangeOf(text).getClientRects()].some((box) => holds(box, x, y)));
+};
+const holds = (box, x, y) => box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;
 
 // For a frame inside this one: which cells of the grid over its part of the view something else covers.
 const maskOf = (frame, part, view) => {

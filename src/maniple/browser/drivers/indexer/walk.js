@@ -73,8 +73,10 @@ class Walk {
     const isBlock = !/^(inline|contents|ruby|table-cell)/.test(style.display);
     if (isBlock) this.line++;
     if (style.display === "table-cell") this.separate(context);
-    const inner = { ...context, hidden: context.hidden || style.opacity === "0", seen: overlaps(box, this.view) };
-    if (style.position === "fixed") inner.clip = this.view;
+    const inner = { ...context, hidden: context.hidden || style.opacity === "0", silent: style.visibility !== "visible" };
+    if (style.display !== "contents") inner.seen = overlaps(box, this.view);
+    if (style.display === "contents") inner.clip = context.clip;
+    else if (style.position === "fixed") inner.clip = this.view;
     else if (style.overflow !== "visible") inner.clip = meet(box, context.clip);
     Object.assign(inner, this.offers.offer(element, style, box, context));
     const tag = tagOf(element);
@@ -101,7 +103,7 @@ class Walk {
   }
 
   say(words, context) {
-    if (context.quiet || context.hidden || this.characters >= MAX_TEXT) return;
+    if (context.quiet || context.hidden || context.silent || this.characters >= MAX_TEXT) return;
     const text = words.length > TEXT_PIECE ? `${words.slice(0, TEXT_PIECE)}…` : words;
     this.characters += text.length;
     const last = this.rows.at(-1);

@@ -22,7 +22,7 @@ const textOf = (element, limit = MAX_NAME, skipped = () => false) => {
     } else if (node === element || (isReadable(node) && !skipped(node))) {
       if (tagOf(node) === "IMG" && node.alt) parts.push(` ${node.alt.slice(0, limit)} `);
       const spaced = node !== element && !/^inline/.test(getComputedStyle(node).display);
-      const children = childrenOf(node);
+      const children = isSilent(node) ? [...childrenOf(node)].filter(isElement) : childrenOf(node);
       if (spaced) parts.push(" ");
       for (let at = Math.min(children.length, MAX_NODES) - 1; at >= 0; at--) todo.push(children[at]);
     }
@@ -30,7 +30,10 @@ const textOf = (element, limit = MAX_NAME, skipped = () => false) => {
   return tidy(parts.join(""), limit);
 };
 
-const isReadable = (node) => isElement(node) && !WORDLESS.has(tagOf(node)) && isVisible(node, { visibilityProperty: true });
+// What has no box counts as not visible, whatever is drawn of its children.
+const isReadable = (node) => isElement(node) && !WORDLESS.has(tagOf(node)) && (isVisible(node, { visibilityProperty: true }) || isBoxless(node));
+// Its children may be visible all the same.
+const isSilent = (node) => isBoxless(node) && getComputedStyle(node).visibility !== "visible";
 
 // Others may be hidden and name all the same.
 const textOfOther = (other) => (other ? textOf(other) || tidy(other.textContent?.slice(0, 1000)) : "");
@@ -61,10 +64,10 @@ const nameOfField = (field) => {
 };
 
 const titleOf = (element) => {
-  const of = (selector, attribute) => element.querySelector(selector)?.getAttribute(attribute)?.slice(0, 500);
+  const of = (selector, attribute) => findInside(element, selector)?.getAttribute(attribute)?.slice(0, 500);
   return tidy(
     element.getAttribute("title") || element.getAttribute("alt") || of("[alt]:not([alt=''])", "alt") ||
-      element.querySelector("title")?.textContent.slice(0, 500) || of("[title]", "title") || of("[aria-label]", "aria-label"),
+      findInside(element, "title")?.textContent.slice(0, 500) || of("[title]", "title") || of("[aria-label]", "aria-label"),
   );
 };
 
@@ -77,7 +80,7 @@ const lastingClasses = (element) => {
 
 // An icon without any words: what its class or its picture is called is all that there is to read.
 const iconOf = (element) => {
-  const icon = element.querySelector("svg, i, use, img, [class*=icon]") ?? element;
+  const icon = findInside(element, "svg, i, use, img, [class*=icon]") ?? element;
   const source = icon.querySelector("use") ?? icon;
   const file = (source.getAttribute("href") ?? source.getAttribute("xlink:href") ?? source.getAttribute("src") ?? "").slice(-80);
   const hint = /[#/]([\w-]+)(?:\.\w+)?$/.exec(file)?.[1] ?? lastingClasses(icon) ?? lastingClasses(element) ?? element.id;

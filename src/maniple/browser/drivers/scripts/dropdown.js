@@ -27,7 +27,28 @@
     const ids = holders.flatMap(holder => [...named(holder, "aria-controls"), ...named(holder, "aria-owns")]);
     return ids.flatMap(id => roots().map(root => root.getElementById?.(id)).filter(Boolean));
   };
-  const within = list => Array.from(list.querySelectorAll(OPTIONS)).filter(visible);
+  // As it is drawn, with what a slot shows and what stands in open shadow roots.
+  const childrenOf = node => {
+    if (node.shadowRoot) return node.shadowRoot.childNodes;
+    const assigned = node.localName === "slot" ? node.assignedNodes() : [];
+    return assigned.length ? assigned : node.childNodes;
+  };
+  const inOrder = (node, most) => {
+    const found = [];
+    const todo = Array.from(childrenOf(node)).slice(0, most).reverse();
+    while (todo.length && found.length < most) {
+      const next = todo.pop();
+      found.push(next);
+      if (next.nodeType === Node.ELEMENT_NODE) todo.push(...Array.from(childrenOf(next)).slice(0, most).reverse());
+    }
+    return found;
+  };
+  const drawnText = option =>
+    inOrder(option, 100).filter(node => node.nodeType === Node.TEXT_NODE).map(node => node.data.slice(0, LONGEST)).join(" ");
+  const within = list => {
+    const own = Array.from(list.querySelectorAll(OPTIONS)).filter(visible);
+    return own.length ? own : inOrder(list, 20_000).filter(node => node.nodeType === Node.ELEMENT_NODE && node.matches(OPTIONS)).filter(visible);
+  };
   const choices = () => {
     if (element.localName === "select") return Array.from(element.options);
     if (element.list?.options) return Array.from(element.list.options);
@@ -55,7 +76,7 @@
   const found = choices();
   if (place !== null) return found[place];
   const described = (option, index) => ({
-    text: clean(option.label) || clean(option.innerText) || clean(option.textContent) || clean(String(option.value ?? "")),
+    text: clean(option.label) || clean(option.innerText) || clean(option.textContent) || clean(drawnText(option)) || clean(String(option.value ?? "")),
     value: clean(option.value !== undefined && option.value !== 0 ? String(option.value) : option.getAttribute("data-value") ?? ""),
     index,
     disabled: option.disabled === true || option.getAttribute("aria-disabled") === "true",
