@@ -1,10 +1,11 @@
 """Acting in a browser by its state, as a model does."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from maniple.browser import ActionResult, BrowserState, Page
+from maniple.browser import ACTIONS, ActionResult, BrowserState, Page
 
 
 @dataclass
@@ -33,3 +34,8 @@ class Driver:
     async def on(self, action: str, words: str, **parameters: Any) -> ActionResult:
         """Do one thing with the control of these words."""
         return await self.act(action, index=await self.index(words), **parameters)
+
+
+def required(action: str, known: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Those of the parameters that an action requires; others it refuses."""
+    return {name: {**known, **more}[name] for name in ACTIONS[action].required}

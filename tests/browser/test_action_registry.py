@@ -75,7 +75,10 @@ async def test_an_action_in_a_file_of_its_own_is_offered_described_and_performed
     tool = browser_use_tool(ThreadBrowser(browser), POLICIES["scrape"].actions)
     properties = tool.args_schema["properties"]  # type: ignore[index]
     assert "hover" in properties["action"]["enum"]
-    assert properties["index"]["description"] == "Of the element, for click_element, hover."
+    assert (
+        properties["index"]["description"]
+        == "Of the element, for click_element, hover, scroll_down, scroll_up."
+    )
     assert properties["mouse_pixels"] == {"type": "integer", "description": "To the right, for hover."}
     assert "- click_element (index), hover (index): moves" in tool.description
     page = "<button onmouseover=\"this.textContent = 'Touched'\">Untouched</button>"

@@ -10,7 +10,7 @@ import pytest
 from maniple.browser import ACTIONS, Browser, FoundPage, PageServices, open_browser
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError
-from tests.browser.driving import Driver
+from tests.browser.driving import Driver, required
 from tests.browser.site.places import ODD, PLACES
 from tests.crawler.web import Reply, Site, open_site
 
@@ -142,7 +142,7 @@ async def test_every_action_answers_in_words_where_it_has_nothing_to_act_on(
         try:
             for action in ("go_to_url", *ACTIONS.names):
                 try:
-                    answers[action] = (await driver.act(action, **ASKED, url=url)).text
+                    answers[action] = (await driver.act(action, **required(action, ASKED, url=url))).text
                 except BrowserError as error:
                     answers[action] = str(error)
             await driver.look()

@@ -432,61 +432,7 @@ async def test_a_failed_choice_is_reported_with_the_reason(
         await driver.act("select_dropdown_option", index=0, text=choice)
 
 
-# Scrolling and keys
-
-
-async def test_the_scrollable_part_is_scrolled_and_its_end_reported(driver: Driver, site: Site) -> None:
-    await shown(
-        driver,
-        site,
-        "<body style='margin:0;overflow:hidden'><div style='height:100vh;overflow:auto'>"
-        "<div style='height:2000px'>top</div><button>Bottom</button></div>",
-    )
-    assert (await driver.act("scroll_down", scroll_amount=1_000)).text == "Scrolled down by 1000 pixels"
-    down = (await driver.act("scroll_down")).text
-    assert down.startswith("Scrolled down by 800 pixels - Only ")
-    assert down.endswith(": the end is reached")
-    assert "Bottom" in await driver.look()
-    assert (await driver.act("scroll_up", scroll_amount=5_000)).text.endswith("the beginning is reached")
-
-
-async def test_a_frame_in_the_middle_is_scrolled(driver: Driver, site: Site) -> None:
-    site.pages["/long"] = Reply("<p style='height: 3000px'>long<p>the end")
-    await shown(
-        driver, site, "<body style='margin:0'><iframe src=/long style='width:100vw;height:90vh'></iframe>"
-    )
-    assert (await driver.act("scroll_down", scroll_amount=900)).text == "Scrolled down by 900 pixels"
-
-
-async def test_where_nothing_scrolls_the_wheel_is_turned(driver: Driver, site: Site) -> None:
-    await shown(
-        driver,
-        site,
-        "<canvas width=1200 height=700></canvas><output id=out></output>"
-        "<script>onwheel = event => out.value = `wheel ${event.deltaY}`</script>",
-    )
-    assert "the wheel was turned" in (await driver.act("scroll_down", scroll_amount=120)).text
-    assert "wheel 120" in (await driver.page.read()).text
-
-
-async def test_a_negative_amount_is_an_error(driver: Driver) -> None:
-    with pytest.raises(BrowserError, match=r"'scroll_down' failed: scroll_amount"):
-        await driver.act("scroll_down", scroll_amount=-1)
-
-
-async def test_the_first_of_several_texts_is_scrolled_to(driver: Driver, site: Site) -> None:
-    gap = "<div style='height:3000px'></div>"
-    await shown(
-        driver, site, f"<p hidden>Chapter two</p>{gap}<p>Chapter two, first{gap}<p>Chapter two, second"
-    )
-    assert (
-        await driver.act("scroll_to_text", text="chapter  two")
-    ).text == "Scrolled to text: 'chapter  two'"
-    await driver.look()
-    assert driver.state is not None
-    assert 2_000 < driver.state.scroll_info.pixels_above < 3_500
-    with pytest.raises(BrowserError, match=r"'Chapter nine' is not on"):
-        await driver.act("scroll_to_text", text="Chapter nine")
+# Keys
 
 
 async def test_keys_are_pressed_and_texts_typed(driver: Driver, site: Site) -> None:

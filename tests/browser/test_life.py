@@ -12,7 +12,7 @@ from maniple.browser import ACTIONS, ActionResult, Browser, FoundPage, PageServi
 from maniple.browser.drivers.observation import IndexerObserver
 from maniple.config import BrowserSettings
 from maniple.errors import BrowserError
-from tests.browser.driving import Driver
+from tests.browser.driving import Driver, required
 from tests.browser.processes import children, chromium_processes, command_of, until
 from tests.crawler.web import Reply, Send, Site
 from tests.sizes import sizes
@@ -119,7 +119,7 @@ async def test_a_browser_killed_during_any_action_is_reported_and_replaced(
         "/hold": Reply(stream=hold),
         "/other": Reply(FORM.format("other")),
     }
-    asked = {"url": f"{site.url}/hold", "text": "M", "keys": "x", "goal": "x", "query": "x", "seconds": 60}
+    asked = {"url": f"{site.url}/hold", "text": "M", "keys": "x", "goal": "x", "query": "x", "tab_id": 1}
     async with AsyncExitStack() as stack:
         drivers = {
             action: await stack.enter_async_context(driven(shared, action, PageServices(search=search)))
@@ -135,7 +135,7 @@ async def test_a_browser_killed_during_any_action_is_reported_and_replaced(
         for _ in actions:
             await arrived.acquire()
         going = {
-            action: asyncio.create_task(driver.act(action, **asked, index=indexes[action], tab_id=1))
+            action: asyncio.create_task(driver.act(action, **required(action, asked, index=indexes[action])))
             for action, driver in drivers.items()
         }
         for _ in range(100):

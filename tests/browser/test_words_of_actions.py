@@ -16,14 +16,14 @@ from maniple.errors import BrowserError
             "url": "https://a.example/",
             "index": -1,
             "scroll_amount": "",
-            "seconds": "x",
+            "seconds": 3,
         },
         {"action": "scroll_down", "scroll_amount": "", "index": "", "tab_id": "none", "seconds": None},
         {"action": "wait", "seconds": "", "index": "n/a"},
-        {"action": "click_element", "index": "[3]", "url": 7, "keys": ["x"]},
+        {"action": "click_element", "index": "[3]", "url": "null", "keys": [], "amount": None, "note": ""},
     ],
 )
-def test_what_an_action_does_not_use_is_nothing_to_it(given: dict[str, Any]) -> None:
+def test_values_that_mean_nothing_are_ignored(given: dict[str, Any]) -> None:
     assert parse_action(given).action == given["action"]
 
 
@@ -38,6 +38,35 @@ def test_what_an_action_does_not_use_is_nothing_to_it(given: dict[str, Any]) -> 
 def test_what_it_does_use_has_to_be_right(given: dict[str, Any], why: str) -> None:
     with pytest.raises(BrowserError, match=why):
         parse_action(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (
+            {"action": "scroll_down", "step": 300},
+            "Browser action 'scroll_down' failed: it has no parameter 'step'; it takes scroll_amount, index",
+        ),
+        (
+            {"action": "scroll_up", "direction": "", "amount": 0},
+            "Browser action 'scroll_up' failed: it has no parameter 'amount'; it takes scroll_amount, index",
+        ),
+        (
+            {"action": "click_element", "index": 3, "text": "Save", "times": 2},
+            "Browser action 'click_element' failed: it has no parameter 'text', 'times'; it takes index",
+        ),
+        (
+            {"action": "go_back", "url": "https://a.example/"},
+            "Browser action 'go_back' failed: it has no parameter 'url'; it takes no parameters",
+        ),
+    ],
+)
+def test_parameters_that_an_action_does_not_have_are_refused_by_name(
+    given: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(BrowserError) as caught:
+        parse_action(given)
+    assert str(caught.value) == text
 
 
 @pytest.mark.parametrize(

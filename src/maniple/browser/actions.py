@@ -36,6 +36,8 @@ _PARAMETER_ORDER = (*("url", "index", "text", "scroll_amount", "tab_id", "query"
 """The order in the tool's schema; other parameters follow in the order of their registration."""
 _LINE_ORDER = ("tabs", "search", "element", "dropdown", "keyboard", "scrolling")
 """The order of the lines in the tool's description; other lines follow."""
+_FILLERS = frozenset(("", "-1", "0", "n/a", "nan", "none", "null", "undefined"))
+"""What models write for a parameter that they do not use."""
 _SUBJECTS = {"url": "URL is", "tab_id": "Tab ID is", "keys": "Keys are"}
 
 
@@ -208,7 +210,9 @@ class ActionRegistry:
         name, required = definition.name, definition.required
         if missing := [key for key in required if _is_missing(definition, key, given.get(key))]:
             raise BrowserError(_missing_text(name, required, missing[0]))
-        # Models also fill in parameters that an action does not use, and write "" for those they leave out.
+        if unknown := [key for key in given if self._is_unknown(definition, key, given[key])]:
+            raise BrowserError(failure_text(name, _unknown_text(definition, unknown)))
+        # Models write "" for parameters that they leave out.
         optional = [key for key in definition.optional if given.get(key) not in (None, "")]
         values = {key: given[key] for key in (*required, *optional)}
         try:
@@ -217,6 +221,17 @@ class ActionRegistry:
             first = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(str(part) for part in first["loc"])
             raise BrowserError(failure_text(name, f"{where}: {first['msg']}")) from error
+
+    def _is_unknown(self, definition: ActionDefinition, key: str, value: Any) -> bool:
+        """Return whether an action would ignore a parameter in silence.
+
+        Models fill in the parameters of other actions with values that mean nothing, or with their defaults.
+        """
+        if value in (None, "") or key in ("action", *definition.required, *definition.optional):
+            return False
+        users = self._using(key)
+        defaults = [one.parameters.model_fields[key].default for one in users]
+        return not users or (_is_meant(value) and value not in defaults)
 
     def _using(self, parameter: str) -> list[ActionDefinition]:
         """Return the actions with a parameter, those that require it first."""
@@ -281,6 +296,16 @@ def _properties(parameters: type[Action]) -> Mapping[str, Any]:
 
 def _is_missing(definition: ActionDefinition, key: str, value: Any) -> bool:
     return value is None or (value == "" and key not in definition.parameters.may_be_empty)
+
+
+def _is_meant(value: Any) -> bool:
+    return bool(value) and str(value).strip().lower() not in _FILLERS
+
+
+def _unknown_text(definition: ActionDefinition, unknown: Sequence[str]) -> str:
+    known = ", ".join((*definition.required, *definition.optional))
+    takes = f"it takes {known}" if known else "it takes no parameters"
+    return f"it has no parameter {', '.join(repr(key[:60]) for key in unknown[:5])}; {takes}"
 
 
 def _missing_text(name: ActionName, required: Sequence[str], missing: str) -> str:

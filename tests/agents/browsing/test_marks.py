@@ -34,8 +34,8 @@ async def test_the_element_that_is_acted_on_is_named_and_marked_from_acting_on()
 
 
 async def test_an_action_without_an_element_has_no_mark_with_any_index():
-    scrolls = use("scroll_down", index=0)
-    async with shopping(shop_script(use("go_to_url", url=HOME), scrolls, done())) as (team, _):
+    waits = use("wait", index=0, seconds=0)
+    async with shopping(shop_script(use("go_to_url", url=HOME), waits, done())) as (team, _):
         frames = await team.run()
     assert [(one["mark"], one["element"]) for one in acting(frames)] == [(None, None)] * 3
 

@@ -60,8 +60,7 @@ class ObservedPage:
         None for an action without one.
         """
         definition = ACTIONS.get(name)
-        # Models also pass an index to actions that do not take one.
-        if definition is None or "index" not in definition.required:
+        if definition is None or "index" not in (*definition.required, *definition.optional):
             return None
         return next((one for one in self.elements if one.index == parameters.get("index")), None)
 

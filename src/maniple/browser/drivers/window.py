@@ -78,6 +78,7 @@ class BrowserWindow:
         self.observation: PageObservation | None = None
         """The last observation, of any tab."""
         self.observed_tab: OpenTab | None = None
+        self._used: tuple[OpenTab, ElementHandle] | None = None
         self.ended = asyncio.Event()
         """Set when the window is closed or its browser ended."""
         context.on("close", self._closed)
@@ -95,11 +96,18 @@ class BrowserWindow:
         """
         if self.observation is None:
             raise BrowserError(f"Element with index {index} not found: the page was not looked at yet.")
-        if self.observed_tab is not await self.tabs.current():
+        tab = await self.tabs.current()
+        if self.observed_tab is not tab:
             raise BrowserError(
                 f"Element with index {index} not found: another tab is shown now; look at the current state."
             )
-        return await self.resources.observer.find(self.observation, index)
+        handle = await self.resources.observer.find(self.observation, index)
+        self._used = (tab, handle)
+        return handle
+
+    def last_used(self, tab: OpenTab) -> "ElementHandle | None":
+        """Return the element that was used last, if it was in `tab`; it may be gone."""
+        return self._used[1] if self._used is not None and self._used[0] is tab else None
 
     async def is_responsive(self, tab: OpenTab) -> bool:
         """Return whether the page of `tab` answers within five seconds; mark the tab as broken if not."""

@@ -4,7 +4,7 @@ import pkgutil
 from collections.abc import Iterable
 from importlib import import_module
 
-_BUILT_IN = ("navigation", "interaction", "dropdowns", "tab_actions")
+_BUILT_IN = ("navigation", "interaction", "scrolling", "dropdowns", "tab_actions")
 """In the order in which models are shown their actions; other modules follow by name."""
 
 

@@ -1,4 +1,4 @@
-"""Actions on what a page shows: clicking, filling in fields, scrolling and pressing keys."""
+"""Actions on what a page shows: clicking, filling in fields and pressing keys."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ from maniple.browser.actions import (
     ActionResult,
     ElementIndex,
     Keys,
-    ScrollPixels,
     Text,
     action,
     success_text,
@@ -26,13 +25,12 @@ from maniple.browser.drivers.failures import (
     is_delivered,
 )
 from maniple.browser.drivers.tabs import OpenTab
-from maniple.browser.drivers.window import BrowserWindow, page_script
+from maniple.browser.drivers.window import BrowserWindow
 from maniple.browser.listing import to_one_line
 from maniple.browser.page import PageServices
-from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
-    from playwright.async_api import ElementHandle, Frame
+    from playwright.async_api import ElementHandle
 
 _CLICK_ATTEMPTS = 3
 # Short, because an element that is waited for may have become another one by the time of the click.
@@ -61,9 +59,6 @@ _KIND = """element => {
 _HAS_FOCUS = "element => element.getRootNode().activeElement === element"
 _FIELD = "input:not([type=hidden]), textarea, [contenteditable]:not([contenteditable=false])"
 
-_MAX_FRAMES = 30
-_MAX_FRAME_DEPTH = 5
-
 _MAX_KEYS_CHARACTERS = 10_000
 _IS_PASSWORD_FOCUSED = """() => {
     let element = document.hasFocus() ? document.activeElement : null;
@@ -82,15 +77,6 @@ class InputAction(Action):
     index: ElementIndex
     text: Text
     """"" empties the field."""
-
-
-class ScrollAction(Action):
-    scroll_amount: ScrollPixels | None = None
-    """CSS pixels; default: the height of the window."""
-
-
-class ScrollToTextAction(Action):
-    text: Text
 
 
 class KeysAction(Action):
@@ -342,99 +328,6 @@ async def _give_file(tab: OpenTab, field: "ElementHandle | None", path: str, ser
         if has_ended(error) or has_crashed(error):
             raise
         raise ActionFailedError(first_line(error)) from error
-
-
-@action(
-    "scroll_down",
-    ScrollAction,
-    kind="move",
-    line="scrolling",
-    prompt="scroll_down (scroll_amount in pixels; without it one window)",
-)
-async def scroll_down(window: BrowserWindow, action: ScrollAction, services: PageServices) -> ActionResult:
-    """Scroll down."""
-    return await _scroll(window, action, services, 1)
-
-
-@action("scroll_up", ScrollAction, kind="move", line="scrolling", prompt="scroll_up (likewise)")
-async def scroll_up(window: BrowserWindow, action: ScrollAction, services: PageServices) -> ActionResult:
-    """Scroll up."""
-    return await _scroll(window, action, services, -1)
-
-
-async def _scroll(
-    window: BrowserWindow, action: ScrollAction, services: PageServices, direction: int
-) -> ActionResult:
-    start = window.start_action(await window.tabs.current())
-    page = start.tab.page
-    pixels = window.settings.viewport_height if action.scroll_amount is None else action.scroll_amount
-    moved = await _scrolled_pixels(page.main_frame, direction * pixels)
-    result = f"Scrolled {'down' if direction > 0 else 'up'} by {pixels} pixels"
-    if moved is None:
-        # Maps and canvases follow the wheel.
-        await page.mouse.move(window.settings.viewport_width / 2, window.settings.viewport_height / 2)
-        await page.mouse.wheel(0, direction * pixels)
-        result += " - Nothing on this page scrolls; the wheel was turned over its middle"
-    elif moved < pixels - 1:
-        result += f" - Only {moved}: the {'end' if direction > 0 else 'beginning'} is reached"
-    return await window.finish_action(start, services, result)
-
-
-async def _scrolled_pixels(frame: "Frame", pixels: int) -> int | None:
-    """Scroll by `pixels`; return by how many the page moved, None when no part of it scrolls."""
-    for _ in range(_MAX_FRAME_DEPTH):
-        moved = await frame.evaluate(await page_script("scroll"), pixels)
-        if moved != "frame":
-            return moved if isinstance(moved, int) else None
-        inner = await _middle_frame(frame)
-        if inner is None:
-            return None
-        frame = inner
-    return None
-
-
-async def _middle_frame(frame: "Frame") -> "Frame | None":
-    handle = await frame.evaluate_handle("() => document.elementFromPoint(innerWidth / 2, innerHeight / 2)")
-    element = handle.as_element()
-    return await element.content_frame() if element else None
-
-
-@action(
-    "scroll_to_text",
-    ScrollToTextAction,
-    kind="move",
-    line="scrolling",
-    prompt="scroll_to_text (text)",
-    done="Scrolled to text: '{text}'",
-)
-async def scroll_to_text(
-    window: BrowserWindow, action: ScrollToTextAction, services: PageServices
-) -> ActionResult:
-    """Scroll to the first visible occurrence of a text."""
-    from playwright.async_api import Error
-
-    start = window.start_action(await window.tabs.current())
-    try:
-        is_found = await _scroll_into_view(window, start.tab, action.text)
-    except Error as error:
-        if has_ended(error) or has_crashed(error):
-            raise
-        raise BrowserError(f"Failed to scroll to text: {first_line(error)}") from error
-    if not is_found:
-        raise BrowserError(
-            f"Failed to scroll to text: '{action.text}' is not on this page as far as it is loaded; "
-            "scroll down for more, or look for other words"
-        )
-    return await window.finish_action(start, services, success_text(action))
-
-
-async def _scroll_into_view(window: BrowserWindow, tab: OpenTab, text: str) -> bool:
-    for frame in tab.page.frames[:_MAX_FRAMES]:
-        matches: Any = frame.get_by_text(text).filter(visible=True)
-        if await matches.count():
-            await matches.first.scroll_into_view_if_needed(timeout=window.action_milliseconds)
-            return True
-    return False
 
 
 @action(

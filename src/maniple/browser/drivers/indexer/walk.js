@@ -5,6 +5,7 @@ const MAX_MILLISECONDS = 1_500;
 const MAX_TEXT = 30_000;
 const TEXT_PIECE = 300;
 const LONG_LIST = 12;
+const LOWEST_PART = 40;
 const SKIPPED = new Set(["SCRIPT", "STYLE", "NOSCRIPT", "TEMPLATE", "HEAD", "OPTION", "DATALIST", "title", "desc", "defs", "metadata"]);
 const CLOSED = new Set(["SELECT", "TEXTAREA", "CANVAS", "VIDEO", "AUDIO", "IFRAME", "FRAME", "OBJECT", "EMBED"]);
 
@@ -30,6 +31,7 @@ class Walk {
         if (inner) stack.push(inner);
       } else {
         this.closeGap(level);
+        if (level.part) this.reportPart(level);
         if (level.isBlock) this.line++;
         stack.pop();
       }
@@ -69,6 +71,15 @@ class Walk {
     level.gap = 0;
   }
 
+  // How far a part of the page can be scrolled; the page itself is reported apart.
+  reportPart({ part, context }) {
+    const above = Math.round(part.scrollTop);
+    const below = Math.round(innerHeightOf(part) - part.clientHeight - above);
+    this.line++;
+    this.say(`(this part scrolls: ${above} pixels above, ${below} below)`, context);
+    this.line++;
+  }
+
   enter(element, style, box, context) {
     const isBlock = !/^(inline|contents|ruby|table-cell)/.test(style.display);
     if (isBlock) this.line++;
@@ -87,6 +98,7 @@ class Walk {
     if (tag === "IMG" && element.alt) this.say(` (image: ${element.alt.slice(0, 100)}) `, inner);
     const level = levelOf(childrenOf(element), inner, isBlock);
     if (childCountOf(element) >= LONG_LIST) level.list = ++this.lists;
+    if (inner.seen && isScrolling(element, style)) level.part = element;
     return level;
   }
 
@@ -116,4 +128,8 @@ class Walk {
   }
 }
 
-const levelOf = (nodes, context, isBlock) => ({ nodes, at: 0, context, isBlock, list: 0, gap: 0, items: 0 });
+const isScrolling = (element, style) =>
+  /auto|scroll/.test(style.overflowY) && element !== rootElement() && element !== bodyElement() &&
+  element.clientHeight >= LOWEST_PART && innerHeightOf(element) > element.clientHeight + 1;
+
+const levelOf = (nodes, context, isBlock) => ({ nodes, at: 0, context, isBlock, list: 0, gap: 0, items: 0, part: null });

@@ -276,6 +276,8 @@ class SandboxActions:
         return ActionResult(success_text(shown))
 
     async def do_scroll_down(self, action: Any) -> ActionResult:
+        if action.index is not None:
+            raise BrowserError("this browser scrolls only the whole page; leave out the index")
         if action.scroll_amount is None and self.view.latest is None:
             await self.refresh_view()
         amount = action.scroll_amount
