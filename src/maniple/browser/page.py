@@ -159,6 +159,16 @@ class Page(Protocol):
         """
         ...
 
+    async def has_changed(self) -> bool:
+        """Return whether the address, the tab or the controls differ from the last state.
+
+        Values and states of controls do not matter. The last state stays valid.
+
+        Raises:
+            BrowserError: the browser failed.
+        """
+        ...
+
     async def read(self) -> PageText:
         """Return the text of the current tab.
 

@@ -23,7 +23,8 @@ from maniple.tools.thread_browser import ThreadBrowser, page_fingerprint
 from maniple.tools.web import find_address, name_site
 
 BROWSER_USE = "browser_use"
-_DESCRIPTION = """Work in a real browser, one action at a time; then look at what came of it.
+_DESCRIPTION = """Work in a real browser. Several calls in one answer are done in order, such as filling in \
+the fields of a form and then pressing its button, until one fails or the page shows something else.
 Elements are named by the number in brackets of the page as you were shown it last: [33] is index 33. A \
 number that is not there now cannot be used."""
 _TYPED = ("text", "keys")

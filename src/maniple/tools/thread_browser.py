@@ -24,7 +24,7 @@ from maniple.browser import (
     Page,
     PageServices,
 )
-from maniple.errors import FileError
+from maniple.errors import BrowserError, FileError
 from maniple.outgoing import OutgoingGuard
 from maniple.sandbox import Workspace, Workspaces
 from maniple.sandbox.file_names import clean_file_name
@@ -91,6 +91,13 @@ class ThreadBrowser:
         shown = {key: one for key, one in given.items() if key not in _NOT_SENT}
         await asyncio.to_thread(self._guard.check, shown, by="the browser", thread=thread_key(), to="browser")
         return await (await self._page()).act(action)
+
+    async def has_changed(self) -> bool:
+        """Return whether another page or other controls are shown than in the last state."""
+        try:
+            return await (await self._page()).has_changed()
+        except BrowserError:
+            return True
 
     def last_state(self) -> BrowserState | None:
         """Return the last state of this thread, which may have changed since."""

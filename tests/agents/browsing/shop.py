@@ -87,6 +87,9 @@ class ShopPage:
             screenshot=self.shop.picture if screenshot else None,
         )
 
+    async def has_changed(self) -> bool:
+        return self.url != self.shown
+
     async def act(self, given: Mapping[str, Any] | Action) -> ActionResult:
         action = parse_action(given)
         self.done.append(action.model_dump(exclude_defaults=True))

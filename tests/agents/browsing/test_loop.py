@@ -206,6 +206,35 @@ async def test_a_call_beside_one_that_changed_the_page_is_refused():
     assert "the page has changed" in heard[1]["content"]
 
 
+async def test_one_answer_fills_in_a_form_and_presses_its_button():
+    fields = (use("input_text", index=1, text="apples"), use("input_text", index=2, text="1234"))
+    form = [call for one in (*fields, use("click_element", index=3)) for call in one["tool_calls"]]
+    async with shopping(shop_script(use("go_to_url", url=HOME), {"tool_calls": form}, done())) as (
+        team,
+        shop,
+    ):
+        await team.run()
+    actions = [one["action"] for one in shop.only.done]
+    assert actions == ["go_to_url", "input_text", "input_text", "click_element"]
+
+
+async def test_of_a_batch_nothing_is_done_after_the_page_changed():
+    batch = [
+        use("input_text", index=1, text="apples"),
+        use("click_element", index=0),
+        use("click_element", index=0),
+    ]
+    calls = [call for one in batch for call in one["tool_calls"]]
+    async with shopping(shop_script(use("go_to_url", url=HOME), {"tool_calls": calls}, done())) as (
+        team,
+        shop,
+    ):
+        await team.run()
+    assert [one["action"] for one in shop.only.done] == ["go_to_url", "input_text", "click_element"]
+    heard = [one for one in team.server.requests[-2]["messages"] if one["role"] == "tool"]
+    assert "the page has changed" in heard[-1]["content"]
+
+
 async def test_calls_beside_one_that_changed_nothing_or_failed():
     waits = [*use("wait", seconds=0)["tool_calls"], *use("go_to_url", url=HOME)["tool_calls"]]
     fails = [*use("click_element", index=99)["tool_calls"], *use("send_keys", keys="Enter")["tool_calls"]]

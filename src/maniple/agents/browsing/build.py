@@ -75,7 +75,7 @@ def build_loop(
             *_search_middleware(browsing, policy.actions),
         ],
         text_tools=JsonStepAnswers(),
-        around_calls=[*middleware, ReaderMiddleware(model), StaleActionGuard()],
+        around_calls=[*middleware, ReaderMiddleware(model), StaleActionGuard(browser)],
     )
     # One above `BrowsingLimits`, which counts over all phases and reports the reason.
     limits = StepLimits(settings.max_iterations + 1, tool_seconds=tool_seconds)
@@ -88,7 +88,7 @@ def browser_middleware(browsing: BrowsingResources, model: BaseChatModel) -> lis
     """Return the middleware of an agent that uses the browser beside other tools."""
     settings = browsing.settings
     view = PageViewMiddleware(browsing.browser, POLICIES["auto"], settings.vision, turns=settings.shown_turns)
-    return [*_search_middleware(browsing), view, ReaderMiddleware(model), StaleActionGuard()]
+    return [*_search_middleware(browsing), view, ReaderMiddleware(model), StaleActionGuard(browsing.browser)]
 
 
 def _search_middleware(

@@ -38,7 +38,7 @@ from maniple.llms import Shape, ShapeError, ask, ask_for, capabilities_of
 from maniple.llms.context_windows import characters_within, room_of
 from maniple.text import without_thoughts
 from maniple.tools.browser import BROWSER_USE
-from maniple.tools.thread_browser import PAGE_MODEL
+from maniple.tools.thread_browser import PAGE_MODEL, ThreadBrowser
 from maniple.types import is_dict
 
 FAILED = "STEP FAILED:"
@@ -122,24 +122,28 @@ class ConclusionCheck(AgentMiddleware[Any, Any]):
 
 
 _CHANGED = "Not done: the page has changed since this was decided on"
+_UNKNOWN = "Not done yet"
 _FAILED = "Not done: the action before it failed"
 _UNSEEN = "Not done: nobody has seen yet what came of the action before it"
-_ADVICE = "Look at what the browser shows now, and decide again; one action at a time."
+_ADVICE = "Look at what the browser shows now, and decide again."
 _CONCLUDING_TOOLS = frozenset({"terminate", "ask_human"})
 """Tools that report a result. They are refused until the model has seen the result of its last action."""
 _MAX_ANSWERS = 1_000
 
 
 class StaleActionGuard(AgentMiddleware[Any, Any]):
-    """Refuses the actions of an answer that follow one which changed the page; must be inside `CallOrder`.
+    """Refuses the actions of an answer after one that failed or led to another page or other controls.
 
-    An answer that contains an action cannot also end the task or ask the user, because the model has not seen
-    the result of the action.
+    A value that was just set is no reason, so that one answer can fill in a form and press its button. An
+    answer that contains an action cannot also end the task or ask the user, because the model has not seen
+    the result of the action. Must be inside `CallOrder`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, browser: ThreadBrowser) -> None:
         super().__init__()
+        self._browser = browser
         self._stopped: OrderedDict[str, str] = OrderedDict()
+        """Why the later actions of an answer must not run, by its id; `_UNKNOWN` until it is determined."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         name = request.tool_call["name"]
@@ -148,6 +152,8 @@ class StaleActionGuard(AgentMiddleware[Any, Any]):
         if name != BROWSER_USE:
             return await handler(request)
         answer_id = _answer_id_of(request)
+        if self._stopped.get(answer_id) == _UNKNOWN:
+            self._stopped[answer_id] = _CHANGED if await self._browser.has_changed() else ""
         if why := self._stopped.get(answer_id):
             return _refusal(request, why)
         result = await handler(request)
@@ -178,7 +184,7 @@ def _reason_to_stop(result: ToolMessage) -> str:
     """Return why the later actions of the answer must not run; "" if they may."""
     if result.status == "error":
         return _FAILED
-    return _CHANGED if artifact_fields(result).get("changed", True) else ""
+    return _UNKNOWN if artifact_fields(result).get("changed", True) else ""
 
 
 def _answer_id_of(request: ToolCallRequest) -> str:

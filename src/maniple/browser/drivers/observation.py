@@ -115,6 +115,8 @@ class PagePiece:
 
     row: ListingRow
     location: ElementLocation | None = None
+    is_far: bool = False
+    """Whether only a scroll since the last observation brought it near the window."""
 
 
 class IndexerError(Exception):
@@ -148,6 +150,8 @@ class PageObservation:
     next_index: int
     """Indexes are never reused, so that an earlier one never means another element."""
     locations: Mapping[int, ElementLocation] = field(repr=False, default_factory=dict)
+    controls: "Counter[tuple[str, str]]" = field(repr=False, default_factory=Counter[tuple[str, str]])
+    """How many controls the page had of each role and name, shown or not."""
 
 
 class PageObserver(Protocol):
@@ -173,6 +177,14 @@ class PageObserver(Protocol):
         """
         ...
 
+    async def has_changed(self, tab: "Page", observation: PageObservation) -> bool:
+        """Return whether controls came or went since an observation, which stays valid.
+
+        Raises:
+            playwright.async_api.Error: the page does not answer.
+        """
+        ...
+
     async def screenshot(self, tab: "Page", observation: PageObservation, *, marks: bool) -> bytes:
         """Return the window as JPEG, with or without the indexes."""
         ...
@@ -192,6 +204,10 @@ class IndexerObserver:
     async def find(self, observation: PageObservation, index: int) -> "ElementHandle":
         """See `PageObserver.find`."""
         return await find_element(observation, index)
+
+    async def has_changed(self, tab: "Page", observation: PageObservation) -> bool:
+        """See `PageObserver.has_changed`."""
+        return await have_controls_changed(tab, observation)
 
     async def screenshot(self, tab: "Page", observation: PageObservation, *, marks: bool) -> bytes:
         """See `PageObserver.screenshot`."""
@@ -230,7 +246,31 @@ async def observe_page(
         document=page.document,
         next_index=max([_next_index(earlier), *(row.index + 1 for row, _ in controls)]),
         locations={row.index: location for row, location in controls},
+        controls=_count_controls(page.pieces),
     )
+
+
+async def have_controls_changed(tab: "Page", observation: PageObservation) -> bool:
+    """Return whether `tab` has other controls than `observation` counted, by role and name.
+
+    Their values, states and places do not matter. The observation stays valid.
+
+    Raises:
+        playwright.async_api.Error: the page does not answer, or navigated meanwhile.
+    """
+    try:
+        page = await take_snapshot(tab.main_frame, observation.snapshot_id, compares=True)
+    except IndexerError:
+        return True
+    if page.document != observation.document:
+        return True
+    now = _count_controls(page.pieces)
+    came = _count_controls(piece for piece in page.pieces if not piece.is_far) - observation.controls
+    return bool(came or observation.controls - now)
+
+
+def _count_controls(pieces: "Iterable[PagePiece]") -> "Counter[tuple[str, str]]":
+    return Counter((piece.row.role, piece.row.text) for piece in pieces if piece.location is not None)
 
 
 async def find_element(observation: PageObservation, index: int) -> "ElementHandle":
@@ -264,21 +304,21 @@ async def find_element(observation: PageObservation, index: int) -> "ElementHand
     raise _not_found(index, _CHANGE_REASONS.get(reason, _CHANGE_REASONS["page"]))
 
 
-async def take_snapshot(main: "Frame", nonce: str) -> PageSnapshot:
-    """Index `main` and its visible frames.
+async def take_snapshot(main: "Frame", nonce: str, *, compares: bool = False) -> PageSnapshot:
+    """Index `main` and its visible frames; with `compares`, elements that were shown before stay valid.
 
     Raises:
         IndexerError: the indexer failed in the main frame.
         playwright.async_api.Error: the main frame does not answer.
     """
-    return await _SnapshotBuilder(nonce).main(main)
+    return await _SnapshotBuilder(nonce, compares=compares).main(main)
 
 
 class _SnapshotBuilder:
     """Builds one snapshot."""
 
-    def __init__(self, nonce: str) -> None:
-        self._nonce = nonce
+    def __init__(self, nonce: str, *, compares: bool) -> None:
+        self._question: dict[str, Any] = {"nonce": nonce, "margin": _MARGIN_PIXELS, "compares": compares}
         self._frames = 0
         self._rows = 0
 
@@ -293,7 +333,7 @@ class _SnapshotBuilder:
     ) -> tuple[dict[str, Any], list[PagePiece]]:
         number = self._frames
         self._frames += 1
-        question = indexer_selector("look", nonce=self._nonce, margin=_MARGIN_PIXELS, **view)
+        question = indexer_selector("look", **self._question, **view)
         answer = await frame.text_content(
             question, timeout=_FRAME_MILLISECONDS if depth else _PAGE_MILLISECONDS
         )
@@ -308,9 +348,8 @@ class _SnapshotBuilder:
                 pieces += inner.pop(0)
                 continue
             row = _row(raw, number * _STRIDE)
-            pieces.append(
-                PagePiece(row, _location(raw, frame, page["document"], origin) if row.role else None)
-            )
+            location = _location(raw, frame, page["document"], origin) if row.role else None
+            pieces.append(PagePiece(row, location, raw.get("far", False)))
         if page["unlisted"]:
             pieces.append(PagePiece(ListingRow(self._line(), "", left_out=page["unlisted"])))
         if page["cut"]:

@@ -118,6 +118,10 @@ class _ThreadPage:
         async with self._sessions.use(self._thread) as session:
             return await session.act(parsed, self._services)
 
+    async def has_changed(self) -> bool:
+        async with self._sessions.use(self._thread) as session:
+            return await session.has_changed()
+
     async def read(self) -> PageText:
         async with self._sessions.use(self._thread) as session:
             return await session.read()

@@ -184,6 +184,12 @@ class BrowserSession:
             async with self._in_window() as window:
                 return await observe_window(window, services, screenshot=screenshot)
 
+    async def has_changed(self) -> bool:
+        """See `Page.has_changed`."""
+        with _as_browser_error():
+            async with self._in_window() as window, asyncio.timeout(_OBSERVE_SECONDS):
+                return await window.has_changed()
+
     async def read(self) -> PageText:
         """See `Page.read`."""
         with _as_browser_error():
@@ -395,7 +401,7 @@ async def observe_window(window: BrowserWindow, services: PageServices, *, scree
     except BrowserError:
         await window.is_responsive(tab)
         raise
-    window.observation, window.observed_tab = observation, tab
+    window.observation, window.observed_tab, window.observed_url = observation, tab, tab.page.url
     for outcome in await window.downloads.save(services):
         window.notices.add(f"{outcome.text}.")
     return BrowserState(

@@ -78,6 +78,7 @@ class BrowserWindow:
         self.observation: PageObservation | None = None
         """The last observation, of any tab."""
         self.observed_tab: OpenTab | None = None
+        self.observed_url = ""
         self._used: tuple[OpenTab, ElementHandle] | None = None
         self.ended = asyncio.Event()
         """Set when the window is closed or its browser ended."""
@@ -104,6 +105,19 @@ class BrowserWindow:
         handle = await self.resources.observer.find(self.observation, index)
         self._used = (tab, handle)
         return handle
+
+    async def has_changed(self) -> bool:
+        """Return whether another page is shown than at the last observation, or other controls are on it.
+
+        Raises:
+            playwright.async_api.Error: the page does not answer.
+        """
+        tab, observation = await self.tabs.current(), self.observation
+        if observation is None or self.observed_tab is not tab or tab.page.url != self.observed_url:
+            return True
+        if self.dialogs.prompt is not None:
+            return True
+        return await self.resources.observer.has_changed(tab.page, observation)
 
     def last_used(self, tab: OpenTab) -> "ElementHandle | None":
         """Return the element that was used last, if it was in `tab`; it may be gone."""

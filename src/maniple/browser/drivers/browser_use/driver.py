@@ -209,6 +209,10 @@ class BrowserUseObserver:
             next_index=max([earlier.next_index if earlier else 0, *(index + 1 for index in positions)]),
         )
 
+    async def has_changed(self, tab: "Page", observation: PageObservation) -> bool:
+        """See `PageObserver.has_changed`: another look would end the validity of this one."""
+        return True
+
     def shown(self, context: "BrowserContext", observation: PageObservation, index: int) -> ShownElement:
         """Return the element that `observation` showed at `index`; raises `BrowserError` if there is none."""
         nonce, shown, _ = self._shown.get(context, ("", {}, {}))

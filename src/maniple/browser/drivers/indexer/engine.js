@@ -1,6 +1,6 @@
 // What Playwright calls: a selector engine, which alone of what it offers runs in a world that the page cannot
 // reach. An answer is the text of an element that is in no document.
-const memory = { document: crypto.getRandomValues(new Uint32Array(2)).join("-"), nonce: "", records: new Map(), ids: new WeakMap(), next: 0, frames: [], why: "" };
+const memory = { document: crypto.getRandomValues(new Uint32Array(2)).join("-"), nonce: "", records: new Map(), ids: new WeakMap(), next: 0, frames: [], why: "", scrolled: 0 };
 
 const idOf = (element) => {
   if (!memory.ids.has(element)) memory.ids.set(element, memory.next++);
@@ -41,9 +41,28 @@ const firstWordsIn = (parent, besides) => {
   return "";
 };
 
+// What is there now, beside what was shown, which stays valid: `far` are controls that only a scroll brought near.
+const comparing = (question) => {
+  const moved = scrollY - memory.scrolled;
+  const view = viewOf({ ...question, margin: question.margin + Math.abs(moved) });
+  const walk = new Walk(view, (control) => idOf(control.element));
+  const offers = walk.offers;
+  const { list } = offers;
+  offers.list = (control, context, marks) => {
+    const { top, bottom } = boxOf(control.shown);
+    const far = bottom + moved < view.top - question.margin || top + moved > view.bottom + question.margin;
+    return list.call(offers, control, far ? { ...context, far } : context, marks);
+  };
+  walk.run();
+  memory.frames = offers.frames;
+  return { document: memory.document, rows: walk.rows, unlisted: offers.unlisted, cut: walk.isCut, ...extent() };
+};
+
 const looking = (question) => {
+  if (question.compares) return comparing(question);
   memory.nonce = question.nonce;
   memory.records = new Map();
+  memory.scrolled = scrollY;
   const count = new Map();
   const remember = (control, role) => {
     const id = idOf(control.element);

@@ -123,8 +123,8 @@ class Walk {
     else this.add("text", context, { text });
   }
 
-  add(kind, { list, item, seen }, more) {
-    this.rows.push({ kind, line: this.line, list, item, seen, ...more });
+  add(kind, { list, item, seen, far }, more) {
+    this.rows.push({ kind, line: this.line, list, item, seen, far, ...more });
   }
 }
 

@@ -425,6 +425,10 @@ class SandboxPage:
             except ToolFailure as error:
                 raise BrowserError(failure_text(parsed.action, str(error))) from error
 
+    async def has_changed(self) -> bool:
+        """See `Page.has_changed`: only another state would show it."""
+        return True
+
     async def read(self) -> PageText:
         """See `Page.read`; links and status are missing."""
         async with self._in_use():
