@@ -1,6 +1,5 @@
 """Actions on what a page shows: clicking, filling in fields and pressing keys."""
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.actions import (
@@ -25,8 +24,8 @@ from maniple.browser.drivers.failures import (
     is_delivered,
 )
 from maniple.browser.drivers.tabs import OpenTab
+from maniple.browser.drivers.text_entry import TextEntry
 from maniple.browser.drivers.window import BrowserWindow
-from maniple.browser.listing import to_one_line
 from maniple.browser.page import PageServices
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ _KIND = """element => {
     const type = tag === "input" ? element.type : "";
     return {tag, type, editable: element.isContentEditable || tag === "textarea" || tag === "input"};
 }"""
-_HAS_FOCUS = "element => element.getRootNode().activeElement === element"
 _FIELD = "input:not([type=hidden]), textarea, [contenteditable]:not([contenteditable=false])"
 
 _MAX_KEYS_CHARACTERS = 10_000
@@ -250,17 +248,15 @@ async def input_text(window: BrowserWindow, action: InputAction, services: PageS
     if kind["type"] == "file" or (start.tab.chooser is not None and not kind["editable"]):
         await _give_file(start.tab, handle if kind["type"] == "file" else None, text, services)
         return await window.finish_action(start, services, success_text(action))
-    await _fill(window, start.tab, handle, kind, text)
-    if kind["type"] == "password":
-        result = success_text(action.model_copy(update={"text": MASK}))
-    else:
-        result = success_text(action) + await _changed_value(handle, text)
-    return await window.finish_action(start, services, result, catch_up=False)
+    added = await _write(window, start.tab, handle, kind, text)
+    shown = action.model_copy(update={"text": MASK}) if kind["type"] == "password" else action
+    return await window.finish_action(start, services, success_text(shown) + added, catch_up=False)
 
 
-async def _fill(
+async def _write(
     window: BrowserWindow, tab: OpenTab, handle: "ElementHandle", kind: dict[str, Any], text: str
-) -> None:
+) -> str:
+    """Replace the text of a field; return what to add to the result, "" for nothing."""
     from playwright.async_api import Error
 
     if kind["tag"] == "select":
@@ -270,46 +266,50 @@ async def _fill(
     field = handle if kind["editable"] else await handle.query_selector(_FIELD)
     if field is None:
         raise ActionFailedError("it is no field; click it, then use send_keys if it takes keys")
-    value_format = _VALUE_FORMATS.get(kind["type"])
-    # The last character is typed by its key: some pages listen for nothing else.
-    last_key = text[-1:] if value_format is None and text[-1:].isprintable() else ""
+    if field is not handle:
+        kind = await field.evaluate(_KIND)
+    if kind["type"] in _VALUE_FORMATS:
+        await _set_value(window, tab, field, kind["type"], text)
+        return ""
     try:
-        await _put(window, tab, field, text, last_key)
-        is_taken = value_format is None or _is_accepted(text, await field.input_value())
+        entry = TextEntry(window, tab, field, is_secret=kind["type"] == "password")
+        return await entry.write(text, has_value=bool(kind["tag"] in ("input", "textarea")))
     except Error as error:
-        if value_format is None or "Timeout" in str(error):
+        raise await explain_failure(window, tab, error) from error
+
+
+async def _set_value(
+    window: BrowserWindow, tab: OpenTab, field: "ElementHandle", kind: str, text: str
+) -> None:
+    """Set the value of a field that takes only some, such as a date."""
+    from playwright.async_api import Error
+
+    held = ""
+    try:
+        await field.fill(text, timeout=window.action_milliseconds)
+        held = await field.input_value()
+    except Error as error:
+        if "Timeout" in str(error):
             raise await explain_failure(window, tab, error) from error
-        is_taken = False
-    if not is_taken:
+    if not _is_accepted(text, held):
         raise ActionFailedError(
-            f"a field of type {kind['type']} does not take '{text}'; write it as {value_format}"
+            f"a field of type {kind} does not take '{text}' and holds '{held}'; "
+            f"write it as {_VALUE_FORMATS[kind]}"
         )
 
 
-async def _put(window: BrowserWindow, tab: OpenTab, field: "ElementHandle", text: str, last_key: str) -> None:
-    await field.fill(text.removesuffix(last_key), timeout=window.action_milliseconds)
-    if not last_key:
-        return
-    if await field.evaluate(_HAS_FOCUS):
-        await tab.page.keyboard.type(last_key)
-    else:  # the page moved the focus to another field, or replaced this one
-        await field.fill(text, timeout=window.action_milliseconds)
-
-
-async def _changed_value(handle: "ElementHandle", text: str) -> str:
-    """Return what to add to the result when the field changed the text; "" when it did not."""
-    from playwright.async_api import Error
-
-    with suppress(Error):  # it is gone, or has no value
-        value = await handle.input_value()
-        if " ".join(value.split()) != " ".join(text.split()):
-            return f" - the field holds '{to_one_line(value, 200)}' now"
-    return ""
-
-
 def _is_accepted(text: str, value: str) -> bool:
-    # After a value that it does not understand, a date field is empty and a colour field black.
-    return bool(value) == bool(text) and (value != "#000000" or text.lower() in ("black", value))
+    text = text.strip().lower()
+    if (number := _as_number(text)) is not None:
+        return _as_number(value) == number
+    return value.lower() == ("#000000" if text == "black" else text)
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 async def _give_file(tab: OpenTab, field: "ElementHandle | None", path: str, services: PageServices) -> None:

@@ -34,13 +34,16 @@ const isFilledUnseen = (element, style) => {
   return style.display === "block" && isFree("height") && !/flex|grid/.test(getComputedStyle(parentElementOf(element)).display) && box.height > edges(["Top", "Bottom"]) + 1;
 };
 
-const isEditable = (element) => element.isContentEditable && !parentElementOf(element).isContentEditable;
+const isEditable = (element) =>
+  element.isContentEditable && (tagOf(element) === "BODY" || !parentElementOf(element).isContentEditable);
 
 // "control" for what is made to be one, "closed" for what may hold any in its closed shadow root, "listener" for
 // anything else that reacts to a click, else "".
 const kindOf = (element, style) => {
   const tag = tagOf(element);
-  if (tag === "FORM" || tag === "HTML" || tag === "BODY" || FRAMES.test(tag)) return "";
+  // Editors often stand in a frame of their own whose whole body is edited.
+  if (tag === "BODY") return element.isContentEditable ? "control" : "";
+  if (tag === "FORM" || tag === "HTML" || FRAMES.test(tag)) return "";
   if (tag === "INPUT") return element.type === "hidden" ? "" : "control";
   if (NATIVE.has(tag) || WIDGETS.has(element.getAttribute("role")) || isEditable(element)) return "control";
   if (tag === "A" && element.hasAttribute("href")) return "control";
