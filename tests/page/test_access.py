@@ -44,8 +44,8 @@ def test_a_keyboard_is_enough_to_ask_answer_and_look(page: Page, model: OpenAISe
     tab_to(page, "^Approve", "Shift+Tab")
     page.keyboard.press("Enter")
     standing(page, "Done")
-    assert page.evaluate(_NAME) == "Conversation", "the focus is not lost with the form"
-    tab_to(page, "^Work")
+    assert page.evaluate(_NAME) == "Your question", "the focus is not lost with the form"
+    tab_to(page, "^Work", "Shift+Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".call")).to_be_visible()
     tab_to(page, "bash_tool")

@@ -113,6 +113,7 @@ def test_an_answer_that_is_typed_takes_its_form_away_at_once(page: Page, model: 
     assert answered.value.status == 202
     expect(form).to_have_count(0, timeout=_SOON_MS)
     standing(page, "Running")
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 2)
     model.release()
     standing(page, "Done")
 

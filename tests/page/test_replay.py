@@ -83,7 +83,7 @@ def test_a_shared_run_plays_without_a_server(page: Page, model: OpenAIServer, op
     tab = replay.page
     expect(tab).to_have_title("Draw 1+3 for me")
     standing(tab, "Done")
-    expect(tab.locator(".run > .markdown")).to_contain_text("It is 4")
+    expect(tab.locator(".run > .answer")).to_contain_text("It is 4")
     picture = tab.get_by_role("img", name="figure.png")
     expect(picture).to_be_visible()
     assert picture.evaluate("one => one.decode().then(() => one.naturalWidth)") == 1
@@ -96,13 +96,13 @@ def test_a_shared_run_plays_without_a_server(page: Page, model: OpenAIServer, op
     expect(tab.get_by_role("button", name="Share as a file")).to_have_count(0)
 
     replay.moment.press("Home")
-    expect(tab.locator(".run > .markdown")).to_have_count(0)
+    expect(tab.locator(".run > .answer")).to_have_count(0)
     tab.get_by_role("button", name="16×").click()
     tab.get_by_role("button", name="Play").click()
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
     standing(tab, "Done")
     expect(tab.get_by_role("heading", name="coder")).to_be_visible()
-    expect(tab.locator(".run > .markdown")).to_contain_text("It is 4")
+    expect(tab.locator(".run > .answer")).to_contain_text("It is 4")
 
 
 def test_the_title_of_a_report_is_as_large_in_the_file_as_on_the_page(
@@ -174,7 +174,7 @@ def test_what_a_stranger_wrote_does_nothing_in_the_file(
     standing(page, "Done")
     replay = opened(shared(page, tmp_path))
     tab = replay.page
-    answer = tab.locator(".run > .markdown")
+    answer = tab.locator(".run > .answer")
     expect(answer.locator("math")).not_to_have_count(0)
     expect(answer).to_contain_text(_SEPARATORS)
     assert (
@@ -232,9 +232,9 @@ def test_the_figures_of_a_report_are_shown_on_the_page_and_in_its_file(
     )
     ask(page)
     standing(page, "Done")
-    expect_figures(page.locator("article.run > .markdown").last)
+    expect_figures(page.locator("article.run > .answer").last)
     page.reload()
-    expect_figures(page.locator("article.run > .markdown").last)
+    expect_figures(page.locator("article.run > .answer").last)
     page.get_by_role("button", name="Read the report").click()
     expect_figures(page.get_by_role("dialog").locator(".markdown"))
     page.get_by_role("dialog").locator("summary", has_text="Download").click()
@@ -244,4 +244,4 @@ def test_the_figures_of_a_report_are_shown_on_the_page_and_in_its_file(
     page.keyboard.press("Escape")
     tab = opened(shared(page, tmp_path))
     tab.moment.press("End")
-    expect_figures(tab.page.locator("article.run > .markdown").last)
+    expect_figures(tab.page.locator("article.run > .answer").last)

@@ -15,6 +15,7 @@ const { approval, rejection } = await import("../src/decisions");
 const { draftOf, keepDraft } = await import("../src/drafts");
 const { keyOf, suggestedForm } = await import("../src/purpose");
 const { RunView } = await import("../src/components/chat/RunView");
+const { FormsOf } = await import("../src/components/plan/PendingForms");
 const { ServiceContext } = await import("../src/components/service");
 const { live } = await import("../src/backend");
 
@@ -120,7 +121,7 @@ function isInStep(service: ServiceModel): boolean {
 
 function shownForms(): string[] {
   return conversation.openRuns().flatMap((run) => {
-    const shown = render(<ServiceContext.Provider value={live}><RunView run={run} version={run.version} /></ServiceContext.Provider>);
+    const shown = render(<ServiceContext.Provider value={live}><RunView run={run} version={run.version} /><FormsOf runs={[run]} /></ServiceContext.Provider>);
     expect(shown.split('class="interrupt"').length - 1).toBe(run.forms.length);
     return run.forms.map((one) => `${run.runId} ${keyOf(one)}`);
   });
@@ -140,7 +141,7 @@ function checkPurposes({ service, begun }: Person): void {
 }
 
 describe("a person and the team", () => {
-  beforeAll(() => fc.configureGlobal({ numRuns: 1_500 }));
+  beforeAll(() => fc.configureGlobal({ numRuns: 400 }));
 
   it("stay in step after each accepted request, and no text changes its purpose", { timeout: 100_000 }, async () => {
     await fc.assert(

@@ -5,6 +5,7 @@ import type { RunEvent } from "../src/events";
 import type { Call } from "../src/parts";
 
 const { RunView } = await import("../src/components/chat/RunView");
+const { FormsOf } = await import("../src/components/plan/PendingForms");
 const { ServiceContext } = await import("../src/components/service");
 const { RunModel } = await import("../src/run");
 
@@ -117,7 +118,9 @@ describe("a run that waits", () => {
   const view = <RunView run={run} version={run.version} />;
 
   it("has a form where a person can answer", () => {
-    expect(render(<ServiceContext.Provider value={service}>{view}</ServiceContext.Provider>)).toContain("<button>A</button>");
+    const forms = <FormsOf runs={[run]} />;
+    expect(render(<ServiceContext.Provider value={service}>{forms}</ServiceContext.Provider>)).toContain("<button>A</button>");
+    expect(render(<ServiceContext.Provider value={service}>{view}</ServiceContext.Provider>)).not.toContain("<button>A</button>");
   });
 
   it("says what was asked where nobody can", () => {

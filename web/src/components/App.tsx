@@ -7,6 +7,7 @@ import { Announcer } from "./Announcer";
 import { Composer } from "./chat/Composer";
 import { Conversation } from "./chat/Conversation";
 import { KeyForm } from "./KeyForm";
+import { PendingForms } from "./plan/PendingForms";
 import { ThreadList } from "./threads/ThreadList";
 
 export function App({ onKey }: { onKey: () => void }) {
@@ -38,6 +39,7 @@ export function App({ onKey }: { onKey: () => void }) {
           <Announcer />
           {isOffline.value && <p class="notice" role="status">{texts.offline}</p>}
           {trouble.value && <p class="notice bad" role="alert">{trouble.value}</p>}
+          <PendingForms />
           <Composer />
         </div>
       </main>

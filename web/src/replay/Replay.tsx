@@ -1,5 +1,4 @@
-import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { reading, stopReading } from "../address";
 import { RunView } from "../components/chat/RunView";
 import { useFollowing } from "../components/chat/autoscroll";
@@ -13,7 +12,8 @@ import type { Shared } from "./shared";
 export function Replay({ shared, player }: { shared: Shared; player: Player }) {
   const place = useRef<HTMLElement>(null);
   const note = useFollowing(place, player.isPlaying.value);
-  useWatching(place, player.isPlaying.value);
+  const wasPlayed = useRef(false);
+  wasPlayed.current ||= player.isPlaying.value;
   void player.position.value;
   const { run } = player;
   return (
@@ -25,7 +25,7 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
       </header>
       <main class="conversation" ref={place} onScroll={note} tabIndex={0} aria-label={texts.replay.title}>
         <div class="column">
-          <RunView run={run} version={run.version} />
+          <RunView run={run} version={run.version} isWatched={wasPlayed.current} />
           <Remarks shared={shared} hasFiles={run.artifacts.length > 0} />
         </div>
       </main>
@@ -35,20 +35,6 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
       )}
     </div>
   );
-}
-
-/** Expand the work once per replay. A short replay may end before the work is rendered. */
-function useWatching(place: RefObject<HTMLElement | null>, isPlaying: boolean): void {
-  const wasPlaying = useRef(false);
-  const isToUnfold = useRef(false);
-  useEffect(() => {
-    if (isPlaying && !wasPlaying.current) isToUnfold.current = true;
-    wasPlaying.current = isPlaying;
-    const work = isToUnfold.current ? place.current?.querySelector<HTMLDetailsElement>("details.work") : null;
-    if (!work) return;
-    work.open = true;
-    isToUnfold.current = false;
-  });
 }
 
 function Remarks({ shared, hasFiles }: { shared: Shared; hasFiles: boolean }) {

@@ -1,10 +1,11 @@
 import { memo } from "preact/compat";
-import type { Gap, Interrupt, StepQuestion } from "../../events";
+import type { Gap } from "../../events";
 import { keyOf } from "../../purpose";
 import type { Exchange, RunModel } from "../../run";
 import { texts } from "../../texts";
 import { Files, UserFiles } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
+import { askerOf } from "../plan/PendingForms";
 import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
 import { PlanList } from "../plan/PlanList";
@@ -18,23 +19,30 @@ interface Shown {
   run: RunModel;
   /** Changes with the run, because the model object stays the same. */
   version: number;
+  /** Whether its work is unfolded from the beginning, as in a replay that is played. */
+  isWatched?: boolean;
 }
 
-export const RunView = memo(function RunView({ run, version }: Shown) {
+export const RunView = memo(function RunView({ run, version, isWatched = false }: Shown) {
   const answer = run.answer;
   const plan = run.draft ?? run.plan;
   const gaps = unstatedGaps(run, answer?.content);
+  const { acts } = useService();
   return (
     <article class="run" aria-busy={run.isAtWork}>
       {run.question && <Question text={run.question} />}
       {plan && <PlanList run={run} version={version} plan={plan} />}
-      <Timeline run={run} version={version} />
+      <Timeline run={run} version={version} isWatched={isWatched} />
       {run.exchanges.map((one) => (
         <Written key={one.id} exchange={one} run={run} version={version} />
       ))}
       {run.recording.isThere && <BrowserView recording={run.recording} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
-      {answer?.content && !isAsked(run, answer.content) && <Markdown text={answer.content} isWritten={run.isComplete} runId={run.runId} />}
+      {answer?.content && !isAsked(run, answer.content) && (
+        <div class="answer">
+          <Markdown text={answer.content} isWritten={run.isComplete} runId={run.runId} />
+        </div>
+      )}
       {answer?.content && run.plan && run.isComplete && run.status !== "interrupted" && <ReadButton runId={run.runId} />}
       {run.problems.map((one) => (
         <p key={one.code} class="notice bad" role="alert">
@@ -43,23 +51,14 @@ export const RunView = memo(function RunView({ run, version }: Shown) {
       ))}
       {run.status === "budget_exhausted" && run.problems.length === 0 && <p class="notice">{texts.budgetUsed}</p>}
       {gaps.length > 0 && <Gaps gaps={gaps} />}
-      {run.forms.map((one) => (
-        <InterruptForm key={keyOf(one)} run={run} waiting={one} asker={askerOf(run, one)} />
-      ))}
+      {/* Where nothing can be answered, as in a replay; else the forms are above the composer. */}
+      {!acts && run.forms.map((one) => <InterruptForm key={keyOf(one)} run={run} waiting={one} asker={askerOf(run, one)} />)}
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} />}
       {run.movesFiles && run.isComplete && run.isOver && <UserFiles threadId={run.threadId} />}
       <Standing run={run} version={version} />
     </article>
   );
 });
-
-/** Who asks while others go on, and at which step. */
-function askerOf({ plan }: RunModel, asked: Interrupt | StepQuestion): string | undefined {
-  if (!("agent_name" in asked)) return undefined;
-  const { agent_name, step_id } = asked;
-  const title = plan?.steps.find((one) => one.id === step_id)?.title;
-  return title ? `${agent_name} · ${title}` : agent_name;
-}
 
 /** Whether a text is the pending question, which its form shows. */
 function isAsked({ waiting, status }: RunModel, text: string): boolean {

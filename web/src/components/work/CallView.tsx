@@ -21,16 +21,20 @@ interface Props {
   version: number;
   /** Whether its member is still working. */
   isLive: boolean;
+  /** Whether it is the newest call of a member at work: then it is unfolded, unless the user folds it. */
+  isNewest?: boolean;
 }
 
 /** A tool call: name and summary; arguments and result when expanded. */
-export const CallView = memo(function CallView({ call, isLive }: Props) {
-  const [isOpen, setOpen] = useState(false);
+export const CallView = memo(function CallView({ call, isLive, isNewest = false }: Props) {
+  const [chosen, setChosen] = useState<boolean | null>(null);
+  const isOpen = chosen ?? isNewest;
+  const toggle = (event: Event) => (event.preventDefault(), setChosen(!isOpen));
   const outcome = outcomeOf(call);
   const isUnderWay = outcome === "open" && isLive;
   return (
-    <details class={`call ${isUnderWay ? "under-way" : outcome}`} open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>
+    <details class={`call ${isUnderWay ? "under-way" : outcome}`} open={isOpen}>
+      <summary onClick={toggle}>
         <span class="sign" aria-hidden="true">{outcome === "open" && !isLive ? "–" : SIGNS[outcome]}</span>
         <code>{call.tool}</code> <span class="about">{about(call.input)}</span>
         <span class="unseen">, {saidOf(outcome, isLive)}</span>

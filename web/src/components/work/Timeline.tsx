@@ -10,20 +10,25 @@ import { useProgressiveCount } from "./progressive";
 interface Shown {
   run: RunModel;
   version: number;
+  /** Whether all the work is unfolded, unless the user folds it. */
+  isWatched?: boolean;
 }
 
-/** The work of the team, collapsed; while the run is in progress, only active members are shown. */
-export function Timeline({ run, version }: Shown) {
-  const [isOpen, setOpen] = useState(false);
+/** The work of the team. While the run works, the members at work are unfolded, unless the user folds them. */
+export function Timeline({ run, version, isWatched = false }: Shown) {
+  const [chosen, setChosen] = useState<boolean | null>(null);
   const atWork = run.isAtWork ? run.turns.filter((turn) => turn.isOpen) : [];
   const hasWork = run.turns.some((turn) => isWorthShowing(turn, run.answer));
   if (!hasWork && atWork.length === 0) return null;
+  const showsAll = chosen ?? isWatched;
+  const isOpen = chosen ?? (isWatched || atWork.length > 0);
+  const toggle = (event: Event) => (event.preventDefault(), setChosen(!isOpen));
   const outage = atWork.findLast((turn) => turn.outage)?.outage;
   return (
     <>
       {outage && <p class="notice" role="status">{texts.modelGone(outage.attempt, Math.round(outage.left))}</p>}
-      <details class="work" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
-        <summary>
+      <details class="work" open={isOpen}>
+        <summary onClick={toggle}>
           <span>{texts.work}</span>
           {atWork.length > 0 && (
             <span class="now">
@@ -37,9 +42,21 @@ export function Timeline({ run, version }: Shown) {
             </span>
           )}
         </summary>
-        {isOpen && <Work run={run} version={version} />}
+        {showsAll && <Work run={run} version={version} />}
+        {isOpen && !showsAll && <AtWork turns={atWork} answer={run.answer} />}
       </details>
     </>
+  );
+}
+
+/** The turns of the members at work, with their newest output. */
+function AtWork({ turns, answer }: { turns: Turn[]; answer: TextPart | null }) {
+  return (
+    <ol class="turns">
+      {turns.map((turn) => (
+        <TurnView key={turn.id} turn={turn} version={turn.version} shown={turn.parts.length} answer={answer} isLive />
+      ))}
+    </ol>
   );
 }
 

@@ -20,6 +20,7 @@ interface Props {
 /** One turn of a member: its texts and tool calls. */
 export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: Props) {
   const last = turn.parts.findLast((part) => part.kind === "text");
+  const newest = isLive ? turn.parts.findLast((part) => part.kind === "call") : undefined;
   return (
     <li class="turn">
       <h3>
@@ -27,7 +28,7 @@ export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: 
         <Figures turn={turn} isLive={isLive} />
       </h3>
       {turn.parts.slice(0, shown).map((part, index) => {
-        if (part.kind === "call") return <CallView key={index} call={part} version={part.version} isLive={isLive} />;
+        if (part.kind === "call") return <CallView key={index} call={part} version={part.version} isLive={isLive} isNewest={part === newest} />;
         if (part.kind === "decision") return <DecisionView key={index} decision={part.decision} />;
         if (part.kind === "pause") return <PauseView key={index} pause={part} version={part.version} />;
         const isResult = part === last && !turn.isOpen;

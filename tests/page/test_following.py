@@ -1,0 +1,89 @@
+"""What is going on, what waits and what was answered is inside the window, on a desktop and a telephone."""
+
+import json
+
+import pytest
+from playwright.sync_api import Locator, Page, ViewportSize, expect
+
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
+from tests.page.test_page import ask, standing
+from tests.team import plan, step
+
+_SIZES = [
+    pytest.param({"width": 1280, "height": 800}, id="desktop"),
+    pytest.param({"width": 375, "height": 700}, id="telephone"),
+]
+_LONG = "# The first line\n\n" + "\n\n".join(f"Paragraph {one} has a sentence or two." for one in range(80))
+_MANY_STEPS = plan(*(step("coder", f"Compute part {one}") for one in range(40)), step("reporter"))
+_COLUMNS = ["Country", "Population", "Inhabitants per km²", "Gross domestic product", "Founded", "Capital"]
+_ROW = ["Netherlands", "17,811,291", "527.14", "1,117,100,000,000", "1815", "Amsterdam"]
+_TABLE = "\n".join(f"| {' | '.join(one)} |" for one in (_COLUMNS, ["---"] * len(_COLUMNS), _ROW, _ROW))
+_LINES = """cell => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return new Set([...range.getClientRects()].map(one => Math.round(one.top))).size;
+}"""
+
+
+@pytest.fixture(params=_SIZES)
+def size(request: pytest.FixtureRequest, page: Page) -> ViewportSize:
+    chosen: ViewportSize = request.param
+    page.set_viewport_size(chosen)
+    return chosen
+
+
+def expect_inside(one: Locator) -> None:
+    """Expect that the whole element is seen without scrolling."""
+    expect(one).to_be_in_viewport(ratio=0.99)
+
+
+def test_what_waits_is_inside_the_window_however_long_its_plan_is(
+    page: Page, model: OpenAIServer, size: ViewportSize
+):
+    model.reset({**SIMPLE, "planner": [reply(json.dumps(_MANY_STEPS))]})
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    accept = page.get_by_role("button", name="Accept the plan")
+    expect_inside(accept)
+    page.get_by_role("log").evaluate("one => one.scrollTo({ top: 0 })")
+    expect_inside(accept)
+    expect_inside(page.get_by_label("Your question"))
+
+
+def test_a_step_under_way_shows_what_it_does(page: Page, model: OpenAIServer, size: ViewportSize):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), {**reply("It is 4."), "hang": True}]})
+    ask(page)
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".call")).to_contain_text("echo 4")
+    expect_inside(page.locator(".call summary"))
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 2)
+    model.release()
+    standing(page, "Done")
+    expect(page.locator(".call")).to_have_count(0)
+
+
+def test_an_answer_is_read_from_its_first_line_and_a_conversation_from_its_newest_question(
+    page: Page, model: OpenAIServer, size: ViewportSize
+):
+    model.reset({**SIMPLE, "reporter": [reply(_LONG)]})
+    ask(page)
+    standing(page, "Done")
+    first = page.get_by_role("heading", name="The first line")
+    expect_inside(first)
+    ask(page, "And again?")
+    expect(first).to_have_count(2)
+    standing(page, "Done")
+    expect_inside(first.last)
+    page.reload()
+    expect(first).to_have_count(2)
+    expect_inside(page.get_by_text("And again?").last)
+
+
+def test_a_table_breaks_no_word_and_scrolls_in_itself(page: Page, model: OpenAIServer, size: ViewportSize):
+    model.reset({**SIMPLE, "reporter": [reply(f"Figures:\n\n{_TABLE}")]})
+    ask(page)
+    standing(page, "Done")
+    cells = page.locator(".answer td")
+    expect(cells).to_have_count(2 * len(_ROW))
+    assert [one.evaluate(_LINES) for one in cells.all()] == [1] * (2 * len(_ROW))
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
