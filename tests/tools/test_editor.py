@@ -92,7 +92,7 @@ async def test_the_one_place_is_replaced_and_shown_with_what_is_around_it(ask: A
 
 async def test_several_places_are_named_by_their_lines_and_left(ask: Ask, place: Workspace) -> None:
     place.write("poem", b"a\nb\na\nb\na\n")
-    with pytest.raises(FileError, match="stands in poem 3 times, at lines 1, 3, 5"):
+    with pytest.raises(FileError, match=r"poem 3 times.* 1, 3, 5"):
         await ask("str_replace", "poem", old_str="a", new_str="c")
     assert content(place) == b"a\nb\na\nb\na\n"
 
@@ -144,7 +144,7 @@ async def test_lines_are_inserted_after_the_one_that_is_named(
 
 async def test_a_line_that_is_not_there_or_not_named_is_refused(ask: Ask, place: Workspace) -> None:
     place.write("poem", POEM.encode())
-    with pytest.raises(FileError, match="insert_line is 9, but poem has the lines 1 to 8"):
+    with pytest.raises(FileError, match=r"insert_line is 9.* 1 to 8"):
         await ask("insert", "poem", insert_line=9, new_str="x")
     with pytest.raises(FileError, match="insert needs insert_line"):
         await ask("insert", "poem", new_str="x")
@@ -160,7 +160,7 @@ async def test_undo_takes_back_step_after_step_and_removes_what_was_created(
     assert content(place) == POEM.replace("two", "2").encode()
     await ask("undo_edit", "/workspace/poem")
     assert content(place) == POEM.encode()
-    assert await ask("undo_edit", "poem") == "Undone: poem was new, and is gone again."
+    assert "gone" in await ask("undo_edit", "poem")
     assert place.files(10) == []
     with pytest.raises(FileError, match="no edit of 'poem' to undo"):
         await ask("undo_edit", "poem")
@@ -211,7 +211,7 @@ async def test_a_character_that_the_files_encoding_lacks_is_refused_and_nothing_
     ask: Ask, place: Workspace
 ) -> None:
     place.write("poem", "Größe: klein".encode("cp1252"))
-    with pytest.raises(FileError, match=r"written in windows-1252, which has no '→'"):
+    with pytest.raises(FileError, match=r"windows-1252.*'→'"):
         await ask("str_replace", "poem", old_str="klein", new_str="→")
     assert content(place) == "Größe: klein".encode("cp1252")
     with pytest.raises(FileError, match="no edit"):
@@ -221,7 +221,7 @@ async def test_a_character_that_the_files_encoding_lacks_is_refused_and_nothing_
 @pytest.mark.parametrize("command", ["view", "str_replace", "insert"])
 async def test_a_binary_file_is_refused_with_words(ask: Ask, place: Workspace, command: str) -> None:
     place.write("poem", b"\x89PNG\r\n\x1a\n\0\0")
-    with pytest.raises(FileError, match="'poem' is a binary file; work on it with Python"):
+    with pytest.raises(FileError, match=r"binary file.*Python"):
         await ask(command, "poem", old_str="PNG", new_str="x", insert_line=0)
 
 

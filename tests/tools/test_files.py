@@ -58,7 +58,7 @@ async def test_lines_beyond_ten_megabytes_are_counted_and_read(
     big = Workspaces(tmp_path).open("local").path / "big.log"
     big.write_bytes(b"a line of the log with padding that is long enough\n" * 250_000 + b"the end\n")
     assert await tools["read_file"].ainvoke({"path": "big.log", "start_line": 250_001}) == "the end"
-    with pytest.raises(FileError, match="has 250001 lines; nothing is there from line 250002 to the end"):
+    with pytest.raises(FileError, match=r"250001 .* 250002 "):
         await tools["read_file"].ainvoke({"path": "big.log", "start_line": 250_002})
 
 
@@ -67,7 +67,7 @@ async def test_a_read_beyond_its_time_limit_is_reported(
 ) -> None:
     monkeypatch.setattr(text_file, "READ_SECONDS", -1.0)
     await tools["write_file"].ainvoke({"path": "a", "content": "x"})
-    with pytest.raises(FileError, match="read up to line 1 only; work on it with Python"):
+    with pytest.raises(FileError, match=r"line 1 only.*Python"):
         await tools["read_file"].ainvoke({"path": "a"})
 
 
@@ -77,7 +77,7 @@ async def test_a_binary_file_is_named_as_such(
 ) -> None:
     Workspaces(tmp_path).open("local").write("picture", content)
     said = await tools["read_file"].ainvoke({"path": "picture"})
-    assert said == f"[picture is a binary file of {len(content)} bytes; work on it with Python instead]"
+    assert said.startswith("[picture is a binary file") and f"{len(content)} bytes" in said
 
 
 async def test_lines_of_a_file_are_read_on_where_it_was_cut(tools: dict[str, BaseTool]) -> None:
@@ -91,8 +91,8 @@ async def test_lines_of_a_file_are_read_on_where_it_was_cut(tools: dict[str, Bas
     assert rest == f"line {first}\nline {first + 1}"
     assert await tools["read_file"].ainvoke({"path": "long", "start_line": 5_000}) == "line 5000"
     wide = await tools["read_file"].ainvoke({"path": "long", "start_line": 2})
-    assert wide.endswith(f"[cut here; read on with start_line={first + 1}]") and len(wide) < 20_100
-    with pytest.raises(FileError, match="has 5000 lines; nothing is there from line 5001"):
+    assert wide.endswith(f" start_line={first + 1}]") and len(wide) < 20_100
+    with pytest.raises(FileError, match=r"5000 .* 5001"):
         await tools["read_file"].ainvoke({"path": "long", "start_line": 5_001})
 
 
@@ -122,7 +122,7 @@ async def test_writing_beyond_the_quota_fails_and_changes_nothing(tmp_path: Path
     workspaces = Workspaces(tmp_path, max_bytes=1_000)
     write, _, listed = build_file_tools(workspaces)
     await write.ainvoke({"path": "a", "content": "x" * 900})
-    with pytest.raises(WorkspaceFull, match="holds 900 bytes and may hold 1000: 200 more do not fit"):
+    with pytest.raises(WorkspaceFull, match=r"\b900\b.*\b1000\b.*\b200\b"):
         await write.ainvoke({"path": "b", "content": "x" * 200})
     await write.ainvoke({"path": "a", "content": "y" * 1_000})
     assert await listed.ainvoke({}) == "a (1000 bytes)"
@@ -131,7 +131,7 @@ async def test_writing_beyond_the_quota_fails_and_changes_nothing(tmp_path: Path
 async def test_what_a_full_workspace_advises_can_be_done_without_code(tmp_path: Path) -> None:
     write, _, listed = build_file_tools(Workspaces(tmp_path, max_bytes=1_000))
     await write.ainvoke({"path": "a", "content": "x" * 900})
-    with pytest.raises(WorkspaceFull, match="or write an empty text over it"):
+    with pytest.raises(WorkspaceFull, match="empty text"):
         await write.ainvoke({"path": "b", "content": "x" * 200})
     await write.ainvoke({"path": "a", "content": ""})
     await write.ainvoke({"path": "b", "content": "x" * 200})
@@ -162,4 +162,4 @@ async def test_a_long_listing_is_cut_and_marked(tools: dict[str, BaseTool], tmp_
         (directory / str(number)).touch()
     listed = (await tools["list_files"].ainvoke({})).splitlines()
     assert len(listed) == 201
-    assert listed[-1] == "[only the first 200 files are listed]"
+    assert "first 200" in listed[-1]
