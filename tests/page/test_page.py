@@ -53,6 +53,15 @@ def test_a_question_is_answered_with_its_plan_work_and_report(page: Page):
     expect(page.get_by_label("Result")).to_contain_text("4")
 
 
+def test_the_model_is_named_before_a_question_and_under_its_answer(page: Page):
+    model = page.evaluate("fetch('/healthz').then((answer) => answer.json())")["model"]
+    assert model
+    expect(page.get_by_text(f"Model: {model}", exact=True)).to_be_visible()
+    ask(page)
+    standing(page, "Done")
+    expect(page.locator(".standing").get_by_text(f"Model: {model}", exact=True)).to_be_visible()
+
+
 def test_the_answer_is_written_while_it_comes_and_its_thoughts_are_folded(page: Page, model: OpenAIServer):
     slow = reply("First words, " * 20 + "last words.", reasoning="How to say it?", delay_seconds=0.03)
     model.reset({**SIMPLE, "reporter": [slow]})

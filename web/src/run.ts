@@ -1,4 +1,5 @@
 import type { ArtifactLink, ChatMessage, Gap, Interrupt, RunEvent, Step, StepQuestion } from "./events";
+import type { UsageReported } from "./events.generated";
 import type { TextPart, Turn } from "./parts";
 import { Recording } from "./recording";
 import { Turns } from "./turns";
@@ -48,6 +49,8 @@ export class RunModel {
   /** The user's messages to the run. */
   exchanges: Exchange[] = [];
   tokens = 0;
+  /** The models that have answered, in the order of their first answer. */
+  readonly models = new Set<string>();
   readonly recording = new Recording();
   lastId = 0;
   version = 0;
@@ -288,9 +291,14 @@ export class RunModel {
   }
 
   #work(event: RunEvent): void {
-    if (event.type === "usage") this.tokens += event.input_tokens + event.output_tokens;
+    if (event.type === "usage") this.#count(event);
     this.#turns.take(event);
     if (event.type === "message" && SPEAKERS.has(this.#turns.of(event)?.agent ?? "")) this.#answer = this.#turns.newest;
+  }
+
+  #count({ input_tokens, output_tokens, model }: UsageReported): void {
+    this.tokens += input_tokens + output_tokens;
+    if (model) this.models.add(model);
   }
 
   #keep(artifact: ArtifactLink): void {

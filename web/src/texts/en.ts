@@ -45,6 +45,7 @@ export const en = {
   yourFiles: "Your files, where they are now",
   filesIn: (folder: string, files: number) => `${folder} ${files} files`,
   tokens: "tokens",
+  models: (names: string) => `Model: ${names}`,
   calls: (count: number) => (count === 1 ? "1 tool call" : `${count.toLocaleString()} tool calls`),
   result: "Result",
   output: "Output",

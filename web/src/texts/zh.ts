@@ -46,6 +46,7 @@ export const zh: typeof en = {
   yourFiles: "您的文件现在的位置",
   filesIn: (folder: string, files: number) => `${folder} ${files} 个文件`,
   tokens: "个 token",
+  models: (names: string) => `模型:${names}`,
   calls: (count: number) => `${count.toLocaleString()} 次工具调用`,
   result: "结果",
   output: "输出",

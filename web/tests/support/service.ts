@@ -59,8 +59,7 @@ export class ServiceModel {
     const isCall = kind === "approval" || kind === "unknown_result";
     const number = ++this.#asked;
     const payload = isCall ? { reason: kind, tool_name: "bash_tool", tool_input: { cmd: `rm ${number}` } } : { question: `Which ${number}?`, plan: { title: `Plan ${number}`, steps: [] } };
-    // A step may ask again by the same id.
-    run.open = { interrupt_id: `i${Math.ceil(number / 2)}`, kind: isCall ? "tool_approval" : kind, payload, options: [] };
+    run.open = { interrupt_id: `i-${number}`, kind: isCall ? "tool_approval" : kind, payload, options: [] };
     run.isAskedByStep = byStep;
     if (byStep) return this.#tell(run, "step_interrupt", { ...run.open, step_id: 1, agent_name: "coder" });
     this.#tell(run, "interrupt", { ...run.open });

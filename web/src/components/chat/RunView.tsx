@@ -113,6 +113,7 @@ function Standing({ run }: Shown) {
   return (
     <footer class={`standing ${run.status}`}>
       <span role="status" aria-live="off">{texts.status[run.status] ?? run.status}</span>
+      {run.models.size > 0 && <span>{texts.models([...run.models].join(", "))}</span>}
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${texts.tokens}`}</span>}
       {run.calls > 0 && <span>{texts.calls(run.calls)}</span>}
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{texts.share}</button>}
