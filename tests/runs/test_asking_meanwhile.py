@@ -306,6 +306,8 @@ async def test_an_approval_is_requested_again_until_its_arguments_are_valid(tmp_
         again = (await it.asked(2))[1]
         assert again.payload["tool_input"] == {"year": "none"}
         assert again.payload["error"]
+        with pytest.raises(RunNotWaiting):
+            await it.answer("yes", question)
         await it.answer({"type": "edit", "args": {"year": "none"}}, again)
         await it.asked(3)
         await it.answer({"type": "edit", "args": {"year": 2024}})

@@ -32,6 +32,7 @@ from maniple.events.model import (
 from maniple.events.run_view import StreamState
 from maniple.events.turns import BUFFERED_AGENTS, AgentTurn, order_turns
 from maniple.text import fix_surrogates
+from maniple.tools.questions import question_id
 from maniple.types import (
     AGENT_MARK,
     ANSWER_DRAFT,
@@ -136,7 +137,7 @@ class Translator:
             yield from self._start_workflow()
         if status == "interrupted":
             for interrupt_id, value in self._pauses.items():
-                yield interrupt_event(interrupt_id, value)
+                yield interrupt_event(question_id(interrupt_id, value), value)
         if error is not None:
             yield _failed(error, agent)
         has_answer = status in ("completed", "budget_exhausted")
@@ -509,7 +510,7 @@ _KINDS = ("plan_review", "tool_approval", "question")
 
 
 def interrupt_event(interrupt_id: str, value: Any) -> RunInterrupted:
-    """Return the event for one pause; `value` is the value of the graph's interrupt."""
+    """Return the event for one pause, by its `question_id`; `value` is the value of the graph's interrupt."""
     payload = _plain(_as_mapping(value, "value"))
     # A parent graph may pause, too, with a kind of its own.
     kind = payload.pop("kind") if payload.get("kind") in _KINDS else "question"

@@ -37,7 +37,7 @@ from maniple.graph.plan import PlanProgress, TrackedStep
 from maniple.graph.state import PrivateState, State, make_update, private_of, with_private
 from maniple.graph.steering import find_replanning
 from maniple.graph.step_records import LeadDecision, StepRecord, apply_records, is_effective
-from maniple.tools.questions import OpenQuestion, RunQuestions, UserAnswer
+from maniple.tools.questions import OpenQuestion, RunQuestions, UserAnswer, question_id
 from maniple.types import AGENT_MARK, PLAN_EVENT, PRIVATE_CHANNEL, STEP_INTERRUPT, STEP_RESUMED, Worker
 
 _CHECKPOINTER = "__pregel_checkpointer"
@@ -497,9 +497,9 @@ class StepAsker:
         except GraphInterrupt as pause:
             if not self.wave.has_others(self.own):
                 raise
-            # LangGraph's exception holds the interrupt, whose id the user's answer will name.
+            # LangGraph's exception holds the interrupt, whose id is in that of the question.
             [asked] = cast("Sequence[Interrupt]", pause.args[0])
-            question = OpenQuestion(key, asked.id)
+            question = OpenQuestion(key, question_id(asked.id, asked.value))
             if not await self._is_answered(question, payload):
                 raise
         await self._report(STEP_RESUMED, question)

@@ -36,6 +36,7 @@ from maniple.runs.steering import (
 from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, remember
 from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
+from maniple.tools.questions import find_interrupt, question_id
 
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
@@ -411,10 +412,12 @@ class InProcessEngine:
         pending = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
         if not pending:
             raise RunNotWaiting(f"The run does not wait for an answer; it is {record.status}.")
-        if interrupt_id and interrupt_id not in pending:
-            raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {', '.join(pending)}.")
+        waiting = find_interrupt(pending, interrupt_id) if interrupt_id else next(iter(pending))
+        if waiting is None:
+            open_ids = ", ".join(question_id(one, value) for one, value in pending.items())
+            raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {open_ids}.")
         newest = await self._newest_number(record.run_id)
-        answers = {interrupt_id or next(iter(pending)): answer}
+        answers = {waiting: answer}
         answered = replace(RunRequest.of(record), answers=answers, answered_after=newest, is_retry=False)
         changed = await self._store.runs.answer(record.run_id, await self._without_secrets(answered))
         if changed is None:

@@ -12,6 +12,8 @@ from langgraph.types import interrupt
 
 from maniple.tools.run_context import SCOPE_KEY, configurable
 
+_DIGEST_CHARACTERS = 12
+
 
 @dataclass(frozen=True, slots=True)
 class UserAnswer:
@@ -49,13 +51,31 @@ def _make_key(payload: Mapping[str, Any]) -> str:
     return f"{task}?{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
+def question_id(interrupt_id: str, value: object) -> str:
+    """Return the id by which a question is answered.
+
+    LangGraph's id is the same for each question of a call that is answered while the run works: with the
+    digest of what is asked, no answer reaches a question that its author was not shown.
+    """
+    text = json.dumps(value, sort_keys=True, default=str)
+    return f"{interrupt_id}-{hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]}"
+
+
+def find_interrupt(pending: Mapping[str, Any], asked: str) -> str | None:
+    """Return LangGraph's id of the pending question `asked`; None if it is not pending.
+
+    `pending` maps LangGraph's ids to what they ask. Runs of versions before 0.1 were shown LangGraph's id.
+    """
+    return next((one for one, value in pending.items() if asked in (one, question_id(one, value))), None)
+
+
 @dataclass(slots=True, eq=False)
 class OpenQuestion:
     """A question that is shown to the user while the run works."""
 
     key: str
     interrupt_id: str
-    """The id by which it is answered: that of LangGraph's interrupt, if the run pauses with the question."""
+    """The id by which it is answered, the same if the run pauses with the question."""
     answered: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Ends when the answer is stored."""
     is_taken: bool = False
