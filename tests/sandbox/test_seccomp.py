@@ -17,17 +17,20 @@ from maniple.sandbox.isolation import (
     OPENS,
     PERSONALITY,
     REFUSED,
+    SET_OPTION,
     SOCKETS,
+    SPLICES,
     UNSUPPORTED,
     build_seccomp_filter,
 )
 
 ALLOWED = 0x7FFF0000
+IGNORED = 0x00050000
 NAMES = list(MACHINES)
 
 
 def verdict(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
-    """0 for a call that is let through, else its error."""
+    """0 for a call that is let through, else its error; -1 for one that does nothing and succeeds."""
     told = MACHINES[machine] if architecture is None else architecture
     data = struct.pack("=IIQ6Q", number, told, 0, *arguments, *[0] * (6 - len(arguments)))
     program = list(struct.iter_unpack("=HBBI", build_seccomp_filter(machine)))
@@ -38,7 +41,7 @@ def verdict(machine: str, number: int, *arguments: int, architecture: int | None
         if code == 0x20:
             (value,) = struct.unpack_from("=I", data, operand)
         elif code == 0x06:
-            return 0 if operand == ALLOWED else operand & 0xFFFF
+            return -1 if operand == IGNORED else 0 if operand == ALLOWED else operand & 0xFFFF
         else:
             passed = {0x15: value == operand, 0x35: value >= operand, 0x45: bool(value & operand)}[code]
             at += if_true if passed else if_false
@@ -80,6 +83,7 @@ def test_every_listed_call_is_refused(machine: str, column: int) -> None:
         (REFUSED, errno.EPERM),
         (ABSENT, errno.ENOSYS),
         (UNSUPPORTED, errno.EOPNOTSUPP),
+        (SPLICES, errno.EINVAL),
     ):
         for name, numbers in table.items():
             number = numbers[column]
@@ -93,6 +97,7 @@ def test_what_is_not_listed_is_let_through(machine: str, column: int) -> None:
             *REFUSED.values(),
             *ABSENT.values(),
             *UNSUPPORTED.values(),
+            *SPLICES.values(),
             *SOCKETS.values(),
             PERSONALITY,
         )
@@ -108,6 +113,39 @@ def test_only_three_socket_families_are_left(machine: str, column: int) -> None:
         assert number is not None
         for family in range(64):
             assert verdict(machine, number, family) == (0 if family in allowed else errno.EAFNOSUPPORT)
+
+
+def test_sockets_of_the_internet_are_of_tcp_and_udp(machine: str, column: int) -> None:
+    number = SOCKETS["socket"][column]
+    assert number is not None
+    flags = socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+    mptcp, sctp, dccp = 262, 132, 33
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for kind, protocols in ((socket.SOCK_STREAM, (0, 6)), (socket.SOCK_DGRAM, (0, 17))):
+            for protocol in protocols:
+                assert verdict(machine, number, family, kind | flags, protocol) == 0
+        assert verdict(machine, number, family, socket.SOCK_STREAM, mptcp) == errno.EPROTONOSUPPORT
+        assert verdict(machine, number, family, socket.SOCK_STREAM, sctp) == errno.EPROTONOSUPPORT
+        assert verdict(machine, number, family, 6, dccp) == errno.EPROTONOSUPPORT
+        assert verdict(machine, number, family, socket.SOCK_SEQPACKET | flags, 0) == errno.ESOCKTNOSUPPORT
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+        assert verdict(machine, number, socket.AF_UNIX, kind | flags, 0) == 0
+
+
+def test_no_socket_gets_a_larger_buffer(machine: str, column: int) -> None:
+    number = SET_OPTION[column]
+    assert number is not None
+    of_socket = socket.SOL_SOCKET
+    for size in (socket.SO_SNDBUF, socket.SO_RCVBUF, 1 << 32 | socket.SO_SNDBUF):
+        assert verdict(machine, number, 3, of_socket, size) == -1
+    forced_send, forced_receive, reserved, without_copy = 32, 33, 73, 60
+    for option in (forced_send, forced_receive, reserved, without_copy):
+        assert verdict(machine, number, 3, of_socket, option) == errno.EPERM
+    for option in (socket.SO_REUSEADDR, socket.SO_KEEPALIVE, socket.SO_LINGER, socket.SO_BROADCAST):
+        assert verdict(machine, number, 3, of_socket, option) == 0
+    for level in (socket.IPPROTO_TCP, socket.IPPROTO_IP, socket.IPPROTO_IPV6):
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33):
+            assert verdict(machine, number, 3, level, option) == 0
 
 
 def test_a_clone_may_make_threads_and_processes_but_no_namespace(machine: str, column: int) -> None:

@@ -19,8 +19,9 @@ reaches only the hosts that the settings name for it.
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,8 @@ from maniple.sandbox.isolation import (
 )
 from maniple.sandbox.package_environment import INNER_PATH, PackageEnvironment, find_usable_environment
 from maniple.sandbox.processes import PipedProgram, open_pipes
+from maniple.sandbox.socket_memory import narrow_tcp_buffers
+from maniple.sandbox.usage import find_process_inside
 from maniple.sandbox.watchdog import ResourceLimits, Watchdog
 from maniple.sandbox.worker_session import WorkerLaunch, WorkerSession, compile_worker, start_worker
 from maniple.sandbox.workspaces import Workspace
@@ -75,6 +78,8 @@ _ALWAYS_VISIBLE = ("/usr", "/bin", "/sbin")
 LINE_BYTES = 8_000_000
 """The longest line of a service's output; its reader raises `ValueError` for a longer one."""
 _SHARES = ConnectionLimits(connections=32, bytes_each_way=1_000_000_000, seconds=3_600.0)
+# A service's own start takes longer, so it does not open sockets before they are limited.
+_START_SECONDS, _LOOK_SECONDS = 5.0, 0.002
 _MAX_FILES = 200_000  # node_modules alone has some ten thousand
 
 
@@ -201,7 +206,13 @@ class BubblewrapBackend:
                 return f"Python could not start in the sandbox; {where}. Its output: {output}"
 
             inherited = (rules, status, *sources.values())
-            launch = WorkerLaunch(command, inherited, explain=explain, owns_namespace=True)
+            launch = WorkerLaunch(
+                command,
+                inherited,
+                explain=explain,
+                owns_namespace=True,
+                prepare=lambda leader: _narrow_sockets(leader, self._programs),
+            )
             return await start_worker(launch, self._settings, workspace)
 
     def _describe_isolation(
@@ -318,7 +329,13 @@ class ServiceLauncher:
             argv += ["--chdir", str(service.cwd)] if service.cwd else []
             argv += ["--seccomp", str(rules), *data_mounts(mounts), "--", *self._limits(service), *command]
             inherited = (rules, given, *mounts.values())
-            return await open_pipes(argv, environment={}, inherited=inherited, line_bytes=LINE_BYTES)
+            program = await open_pipes(argv, environment={}, inherited=inherited, line_bytes=LINE_BYTES)
+        try:
+            await asyncio.to_thread(_narrow_sockets, program.pid, self._programs)
+        except BaseException:  # a cancelled start leaves nothing behind
+            await program.stop()
+            raise
+        return program
 
     def _limits(self, service: ServiceSpec) -> list[str]:
         # Reserved memory is not limited: Node reserves far more than it uses. The watchdog limits the memory
@@ -349,6 +366,22 @@ async def open_service_launcher(
         yield await asyncio.to_thread(ServiceLauncher, programs, watchdog, egress)
     finally:
         await asyncio.to_thread(watchdog.close)
+
+
+def _narrow_sockets(leader: int, programs: HostPrograms) -> None:
+    """Limit the sockets of the sandbox that `leader` starts, when it is there; blocks until then."""
+    end = time.monotonic() + _START_SECONDS
+    while _is_running(leader) and time.monotonic() < end:
+        if inside := find_process_inside(leader):
+            narrow_tcp_buffers(inside, programs)
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def _is_running(process: int) -> bool:
+    with suppress(OSError):
+        return b"State:\tZ" not in Path(f"/proc/{process}/status").read_bytes()
+    return False
 
 
 def _explain_missing_command(command: str, path: str, cwd: Path | None, visible: Iterable[Path]) -> str:

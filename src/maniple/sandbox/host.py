@@ -66,6 +66,7 @@ _PACKAGES = {
     "prlimit": "util-linux",
     "setpriv": "util-linux",
     "choom": "util-linux",
+    "nsenter": "util-linux",
     "nice": "coreutils",
     "sh": "dash",
     "bash": "bash",
@@ -80,6 +81,7 @@ class HostPrograms:
     prlimit: str
     setpriv: str
     choom: str
+    nsenter: str
     nice: str
     sh: str
     bash: str

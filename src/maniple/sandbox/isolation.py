@@ -6,9 +6,10 @@ loopback, which programs find by the usual variables.
 
 The system-call filter is classic BPF (seccomp(2), linux/seccomp.h). Namespaces do not cover everything:
 AF_VSOCK reaches a hypervisor past the network namespace, nested user namespaces and io_uring widen the
-kernel's surface, the keyring is shared, memory files and System V objects escape the memory limit, and
-reserved blocks fill a disk faster than the watchdog looks. The program is written out here: it has few parts,
-and the Python bindings of libseccomp (last release 2021) would need that library at run time.
+kernel's surface, the keyring is shared, memory files, System V objects, large socket buffers and spliced
+pages escape the memory limit, and reserved blocks fill a disk faster than the watchdog looks. The program is
+written out here: it has few parts, and the Python bindings of libseccomp (last release 2021) would need that
+library at run time.
 """
 
 import errno
@@ -34,6 +35,7 @@ from maniple.egress import (
 )
 from maniple.errors import SandboxError
 from maniple.sandbox.host import HostPrograms, find_python_prefixes, find_sandbox_account, standalone_program
+from maniple.sandbox.socket_memory import TCP_LIMITS
 
 WORKSPACE = "/workspace"
 """The path of the workspace inside a sandbox."""
@@ -103,6 +105,7 @@ class Isolation:
             argv += ["--", *self._init(), programs.setpriv, f"--reuid={account.uid}"]
             argv += [f"--regid={account.gid}", "--clear-groups", "--pdeathsig=keep", "--"]
         argv += [programs.bwrap, *_UNSHARED, *self._system_mounts, *_private_mounts(spec.memory_mb)]
+        argv += [word for path, inner in TCP_LIMITS for word in ("--ro-bind-try", path, inner)]
         for name, value in spec.variables.items():
             argv += ["--setenv", name, value]
         for directory in spec.directories:
@@ -302,6 +305,15 @@ UNSUPPORTED: dict[str, Numbers] = {
 }
 """Answered with EOPNOTSUPP, as by a file system without it: the C library then writes instead."""
 
+SPLICES: dict[str, Numbers] = {
+    # One byte of a page that waits in a pipe or socket keeps the whole page, and counts as one byte.
+    "splice": (275, 76),
+    "tee": (276, 77),
+    "vmsplice": (278, 75),
+    "sendfile": (40, 71),
+}
+"""Answered with EINVAL, as for a kind of file that cannot do it: programs then copy instead."""
+
 MODES: dict[str, tuple[Numbers, int]] = {
     "chmod": ((90, None), 1),
     "fchmod": ((91, 52), 1),
@@ -317,6 +329,7 @@ OPENS: dict[str, tuple[Numbers, int]] = {"open": ((2, None), 1), "openat": ((257
 """Calls that set a mode only when their flags make a file, and which argument these are; the mode is next."""
 
 SOCKETS: dict[str, Numbers] = {"socket": (41, 198), "socketpair": (53, 199)}
+SET_OPTION: Numbers = (54, 208)
 CLONE: Numbers = (56, 220)
 IOCTL: Numbers = (16, 29)
 PERSONALITY: Numbers = (135, 92)
@@ -332,6 +345,14 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8
 _NEW_NAMESPACE = 0x7E020000
 _X32_CALLS = 0x40000000
 _FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
+# Others, such as MPTCP and SCTP, have buffers that the watchdog's estimate does not know.
+_PROTOCOLS = (0, 1, socket.IPPROTO_TCP, socket.IPPROTO_UDP, socket.IPPROTO_ICMPV6)
+# A bit of SOCK_SEQPACKET, which is SCTP for a family of the internet, and of no other kind that code needs.
+_SEQUENCED = 0x4
+# The kernel itself reduces a size to its maximum without a word, so programs expect to get another one.
+_BUFFER_SIZES = (socket.SO_SNDBUF, socket.SO_RCVBUF)
+# SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_RESERVE_MEM; SO_ZEROCOPY keeps pages that are not in use elsewhere.
+_RESERVING_OPTIONS = (32, 33, 73, 60)
 # They insert input into a terminal as if its user typed it.
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 # Other ways to fallocate: FS_IOC_RESVSP, RESVSP64 and ZERO_RANGE; XFS_IOC_ALLOCSP and ALLOCSP64; and
@@ -371,13 +392,15 @@ def _rules(machine: int) -> Iterator[bytes]:
         (ABSENT, errno.ENOSYS),
         (REFUSED, errno.EPERM),
         (UNSUPPORTED, errno.EOPNOTSUPP),
+        (SPLICES, errno.EINVAL),
     ):
         yield from (_on(number[machine], _fail(error)) for number in numbers.values())
     yield _on(CLONE[machine], _unless(0, _ANY_BIT, [_NEW_NAMESPACE]))
     yield _on(PERSONALITY[machine], _only(0, [_QUERY], errno.EPERM))
     yield _on(IOCTL[machine], _unless(1, _EQUAL, [_TIOCSTI, _TIOCLINUX, *_RESERVING]))
     for number in SOCKETS.values():
-        yield _on(number[machine], _only(0, _FAMILIES, errno.EAFNOSUPPORT))
+        yield _on(number[machine], _known_sockets())
+    yield _on(SET_OPTION[machine], _small_buffers())
     for number, mode in MODES.values():
         yield _on(number[machine], _unless(mode, _ANY_BIT, [_SET_ID]))
     for number, flags in OPENS.values():
@@ -400,8 +423,28 @@ def _unless(argument: int, test: int, operands: list[int]) -> bytes:
 
 def _only(argument: int, values: tuple[int, ...] | list[int], error: int) -> bytes:
     """Allow the call with one of these values."""
+    return _require(argument, values, error) + _allow()
+
+
+def _require(argument: int, values: tuple[int, ...] | list[int], error: int) -> bytes:
+    """Go on with one of these values; fail for others."""
     tests = [_jump(_EQUAL, value, if_true=len(values) - at) for at, value in enumerate(values)]
-    return _load_argument(argument) + b"".join(tests) + _fail(error) + _allow()
+    return _load_argument(argument) + b"".join(tests) + _fail(error)
+
+
+def _known_sockets() -> bytes:
+    """Allow the sockets of the known families that have the usual protocols."""
+    checked = _require(0, _FAMILIES, errno.EAFNOSUPPORT) + _require(2, _PROTOCOLS, errno.EPROTONOSUPPORT)
+    local = _load_argument(0) + _jump(_EQUAL, socket.AF_UNIX, if_false=1) + _allow()
+    sequenced = _load_argument(1) + _jump(_ANY_BIT, _SEQUENCED, if_false=1) + _fail(errno.ESOCKTNOSUPPORT)
+    return checked + local + sequenced + _allow()
+
+
+def _small_buffers() -> bytes:
+    """Ignore new sizes of a socket's buffers, refuse memory that is reserved for it; allow other options."""
+    other_level = _load_argument(1) + _jump(_EQUAL, socket.SOL_SOCKET, if_true=1) + _allow()
+    sizes = [_jump(_EQUAL, option, if_false=1) + _instruction(_RETURN, _ERRNO) for option in _BUFFER_SIZES]
+    return other_level + _load_argument(2) + b"".join(sizes) + _unless(2, _EQUAL, [*_RESERVING_OPTIONS])
 
 
 def _load(offset: int) -> bytes:

@@ -22,24 +22,28 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from maniple.sandbox.socket_memory import SocketBounds
+
 _IN_MEMORY = ("tmp", "dev/shm")
 _OWN = re.compile(rb"^(?:RssAnon|VmSwap):\s+(\d+) kB", re.MULTILINE)
 _SHARED = re.compile(rb"^RssShmem:\s+(\d+) kB", re.MULTILINE)
 _PART_OF_OWN = re.compile(rb"^(?:Pss_Anon|SwapPss):\s+(\d+) kB", re.MULTILINE)
 _PART_OF_SHARED = re.compile(rb"^Pss_Shmem:\s+(\d+) kB", re.MULTILINE)
 _SOCKETS = re.compile(rb"^sockets: used (\d+)", re.MULTILINE)
-# The capacity of an unread unix socket: twice the usual net.core.wmem_max.
-_SOCKET_BYTES = 425_984
 # Kernel memory for an empty file on tmpfs and its name.
 _INODE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """`memory_bytes` is the memory that the end of the sandbox would free, without the page cache."""
+    """`memory_bytes` is the memory that the end of the sandbox would free, without the page cache.
+
+    `socket_bytes` of it is what the sockets can hold.
+    """
 
     memory_bytes: int
     processes: int
+    socket_bytes: int = 0
 
 
 class SandboxInspector:
@@ -53,6 +57,7 @@ class SandboxInspector:
         self._table = ProcessTable(processes)
         self._in_memory = in_memory
         self._activity = ThreadActivity(self._table)
+        self._bounds = SocketBounds()
         self._shared_bytes = 0
         self.is_in_flight = False
         """Whether files waited in a socket at the last search for unlinked files."""
@@ -89,7 +94,7 @@ class SandboxInspector:
         memory = together(map(self._resident, pids))
         if memory > memory_limit_bytes:
             memory = together(map(self._part, pids))
-        return ResourceUsage(memory, len(pids))
+        return ResourceUsage(memory, len(pids), sockets)
 
     def unlinked_bytes(self, workspace: Path) -> int:
         """Return the bytes of removed files of `workspace` that are still open or mapped.
@@ -124,7 +129,8 @@ class SandboxInspector:
         return blocks + sum((each.f_files - each.f_ffree) * _INODE_BYTES for each in file_systems)
 
     def _socket_bytes(self) -> int:
-        return _SOCKET_BYTES * sum(int(used) for used in _SOCKETS.findall(self._table.read("1/net/sockstat")))
+        used = sum(int(count) for count in _SOCKETS.findall(self._table.read("1/net/sockstat")))
+        return used * self._bounds.bytes_per_socket(lambda name: self._table.read(f"1/root/{name}"))
 
 
 def _amounts(own: re.Pattern[bytes], shared: re.Pattern[bytes], text: bytes) -> tuple[int, int]:
@@ -140,12 +146,19 @@ def find_inspector(leader: int) -> SandboxInspector | None:
 
     None if there is none yet.
     """
+    with suppress(OSError):  # it is starting or ending
+        inside = find_process_inside(leader)
+        return None if inside is None else _opened(f"/proc/{inside}/root")
+    return None
+
+
+def find_process_inside(leader: int) -> int | None:
+    """Return the host's id of the first process that is inside that sandbox; None as above."""
     host = Path("/proc").stat().st_dev
     for pid in _descendants(leader):
-        root = f"/proc/{pid}/root"
         with suppress(OSError):  # it is starting or ending
-            if Path(f"{root}/proc/1").stat().st_dev != host:
-                return _opened(root)
+            if Path(f"/proc/{pid}/root/proc/1").stat().st_dev != host:
+                return pid
     return None
 
 

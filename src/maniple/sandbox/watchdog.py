@@ -5,9 +5,11 @@ that works without using more, half as often. A sandbox in which nothing runs is
 ten times a second the thread looks whether anything has run in it, which costs a fiftieth. Control groups
 would do this better, but need a delegated subtree; this works everywhere.
 
-The watchdog does not see kernel memory besides pages (the limits on processes and open files bound it), the
-size of removed files that wait in a socket (so they may stay there only for a moment), and the memory of
-processes that pass it on and end within microseconds (a machine runs as many of them as it has processors).
+Sockets count with what they can hold (`socket_memory`), as nobody can see what they do hold.
+
+The watchdog does not see other kernel memory (the limits on processes and open files bound it), the size of
+removed files that wait in a socket (so they may stay there only for a moment), and the memory of processes
+that pass it on and end within microseconds (a machine runs as many of them as it has processors).
 """
 
 import asyncio
@@ -71,6 +73,11 @@ class ResourceLimits:
 
     def explain_usage(self, usage: ResourceUsage) -> str:
         """Check memory and processes."""
+        if self.is_full_of_sockets(usage):
+            return (
+                f"The code's sockets can hold more than {self.memory_mb} MB of memory together, {STOPPED}. "
+                "Close sockets that are no longer needed, and open fewer at a time."
+            )
         if usage.memory_bytes > self.memory_bytes:
             return (
                 f"The code used more than {self.memory_mb} MB of memory together, {STOPPED}. "
@@ -79,6 +86,10 @@ class ResourceLimits:
         if usage.processes > self.processes + _OWN_PROCESSES:
             return f"The code ran more than {self.processes} processes at once, {STOPPED}. Start fewer."
         return ""
+
+    def is_full_of_sockets(self, usage: ResourceUsage) -> bool:
+        """Return whether the sockets alone may hold more memory than the limit."""
+        return usage.socket_bytes > self.memory_bytes
 
     def explain_disk_use(self, found: DiskUse, unlinked_bytes: int, allowed: tuple[int, int]) -> str:
         """Check the workspace; `allowed` are the bytes and entries that are currently permitted."""
@@ -208,8 +219,10 @@ class SandboxWatch:
         return reason
 
     def _too_much(self, usage: ResourceUsage) -> str:
-        """Report an overrun only after several checks in a row."""
+        """Report an overrun only after several checks in a row; of sockets, which count once, at once."""
         reason = self._limits.explain_usage(usage)
+        if self._limits.is_full_of_sockets(usage):
+            return reason
         self._overruns = self._overruns + 1 if reason else 0
         return reason if self._overruns >= _CHECKS_IN_A_ROW else ""
 

@@ -419,6 +419,8 @@ class WorkerLaunch:
     """Whether the worker is process 1 of a process namespace."""
     explain: Callable[[str], str] = str
     """Returns the error message for the output of a program that did not become a worker."""
+    prepare: Callable[[int], object] = int
+    """Called in a thread, with the process id of the leader, before the first call."""
 
 
 @cache
@@ -464,6 +466,8 @@ async def start_worker(
         for channel, end in ends:
             await loop.connect_accepted_socket(lambda channel=channel: channel, end)
         ready = await session.wait_until_ready(_START_SECONDS)
+        if ready:
+            await asyncio.to_thread(launch.prepare, session.pid)
     except BaseException:  # a cancelled start leaves nothing behind
         await session.stop()
         for _, end in ends:
