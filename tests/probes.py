@@ -44,7 +44,21 @@ def probing_each_kind_once(passed: "set[str] | FolderOfKinds") -> Iterator[None]
             passed.add(kind)
         return found
 
-    with mock.patch.object(factory, "find_escapes", find_escapes):
+    try_sockets = factory.find_unlimited_sockets
+
+    async def find_unlimited_sockets(*given: Any) -> list[str]:
+        kind = f"sockets of {given[:2]!r}"
+        if kind in passed:
+            return []
+        found = await try_sockets(*given)
+        if not found:
+            passed.add(kind)
+        return found
+
+    with (
+        mock.patch.object(factory, "find_escapes", find_escapes),
+        mock.patch.object(factory, "find_unlimited_sockets", find_unlimited_sockets),
+    ):
         yield
 
 

@@ -30,6 +30,7 @@ from maniple.sandbox.host import find_programs, find_sandbox_account, standalone
 from maniple.sandbox.package_environment import PackageEnvironment, find_usable_environment
 from maniple.sandbox.safe_open import open_directory, open_regular
 from maniple.sandbox.sessions import Sandbox
+from maniple.sandbox.socket_probe import find_unlimited_sockets
 from maniple.sandbox.usage import find_inspector
 from maniple.sandbox.watchdog import WatchableBackend, WatchableSession, Watchdog, WatchedBackend
 from maniple.sandbox.workspaces import Workspace, Workspaces
@@ -85,7 +86,7 @@ async def open_sandbox(
             return
         watchdog = Watchdog()
         stack.push_async_callback(asyncio.to_thread, watchdog.close)
-        backend = await _probed(settings, fittings, watchdog, search_path)
+        backend = await _probed(settings, fittings, watchdog, (cache_dir, search_path))
         if isinstance(backend, Unavailable):
             yield backend
             return
@@ -95,8 +96,12 @@ async def open_sandbox(
 
 
 async def _probed(
-    settings: SandboxSettings, fittings: SandboxLayout, watchdog: Watchdog, search_path: str | None
+    settings: SandboxSettings,
+    fittings: SandboxLayout,
+    watchdog: Watchdog,
+    places: tuple[Path | None, str | None],
 ) -> SandboxBackend | Unavailable:
+    cache_dir, search_path = places
     if settings.backend == "off":
         return Unavailable("The sandbox is turned off.", "set `sandbox.backend: bubblewrap`.")
     programs = await asyncio.to_thread(find_programs, settings.python, search_path)
@@ -105,6 +110,8 @@ async def _probed(
     try:
         backend = await asyncio.to_thread(BubblewrapBackend, settings, programs, fittings)
         escapes = await find_escapes(backend, set(backend.variables), settings.processes)
+        if not escapes:
+            escapes = await find_unlimited_sockets(settings, programs, watchdog, cache_dir)
     except (SandboxError, FileError, OSError) as error:
         return Unavailable(str(error), await asyncio.to_thread(_remedy))
     if isinstance(escapes, Unavailable):

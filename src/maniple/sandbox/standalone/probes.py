@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
@@ -134,6 +135,70 @@ def print_escapes(
         print(f"start more than {processes} processes")
     _plant_links(canary)
     _leave_daemon()
+    print("end of probes")
+
+
+_UNREAD_CHUNK, _LARGE_BUFFER = 65_536, 16 << 20
+_HOLDERS, _SOCKETS_EACH = 48, 200
+_HOLD_SECONDS = 2.0
+_SOCKET_KINDS = {"stream": socket.SOCK_STREAM, "datagram": socket.SOCK_DGRAM}
+
+
+def _pair_of(kind: str) -> tuple[socket.socket, socket.socket]:
+    if kind in _SOCKET_KINDS:
+        return socket.socketpair(socket.AF_UNIX, _SOCKET_KINDS[kind])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        return client, listener.accept()[0]
+
+
+def _fill(sender: socket.socket) -> int:
+    held = 0
+    with suppress(OSError):
+        while True:
+            held += sender.send(bytes(_UNREAD_CHUNK))
+    return held
+
+
+def _hold_unread(kind: str, enough: int, report: int) -> None:
+    """Fill sockets until they are enough, or no more are given; say how much, and wait for the end."""
+    kept: list[socket.socket] = []
+    held = 0
+    with suppress(OSError):
+        while held < enough and len(kept) < _SOCKETS_EACH:
+            pair = _pair_of(kind)
+            kept += pair
+            for one in pair:
+                one.setblocking(False)
+                for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                    with suppress(OSError):
+                        one.setsockopt(socket.SOL_SOCKET, option, _LARGE_BUFFER)
+            held += sum(map(_fill, pair))
+    os.write(report, f"{held}\n".encode())
+    signal.pause()
+
+
+def print_unread(kind: str, limit: int) -> None:
+    """Try to keep more than `limit` bytes, twice as much at most, in sockets that nobody reads."""
+    reading, report = os.pipe()
+    children: list[int] = []
+    held = 0
+    with os.fdopen(reading, "rb", 0) as counts:
+        while held <= limit and len(children) < _HOLDERS:
+            child = os.fork()
+            if child == 0:
+                try:
+                    _hold_unread(kind, 2 * limit - held, report)
+                finally:
+                    os._exit(1)
+            children.append(child)
+            held += int(counts.readline())
+    if held > limit:
+        time.sleep(_HOLD_SECONDS)  # the watchdog needs a moment
+        print("held")
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
     print("end of probes")
 
 
