@@ -21,7 +21,13 @@ import uvicorn.server
 from pydantic import ValidationError
 
 from maniple.cli import connection_limits
-from maniple.cli.connection_limits import ClientLimits, ConnectionTable, LimitedConnection
+from maniple.cli.connection_limits import (
+    KEYLESS_SHARE,
+    MAX_PIPELINED,
+    ClientLimits,
+    ConnectionTable,
+    LimitedConnection,
+)
 from maniple.cli.services import bind_address, uvicorn_config
 from maniple.config import ServerSettings
 from tests.cli.processes import SERVER, environment
@@ -31,6 +37,8 @@ pytestmark = pytest.mark.anyio
 HALF_A_HEAD = b"GET / HTTP/1.1\r\nHost: x\r\nX-A: "
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HALF_A_BODY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345"
+LARGE_REQUEST = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n"
+KEYLESS_REQUEST = b"GET /keyless HTTP/1.1\r\nHost: x\r\n\r\n"
 OUTSIDE = "203.0.113.5"
 CLOSING_REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LARGE_BYTES = 32_000_000
@@ -51,7 +59,8 @@ class Service:
     """Answers with the length of the body.
 
     `/held` begins an answer and ends it when `released` is set. `/large` sends more than the kernel takes,
-    and then waits for its client; with a query it ends there.
+    and then waits for its client; with a query it ends there, with `held` once `released` is set. A request
+    has a key, but for `/keyless`.
     """
 
     def __init__(self) -> None:
@@ -61,6 +70,7 @@ class Service:
         self.address = ("127.0.0.1", 0)
 
     async def __call__(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
+        scope["state"]["caller"] = None if scope["path"] == "/keyless" else "somebody"
         length, message = 0, await receive()
         while message["type"] == "http.request":
             length += len(message.get("body", b""))
@@ -74,6 +84,8 @@ class Service:
         if scope["path"] == "/large":
             await send({"type": "http.response.body", "body": bytes(LARGE_BYTES), "more_body": True})
             self.sent.set()
+            if scope["query_string"] == b"held":
+                await self.released.wait()
             if not scope["query_string"]:
                 await send({"type": "http.response.body", "body": b"more", "more_body": True})
             return
@@ -249,6 +261,91 @@ async def test_a_connection_is_refused_when_all_have_a_request() -> None:
         service.released.set()
         assert b"done" in await held.readuntil(b"0\r\n\r\n")
         writer.close()
+
+
+async def slow_reader(service: Service) -> asyncio.StreamWriter:
+    """Ask for more than the kernel takes, and read nothing of it."""
+    service.sent.clear()
+    _, writer = await service.connect(LARGE_REQUEST)
+    cast("asyncio.Transport", writer.transport).pause_reading()
+    await service.sent.wait()
+    return writer
+
+
+async def test_clients_that_do_not_read_lose_their_places_to_new_ones() -> None:
+    async with running(max_connections=3) as service:
+        slow = [await slow_reader(service) for _ in range(9)]
+        for _ in range(9):
+            assert (await answer_to(service, CLOSING_REQUEST)).startswith(b"HTTP/1.1 200 ")
+        for writer in slow:
+            writer.close()
+
+
+async def test_a_client_that_does_not_read_goes_before_one_that_is_idle_or_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_limits, "SLOW_SECONDS", 0.0)
+    async with running(max_connections=3) as service:
+        idle, idle_writer = await service.connect(REQUEST)
+        await idle.readuntil(b"0\r\n\r\n")
+        held, held_writer = await service.connect(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+        await held.readuntil(b"begun ")
+        for _ in range(5):
+            slow = await slow_reader(service)
+            assert (await answer_to(service, CLOSING_REQUEST)).startswith(b"HTTP/1.1 200 ")
+            slow.close()
+        idle_writer.write(REQUEST)
+        assert await status_of(idle) == 200
+        service.released.set()
+        assert b"done" in await held.readuntil(b"0\r\n\r\n")
+        idle_writer.close()
+        held_writer.close()
+
+
+async def test_a_client_that_reads_again_is_no_slow_reader() -> None:
+    async with running(max_connections=2) as service:
+        reader, writer = await service.connect(LARGE_REQUEST.replace(b"large", b"large?held"))
+        transport = cast("asyncio.Transport", writer.transport)
+        transport.pause_reading()
+        await service.sent.wait()
+        transport.resume_reading()
+        await reader.readuntil(b"\r\n\r\n")
+        received = len(await reader.readexactly(LARGE_BYTES))
+        held, held_writer = await service.connect(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n")
+        await held.readuntil(b"begun ")
+        assert (await answer_to(service, b"")).startswith(b"HTTP/1.1 503 ")
+        assert received == LARGE_BYTES
+        service.released.set()
+        writer.close()
+        held_writer.close()
+
+
+async def test_connections_without_a_key_take_each_others_places_only() -> None:
+    places = 2 * KEYLESS_SHARE
+    async with running(max_connections=places) as service:
+        keyed = [await service.connect(REQUEST) for _ in range(places - 3)]
+        for reader, _ in keyed:
+            await reader.readuntil(b"0\r\n\r\n")
+        keyless = []
+        for _ in range(9):
+            keyless.append(await service.connect(KEYLESS_REQUEST))
+            await keyless[-1][0].readuntil(b"0\r\n\r\n")
+        for reader, _ in keyless[:-3]:
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await reader.readexactly(1)
+        for reader, writer in keyed:
+            writer.write(REQUEST)
+            assert await status_of(reader) == 200
+        for _, writer in [*keyed, *keyless]:
+            writer.close()
+
+
+async def test_a_connection_whose_requests_wait_for_no_answer_is_closed_after_a_few() -> None:
+    async with running() as service:
+        few = await answer_to(service, REQUEST * MAX_PIPELINED + CLOSING_REQUEST)
+        many = await answer_to(service, REQUEST * 1_000)
+    assert few.count(b"HTTP/1.1 200 ") == MAX_PIPELINED + 1
+    assert many.count(b"HTTP/1.1 200 ") == MAX_PIPELINED + 1
 
 
 async def test_an_address_has_a_limit_and_a_proxy_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

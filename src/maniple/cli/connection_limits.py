@@ -8,6 +8,7 @@ import asyncio
 import logging
 import resource
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
@@ -22,6 +23,12 @@ BODY_BYTES_PER_SECOND = 10_000
 """A body that arrives faster than this may take longer than `server.body_seconds`."""
 UNREAD_SECONDS = 60.0
 """A client that reads nothing of its answer for so long, at most twice as long, loses its connection."""
+SLOW_SECONDS = 2.0
+"""A client that has had unread bytes for so long loses its place before one that waits for a request."""
+KEYLESS_SHARE = 8
+"""One of so many places is for connections whose last request had no key."""
+MAX_PIPELINED = 8
+"""A connection whose requests never wait for an answer is closed after so many."""
 _WANTED_DESCRIPTORS = 65_536
 _IPV6_CUSTOMER_BITS = 64
 """The part of an IPv6 address that one customer usually has alone."""
@@ -71,8 +78,9 @@ def raise_descriptor_limit() -> int:
 class ConnectionTable:
     """The open connections of a server.
 
-    A new connection beyond `max_connections` takes the place of the one that has waited for a client longest:
-    of those without a request, else of those with an unfinished body. It is refused if all have a request.
+    A new connection beyond `max_connections` takes the place of another (see `_find_victim`); it is refused
+    if all have a request and read their answers. Connections whose last request had no key have a share of
+    the places, in which they take each other's.
     """
 
     def __init__(self, limits: ClientLimits) -> None:
@@ -81,6 +89,10 @@ class ConnectionTable:
         self._by_address: Counter[str] = Counter()
         self._addresses: dict[LimitedConnection, str] = {}
         self._waiting: dict[LimitedConnection, None] = {}
+        """Those that wait for their clients, longest first."""
+        self._unread: dict[LimitedConnection, float] = {}
+        """Those whose clients have not read what was sent, longest first, and since when."""
+        self._keyless: set[LimitedConnection] = set()
         self._next_check: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -92,7 +104,9 @@ class ConnectionTable:
         if address and self._by_address[address] >= self.limits.max_per_address:
             _LOG.warning("%s has too many connections (server.max_connections_per_address).", address)
             return False
-        if len(self) >= self.limits.max_connections and not self._evict():
+        if len(self._keyless) >= max(1, self.limits.max_connections // KEYLESS_SHARE):
+            self._evict(self._keyless)
+        if len(self) >= self.limits.max_connections and not self._evict(self._addresses):
             _LOG.warning("There are too many connections (server.max_connections).")
             return False
         self._addresses[connection] = address
@@ -108,9 +122,25 @@ class ConnectionTable:
         if is_waiting and connection in self._addresses:
             self._waiting[connection] = None
 
+    def note_unread(self, connection: "LimitedConnection", *, is_unread: bool) -> None:
+        """Note whether more waits to be read by a client than its connection takes."""
+        if not is_unread:
+            self._unread.pop(connection, None)
+        elif connection in self._addresses:
+            self._unread.setdefault(connection, connection.loop.time())
+
+    def note_key(self, connection: "LimitedConnection", *, has_key: bool) -> None:
+        """Note whether the last request of a connection had a key, or needed none."""
+        if has_key:
+            self._keyless.discard(connection)
+        elif connection in self._addresses:
+            self._keyless.add(connection)
+
     def remove(self, connection: "LimitedConnection") -> None:
         """Forget a closed connection; one that was not admitted is ignored."""
         self._waiting.pop(connection, None)
+        self._unread.pop(connection, None)
+        self._keyless.discard(connection)
         address = self._addresses.pop(connection, None)
         if address:
             self._by_address[address] -= 1
@@ -134,15 +164,27 @@ class ConnectionTable:
         if self._addresses:
             self._check_later(loop)
 
-    def _evict(self) -> bool:
-        without_request = (one for one in self._waiting if one.phase != "body")
-        victim = next(without_request, None) or next(iter(self._waiting), None)
+    def _evict(self, among: Container["LimitedConnection"]) -> bool:
+        victim = self._find_victim(among)
         if victim is None:
             return False
-        _LOG.warning("Connections without a complete request were closed for new ones.")
+        _LOG.warning("Connections whose clients send or read nothing were closed for new ones.")
         self.remove(victim)
         victim.transport.abort()
         return True
+
+    def _find_victim(self, among: Container["LimitedConnection"]) -> "LimitedConnection | None":
+        """Return the connection whose place is taken, None if all are in use.
+
+        First who has not read for `SLOW_SECONDS`, then who has no request, then who has half of one, then who
+        does not read at this moment; of each the one that has been so longest.
+        """
+        waiting = [one for one in self._waiting if one in among]
+        unread = next(((one, since) for one, since in self._unread.items() if one in among), None)
+        if unread is not None and unread[0].loop.time() - unread[1] >= SLOW_SECONDS:
+            return unread[0]
+        without_request = next((one for one in waiting if one.phase != "body"), None)
+        return without_request or next(iter(waiting), None) or (unread[0] if unread else None)
 
     def _limited_address(self, host: str | None) -> str:
         """Return the address, or the IPv6 network, whose connections are counted; "" for none."""
@@ -171,6 +213,7 @@ class LimitedConnection(H11Protocol):
         self._body_began = 0.0
         self._body_bytes = 0
         self._unread_bytes = 0
+        self._pipelined = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as uvicorn's
         """See `asyncio.Protocol`."""
@@ -191,8 +234,23 @@ class LimitedConnection(H11Protocol):
 
     def on_response_complete(self) -> None:
         """See `H11Protocol`: called after an answer, which may begin the next request."""
+        self._note_key()
+        self._pipelined = self._pipelined + 1 if self.conn.trailing_data[0] else 0
+        if self._pipelined > MAX_PIPELINED:
+            self._close(b"")
         super().on_response_complete()
         self._follow()
+
+    def pause_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        super().pause_writing()
+        self._note_key()
+        self._table.note_unread(self, is_unread=True)
+
+    def resume_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        super().resume_writing()
+        self._table.note_unread(self, is_unread=False)
 
     def has_read_nothing(self) -> bool:
         """Return whether the client has read nothing of what waited for it at the last call."""
@@ -205,6 +263,10 @@ class LimitedConnection(H11Protocol):
         self._table.remove(self)
         super().connection_lost(exc)
 
+    def _note_key(self) -> None:
+        if self.cycle is not None:
+            self._table.note_key(self, has_key=self.cycle.scope.get("state", {}).get("caller") is not None)
+
     def _follow(self) -> None:
         """Enter the phase that the connection has come to."""
         phase = self._current_phase()
@@ -213,6 +275,8 @@ class LimitedConnection(H11Protocol):
 
     def _current_phase(self) -> Phase:
         state = self.conn.their_state
+        if self.transport.is_closing():
+            return "idle"  # it only waits until its client has read the rest
         if state is h11.SEND_BODY:
             return "body"
         if state is not h11.IDLE:

@@ -33,6 +33,8 @@ _KEEP_ALIVE_SECONDS = 75
 # Connections that may wait to be accepted: as many clients as arrive at the same moment. The event loop may
 # accept all of them before the first is counted, so it is never more than a quarter of the descriptors.
 _BACKLOG = 1_024
+# What the kernel takes of an answer before its client reads, beyond what is on its way.
+_UNSENT_BYTES = 131_072
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,10 @@ def bind_address(settings: ServerSettings) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # drop a client that never reads
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 90_000)
+    if hasattr(
+        socket, "TCP_NOTSENT_LOWAT"
+    ):  # the kernel would take megabytes for a client that does not read
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     try:
         listener.bind((settings.host, settings.port))
         listener.listen(128)
