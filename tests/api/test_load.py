@@ -19,7 +19,10 @@ ROUNDS = 8
 @pytest.fixture
 def script():
     coder = [
-        call("python_repl_tool", code="open('{run}', 'w').close(); import os; print(sorted(os.listdir()))")
+        call(
+            "python_repl_tool",
+            code="open('{run}', 'w').close(); import glob; print(sorted(glob.glob('r*x*')))",
+        )
     ]
     return {
         **BRIEF,

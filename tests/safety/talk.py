@@ -39,6 +39,7 @@ def working(site_url: str, *, named: str = "") -> dict[str, Any]:
         "planner": [_plan(named, "researcher", "coder", "file_manager", "reporter")],
         "supervisor": [reply(json.dumps({"next": "reporter"}))],
         "researcher": [
+            call("crawl_tool", url=f"{site_url}/page"),
             call("crawl_tool", url=f"{site_url}/page?key={ALL.split()[0]}"),
             call("crawl_tool", url=f"http://somebody:{ALL.split()[1]}@127.0.0.1:9/"),
             call("tavily_search", query=ALL),

@@ -203,7 +203,10 @@ def test_asi02_tools_that_are_misused_hurt_nothing_outside(
             "bash_tool",
             cmd="rm -rf --no-preserve-root / 2>/dev/null; rm -rf /workspace/../* 2>/dev/null; echo",
         ),
-        call("bash_tool", cmd="find / -name of-another-thread 2>/dev/null | wc -l"),
+        call(
+            "bash_tool",
+            cmd="find / -path /usr -prune -o -path /proc -prune -o -name of-another-thread -print | wc -l",
+        ),
         call("python_repl_tool", code="print(6 * 7)"),
     )
     assert results[0] == "1"
@@ -242,9 +245,11 @@ for place in ("/workspace/json.py", "/tmp/json.py", "/dev/shm/json.py"):
     open(place, "w").write("raise SystemExit('poisoned')")
 open(os.path.expanduser("~/.bashrc"), "w").write("echo poisoned")
 """
-    look = (
-        "import builtins, json, os\nprint(hasattr(builtins, 'POISON'), os.listdir(), os.listdir('/dev/shm'))"
-    )
+    look = """
+import builtins, json, os
+files = [name for _, _, names in os.walk('.') for name in names]
+print(hasattr(builtins, 'POISON'), files, os.listdir('/dev/shm'))
+"""
     _obeyed(client, model, call("python_repl_tool", code=poison))
     results = _obeyed(
         client, model, call("python_repl_tool", code=look), call("bash_tool", cmd="ls -A ~ | grep -c bashrc")
