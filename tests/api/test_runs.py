@@ -136,14 +136,6 @@ async def test_a_plan_is_accepted_and_the_run_goes_on_to_its_end(it: InProcessSe
     assert (again.status_code, again.json()["code"]) == (409, "not_waiting")
 
 
-async def test_the_langgraph_id_of_a_question_is_taken_as_by_older_clients(it: InProcessService):
-    run_id, _, asked = await paused(it)
-    assert (
-        status(await resumed(it, run_id, answer="accept", interrupt_id=asked.partition("-")[0]))
-        == "completed"
-    )
-
-
 async def test_an_edited_plan_is_the_one_that_is_done(it: InProcessService):
     run_id, _, _ = await paused(it)
     edited = plan(step("researcher", "Look it up"), step("reporter"), title="Mine")

@@ -45,6 +45,7 @@ from maniple.events.run_view import (
     TurnView,
     UsageTotals,
     load_run_view,
+    read_question_ids,
 )
 from maniple.events.translator import Translator, report_usage, translate
 from maniple.events.views import VIEW_NAMES, VIEWS, View, ViewName, read_questions
@@ -105,6 +106,7 @@ __all__ = [
     "history_digest",
     "load_run_view",
     "read_event",
+    "read_question_ids",
     "read_questions",
     "record_of",
     "report_usage",

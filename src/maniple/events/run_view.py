@@ -1,5 +1,6 @@
 """The one reducer of a run's events: feed it each event in order, then read the state of the run."""
 
+import json
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from maniple.events.model import (
     WorkflowStarted,
 )
 from maniple.store import EventRecord, EventTable, read_event_pages
+from maniple.tools.questions import interrupt_of
 from maniple.types import GENERAL, RunStatus
 
 INTERRUPTED_RESULT = "The program stopped while this ran."
@@ -561,6 +563,19 @@ async def load_run_view(
     async for page in read_event_pages(events, run_id, types=names):
         view.apply_records(page)
     return view
+
+
+async def read_question_ids(events: EventTable, run_id: str) -> dict[str, str]:
+    """Return the ids of the questions that a run asked last, by the ids of LangGraph's interrupts.
+
+    Raises:
+        StoreError: the events cannot be read.
+    """
+    found: dict[str, str] = {}
+    async for page in read_event_pages(events, run_id, types={RunInterrupted.type}):
+        ids = [str(json.loads(record.data)["interrupt_id"]) for record in page]
+        found |= {interrupt_of(one): one for one in ids}
+    return found
 
 
 CACHED_RUNS = 256

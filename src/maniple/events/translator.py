@@ -32,7 +32,7 @@ from maniple.events.model import (
 from maniple.events.run_view import StreamState
 from maniple.events.turns import BUFFERED_AGENTS, AgentTurn, order_turns
 from maniple.text import fix_surrogates
-from maniple.tools.questions import question_id
+from maniple.tools.questions import interrupt_of
 from maniple.types import (
     AGENT_MARK,
     ANSWER_DRAFT,
@@ -81,6 +81,8 @@ class Translator:
         self._agent_ids = set(stream.turn_ids)
         self._clock: dict[str, float] = {}
         self._pauses: dict[str, Any] = {}
+        self._asked: dict[str, str] = {}
+        """The ids of the questions that steps have asked, by the ids of their interrupts."""
         self._left: list[RunGap] = []
 
     def open(self) -> Iterator[Event]:
@@ -137,7 +139,7 @@ class Translator:
             yield from self._start_workflow()
         if status == "interrupted":
             for interrupt_id, value in self._pauses.items():
-                yield interrupt_event(question_id(interrupt_id, value), value)
+                yield interrupt_event(self._asked.get(interrupt_id, interrupt_id), value)
         if error is not None:
             yield _failed(error, agent)
         has_answer = status in ("completed", "budget_exhausted")
@@ -322,6 +324,7 @@ class Translator:
                 stepped = turn.browser_stepped([*(raw.get("parent_ids") or ()), raw["run_id"]], _plain(data))
                 yield from _marked(turn, stepped)
             case event if event == STEP_INTERRUPT:
+                self._asked[interrupt_of(data["interrupt_id"])] = data["interrupt_id"]
                 yield from _marked(turn, [_step_interrupt_event(data)])
             case name if event_type := CUSTOM_EVENT_TYPES.get(name):
                 yield from _marked(turn, [event_type.model_validate(_plain(data))])
@@ -510,7 +513,7 @@ _KINDS = ("plan_review", "tool_approval", "question")
 
 
 def interrupt_event(interrupt_id: str, value: Any) -> RunInterrupted:
-    """Return the event for one pause, by its `question_id`; `value` is the value of the graph's interrupt."""
+    """Return the event for a pause with a question; `value` is that of LangGraph's interrupt."""
     payload = _plain(_as_mapping(value, "value"))
     # A parent graph may pause, too, with a kind of its own.
     kind = payload.pop("kind") if payload.get("kind") in _KINDS else "question"

@@ -37,7 +37,7 @@ from maniple.graph.plan import PlanProgress, TrackedStep
 from maniple.graph.state import PrivateState, State, make_update, private_of, with_private
 from maniple.graph.steering import find_replanning
 from maniple.graph.step_records import LeadDecision, StepRecord, apply_records, is_effective
-from maniple.tools.questions import OpenQuestion, RunQuestions, UserAnswer, question_id
+from maniple.tools.questions import OpenQuestion, RunQuestions, UserAnswer
 from maniple.types import AGENT_MARK, PLAN_EVENT, PRIVATE_CHANNEL, STEP_INTERRUPT, STEP_RESUMED, Worker
 
 _CHECKPOINTER = "__pregel_checkpointer"
@@ -491,6 +491,7 @@ class StepAsker:
         An answer that was stored before a restart, or a pause, is returned without a question.
         """
         if (answer := self.questions.answer_to(key)) is not None:
+            self.questions.count_answer()
             return answer
         try:
             return UserAnswer(interrupt(payload))
@@ -499,9 +500,10 @@ class StepAsker:
                 raise
             # LangGraph's exception holds the interrupt, whose id is in that of the question.
             [asked] = cast("Sequence[Interrupt]", pause.args[0])
-            question = OpenQuestion(key, question_id(asked.id, asked.value))
+            question = OpenQuestion(key, self.questions.make_id(asked.id))
             if not await self._is_answered(question, payload):
                 raise
+        self.questions.count_answer()
         await self._report(STEP_RESUMED, question)
         answer = self.questions.answer_to(key)
         assert answer is not None

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from maniple.agents.plan_edits import RETRY, PlanChange
 from maniple.errors import ManipleError, StoreError
-from maniple.events import RunStatusChanged, StreamState, load_run_view
+from maniple.events import RunStatusChanged, StreamState, load_run_view, read_question_ids
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, open_recorder
 from maniple.runs.artifact_collector import WorkspaceCollector
@@ -36,7 +36,7 @@ from maniple.runs.steering import (
 from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, remember
 from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
-from maniple.tools.questions import find_interrupt, question_id
+from maniple.tools.questions import interrupt_of
 
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
@@ -412,12 +412,14 @@ class InProcessEngine:
         pending = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
         if not pending:
             raise RunNotWaiting(f"The run does not wait for an answer; it is {record.status}.")
-        waiting = find_interrupt(pending, interrupt_id) if interrupt_id else next(iter(pending))
-        if waiting is None:
-            open_ids = ", ".join(question_id(one, value) for one, value in pending.items())
-            raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {open_ids}.")
+        asked = await read_question_ids(self._store.events, record.run_id)
+        open_questions = [asked.get(one, one) for one in pending]
+        if interrupt_id and interrupt_id not in open_questions:
+            waits_for = ", ".join(open_questions)
+            raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {waits_for}.")
         newest = await self._newest_number(record.run_id)
-        answers = {waiting: answer}
+        question = interrupt_id or open_questions[0]
+        answers = {interrupt_of(question): answer}
         answered = replace(RunRequest.of(record), answers=answers, answered_after=newest, is_retry=False)
         changed = await self._store.runs.answer(record.run_id, await self._without_secrets(answered))
         if changed is None:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,8 +12,6 @@ from typing import Any, Protocol
 from langgraph.types import interrupt
 
 from maniple.tools.run_context import SCOPE_KEY, configurable
-
-_DIGEST_CHARACTERS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +45,18 @@ async def ask_user(payload: Mapping[str, Any], key: str = "") -> UserAnswer:
 
 
 def _make_key(payload: Mapping[str, Any]) -> str:
-    task = str(configurable().get("checkpoint_ns") or "").rpartition("|")[2]
     text = json.dumps(payload, sort_keys=True, default=str)
-    return f"{task}?{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return f"{_task()}?{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def question_id(interrupt_id: str, value: object) -> str:
-    """Return the id by which a question is answered.
-
-    LangGraph's id is the same for each question of a call that is answered while the run works: with the
-    digest of what is asked, no answer reaches a question that its author was not shown.
-    """
-    text = json.dumps(value, sort_keys=True, default=str)
-    return f"{interrupt_id}-{hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARACTERS]}"
+def interrupt_of(question_id: str) -> str:
+    """Return the id of LangGraph's interrupt in the id of a question (see `RunQuestions.make_id`)."""
+    return question_id.partition("-")[0]
 
 
-def find_interrupt(pending: Mapping[str, Any], asked: str) -> str | None:
-    """Return LangGraph's id of the pending question `asked`; None if it is not pending.
-
-    `pending` maps LangGraph's ids to what they ask. Runs of versions before 0.1 were shown LangGraph's id.
-    """
-    return next((one for one, value in pending.items() if asked in (one, question_id(one, value))), None)
+def _task() -> str:
+    """Return the name and id of the task that is executed."""
+    return str(configurable().get("checkpoint_ns") or "").rpartition("|")[2]
 
 
 @dataclass(slots=True, eq=False)
@@ -93,6 +83,7 @@ class RunQuestions:
     def __init__(self, answers: Mapping[str, Any] | None = None) -> None:
         self._answers = dict(answers or {})
         self._open: list[OpenQuestion] = []
+        self._answered: Counter[str] = Counter()
         self._is_closed = False
         self._being_stored = 0
         self._settled = asyncio.Event()
@@ -111,6 +102,20 @@ class RunQuestions:
     def answer_to(self, key: str) -> UserAnswer | None:
         """Return the stored answer to a question; None if there is none."""
         return UserAnswer(self._answers[key], is_live=True) if key in self._answers else None
+
+    def count_answer(self) -> None:
+        """Count an answer that LangGraph has no record of, in the task that is executed."""
+        self._answered[_task()] += 1
+
+    def make_id(self, interrupt_id: str) -> str:
+        """Return the id of the next question of the task, whose interrupt has this id.
+
+        LangGraph numbers the questions of a task by the answers that it has given to it. Answers that were
+        given while the run worked are not among them: then it is `ID-1`, `ID-2` …, so that no answer reaches
+        a question that its author was not shown.
+        """
+        answered = self._answered[_task()]
+        return f"{interrupt_id}-{answered}" if answered else interrupt_id
 
     def show(self, question: OpenQuestion) -> None:
         """Let a question be answered from now on. It replaces an earlier one with its key."""
