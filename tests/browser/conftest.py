@@ -4,7 +4,9 @@ import pytest
 
 from maniple.browser import Browser, Unavailable, open_browser_if_any
 from maniple.config import BrowserSettings, FetchSettings
+from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import AddressGuard
+from maniple.sandbox import find_chromium_isolation
 from tests.crawler.allowed import ALLOWED, canary, site
 
 __all__ = ["ALLOWED", "canary", "site"]
@@ -23,7 +25,9 @@ def guard() -> AddressGuard:
 
 @pytest.fixture(scope="package")
 async def browser(anyio_backend: str, guard: AddressGuard) -> AsyncIterator[Browser]:
-    async with open_browser_if_any(BrowserSettings(timeout_seconds=20), guard.resolve) as browser:
+    isolation = find_chromium_isolation(SandboxSettings())  # as the service does
+    opening = open_browser_if_any(BrowserSettings(timeout_seconds=20), guard.resolve, isolation=isolation)
+    async with opening as browser:
         if isinstance(browser, Unavailable):
             pytest.fail(f"The tests need a browser. {browser}")
         yield browser

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def children() -> set[int]:
-    """Processes below this one, of any depth."""
+def children(of: int | None = None) -> set[int]:
+    """Processes below that one, by default this one, of any depth."""
+    first = of or os.getpid()
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -16,10 +17,10 @@ def children() -> set[int]:
             continue
         if fields[0] != "Z":
             parents[int(stat.parent.name)] = int(fields[1])
-    below = {os.getpid()}
+    below = {first}
     for _ in range(10):
         below |= {process for process, parent in parents.items() if parent in below}
-    return below - {os.getpid()}
+    return below - {first}
 
 
 def command_of(process: int) -> str:
@@ -36,7 +37,8 @@ def chromium_processes() -> list[int]:
     return [
         process
         for process, command in commands.items()
-        if "--remote-debugging-pipe" in command and "--type=" not in command and "/bin/sh" not in command
+        if "--remote-debugging-pipe" in command
+        and not any(other in command for other in ("--type=", "/bin/sh", "bwrap"))
     ]
 
 

@@ -16,6 +16,7 @@ from maniple.browser.drivers.observation import IndexerObserver
 from maniple.browser.drivers.playwright import PlaywrightBrowser
 from maniple.browser.drivers.session import BrowserStorage
 from maniple.browser.drivers.window import WindowResources
+from maniple.browser.isolation import ChromiumIsolation
 from maniple.browser.page import Browser
 from maniple.config import BrowserSettings
 from maniple.config.web_settings import FetchSettings
@@ -36,6 +37,7 @@ async def open_browser(
     *,
     downloads: Path | None = None,
     storage: Path | None = None,
+    isolation: ChromiumIsolation | None = None,
 ) -> AsyncIterator[Browser]:
     """Open a browser for a program; no process starts before the first page.
 
@@ -45,12 +47,17 @@ async def open_browser(
         downloads: the folder for downloads that `PageServices.save_file` does not take. Default: a temporary
             folder that is deleted with the browser.
         storage: the folder for cookies and local storage if `browser.keep_storage` is set.
+        isolation: holds a Chromium that is started here (`maniple.sandbox.find_chromium_isolation`). Without
+            it, Chromium runs unprotected where this process is root.
 
     Raises:
         BrowserError: there is no browser; the message says how to install or configure one.
         ConfigError: an address or a network in the settings is invalid, or the storage folder is missing.
     """
-    async with open_browser_if_any(settings, resolve, downloads=downloads, storage=storage) as browser:
+    opening = open_browser_if_any(
+        settings, resolve, downloads=downloads, storage=storage, isolation=isolation
+    )
+    async with opening as browser:
         if isinstance(browser, Unavailable):
             raise BrowserError(str(browser))
         yield browser
@@ -63,6 +70,7 @@ async def open_browser_if_any(
     *,
     downloads: Path | None = None,
     storage: Path | None = None,
+    isolation: ChromiumIsolation | None = None,
 ) -> AsyncIterator[Browser | Unavailable]:
     """Open a browser as `open_browser` does, or give the reason why there is none."""
     if not settings.enabled:
@@ -73,7 +81,7 @@ async def open_browser_if_any(
     if settings.backend == "sandbox":
         opening = _open_sandbox(settings, resolve)
     else:
-        opening = _open_with_playwright(settings, resolve, downloads, saved)
+        opening = _open_with_playwright((settings, resolve, isolation), downloads, saved)
     async with opening as browser:
         yield browser
 
@@ -93,13 +101,20 @@ async def _open_sandbox(
 
 @asynccontextmanager
 async def _open_with_playwright(
-    settings: BrowserSettings, resolve: EgressResolver, downloads: Path | None, storage: BrowserStorage | None
+    chosen: tuple[BrowserSettings, EgressResolver, ChromiumIsolation | None],
+    downloads: Path | None,
+    storage: BrowserStorage | None,
 ) -> AsyncIterator[Browser | Unavailable]:
+    settings, resolve, isolation = chosen
+    if settings.backend == "cdp":
+        isolation = None  # nothing is started here
     async with AsyncExitStack() as stack:
         folder = downloads or await _temporary_folder(stack)
         fork_server = ForkServer()
         stack.callback(fork_server.close)
-        resources = WindowResources(settings, resolve, IndexerObserver(), fork_server, folder)
+        resources = WindowResources(
+            settings, resolve, IndexerObserver(), fork_server, folder, isolation=isolation
+        )
         backend = await asyncio.to_thread(_backend_of, resources)
         if isinstance(backend, Unavailable):
             yield backend
@@ -127,13 +142,26 @@ def _backend_of(resources: WindowResources) -> _Backend | Unavailable:
     executable = find_executable(settings)
     if isinstance(executable, Unavailable):
         return executable
+    if problem := _isolation_problem(resources):
+        return problem
 
     def open_own() -> ContextSource:
-        return Chromium(settings, executable, resolve)
+        return Chromium(settings, executable, resolve, resources.isolation)
 
     if settings.backend == "local":
         return resources, open_own(), open_own if settings.process_per_thread else None
     return _browser_use_backend(resources, executable)
+
+
+def _isolation_problem(resources: WindowResources) -> Unavailable | None:
+    if resources.isolation is None:
+        return None
+    if not resources.settings.headless:
+        return Unavailable(
+            "As root, Chromium is isolated and cannot open a window.",
+            "set `browser.headless: true`, or run as an ordinary user.",
+        )
+    return resources.isolation.find_problem()
 
 
 def _browser_use_backend(resources: WindowResources, executable: Path) -> _Backend:
@@ -147,10 +175,10 @@ def _browser_use_backend(resources: WindowResources, executable: Path) -> _Backe
     observer = BrowserUseObserver()
 
     def open_own() -> ContextSource:
-        return BrowserUseChromium(settings, executable, resolve, observer)
+        return BrowserUseChromium(settings, executable, resolve, observer, resources.isolation)
 
     resources = replace(resources, observer=observer, overrides=browser_use_actions(observer))
-    return resources, Chromium(settings, executable, resolve), open_own
+    return resources, Chromium(settings, executable, resolve, resources.isolation), open_own
 
 
 async def _temporary_folder(stack: AsyncExitStack) -> Path:

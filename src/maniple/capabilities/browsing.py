@@ -20,7 +20,7 @@ from maniple.capabilities.base import Capability, CapabilityContext, TeamBrowser
 from maniple.config import Settings
 from maniple.outgoing import OutgoingGuard
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspaces
+from maniple.sandbox import Workspaces, find_chromium_isolation
 from maniple.search import find_outage
 from maniple.store.configured import storage_folder
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
@@ -41,7 +41,11 @@ class BrowserCapability(Capability):
     async def open(self, context: CapabilityContext) -> Offer:
         settings = context.settings
         storage = await asyncio.to_thread(browser_folder_of, settings)
-        browser = await context.enter(open_browser_if_any(settings.browser, storage=storage))
+        browser = await context.enter(
+            open_browser_if_any(
+                settings.browser, storage=storage, isolation=find_chromium_isolation(settings.sandbox)
+            )
+        )
         uploads = await asyncio.to_thread(
             TemporaryDirectory, prefix="maniple-uploads-", ignore_cleanup_errors=True
         )

@@ -168,6 +168,7 @@ async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consol
     from maniple.capabilities.research import rendering
     from maniple.crawler import Crawler
     from maniple.reading.fork_server import ForkServer
+    from maniple.sandbox import find_chromium_isolation
     from maniple.search.providers.folder import SCHEME
     from maniple.tools.web import add_documents, open_document_folder
     from maniple.types import Unavailable
@@ -180,7 +181,9 @@ async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consol
         stack.callback(fork_server.close)
         if folder:
             await stack.enter_async_context(aclosing(folder))
-        browser = await stack.enter_async_context(open_browser_if_any(settings.browser))
+        browser = await stack.enter_async_context(
+            open_browser_if_any(settings.browser, isolation=find_chromium_isolation(settings.sandbox))
+        )
         render = None if isinstance(browser, Unavailable) else rendering(browser)
         crawler = Crawler(settings.fetch, render, fork_server)
         article = await add_documents(settings, crawler, folder, fork_server).crawl(address, section)

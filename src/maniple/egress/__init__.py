@@ -15,6 +15,7 @@ from maniple.egress.proxies import (
     GatewaySocket,
     open_gateway,
     open_socks_proxy,
+    open_socks_socket,
 )
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Streams",
     "open_gateway",
     "open_socks_proxy",
+    "open_socks_socket",
     "send_data",
     "translate_fetch_error",
 ]

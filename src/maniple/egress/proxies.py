@@ -69,6 +69,22 @@ async def open_socks_proxy(
         await connections.aclose()
 
 
+@asynccontextmanager
+async def open_socks_socket(
+    path: Path, resolve: EgressResolver, dial: EgressDialer, limits: ConnectionLimits | None = None
+) -> AsyncIterator[None]:
+    """Serve SOCKS5 on a unix socket that every user can connect to who reaches `path`; else as above."""
+    limits = limits or ConnectionLimits()
+    connections = ConnectionServer(SocksProxy(EgressRoute(resolve, dial), limits), limits)
+    server = await asyncio.start_unix_server(connections.accept, path)
+    try:
+        await asyncio.to_thread(path.chmod, 0o666)
+        yield
+    finally:
+        server.close()
+        await connections.aclose()
+
+
 class GatewaySocket:
     """The unix socket of one client of a gateway, with connection limits of its own."""
 

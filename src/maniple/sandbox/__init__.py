@@ -2,6 +2,7 @@
 
 from maniple.sandbox.backend import ExecutionResult, OnOutput, SandboxBackend, SandboxSession
 from maniple.sandbox.bubblewrap import BubblewrapBackend
+from maniple.sandbox.chromium import find_chromium_isolation
 from maniple.sandbox.edit_history import EditHistory, FileOperation, OperationReport
 from maniple.sandbox.factory import open_sandbox
 from maniple.sandbox.file_groups import FileGroup, group_files
@@ -40,6 +41,7 @@ __all__ = [
     "WorkspaceListing",
     "Workspaces",
     "clean_file_name",
+    "find_chromium_isolation",
     "group_files",
     "is_cache",
     "open_sandbox",

@@ -74,6 +74,7 @@ class IsolationSpec:
     """Created empty, in memory."""
     over_folder: tuple[BindMount, ...] = ()
     """Mounted read-only over what `folder` has."""
+    is_proc_writable: bool = False
 
 
 class Isolation:
@@ -104,7 +105,7 @@ class Isolation:
                 shown[number] = ((f"{_STAGED}-{number}", inner), how)
             argv += ["--", *self._init(), programs.setpriv, f"--reuid={account.uid}"]
             argv += [f"--regid={account.gid}", "--clear-groups", "--pdeathsig=keep", "--"]
-        argv += [programs.bwrap, *_UNSHARED, *self._system_mounts, *_private_mounts(spec.memory_mb)]
+        argv += [programs.bwrap, *_UNSHARED, *self._system_mounts, *_private_mounts(spec)]
         argv += [word for path, inner in TCP_LIMITS for word in ("--ro-bind-try", path, inner)]
         for name, value in spec.variables.items():
             argv += ["--setenv", name, value]
@@ -134,12 +135,13 @@ def memory_file(content: bytes = b"") -> Iterator[FileIO]:
         yield file
 
 
-def _private_mounts(memory_mb: int) -> list[str]:
+def _private_mounts(spec: IsolationSpec) -> list[str]:
     # These use memory that no process's own limit counts.
-    size = str(memory_mb * 1024 * 1024 // 8)
+    size = str(spec.memory_mb * 1024 * 1024 // 8)
     shared = ["--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     # Write access to /proc would give access to the worker's memory.
-    return ["--proc", "/proc", "--remount-ro", "/proc", *shared, "--size", size, "--tmpfs", "/tmp"]
+    processes = ["--proc", "/proc", *([] if spec.is_proc_writable else ["--remount-ro", "/proc"])]
+    return [*processes, *shared, "--size", size, "--tmpfs", "/tmp"]
 
 
 def _system_mounts() -> Iterator[str]:
@@ -157,8 +159,8 @@ def _system_mounts() -> Iterator[str]:
 
 INNER_SOCKET = "/run/maniple/egress"
 INNER_FORWARDER = "/run/maniple/forwarder.py"
-_PORT = 3128
-_PROXY = f"http://127.0.0.1:{_PORT}"
+PROXY_PORT = 3128
+_PROXY = f"http://127.0.0.1:{PROXY_PORT}"
 _CONNECTIONS_EACH = 16
 _BYTES_EACH_WAY = 200_000_000
 _CONNECTION_SECONDS = 600.0
@@ -179,15 +181,20 @@ class EgressProxy:
         return await self.gateway.open_socket()
 
     def command(self, sh: str, python: str) -> list[str]:
-        """Return a command that starts the forwarder and then executes the program that follows."""
-        script = f'{python} -I -S "$0" {_PORT} {INNER_SOCKET} && exec "$@"'
-        return [sh, "-c", script, INNER_FORWARDER]
+        """See `forward_command`."""
+        return forward_command(sh, python)
 
     def variables(self) -> dict[str, str]:
         """Return the proxy variables for programs inside; curl reads only the lower-case `http_proxy`."""
         names = ("http_proxy", "https_proxy", "all_proxy")
         found = {spelled: _PROXY for name in names for spelled in (name, name.upper())}
         return {**found, "no_proxy": _OWN_HOSTS, "NO_PROXY": _OWN_HOSTS}
+
+
+def forward_command(sh: str, python: str) -> list[str]:
+    """Return a command that starts the forwarder and then executes the program that follows."""
+    script = f'{python} -I -S "$0" {PROXY_PORT} {INNER_SOCKET} && exec "$@"'
+    return [sh, "-c", script, INNER_FORWARDER]
 
 
 def read_forwarder() -> bytes:

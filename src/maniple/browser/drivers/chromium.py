@@ -3,6 +3,9 @@
 import asyncio
 import importlib
 import os
+import shlex
+import shutil
+import tempfile
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -13,6 +16,7 @@ from urllib.parse import urlsplit
 from maniple.browser.arguments import require_endpoint
 from maniple.browser.drivers.failures import first_line, has_ended
 from maniple.browser.drivers.observation import register_indexer
+from maniple.browser.isolation import ChromiumFolders, ChromiumIsolation
 from maniple.config import BrowserSettings
 from maniple.egress import (
     ConnectionLimits,
@@ -20,6 +24,7 @@ from maniple.egress import (
     EgressResolver,
     Streams,
     open_socks_proxy,
+    open_socks_socket,
     send_data,
 )
 from maniple.errors import BrowserError, ConfigError
@@ -132,36 +137,85 @@ def _is_over(start: "asyncio.Task[Connected]") -> bool:
 class Chromium(BrowserConnection):
     """A Chromium process that reaches the network only through a proxy of ours.
 
-    With `port`, other programs on this machine can drive it as well.
+    With `port`, other programs on this machine can drive it as well, and it shares this machine's network. As
+    root its own sandbox does not start; `isolation` then holds it.
 
     Raises:
         ConfigError: `browser.proxy_server` is not the address of an HTTP proxy.
     """
 
     def __init__(
-        self, settings: BrowserSettings, executable: Path, resolve: EgressResolver, port: int | None = None
+        self,
+        settings: BrowserSettings,
+        executable: Path,
+        resolve: EgressResolver,
+        isolation: ChromiumIsolation | None = None,
+        port: int | None = None,
     ) -> None:
         super().__init__(self._launch)
         self._settings = settings
         self._executable = executable
         self._resolve = resolve
         self._dial = dialer_for(settings)
+        self._isolation = isolation
         self._port = port
 
     async def _launch(self, playwright: "Playwright", stack: AsyncExitStack) -> "Connected":
-        from playwright.async_api import Error
+        if self._isolation is None:
+            # Chromium's sandbox does not start as root.
+            return await self._start_process(playwright, await self._proxy_port(stack), os.geteuid() != 0)
+        try:
+            return await self._start_isolated(playwright, stack, self._isolation, has_own_sandbox=True)
+        except BrowserError as error:
+            if str(error) != _NO_OWN_SANDBOX:
+                raise
+        # AppArmor may forbid namespaces within those of bubblewrap, which then holds it alone.
+        return await self._start_isolated(playwright, stack, self._isolation, has_own_sandbox=False)
 
-        proxy = await stack.enter_async_context(
+    async def _proxy_port(self, stack: AsyncExitStack) -> int:
+        return await stack.enter_async_context(
             open_socks_proxy(self._resolve, self._dial, _limits(self._settings))
         )
+
+    async def _start_isolated(
+        self,
+        playwright: "Playwright",
+        stack: AsyncExitStack,
+        isolation: ChromiumIsolation,
+        *,
+        has_own_sandbox: bool,
+    ) -> "Connected":
+        root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-chromium-"))
+        stack.push_async_callback(asyncio.to_thread, shutil.rmtree, root, ignore_errors=True)
+        if self._port is None:
+            proxy, port = root / "proxy", isolation.proxy_port
+            await stack.enter_async_context(
+                open_socks_socket(proxy, self._resolve, self._dial, _limits(self._settings))
+            )
+        else:
+            proxy, port = None, await self._proxy_port(stack)
+        folders = ChromiumFolders(root, root / "downloads", self._executable, proxy)
+        command = await asyncio.to_thread(_write_command, isolation, folders)
+        return await self._start_process(playwright, port, has_own_sandbox, (command, folders.downloads))
+
+    async def _start_process(
+        self,
+        playwright: "Playwright",
+        proxy_port: int,
+        has_own_sandbox: bool,
+        isolated: tuple[Path, Path] | None = None,
+    ) -> "Connected":
+        from playwright.async_api import Error
+
         devtools = () if self._port is None else (f"--remote-debugging-port={self._port}",)
+        executable, downloads = isolated or (self._executable, None)
         try:
             return await playwright.chromium.launch(
-                executable_path=self._executable,
+                executable_path=executable,
                 headless=self._settings.headless,
-                # Chromium's sandbox does not start as root.
-                chromium_sandbox=os.geteuid() != 0,
-                args=[f"--proxy-server=socks5://127.0.0.1:{proxy}", *_PROXY_ONLY, *devtools],
+                chromium_sandbox=has_own_sandbox,
+                downloads_path=downloads,
+                args=[f"--proxy-server=socks5://127.0.0.1:{proxy_port}", *_PROXY_ONLY, *devtools],
                 # No secrets for a process that runs pages; with a window it needs the screen's variables.
                 env={"LANG": "C.UTF-8"} if self._settings.headless else None,
                 # The program decides what a signal means, and closes this object.
@@ -170,7 +224,19 @@ class Chromium(BrowserConnection):
                 handle_sighup=False,
             )
         except Error as error:
-            raise BrowserError(_explain_launch_failure(self._executable, str(error))) from error
+            held = self._isolation.explain(str(error)) if self._isolation else ""
+            reason = held or _explain_launch_failure(self._executable, str(error))
+            raise BrowserError(reason) from error
+
+
+def _write_command(isolation: ChromiumIsolation, folders: ChromiumFolders) -> Path:
+    """Write a program that starts Chromium isolated; Playwright starts one file. Blocks on disk."""
+    argv = shlex.join(isolation.build_argv(folders))
+    command = folders.root / "chromium"
+    # Of two profiles the last one counts; Playwright's own is not visible inside.
+    command.write_text(f'#!/bin/sh\nexec {argv} "$@" --user-data-dir=/tmp/profile\n')
+    command.chmod(0o700)
+    return command
 
 
 def _limits(settings: BrowserSettings) -> ConnectionLimits:
@@ -180,9 +246,12 @@ def _limits(settings: BrowserSettings) -> ConnectionLimits:
     )
 
 
+_NO_OWN_SANDBOX = "Chromium cannot start its sandbox here; the operator must allow this user user namespaces."
+
+
 def _explain_launch_failure(executable: Path, message: str) -> str:
     if "No usable sandbox" in message:
-        return "Chromium cannot start its sandbox here; the operator must allow this user user namespaces."
+        return _NO_OWN_SANDBOX
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return f"Chromium ({executable}) did not start: {lines[0] if lines else 'no reason was given'}"
 

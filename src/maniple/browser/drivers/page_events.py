@@ -1,7 +1,10 @@
 """What pages do by themselves: dialogs, downloads and requests; and the notices about them."""
 
 import asyncio
+import os
 import re
+import shutil
+import stat
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
@@ -253,6 +256,8 @@ class PageDownloads:
         self._under_way = 0
         self._refused = 0
         self._too_large: set[str] = set()
+        self.are_untrusted = False
+        """Whether the browser's own copy may be a link to a file that the browser itself cannot read."""
         self.begun = asyncio.Event()
         """Set when a download begins; the caller who waits for it clears it first."""
         context.on("download", self._began)
@@ -334,7 +339,10 @@ class PageDownloads:
         size, why_not = 0, ""
         try:
             async with asyncio.timeout(self._seconds):
-                await download.save_as(path)
+                if self.are_untrusted:
+                    await asyncio.to_thread(_copy_regular, await download.path(), path)
+                else:
+                    await download.save_as(path)
             size = (await asyncio.to_thread(path.stat)).st_size
             await download.delete()  # Playwright's own copy
         except TimeoutError:
@@ -386,6 +394,17 @@ def sanitize_file_name(suggested: str) -> str:
     if not dot or len(ending) > 12:
         return name[:_NAME_CHARACTERS]
     return f"{stem[: _NAME_CHARACTERS - len(ending) - 1]}.{ending}"
+
+
+def _copy_regular(source: Path, target: Path) -> None:
+    """Copy a file that is no link; raises `OSError` for anything else."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("the browser did not save a file")
+        with target.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
 
 
 def _remove(path: Path) -> None:

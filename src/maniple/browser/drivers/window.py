@@ -15,6 +15,7 @@ from maniple.browser.drivers.failures import explain_unopened, is_navigated
 from maniple.browser.drivers.observation import PageObservation, PageObserver
 from maniple.browser.drivers.page_events import PageDialogs, PageDownloads, PageNotices, PageTraffic
 from maniple.browser.drivers.tabs import OpenTab, OpenTabs
+from maniple.browser.isolation import ChromiumIsolation
 from maniple.browser.listing import to_one_line
 from maniple.browser.page import PageServices
 from maniple.config import BrowserSettings
@@ -46,6 +47,8 @@ class WindowResources:
     """The folder for files that `PageServices.save_file` does not take."""
     overrides: Mapping[ActionName, ActionFunction] = field(default_factory=dict)
     """Functions of a backend that replace the registered ones."""
+    isolation: ChromiumIsolation | None = None
+    """What holds a Chromium that is started here; it sees no file that it is not given as bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class BrowserWindow:
         self.downloads = PageDownloads(
             context, resources.downloads, settings.max_download_bytes, settings.timeout_seconds
         )
+        self.downloads.are_untrusted = resources.isolation is not None
         self.tabs = OpenTabs(context, self.notices, self.downloads.watch)
         self.dialogs.devtools = self.tabs.devtools
         self.observation: PageObservation | None = None

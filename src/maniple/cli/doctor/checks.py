@@ -33,7 +33,7 @@ from maniple.egress import AddressGuard
 from maniple.errors import ConfigError, FetchError, McpError, SandboxError
 from maniple.llms.embedded import Progress
 from maniple.llms.embedded.model_file import INSTALL_ENGINE, QWEN_CODER
-from maniple.sandbox import open_sandbox
+from maniple.sandbox import find_chromium_isolation, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.host import find_programs
 from maniple.sandbox.package_environment import (
@@ -219,7 +219,7 @@ async def check_browser(settings: Settings) -> CheckResult:
     if not own.enabled:
         return CheckResult("browser", "ok", "turned off (browser.enabled)")
     try:
-        async with open_browser_if_any(own) as browser:
+        async with open_browser_if_any(own, isolation=find_chromium_isolation(settings.sandbox)) as browser:
             if isinstance(browser, Unavailable):
                 return CheckResult("browser", "warning", browser.reason, browser.remedy)
     except ConfigError as error:

@@ -1,5 +1,7 @@
 """Actions on what a page shows: clicking, filling in fields and pressing keys."""
 
+import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.actions import (
@@ -27,9 +29,10 @@ from maniple.browser.drivers.tabs import OpenTab
 from maniple.browser.drivers.text_entry import TextEntry
 from maniple.browser.drivers.window import BrowserWindow
 from maniple.browser.page import PageServices
+from maniple.media_types import media_type_of
 
 if TYPE_CHECKING:
-    from playwright.async_api import ElementHandle
+    from playwright.async_api import ElementHandle, FilePayload
 
 _CLICK_ATTEMPTS = 3
 # Short, because an element that is waited for may have become another one by the time of the click.
@@ -38,6 +41,8 @@ _FIRST_CLICK_MILLISECONDS = 150.0
 _CLICK_SHARE = 0.25
 
 _MAX_TEXT_CHARACTERS = 100_000
+# What Playwright sends to a browser that does not see the file itself.
+_MAX_SENT_BYTES = 50_000_000
 # Types of fields that take a value as a whole, with an example of its format.
 _VALUE_FORMATS = {
     "date": "2026-11-22",
@@ -246,7 +251,7 @@ async def input_text(window: BrowserWindow, action: InputAction, services: PageS
     handle = await window.find(action.index)
     kind = await handle.evaluate(_KIND)
     if kind["type"] == "file" or (start.tab.chooser is not None and not kind["editable"]):
-        await _give_file(start.tab, handle if kind["type"] == "file" else None, text, services)
+        await _give_file(window, start.tab, handle if kind["type"] == "file" else None, text, services)
         return await window.finish_action(start, services, success_text(action))
     added = await _write(window, start.tab, handle, kind, text)
     shown = action.model_copy(update={"text": MASK}) if kind["type"] == "password" else action
@@ -312,12 +317,22 @@ def _as_number(text: str) -> float | None:
         return None
 
 
-async def _give_file(tab: OpenTab, field: "ElementHandle | None", path: str, services: PageServices) -> None:
+def _with_content(path: Path) -> "FilePayload":
+    """Read a file for a browser that cannot; raises `ActionFailedError` for one that is too large."""
+    if path.stat().st_size > _MAX_SENT_BYTES:
+        raise ActionFailedError(f"the file is larger than {_MAX_SENT_BYTES} bytes, which no page gets here")
+    return {"name": path.name, "mimeType": media_type_of(path.name), "buffer": path.read_bytes()}
+
+
+async def _give_file(
+    window: BrowserWindow, tab: OpenTab, field: "ElementHandle | None", path: str, services: PageServices
+) -> None:
     from playwright.async_api import Error
 
     if services.open_file is None:
         raise ActionFailedError("no file can be given to pages here")
-    file = await services.open_file(path)
+    found = await services.open_file(path)
+    file = found if window.resources.isolation is None else await asyncio.to_thread(_with_content, found)
     chooser, tab.chooser = tab.chooser, None
     try:
         if field is not None:

@@ -31,6 +31,7 @@ from maniple.browser.drivers.chromium import Chromium
 from maniple.browser.drivers.failures import ActionFailedError
 from maniple.browser.drivers.observation import PageObservation, take_screenshot
 from maniple.browser.drivers.window import BrowserWindow
+from maniple.browser.isolation import ChromiumIsolation
 from maniple.browser.listing import ListingRow, render_rows, sanitize_text, select_rows
 from maniple.browser.page import Element, PageServices, ScrollInfo
 from maniple.config import BrowserSettings
@@ -318,9 +319,10 @@ class BrowserUseChromium:
         executable: Path,
         resolve: EgressResolver,
         observer: BrowserUseObserver,
+        isolation: ChromiumIsolation | None = None,
     ) -> None:
         port = _free_port()
-        self._chromium = Chromium(settings, executable, resolve, port)
+        self._chromium = Chromium(settings, executable, resolve, isolation, port)
         self._process = BrowserUseProcess(port, settings.viewport_width, settings.viewport_height)
         self._observer = observer
 
