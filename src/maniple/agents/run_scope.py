@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from maniple.agents.budget import Budget, Prices, UsageMeter
+from maniple.agents.call_ledgers import MemoryLedger
 from maniple.agents.step_board import StepBoard
 from maniple.evidence import MemoryEvidence
-from maniple.store.records import RunUsage, ToolCallRecord
+from maniple.store.records import RunUsage
 from maniple.tools.run_context import SCOPE_KEY, configurable
 
 if TYPE_CHECKING:
@@ -96,34 +96,6 @@ def task_key() -> str:
     return str(configurable().get("checkpoint_ns") or "").rpartition("|")[2]
 
 
-class MemoryLedger:
-    """The tool calls of one run, in memory; see `maniple.store.protocols.ToolCallLedger`."""
-
-    def __init__(self) -> None:
-        self._calls: dict[str, ToolCallRecord] = {}
-
-    async def begin(self, run_id: str, tool_call_id: str, tool_name: str, arguments: str) -> ToolCallRecord:
-        """Record the intent. A known call is returned with one more attempt."""
-        known = self._calls.get(tool_call_id)
-        new = ToolCallRecord(run_id, tool_call_id, tool_name, arguments, None, time.time())
-        self._calls[tool_call_id] = new if known is None else replace(known, attempts=known.attempts + 1)
-        return self._calls[tool_call_id]
-
-    async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
-        """Record the result, unless one is recorded already."""
-        call = self._calls[tool_call_id]
-        if call.result is None:
-            self._calls[tool_call_id] = replace(call, result=result, ended_at=time.time())
-
-    def clear(self) -> None:
-        """Forget all calls."""
-        self._calls.clear()
-
-    async def list_by_run(self, run_id: str) -> list[ToolCallRecord]:
-        """Return the calls in the order in which they began."""
-        return list(self._calls.values())
-
-
 @dataclass(slots=True)
 class _OpenRun:
     scope: RunScope
@@ -140,7 +112,8 @@ class RunScopeRegistry:
 
     It belongs to the compiled graph, so the same rules apply wherever that runs. The records of runs are in
     memory: those of all active runs and of the most recent others, up to `MAX_IDLE_RUNS` and
-    `MAX_IDLE_CHARACTERS`. The tool calls of a run are stored until it ends.
+    `MAX_IDLE_CHARACTERS`. The tool calls of a run are stored in the ledger that `enter` is given, without one
+    in memory until the run ends.
     """
 
     def __init__(
@@ -155,13 +128,22 @@ class RunScopeRegistry:
         self._runs: OrderedDict[str, _OpenRun] = OrderedDict()
 
     @contextmanager
-    def enter(self, run_id: str, thread_id: str, used: RunUsage | None = None) -> Generator[RunScope]:
+    def enter(
+        self,
+        run_id: str,
+        thread_id: str,
+        used: RunUsage | None = None,
+        ledger: MemoryLedger | None = None,
+    ) -> Generator[RunScope]:
         """Yield the scope of a run to one of its nodes; the time in the context counts for its budget.
 
-        `used` is the earlier usage of a run that is not known here, for example after a restart.
+        `used` is the earlier usage of a run that is not known here, for example after a restart. A new
+        `ledger` replaces that of earlier nodes: another process may have continued the run meanwhile.
         """
         if (run := self._runs.get(run_id)) is None:
             run = self._runs[run_id] = self._open(run_id, thread_id, used)
+        if ledger is not None and not run.users:
+            run.ledger, run.scope = ledger, replace(run.scope, ledger=ledger)
         run.users += 1
         run.meter.start()
         try:

@@ -20,7 +20,7 @@ from maniple.agents.budget import Budget, Prices
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import RunScopeRegistry
 from maniple.errors import ConfigError
-from maniple.graph.invocation import InvocationNode, Node
+from maniple.graph.invocation import InvocationNode, Node, find_checkpointer
 from maniple.graph.lead import Lead
 from maniple.graph.nodes import (
     ClarifyNode,
@@ -40,12 +40,14 @@ from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
 from maniple.tools.items import ThreadItems
-from maniple.tools.run_context import SCOPE_KEY
+from maniple.tools.run_context import SCOPE_KEY, configurable
 from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, LLMType, Worker, is_mapping
 
 # A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
 RECURSION_LIMIT = 500
 _ON_CALL = "maniple_on_call"
+_DURABILITY = "__pregel_durability"
+"""LangGraph's key of the graph around this one's `durability` in `configurable`."""
 _SILENT = ("clarify", "review", "solo")
 """Nodes without a turn of their own in the events."""
 
@@ -81,6 +83,8 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
             options["context"] = RunOptions.from_mapping(cast("Mapping[str, Any]", context))
         if input is None and config is not None:
             input = await self._resumed(config)
+        if self._needs_sync(config, options):
+            options["durability"] = "sync"
         steps = super().astream(input, config, **options)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
         async with aclosing(cast("AsyncGenerator[Any]", steps)) as steps:
             try:
@@ -106,6 +110,18 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
                 f'The team was given no question: no messages, but {keys}. Invoke it with {{"messages": '
                 '[HumanMessage("…")]}; a graph around it must have the channel `messages`.'
             )
+
+    def _needs_sync(self, config: RunnableConfig | None, options: Mapping[str, Any]) -> bool:
+        """Return whether checkpoints have to be stored before the next step, which nobody has decided.
+
+        LangGraph stores them meanwhile by default. After a crash a model would be asked again for the calls
+        that it had written, and their records, whose names are in the lost answer, would not be found.
+        """
+        given = {**configurable(), **(config or {}).get("configurable", {})}
+        own = cast("object", self.checkpointer)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
+        is_stored = isinstance(own, BaseCheckpointSaver) or find_checkpointer({"configurable": given})
+        is_decided = options.get("durability") or "checkpoint_during" in options
+        return bool(is_stored) and not is_decided and given.get(_DURABILITY) != "exit"
 
     async def _resumed(self, config: RunnableConfig) -> Any:
         """Return the input that does the missing steps of an ended run again; None for any other run."""

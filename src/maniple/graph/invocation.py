@@ -17,6 +17,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import as_ai_message
+from maniple.agents.call_ledgers import CheckpointLedger
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
 from maniple.graph.outcome import close_invocation
@@ -63,7 +64,7 @@ class InvocationNode:
             _check_question(state)
             private = merge_private(private, {"run_id": "", "usage": {}})
         thread_id, given = _choose_thread(config, private), config.get("configurable", {}).get(SCOPE_KEY)
-        can_pause, options = _can_pause(config), RunOptions.of(runtime, state)
+        can_pause, options = find_checkpointer(config) is not None, RunOptions.of(runtime, state)
         if isinstance(given, RunScope):
             scope = replace(given, thread_id=thread_id, can_pause=can_pause and given.can_pause)
             _check_answerable(scope, options)
@@ -71,7 +72,8 @@ class InvocationNode:
                 command = await self._run(state, runtime)
             return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": given.run_id})
         run_id = private.get("run_id") or _choose_run(config)
-        with self.scopes.enter(run_id, thread_id, RunUsage(**private.get("usage", {}))) as own:
+        used = RunUsage(**private.get("usage", {}))
+        with self.scopes.enter(run_id, thread_id, used, _open_ledger(config, run_id)) as own:
             scope = replace(own, can_pause=can_pause)
             _check_answerable(scope, options)
             with enter_scope(config, scope, scope.callbacks):
@@ -115,9 +117,16 @@ def enter_scope(
         var_child_runnable_config.reset(token)
 
 
-def _can_pause(config: RunnableConfig) -> bool:
-    """Return whether the graph has a checkpointer, its own or a parent's, so that a run can be resumed."""
-    return isinstance(config.get("configurable", {}).get(_CHECKPOINTER), BaseCheckpointSaver)
+def find_checkpointer(config: RunnableConfig) -> BaseCheckpointSaver[Any] | None:
+    """Return the checkpointer of the current graph, its own or a parent's; None if it has none."""
+    saver = config.get("configurable", {}).get(_CHECKPOINTER)
+    return cast("BaseCheckpointSaver[Any]", saver) if isinstance(saver, BaseCheckpointSaver) else None
+
+
+def _open_ledger(config: RunnableConfig, run_id: str) -> CheckpointLedger | None:
+    """Return the record of the run's tool calls where the run is resumed from; None if it cannot be."""
+    saver, thread_id = find_checkpointer(config), config.get("configurable", {}).get("thread_id")
+    return CheckpointLedger(saver, str(thread_id), run_id) if saver is not None and thread_id else None
 
 
 def _check_answerable(scope: RunScope, options: RunOptions) -> None:
