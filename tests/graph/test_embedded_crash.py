@@ -213,8 +213,8 @@ async def test_a_call_that_was_cut_off_is_asked_about_and_a_recorded_one_is_not_
         assert question.value["reason"] == "unknown_result"
         assert (question.value["tool_name"], question.value["tool_input"]) == ("add", {"effect": "two"})
         assert machine.effects == effects
-        assert await it.go(Command(resume="result: it was added")) == []
-        assert ["added one" in it.tool_messages()[0], "it was added" in it.tool_messages()[1]] == [True, True]
+        assert await it.go(Command(resume="result: added before")) == []
+        assert ["added one" in it.tool_messages()[0], "added before" in it.tool_messages()[1]] == [True, True]
     assert machine.effects == effects
 
 
@@ -280,7 +280,7 @@ async def test_steps_that_run_concurrently_are_each_asked_about(tmp_path):
         by_effect = {one.value["tool_input"]["effect"]: one for one in questions}
         assert {one.value["reason"] for one in questions} == {"unknown_result"}
         assert sorted(by_effect) == ["first", "second"]
-        answers = {by_effect["first"].id: "run again", by_effect["second"].id: "result: it was added"}
+        answers = {by_effect["first"].id: "run again", by_effect["second"].id: "result: added before"}
         assert await it.go(Command(resume=answers)) == []
     assert machine.effects == ["first", "second"]
 
@@ -290,12 +290,12 @@ async def test_two_kills_in_a_row_ask_once(tmp_path):
     async with opened(tmp_path, TWO) as it:
         assert len(await it.go(None)) == 1
     three = script(*TWO["coder"][:2], call("add", effect="three"), reply("done"))
-    await die(tmp_path, three, stops="after three", answer="result: it was added")
+    await die(tmp_path, three, stops="after three", answer="result: added before")
     async with opened(tmp_path, three) as it:
         (question,) = await it.go(None)
         assert question.value["tool_input"] == {"effect": "three"}
         assert await it.go(Command(resume="skip")) == []
-        assert "it was added" in it.tool_messages()[1]
+        assert "added before" in it.tool_messages()[1]
     assert EffectTools(tmp_path).effects == ["one", "three", "two"]
 
 
