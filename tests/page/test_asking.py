@@ -116,6 +116,9 @@ def test_an_answer_that_is_typed_takes_its_form_away_at_once(page: Page, model: 
     model.wait_for(lambda stats: stats["by_role"].get("coder") == 2)
     model.release()
     standing(page, "Done")
+    for _ in range(2):
+        expect(page.locator(".replied")).to_have_text("Which region?" + "Europe")
+        page.reload()
 
 
 def test_a_wish_that_is_typed_at_a_review_brings_the_new_plan_which_can_be_accepted(

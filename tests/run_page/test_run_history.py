@@ -184,16 +184,20 @@ def test_a_moment_that_is_none_is_not_known():
 
 def test_what_the_user_wrote_to_the_working_team_and_the_replies_are_steps_in_their_place():
     events = (
+        ("user_answer", {"interrupt_id": "q", "answer": "Europe"}),
+        ("user_answer", {"interrupt_id": "a", "answer": {"type": "reject", "message": "No need."}}),
         ("user_message", {"message_id": "m", "content": "Use <euros>."}),
         ("user_message_answer", {"message_id": "m", "disposition": "passed_on", "content": "Gladly."}),
         ("user_message_answer", {"message_id": "n", "disposition": "dropped", "content": ""}),
     )
     story = history_of(step(1), *events, step(2))
-    assert [(one.agent, one.thought) for one in story.steps[1:3]] == [
+    assert [(one.agent, one.thought) for one in story.steps[1:5]] == [
+        ("user", "Europe"),
+        ("user", "reject\nNo need."),
         ("user", "Use <euros>."),
         ("lead", "Gladly."),
     ]
-    assert len(story.steps) == 4
+    assert len(story.steps) == 6
     html = page(step(1), *events)
     assert "Use &lt;euros&gt;." in html
     assert "Gladly." in html

@@ -13,7 +13,7 @@ from maniple.agents.budget import Budget
 from maniple.agents.offers import Offer
 from maniple.agents.plan_edits import PlanChange
 from maniple.errors import StoreError
-from maniple.events import StepInterrupted, StepResumed, event_of
+from maniple.events import StepInterrupted, StepResumed, UserAnswered, event_of
 from maniple.graph import TeamRules
 from maniple.runs import EngineConfig, RunNotWaiting, RunRequest, open_engine
 from maniple.store import open_store
@@ -315,6 +315,10 @@ async def test_an_approval_is_requested_again_until_its_arguments_are_valid(tmp_
         it.gate.set()
         events = await it.ended()
         assert it.results("look_up") == ["found 2024"]
+        given = [(one.interrupt_id, one.answer) for one in of(events, UserAnswered)]
+        assert given[0] == (question.interrupt_id, {"type": "edit", "args": {"year": "none"}})
+        assert given[1][0] == again.interrupt_id
+        assert given[2][1] == {"type": "edit", "args": {"year": 2024}}
     assert len(of(events, StepResumed)) == 3
 
 

@@ -105,6 +105,9 @@ async def test_a_plan_is_accepted_edited_or_sent_back_after_a_crash(tmp_path, ki
     assert (agents(as_planned)[0], agents(as_planned)[-1]) == ("coder", "reporter")
     assert set(agents(as_edited)) == {"reporter"}
     assert data(as_edited, "plan")[-1]["title"] == "Mine"
+    told = [[one["answer"] for one in data(frames, "user_answer")] for frames in (as_planned, again)]
+    assert told == [["accept"], ["Use the abacus."]]
+    assert len(data(as_edited, "user_answer")) == 1
     assert "planner" in agents(again)
     assert "Use the abacus." in asked_of(model, "planner", "rejected")[-1]
     assert status(at_last) == "completed"

@@ -1,4 +1,5 @@
 import type { Interrupt } from "./events";
+import { texts } from "./texts";
 
 /** Words that accept and nothing else; those of `tools/decisions.py`. */
 const ACCEPTANCE = [
@@ -23,6 +24,20 @@ export function rejection(message: string): unknown {
 /** The result of a call that the user knows, in place of an unknown one. */
 export function result(message: string): unknown {
   return { type: "result", message };
+}
+
+/** An answer in words for people, as it stands in the conversation. */
+export function describeAnswer(answer: unknown): string {
+  if (answer === "accept") return texts.approved;
+  if (typeof answer === "string") return answer;
+  const { type, message, args, ...rest } = Object(answer) as Record<string, unknown>;
+  if (type === "approve") return texts.approved;
+  if (type === "reject") return message ? `${texts.rejected}: ${String(message)}` : texts.rejected;
+  if (type === "result") return String(message);
+  if (type === "edit") return `${texts.edited}\n${JSON.stringify(args, null, 2)}`;
+  const steps = Array.isArray(rest["steps"]) ? (rest["steps"] as { title?: string }[]) : null;
+  if (steps) return [texts.acceptedPlan, ...steps.map((step, at) => `${at + 1}. ${step.title ?? ""}`)].join("\n");
+  return JSON.stringify(answer);
 }
 
 /** The answer that a typed text is to an interrupt; null if it decides nothing, and is a message to the team. */

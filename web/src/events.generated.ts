@@ -269,6 +269,13 @@ export interface UsageReported {
   cached_tokens?: number;
 }
 
+/** The user answered what the run, or one of its steps, asked. `answer` is as it was sent. */
+export interface UserAnswered {
+  type: "user_answer";
+  interrupt_id: string;
+  answer: unknown;
+}
+
 /** What became of such a message; `content` is the lead's reply.
  *
  * `run_id` is the run that the message becomes, with the disposition `next_run`. */
@@ -323,6 +330,7 @@ export type EventData =
   | RunInterrupted
   | StepInterrupted
   | StepResumed
+  | UserAnswered
   | ArtifactCreated
   | UsageReported
   | ErrorOccurred

@@ -56,12 +56,16 @@ export function titleOf({ kind, payload }: Interrupt): string {
   return payload["reason"] === "unknown_result" ? texts.unknownTitle : texts.approvalTitle;
 }
 
-/** The purpose of a text that answers a form. */
-export function answering({ run, asked }: OpenForm): FormPurpose {
+/** What a form asks, in one line. */
+export function askedOf(asked: Interrupt): string {
   const tool = asked.payload["tool_name"];
   const text = asked.kind === "question" ? String(asked.payload["question"] ?? "") : titleOf(asked) + (tool ? ` (${String(tool)})` : "");
-  const shown = text.length > MAX_ASKED ? `${text.slice(0, MAX_ASKED)}…` : text;
-  return { to: "form", runId: run.runId, kind: asked.kind, form: keyOf(asked), asked: shown };
+  return text.length > MAX_ASKED ? `${text.slice(0, MAX_ASKED)}…` : text;
+}
+
+/** The purpose of a text that answers a form. */
+export function answering({ run, asked }: OpenForm): FormPurpose {
+  return { to: "form", runId: run.runId, kind: asked.kind, form: keyOf(asked), asked: askedOf(asked) };
 }
 
 /** The form that a text answers, if it is still open. */

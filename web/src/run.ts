@@ -18,6 +18,12 @@ export interface Exchange {
   nextRun: string | null;
 }
 
+/** What the user answered to a question of the run; `asked` is null where the question is unknown. */
+export interface Reply {
+  asked: Interrupt | null;
+  answer: unknown;
+}
+
 /** The agents whose texts are answers; texts of others are shown as work. */
 const SPEAKERS = new Set(["coordinator", "reporter"]);
 /** Events that show that an agent is working. */
@@ -46,6 +52,8 @@ export class RunModel {
   threadId = "";
   /** Whether a tool has moved, copied or deleted files. */
   movesFiles = false;
+  /** The user's answers to its questions. */
+  replies: Reply[] = [];
   /** The user's messages to the run. */
   exchanges: Exchange[] = [];
   tokens = 0;
@@ -57,6 +65,7 @@ export class RunModel {
   /** Whether the last event of the newest segment has been received. */
   isComplete = false;
   #answer: TextPart | null = null;
+  readonly #asked = new Map<string, Interrupt>();
   #turns = new Turns();
   #artifactIndexes = new Map<string, number>();
   /** The start of the current segment, and the duration of the earlier ones, in seconds. */
@@ -224,13 +233,18 @@ export class RunModel {
         this.#keep(event);
         break;
       case "interrupt":
+        this.#asked.set(event.interrupt_id, event);
         this.waits = [...this.waits.filter((one) => one.interrupt_id !== event.interrupt_id), event];
         break;
       case "step_interrupt":
+        this.#asked.set(event.interrupt_id, event);
         this.questions = [...this.questions.filter((one) => one.interrupt_id !== event.interrupt_id), event];
         break;
       case "step_resumed":
         this.#resumed(this.questions.find((one) => one.interrupt_id === event.interrupt_id));
+        break;
+      case "user_answer":
+        this.replies.push({ asked: this.#asked.get(event.interrupt_id) ?? null, answer: event.answer });
         break;
       case "user_message":
         this.#write(event.message_id, event.content);

@@ -317,6 +317,13 @@ class StepResumed(Event, wire_name="step_resumed", custom_event=STEP_RESUMED):
     agent_name: Identifier
 
 
+class UserAnswered(Event, wire_name="user_answer", ends_message=False):
+    """The user answered what the run, or one of its steps, asked. `answer` is as it was sent."""
+
+    interrupt_id: Identifier
+    answer: Any
+
+
 class ArtifactCreated(Event, wire_name="artifact", ends_message=False):
     """A file of the run can be downloaded from `url`; `size` is in bytes."""
 

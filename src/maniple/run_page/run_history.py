@@ -207,6 +207,9 @@ class RunHistory:
     def _add_user_message(self, data: Mapping[str, Any]) -> None:
         self._add(Step("user", thought=as_text(data.get("content"))))
 
+    def _add_answer(self, data: Mapping[str, Any]) -> None:
+        self._add(Step("user", thought=_describe_answer(data.get("answer"))))
+
     def _add_reply(self, data: Mapping[str, Any]) -> None:
         if reply := as_text(data.get("content")):
             self._add(Step("lead", thought=reply))
@@ -271,6 +274,17 @@ def newest_text(messages: object, role: str, longest: int = LONGEST) -> str:
     return ""
 
 
+def _describe_answer(answer: object) -> str:
+    """Return an answer of the user as text: its words, or else what was decided and its data."""
+    given = as_mapping(answer)
+    if not given:
+        return as_text(answer) or to_json(answer)
+    decided, words = as_text(given.get("type"), _NAME), as_text(given.get("message"))
+    rest = {key: one for key, one in given.items() if key not in ("type", "message")}
+    shown = to_json(rest) if rest else ""
+    return "\n".join(part for part in (decided, words, shown) if part)
+
+
 _HANDLERS: Mapping[str, Callable[[RunHistory, Mapping[str, Any]], None]] = {
     "run": RunHistory._resume,
     "start_of_workflow": RunHistory._set_request,
@@ -286,6 +300,7 @@ _HANDLERS: Mapping[str, Callable[[RunHistory, Mapping[str, Any]], None]] = {
     "plan": RunHistory._change_plan,
     "user_message": RunHistory._add_user_message,
     "user_message_answer": RunHistory._add_reply,
+    "user_answer": RunHistory._add_answer,
     "usage": RunHistory._add_usage,
     "interrupt": RunHistory._set_question,
     "error": RunHistory._set_error,

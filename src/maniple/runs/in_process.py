@@ -247,6 +247,7 @@ class InProcessEngine:
         return replace(
             request,
             answers={},
+            answered="",
             answered_after=await self._newest_number(record.run_id),
             is_retry=True,
             plan_changes=(*request.plan_changes, PlanChange(RETRY)),
@@ -420,7 +421,13 @@ class InProcessEngine:
         newest = await self._newest_number(record.run_id)
         question = interrupt_id or open_questions[0]
         answers = {interrupt_of(question): answer}
-        answered = replace(RunRequest.of(record), answers=answers, answered_after=newest, is_retry=False)
+        answered = replace(
+            RunRequest.of(record),
+            answers=answers,
+            answered=question,
+            answered_after=newest,
+            is_retry=False,
+        )
         changed = await self._store.runs.answer(record.run_id, await self._without_secrets(answered))
         if changed is None:
             raise RunNotWaiting("The run was answered by another request.")

@@ -49,7 +49,9 @@ class RunRequest:
     approval: Sequence[str] = ()
     """Tools that need the user's approval; stored with the run, so that changed settings do not affect it."""
     answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The last answers, by interrupt id."""
+    """The last answers, by the ids of LangGraph's interrupts."""
+    answered: str = ""
+    """The id of the question that they answer, as clients know it."""
     answered_after: int = 0
     """The number of the run's newest event when it was answered."""
     plan_changes: Annotated[Sequence[StoredPlanEdit], Field(alias="wishes")] = ()

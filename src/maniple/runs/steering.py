@@ -1,6 +1,7 @@
 """The user's input to a running run: changes of its plan, and messages to its team."""
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -20,6 +21,7 @@ from maniple.agents.steering import MessageDecision, UserMessage
 from maniple.errors import StoreError
 from maniple.events import (
     UsageReported,
+    UserAnswered,
     UserMessageAnswered,
     UserMessageReceived,
     load_run_view,
@@ -35,7 +37,7 @@ from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
 from maniple.runs.engine_config import EngineConfig, RunTelemetry
 from maniple.runs.request import RunRequest
 from maniple.runtime import thread_state
-from maniple.store import RunRecord, Store
+from maniple.store import RunRecord, Store, read_event_pages
 from maniple.tools.questions import OpenQuestion
 from maniple.types import RUN_MARK, RunStatus, Worker
 
@@ -175,6 +177,9 @@ async def accept_step_answer(
         except StoreError:
             active.request = active.request.without_step_answer(question.key)
             raise
+        if active.is_streaming:
+            answered = UserAnswered(interrupt_id=question.interrupt_id, answer=answer)
+            await active.record_event(answered, driver.recorder)
 
 
 @dataclass(slots=True)
@@ -213,8 +218,22 @@ class MessageDesk:
         if not self.active.is_streaming and self.active.status is None:
             await self._catch_up()
 
+    async def _show_answer(self) -> None:
+        """Record the answer with which the run continues, unless an earlier process did."""
+        active, request = self.active, self.active.request
+        async for page in read_event_pages(
+            self.driver.store.events, active.record.run_id, request.answered_after, {UserAnswered.type}
+        ):
+            if any(json.loads(one.data)["interrupt_id"] == request.answered for one in page):
+                return
+        [answer] = request.answers.values()
+        answered = UserAnswered(interrupt_id=request.answered, answer=answer)
+        await active.record_event(answered, self.driver.recorder)
+
     async def _catch_up(self) -> None:
         active = self.active
+        if active.request.answered:
+            await self._show_answer()
         if active.request.user_messages:
             types = [UserMessageReceived, UserMessageAnswered]
             view = await load_run_view(self.driver.store.events, active.record.run_id, types)

@@ -158,6 +158,7 @@ export class ServiceModel {
   #continue(run: ServedRun): void {
     const { open, isAskedByStep } = run;
     run.open = null;
+    if (open) this.#tell(run, "user_answer", { interrupt_id: open.interrupt_id, answer: "yes" });
     if (isAskedByStep && run.status === "running") this.#tell(run, "step_resumed", { interrupt_id: open!.interrupt_id, step_id: 1, agent_name: "coder" });
     else this.#begin(run);
     if (this.asksNext) this.ask(run, this.asksNext, false);

@@ -1,7 +1,8 @@
 import { memo } from "preact/compat";
 import type { Gap } from "../../events";
-import { keyOf } from "../../purpose";
-import type { Exchange, RunModel } from "../../run";
+import { describeAnswer } from "../../decisions";
+import { askedOf, keyOf } from "../../purpose";
+import type { Exchange, Reply, RunModel } from "../../run";
 import { texts } from "../../texts";
 import { Files, UserFiles } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
@@ -33,6 +34,9 @@ export const RunView = memo(function RunView({ run, version, isWatched = false }
       {run.question && <Question text={run.question} />}
       {plan && <PlanList run={run} version={version} plan={plan} />}
       <Timeline run={run} version={version} isWatched={isWatched} />
+      {run.replies.map((one, at) => (
+        <Replied key={at} reply={one} />
+      ))}
       {run.exchanges.map((one) => (
         <Written key={one.id} exchange={one} run={run} version={version} />
       ))}
@@ -73,6 +77,16 @@ function Written({ exchange: { content, reply, nextRun }, run: { isOver, status 
       <p class="reply" role="status">
         {reply ?? (status === "interrupted" ? texts.steeredWaiting : texts.steered)}
       </p>
+    </div>
+  );
+}
+
+/** What the team asked, and the user's answer. */
+function Replied({ reply: { asked, answer } }: { reply: Reply }) {
+  return (
+    <div class="replied">
+      {asked && <p class="reply">{askedOf(asked)}</p>}
+      <Question text={describeAnswer(answer)} />
     </div>
   );
 }
