@@ -47,6 +47,8 @@ async def _started(port: int | None = None) -> AsyncIterator[tuple[Any, int]]:
     resolve = AddressGuard(FetchSettings()).resolve
     async with aclosing(Chromium(_SETTINGS, executable, resolve, isolation, port)) as chromium:
         context = await chromium.new_context()
+        # Between fork and exec a process has the command of its parent.
+        await until(lambda: len(set(chromium_processes()) - before) == 1)
         (process,) = set(chromium_processes()) - before
         yield await context.new_page(), process
 
@@ -157,11 +159,17 @@ def test_who_has_broken_out_reaches_the_guards_proxy_alone(
     assert json.loads(found.stdout) == ["own", "proxy"]
 
 
+def _folders() -> set[Path]:
+    """Return the folders of the browsers that were started from here."""
+    commands = " ".join(command for command in map(command_of, children()) if "bwrap" in command)
+    return {Path("/tmp", name) for name in re.findall(r"/tmp/(maniple-chromium-\w+)", commands)}
+
+
 async def test_the_end_of_the_browser_leaves_nothing_behind() -> None:
+    of_others = _folders()
     async with _started() as (_, process):
         inside = {process, *children(process)}
-        outside = " ".join(command_of(one) for one in children() if "bwrap" in command_of(one))
-        folders = {Path("/tmp", name) for name in re.findall(r"/tmp/(maniple-chromium-\w+)", outside)}
+        folders = _folders() - of_others
         assert inside
         assert folders
     await until(lambda: not any(map(command_of, inside)))

@@ -41,6 +41,8 @@ _CHECKS_IN_A_ROW, _AGAIN_SECONDS = 3, 0.025
 _START_SECONDS = 10.0
 # When this share of the limit has gone from the disk, files are measured before their time.
 _SUSPICIOUS_SHARE = 4
+# The blocks of the workspace's own folders, beside a file of the size that is allowed.
+_FOLDERS_BYTES = 65_536
 STOPPED = "so everything was stopped: variables are gone"
 _FILES_KEPT = f"{STOPPED}, the files are still there"
 _MEGABYTE = 1024**2
@@ -101,7 +103,7 @@ class ResourceLimits:
                 f"There are more than {self.files} files and folders in the workspace, {_FILES_KEPT}. "
                 f"{self._remedy(allowed)}, and put many small things into one file."
             )
-        if found.size_bytes + unlinked_bytes <= size:
+        if found.size_bytes + unlinked_bytes <= size + _FOLDERS_BYTES:
             return ""
         if unlinked_bytes > found.size_bytes:
             return (
@@ -232,7 +234,8 @@ class SandboxWatch:
 
     def _too_full(self, inspector: SandboxInspector) -> str:
         self._free_bytes = _free_bytes(self._workspace)
-        found = measure_disk_use(self._workspace, *self._allowed)
+        size, entries = self._allowed
+        found = measure_disk_use(self._workspace, size + _FOLDERS_BYTES, entries)
         unlinked = inspector.unlinked_bytes(self._workspace)
         # For a moment this is legitimate: a process passes an open file to another one this way.
         self._flights = self._flights + 1 if inspector.is_in_flight else 0
