@@ -72,6 +72,10 @@ class ModelError(ManipleError):
         self.continuation: dict[str, Any] = {}
         """What an agent had done until then, as plain data (`maniple.agents.middleware.continuation`)."""
 
+    def with_what_was_done(self) -> str:
+        """Return the words and what was found before."""
+        return f"{self}\nUntil then:\n{self.done_before}" if self.done_before else str(self)
+
     def hide(self, secret: str) -> None:
         """Take `secret` out of the message."""
         if len(secret) >= 6:

@@ -33,7 +33,7 @@ from maniple.agents.task import (
     format_caller,
     truncate_middle,
 )
-from maniple.errors import ManipleError, ToolFailure
+from maniple.errors import ManipleError, ModelError, ToolFailure
 from maniple.evidence import extract
 from maniple.llms import ask
 from maniple.prompts import read_examples, render
@@ -287,13 +287,18 @@ class CompactCoder:
         pairs = [(question, f"```python\n{code}\n```") for question, code in read_examples()["program"]]
         asked = append_files(task.request, task.files) + await self._file_heads(task)
         messages = [SystemMessage(render("compact/coder")), *example_messages(pairs), HumanMessage(asked)]
+        return await self._try_programs(self.tool, task, messages)
+
+    async def _try_programs(self, tool: BaseTool, task: Task, messages: list[BaseMessage]) -> str:
         output, result, defined = "", "", ""
         for number in range(_TRIES):
-            answer = await self._written(messages)
+            answer = await self._written(messages, is_optional=bool(result))
+            if answer is None:  # a doubtful result is better than running the program again in another try
+                return result
             code, output = _extract_program(answer.text), _TOO_LONG
             problem = ""
             if not is_truncated(answer):
-                output, ran = await call_tool(self.tool, number, code=code)
+                output, ran = await call_tool(tool, number, code=code)
                 code, output = str(ran["code"]), output.strip()
                 if output and not _FAILURE.search(output):
                     # What the first program defined without printing stays for the second one.
@@ -331,11 +336,18 @@ class CompactCoder:
             return ""
         return "" if _FAILURE.search(shown) else f"\n{shown.strip()}"
 
-    async def _written(self, messages: Sequence[BaseMessage]) -> AIMessage:
+    async def _written(self, messages: Sequence[BaseMessage], *, is_optional: bool) -> AIMessage | None:
+        """Return the model's program; None if it `is_optional` and the model does not answer."""
+
         async def send(shown: Sequence[BaseMessage]) -> AIMessage:
             return await ask(self.model, shown, max_tokens=PROGRAM_TOKENS)
 
-        return await send_within_window(self.model, messages, send, pinned=PROMPT_ONLY)
+        try:
+            return await send_within_window(self.model, messages, send, pinned=PROMPT_ONLY)
+        except ModelError:
+            if is_optional:
+                return None
+            raise
 
 
 def _extract_program(text: str) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from maniple.agents.plan_edits import SKIPPED, PlanChange
+from maniple.agents.task import find_partial_work
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, PlanProgress, TrackedStep
 
 S = TypeVar("S", bound=PlannedStep)
@@ -67,8 +68,8 @@ def apply_change(progress: PlanProgress, change: PlanChange, members: Sequence[s
 def retry(progress: PlanProgress) -> PlanProgress:
     """Return the plan with all failed and skipped steps and the report open again; completed steps stay.
 
-    A step whose model gave no answer continues from what it had done. Steps that the user skipped, and steps
-    that other steps replaced, are not repeated.
+    A step whose model gave no answer continues from what it had done; where it cannot, it reads that. Steps
+    that the user skipped, and steps that other steps replaced, are not repeated.
     """
     reopened = [
         step.id
@@ -77,8 +78,9 @@ def retry(progress: PlanProgress) -> PlanProgress:
         or (step.status in ("failed", "skipped") and not step.is_removed and not step.is_replaced)
     ]
     for step_id in reopened:
-        step = progress.step(step_id)
-        progress = _with_new_edition(progress, step_id, continuation=step.continuation if step else None)
+        step = _require_step(progress.step(step_id), step_id)
+        result = step.result if step.status == "failed" and find_partial_work(step.result) else ""
+        progress = _with_new_edition(progress, step_id, continuation=step.continuation, result=result)
     decisions = progress.decisions_left + DECISIONS_FOR_A_STEP * len(reopened)
     return progress.model_copy(update={"decisions_left": decisions})
 

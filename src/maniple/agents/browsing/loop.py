@@ -42,6 +42,7 @@ from maniple.agents.task import (
     truncate_middle,
 )
 from maniple.config import BrowsingSettings
+from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
@@ -409,7 +410,12 @@ class BrowserWorker:
 
     async def work(self, task: Task) -> str:
         with set_current_task(task):
-            answer, _ = await call_tool(self.tool, 0, instruction=_instruction(task))
+            try:
+                answer, _ = await call_tool(self.tool, 0, instruction=_instruction(task))
+            except (BudgetExhausted, ModelError) as error:
+                # Messages of the browser's own agent: the next try reads what was done in its instruction.
+                error.continuation = {}
+                raise
         with suppress(ValueError, KeyError, TypeError):
             answer = str(json.loads(answer)["result_content"])
         reason, _, found = answer.partition("\n")

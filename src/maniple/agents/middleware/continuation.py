@@ -5,6 +5,7 @@ into the plan, as plain data, and from there into the next try.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -12,11 +13,12 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message
 
 from maniple.agents.middleware.call_records import AUTHOR_KEY, decode_answer, find_message
 from maniple.agents.run_scope import run_scope, task_key
+from maniple.agents.task import truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.store.protocols import ToolCallLedger
 
 MAX_CHARACTERS = 2_000_000
-"""Of the messages as JSON; a step with more begins anew."""
+"""Of the messages as JSON. With more, long results are cut; if that is not enough, the step begins anew."""
 _REFUSED = ("model_bad_request",)
 """Codes of errors that the same messages would cause again."""
 _NOT_RUN = "This call was not made: the work was cut off before it."
@@ -39,17 +41,38 @@ def save_messages(
     has_calls = any(isinstance(one, AIMessage) and one.tool_calls for one in messages)
     if not has_calls or getattr(error, "code", "") in _REFUSED:
         return
-    data = {
-        "task": task_key(),
-        "messages": [message_to_dict(one) for one in messages],
-        "cut_off": dict(cut_off or {}),
-    }
+    plain = [_without_objects(one) for one in messages]
+    room = MAX_CHARACTERS // (2 * len(plain))
+    for each in (plain, [_shorten(one, room) for one in plain]):
+        data = {
+            "task": task_key(),
+            "messages": [message_to_dict(one) for one in each],
+            "cut_off": dict(cut_off or {}),
+        }
+        if _count_characters(data) <= MAX_CHARACTERS:
+            error.continuation = data
+            return
+
+
+def _count_characters(data: object) -> float:
+    """Return the length of `data` as JSON; infinity if it cannot be JSON."""
     try:
-        size = len(json.dumps(data))
-    except (TypeError, ValueError):  # a tool's own objects
-        return
-    if size <= MAX_CHARACTERS:
-        error.continuation = data
+        return len(json.dumps(data))
+    except (TypeError, ValueError):
+        return math.inf
+
+
+def _without_objects(message: BaseMessage) -> BaseMessage:
+    """Return the message without what its tool added for programs, if that is no plain data."""
+    is_plain = not isinstance(message, ToolMessage) or _count_characters(message.artifact) < math.inf
+    return message if is_plain else message.model_copy(update={"artifact": None})
+
+
+def _shorten(message: BaseMessage, room: int) -> BaseMessage:
+    """Return the message with at most `room` characters of a tool's result, and no pictures in it."""
+    if not isinstance(message, ToolMessage) or _count_characters(message.content) <= room:
+        return message
+    return message.model_copy(update={"content": truncate_middle(message.text, room)})
 
 
 async def load_messages(continuation: Mapping[str, Any] | None) -> list[BaseMessage]:

@@ -242,8 +242,11 @@ class WorkerNode:
         if is_reporter and has_findings:
             report = await write_bare_report(task, reason)
             return _Outcome(report, reason, True, code if is_model else "", by_code=is_model)
-        continuation = error.continuation if isinstance(error, ModelError) else None
-        return _Outcome(text, reason, is_reporter, code, continuation=continuation)
+        if not isinstance(error, ModelError):
+            return _Outcome(text, reason, is_reporter, code)
+        # Where the next try cannot continue from the messages, it reads what was done instead.
+        text = text if error.continuation else error.with_what_was_done()
+        return _Outcome(text, reason, is_reporter, code, continuation=error.continuation)
 
     async def _answer(self, progress: PlanProgress, step: TrackedStep, task: Task) -> str:
         if step.by_code:
