@@ -2,25 +2,52 @@
 
 import asyncio
 import json
+from contextlib import asynccontextmanager
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
 from maniple.agents.middleware.continuation import MAX_CHARACTERS, load_messages, save_messages
 from maniple.agents.offers import Offer
+from maniple.agents.run_scope import run_scope
+from maniple.config import TeamSettings
 from maniple.errors import ModelError
-from maniple.graph import TeamRules
+from maniple.graph import RunOptions, TeamRules
+from maniple.runs import EngineConfig, open_engine
+from maniple.store import open_store
 from tests.agents.browsing.shop import HOME, done, shop_script, shopping, use
 from tests.agents.test_compact import COMPACT
 from tests.openai_server import call, reply
-from tests.runs.test_retry import AWAY, ORDERS, Shop, opening, script
+from tests.runs.test_retry import AWAY, ORDERS, RULES, Opened, Shop, opening, script
 from tests.team import data, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 __all__ = ["opening"]
 ORDERED = reply("Ordered.")
 HANG = {"hang": True}
+
+
+@pytest.fixture
+def opening_alone(tmp_path):
+    @asynccontextmanager
+    async def opened(script_, offer):
+        settings = TeamSettings(members=("manus", "reporter"))
+        async with (
+            open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
+            scripted_team(script_, checkpointer=store.checkpointer, toolbox=offer, settings=settings) as it,
+            open_engine(it.team, store, kind="server", config=EngineConfig(drain_seconds=0.1)) as engine,
+        ):
+            here = Opened(it, store, engine)
+
+            async def ask():
+                run = await here.ask(options=RunOptions(agent="manus"))
+                await here.frames(run.run_id)
+                return run.run_id
+
+            yield it, ask, here.retried
+
+    return opened
 
 
 async def cancel_at(here, run, requests):
@@ -132,3 +159,51 @@ async def test_a_small_models_doubtful_result_counts_when_the_model_is_gone():
         frames = await it.run("Compute 17 + 25.")
     assert programs == ["print(0)"]
     assert data(frames, "run_status") == [{"status": "completed"}]
+
+
+async def test_the_general_agent_alone_continues_from_its_calls(opening_alone):
+    shop = Shop()
+    [order] = shop.offer().tools_of("researcher")
+    offer = Offer({"manus": [order]})
+    async with opening_alone({"manus": [ORDERS[0], AWAY]}, offer) as (it, ask, retry):
+        run = await ask()
+        it.server.reset({"manus": [ORDERS[1], ORDERED]})
+        frames = await retry(run)
+        assert data(frames, "run_status") == [{"status": "completed"}]
+        [shown, *_] = [json.dumps(one["messages"]) for one in it.server.requests]
+        assert "Order 1: tea." in shown
+    assert shop.orders == ["tea", "cups"]
+
+
+async def test_an_embedded_team_knows_the_calls_beside_the_one_that_was_cut_off():
+    """Their results are in no message yet, only in the record of calls."""
+    shop = Shop()
+    [order] = shop.offer().tools_of("researcher")
+
+    async def ask_expert(question: str) -> str:
+        """Ask an expert."""
+        for _ in range(1_000):
+            rows = await run_scope().ledger.list_by_run(run_scope().run_id)
+            if any(row.tool_name == "order" and row.result for row in rows):
+                break
+            await asyncio.sleep(0)
+        raise ModelError("The expert has no model.", code="model_overloaded")
+
+    expert = StructuredTool.from_function(coroutine=ask_expert)
+    both = {
+        "tool_calls": [
+            {"name": "order", "arguments": {"item": "tea"}},
+            {"name": "ask_expert", "arguments": {"question": "Which cups?"}},
+        ]
+    }
+    config = {"configurable": {"thread_id": "t"}}
+    async with scripted_team(
+        script(both, ORDERED), toolbox=Offer({"researcher": [order, expert]}), rules=RULES
+    ) as it:
+        first = await it.team.ainvoke({"messages": [HumanMessage("Order.")]}, config)
+        assert first["messages"][-1].response_metadata["gaps"]
+        it.server.reset(script(ORDERED))
+        second = await it.team.ainvoke(None, config)
+        assert second["messages"][-1].response_metadata["gaps"] == []
+        assert "Order 1: tea." in it.prompts("researcher")[0]
+    assert shop.orders == ["tea"]

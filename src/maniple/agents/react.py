@@ -21,6 +21,7 @@ from maniple.agents.middleware.call_order import (
     preserve_call_order,
 )
 from maniple.agents.middleware.context_window import ContextCompaction, fit_messages
+from maniple.agents.middleware.continuation import register_calls
 from maniple.agents.middleware.fencing import UntrustedDataFencing
 from maniple.agents.middleware.limits import (
     ModelCallLimit,
@@ -57,7 +58,14 @@ CONVERSATION_SHARE = 0.25
 @contextmanager
 def step_context(task: Task) -> Generator[None]:
     """Run the body as one step of one agent, which works on `task`."""
-    with set_current_task(task), limit_concurrency(), preserve_call_order(), watch_step(), keep_tools():
+    with (
+        set_current_task(task),
+        limit_concurrency(),
+        preserve_call_order(),
+        watch_step(),
+        keep_tools(),
+        register_calls(),
+    ):
         yield
 
 

@@ -6,14 +6,16 @@ into the plan, as plain data, and from there into the next try.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message_to_dict, messages_from_dict
 
 from maniple.agents.middleware.call_records import AUTHOR_KEY, decode_answer, find_message
 from maniple.agents.run_scope import run_scope, task_key
-from maniple.agents.task import truncate_middle
+from maniple.agents.task import set_in_context, truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.store.protocols import ToolCallLedger
 
@@ -25,6 +27,23 @@ _NOT_RUN = "This call was not made: the work was cut off before it."
 _UNKNOWN = (
     "The work was cut off during this call. It is unknown whether it did its work; look before you repeat it."
 )
+
+
+_CALL_TASKS: ContextVar[dict[str, str] | None] = ContextVar("call_tasks", default=None)
+"""The graph's task of each of the step's calls, by the call's id: each call is a task of its own."""
+
+
+@contextmanager
+def register_calls() -> Generator[None]:
+    """Remember the tasks of the calls of one step."""
+    with set_in_context(_CALL_TASKS, dict[str, str]()):
+        yield
+
+
+def register_call(tool_call_id: str) -> None:
+    """Remember that a call is the graph's current task."""
+    if (tasks := _CALL_TASKS.get()) is not None:
+        tasks[tool_call_id] = task_key()
 
 
 def save_messages(
@@ -45,7 +64,7 @@ def save_messages(
     room = MAX_CHARACTERS // (2 * len(plain))
     for each in (plain, [_shorten(one, room) for one in plain]):
         data = {
-            "task": task_key(),
+            "tasks": dict(_CALL_TASKS.get() or {}),
             "messages": [message_to_dict(one) for one in each],
             "cut_off": dict(cut_off or {}),
         }
@@ -90,9 +109,11 @@ async def load_messages(continuation: Mapping[str, Any] | None) -> list[BaseMess
         if text := continuation["cut_off"].get(call_id):
             results.append(_substitute(text, call["name"], call_id))
             continue
-        key = f"{continuation['task']}:{call_id}"
-        recorded = await _recorded_result(ledger, key, call["name"], call_id)
-        results.append(recorded or _substitute(_NOT_RUN, call["name"], call_id))
+        # A call of which this process knows nothing may have been made by an earlier one.
+        task = continuation.get("tasks", {}).get(call_id)
+        recorded = await _recorded_result(ledger, f"{task}:{call_id}", call["name"], call_id)
+        text = _NOT_RUN if task else _UNKNOWN
+        results.append(recorded or _substitute(text, call["name"], call_id))
     return [*messages, *results]
 
 

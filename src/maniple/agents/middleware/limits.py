@@ -15,7 +15,7 @@ from langchain_core.tools import StructuredTool
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.middleware.call_order import preceding_calls
 from maniple.agents.middleware.call_records import AUTHOR_KEY, EDIT_KEY
-from maniple.agents.middleware.continuation import save_messages
+from maniple.agents.middleware.continuation import register_call, save_messages
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import StepFailed, truncate_middle
 from maniple.errors import BudgetExhausted, ModelError, ToolFailure
@@ -184,6 +184,7 @@ class PartialWork(AgentMiddleware[Any, Any]):
             raise StepFailed(f"{failure}\nUntil then:\n{found}" if found else str(failure)) from None
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
+        register_call(request.tool_call["id"] or "")
         try:
             return await handler(request)
         except (BudgetExhausted, ModelError) as error:
