@@ -26,6 +26,7 @@ from maniple.events import (
     ToolOutput,
     ToolReturned,
     UsageReported,
+    UserAnswered,
     WorkflowEnded,
     WorkflowStarted,
 )
@@ -100,6 +101,7 @@ EVERY_EVENT: list[Any] = [
     UsageReported(agent_name="coder", model=f"m?{KEY}", input_tokens=1, output_tokens=1, seconds=1),
     AgentEnded(agent_name="coder", agent_id="r_c_2"),
     RunInterrupted(interrupt_id="i", kind="question", payload={"question": KEY}, options=[KEY]),
+    UserAnswered(interrupt_id="i", answer={"type": "edit", "args": {"a": [KEY, {"b": KEY}]}}),
     ErrorOccurred(code="model_auth", message=f"401: {KEY}", agent_name="coder", retryable=False),
     RunStatusChanged(status="failed"),
     WorkflowEnded(
@@ -113,7 +115,7 @@ def test_no_field_of_any_event_holds_a_secret() -> None:
     clean = redact(*EVERY_EVENT)
     assert KEY not in "".join(event.model_dump_json() for event in clean)
     assert [event.type for event in clean] == [event.type for event in EVERY_EVENT]
-    assert sum("***" in event.model_dump_json() for event in clean) == 14
+    assert sum("***" in event.model_dump_json() for event in clean) == 15
     Client().read([(event.type, event.data()) for event in clean])
 
 
