@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -23,6 +24,7 @@ from maniple.config import (
 )
 from maniple.graph import RunOptions
 from maniple.runtime import stream_run
+from tests.agents.browsing.depot import DEPOT, PIN, TASK, USER
 from tests.agents.browsing.shop import done, shop_script, use, views
 from tests.crawler.web import Reply, Site, open_site
 from tests.openai_server import OpenAIServer, call, serving
@@ -123,6 +125,49 @@ async def test_a_form_over_several_pages_is_filled_in_and_its_download_is_in_the
     assert "/address?name=Ada&tea=Black" in str(site.requests)
     assert "/thanks?street=Main+Street+1" in str(site.requests)
     assert "Order 4711" in str(views(server)[-1])
+
+
+def at_once(words: str, *answers: dict[str, Any]) -> dict[str, Any]:
+    """Return one answer of the model that makes several calls."""
+    return {"content": words, "tool_calls": [one for answer in answers for one in answer["tool_calls"]]}
+
+
+async def test_a_task_with_login_pages_download_and_form_takes_eight_answers(tmp_path):
+    async with open_site(DEPOT) as depot:
+        script = shop_script(
+            use("go_to_url", url=f"{depot.url}/"),
+            at_once("I log in.", fill("User", USER), fill("PIN", PIN), click("Log in")),
+            at_once("None on page 1.", click("Suppliers"), click("Next page")),
+            at_once("B-201: 3.", call("read_file", path="downloads/suppliers.csv"), click("Next page")),
+            at_once("C-300: 9, C-301: 0.", click("New order")),
+            at_once(
+                "I order.",
+                fill("Supplier", "Handwear Ltd"),
+                fill("Articles", "C-300\nC-301"),
+                use("select_dropdown_option", index="index of Urgency", text="urgent"),
+                click("I have checked the stock"),
+                click("Send the order"),
+            ),
+            done("B-201, C-300 and C-301; order 8842."),
+            task=TASK.format(url=depot.url),
+        )
+        async with team(script, tmp_path) as (runtime, server):
+            frames = await ask(runtime)
+        ordered = [unquote_plus(path) for _, path, _ in depot.requests if path.startswith("/ordered")]
+    assert (status(frames), content(frames)) == ("completed", "B-201, C-300 and C-301; order 8842.")
+    steps = [one for one in data(frames, "browser_step") if one["state"] == "observing"]
+    assert all(one["success"] for one in steps), steps
+    assert ordered == [
+        "/ordered?supplier=Handwear Ltd&articles=C-300\r\nC-301&urgency=urgent&checked=on",
+    ]
+    shown = views(server)
+    assert len(shown) <= 8
+    assert "Your order 8842 was sent." in str(shown[-1])
+    paths = re.findall(r"tool-results/browser-view-\w+\.txt", str(shown[-1]))
+    kept = [next((tmp_path / "data").rglob(path.rpartition("/")[2])).read_text() for path in paths]
+    assert ["A-101" in kept[0], "B-201" in kept[1], "C-301" in kept[2]] == [True, True, True]
+    answers = [message for one in server.requests for message in one["messages"] if message["role"] == "tool"]
+    assert any("Handwear Ltd,C-" in str(one["content"]) for one in answers)
 
 
 async def test_a_file_of_the_workspace_can_be_uploaded(tmp_path, site):

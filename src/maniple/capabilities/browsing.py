@@ -11,6 +11,7 @@ from typing import ClassVar
 from langchain_core.tools import BaseTool
 
 from maniple.agents.browsing import BrowsingResources, browser_middleware, build_loop
+from maniple.agents.browsing.earlier_views import EarlierViews
 from maniple.agents.middleware.text_tools import TruncationNotes
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.agents.profiles import result_guards
@@ -24,6 +25,7 @@ from maniple.sandbox import Workspaces, find_chromium_isolation
 from maniple.search import find_outage
 from maniple.store.configured import storage_folder
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
+from maniple.tools.items import StoredResults
 from maniple.tools.registry import TOOLS
 from maniple.tools.thread_browser import ThreadBrowser, browser_services
 from maniple.tools.web import TeamSearch
@@ -65,9 +67,17 @@ class BrowserCapability(Capability):
             settings.browser.browsing,
             searches,
             partial(find_outage, search.provider) if search else None,
+            _readers(context),
+            EarlierViews(stored) if (stored := context.service(StoredResults)) else None,
         )
         offer = browsing_offer(browsing, browser_tool(browser, guard), context.service(Redactor))
         return replace(offer, services={**offer.services, TeamBrowser: TeamBrowser(browser)})
+
+
+def _readers(context: CapabilityContext) -> list[BaseTool]:
+    """Return the tools that read what the browser downloads and what the run has read."""
+    files, stored = TOOLS["read_file"].build(context.services), context.service(StoredResults)
+    return [*([files] if files else []), *([stored.reader()] if stored else [])]
 
 
 def browsing_offer(browsing: BrowsingResources, tool: BaseTool, redactor: Redactor | None = None) -> Offer:

@@ -14,7 +14,7 @@ from maniple.runs.artifact_collector import (
     page_file_name,
 )
 from maniple.sandbox import is_cache
-from maniple.sandbox.mirrors import is_mirror
+from maniple.sandbox.mirrors import is_team_record
 from maniple.store import Artifact
 from maniple.tools.items import is_drawn_figure
 
@@ -72,7 +72,7 @@ def _list_workspace(finder: FigureFinder) -> dict[str, tuple[int, float]]:
     return {
         path: (size, changed / 1e9)
         for path, size, changed in newest
-        if not (is_cache(path) or is_mirror(path))
+        if not (is_cache(path) or is_team_record(path))
     }
 
 

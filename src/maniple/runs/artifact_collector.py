@@ -16,7 +16,7 @@ from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.runs.active_run import ActiveRun, Recorder
 from maniple.sandbox import Workspace, Workspaces, is_cache
-from maniple.sandbox.mirrors import is_mirror
+from maniple.sandbox.mirrors import is_team_record
 from maniple.store import Artifact, RunRecord, Store, read_event_pages
 from maniple.tools.items import is_drawn_figure
 
@@ -144,7 +144,7 @@ class _MaskedFile:
 def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Stamp]:
     """Return the most recently changed files that are not in `seen`, sorted by path. Blocks on disk."""
     scanned = workspace.list_newest(MAX_SCANNED_FILES)
-    files = [stamp for stamp in scanned if not (is_cache(stamp[0]) or is_mirror(stamp[0]))]
+    files = [stamp for stamp in scanned if not (is_cache(stamp[0]) or is_team_record(stamp[0]))]
     if len(files) > most and not seen:
         _LOG.warning(
             "The workspace has %s files. Only the %s newest are stored as artifacts.", len(files), most

@@ -50,9 +50,8 @@ def is_tool_result(path: str) -> bool:
     return _TOOL_RESULT.fullmatch(path) is not None
 
 
-def names_mirror(parts: tuple[str, ...]) -> bool:
-    """Return whether a workspace path is that of a mirror of any kind."""
-    path = "/".join(parts)
+def is_team_record(path: str) -> bool:
+    """Return whether a workspace path is that of what the team stores for itself: no result of a run."""
     return is_mirror(path) or is_tool_result(path)
 
 
@@ -70,7 +69,9 @@ class Mirrors:
         """Return whether what has this path in the workspace is here, and nowhere else."""
         if not parts or parts[0] not in MIRROR_FOLDERS:
             return False
-        return names_mirror(parts) and self.folder.is_dir() if self.copies else self._has(parts[0])
+        return (
+            is_team_record("/".join(parts)) and self.folder.is_dir() if self.copies else self._has(parts[0])
+        )
 
     def _has(self, name: str) -> bool:
         return (self.folder / name).is_dir()
@@ -151,5 +152,5 @@ def _find_mirrors(workspace: Path, above: tuple[str, ...]) -> Iterator[tuple[str
             if entry.is_dir(follow_symlinks=False):
                 if len(above) == 1:
                     yield from _find_mirrors(workspace, parts)
-            elif names_mirror(parts):
+            elif is_team_record("/".join(parts)):
                 yield parts

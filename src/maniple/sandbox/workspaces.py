@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal
 from maniple.errors import FileError, WorkspaceFull
 from maniple.sandbox.file_names import clean_file_name
 from maniple.sandbox.host import give_away
-from maniple.sandbox.mirrors import MIRROR_FOLDERS, Mirrors, ReadOnlyMount, names_mirror
+from maniple.sandbox.mirrors import MIRROR_FOLDERS, Mirrors, ReadOnlyMount, is_team_record
 from maniple.sandbox.safe_open import (
     DRAFT,
     MAX_DEPTH,
@@ -112,7 +112,7 @@ class Workspace:
         parts = split_path(path)
         if self.mirrors is None:
             return
-        if names_mirror(parts):
+        if is_team_record("/".join(parts)):
             raise FileError(f"{path!r} is a name of the team's own records, read-only; choose another name.")
         if len(parts) == 1 and self.mirrors.holds(parts):
             raise FileError(f"{path!r} is the folder of the team's own records, read-only; name files in it.")
@@ -157,7 +157,7 @@ class Workspace:
         Mirrors are written where neither code nor file tools can change them.
         """
         parts, mode = split_path(path), 0o555 if executable else 0o444
-        if self.mirrors is None or not names_mirror(parts):
+        if self.mirrors is None or not is_team_record("/".join(parts)):
             self._replace(path, [content], len(content), mode)
             return
         self.check_room(len(content) - (self.size(path) or 0))

@@ -8,6 +8,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
+from maniple.agents.browsing.earlier_views import EarlierViews
 from maniple.agents.browsing.loop import BrowsingLoop, PhasePlanner
 from maniple.agents.browsing.middleware import (
     BrowsingLimits,
@@ -40,6 +41,10 @@ class BrowsingResources:
     """The search tools that some modes offer beside the browser."""
     find_outage: Callable[[], Awaitable[str]] | None = None
     """Returns why no web search is possible now, "" if one is; None without a web search."""
+    readers: Sequence[BaseTool] = ()
+    """The tools that read downloads, sources and earlier views."""
+    views: EarlierViews | None = None
+    """Stores the views that are gone; None where nothing could read them."""
 
 
 def build_loop(
@@ -59,6 +64,7 @@ def build_loop(
     tools = [
         browser_use_tool(browser, policy.actions),
         *(browsing.searches if policy.searches else ()),
+        *browsing.readers,
         *questions,
         terminate_tool(),
     ]
@@ -68,7 +74,7 @@ def build_loop(
             TraceMiddleware(),
             # Inside the trace, which records the step; around the view, which would show an empty page.
             StartPage(),
-            PageViewMiddleware(browser, policy, settings.vision),
+            PageViewMiddleware(browser, policy, settings.vision, earlier=browsing.views),
             # Inside the view, so that it asks again about the same page.
             ConclusionCheck(),
             *([TreeOfThoughts()] if settings.strategy == "tot" else []),
@@ -81,13 +87,19 @@ def build_loop(
     limits = StepLimits(settings.max_iterations + 1, tool_seconds=tool_seconds)
     agent = build_react_graph("browsing", model, tools, limits=limits, additions=additions)
     planner = PhasePlanner(model, policy.max_phases)
-    return BrowsingLoop(agent, planner, settings, asks=bool(questions))
+    return BrowsingLoop(agent, planner, settings, asks=bool(questions), reads=bool(browsing.readers))
 
 
 def browser_middleware(browsing: BrowsingResources, model: BaseChatModel) -> list[AgentMiddleware[Any, Any]]:
     """Return the middleware of an agent that uses the browser beside other tools."""
     settings = browsing.settings
-    view = PageViewMiddleware(browsing.browser, POLICIES["auto"], settings.vision, turns=settings.shown_turns)
+    view = PageViewMiddleware(
+        browsing.browser,
+        POLICIES["auto"],
+        settings.vision,
+        turns=settings.shown_turns,
+        earlier=browsing.views,
+    )
     return [*_search_middleware(browsing), view, ReaderMiddleware(model), StaleActionGuard(browsing.browser)]
 
 

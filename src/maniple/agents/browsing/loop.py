@@ -214,15 +214,23 @@ class BrowsingLoop:
         agent: the loop of one phase.
         planner: divides complex instructions into phases.
         asks: whether the agent can ask the user.
+        reads: whether the agent can read downloads.
     """
 
     def __init__(
-        self, agent: AgentGraph, planner: PhasePlanner, settings: BrowsingSettings, *, asks: bool
+        self,
+        agent: AgentGraph,
+        planner: PhasePlanner,
+        settings: BrowsingSettings,
+        *,
+        asks: bool,
+        reads: bool = False,
     ) -> None:
         self._agent = agent
         self._planner = planner
         self._settings = settings
         self._asks = asks
+        self._reads = reads
         graph = StateGraph(_State)
         # LangGraph leaves out type arguments of parameters that are not used here, such as `cache_policy`.
         graph.add_node("plan", self._plan)  # pyright: ignore[reportUnknownMemberType]
@@ -321,6 +329,7 @@ class BrowsingLoop:
             extracts="extract_content" in policy_of(settings).actions,
             strategy=settings.strategy,
             asks=self._asks,
+            reads=self._reads,
             team=task.team,
             locale=task.locale,
             language=task.locale,

@@ -14,6 +14,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from maniple.agents.browsing.earlier_views import EarlierViews
 from maniple.agents.browsing.recording import ObservedPage
 from maniple.agents.browsing.trace import CURRENT_TRACE
 from maniple.agents.middleware.base import ModelHandler
@@ -96,16 +97,24 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
     Args:
         vision: the setting `browser.browsing.vision`; with the policy, it decides about the screenshot.
         turns: for how many answers after a browser call the state is added; None: always.
+        earlier: stores what the browser showed before; None where nothing could read it.
     """
 
     def __init__(
-        self, browser: ThreadBrowser, policy: ModePolicy, vision: str, *, turns: int | None = None
+        self,
+        browser: ThreadBrowser,
+        policy: ModePolicy,
+        vision: str,
+        *,
+        turns: int | None = None,
+        earlier: EarlierViews | None = None,
     ) -> None:
         super().__init__()
         self._browser = browser
         self._policy = policy
         self._vision = vision
         self._turns = turns
+        self._earlier = earlier
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         conversation = request.state["messages"]
@@ -160,6 +169,8 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
             lines.append(await source_line(state.url, state.title, state.interactive_elements))
         elif _had_page(request.state["messages"]):
             lines.append(_NEW)
+        if self._earlier is not None and (views := await self._earlier.follow(state)):
+            lines.append(views)
         lines += [*state.notices, "", truncate_middle(state.interactive_elements, max(most, 1))]
         return f"{_INTRODUCED}\n{fence_untrusted(chr(10).join(lines))}"
 

@@ -21,7 +21,7 @@ from maniple.sandbox import (
     group_files,
     is_cache,
 )
-from maniple.sandbox.mirrors import is_mirror
+from maniple.sandbox.mirrors import is_mirror, is_team_record
 from maniple.sandbox.safe_open import MAX_DEPTH
 
 _LISTED_FILES = 20
@@ -111,7 +111,7 @@ class Attachments:
             (path, size)
             for path, size, changed in workspace.list_newest(_SCANNED_FILES)
             if changed / 1e9 >= since and (path, size) not in listed
-            if not (is_cache(path) or is_mirror(path))
+            if not (is_cache(path) or is_team_record(path))
         )
         listed.update(new)
         # Files of the user that were moved, and moved back, have changed and are still theirs.
