@@ -54,8 +54,8 @@ DEPOT: Mapping[str, Reply] = {
     "/ordered": _page("<h1>Thank you</h1><p>Your order 8842 was sent.</p>"),
 }
 TASK = (
-    f"Log in to the depot at {{url}} as {USER} with the PIN {PIN}. Find all articles of which there are fewer "
-    "than 10. Download the list of suppliers, and send one urgent order for those of the supplier who has most "
-    "of them (the list names the first letters of a supplier's articles). Tell me the articles and "
-    "the order's number."
+    f"Log in to the depot at {{url}} as {USER} with the PIN {PIN}. Find all articles of which there are "
+    "fewer than 10. Download the list of suppliers, and send one urgent order for those of the supplier "
+    "who has most of them (the list names the first letters of a supplier's articles). Tell me the "
+    "articles and the order's number."
 )
