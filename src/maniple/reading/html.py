@@ -11,6 +11,8 @@ from urllib.parse import urljoin, urlsplit
 
 from maniple.reading import MAX_CHARACTERS, MarkdownDocument, truncation_note
 from maniple.reading.encoding import decode_text
+from maniple.reading.lists import find_list_part, is_list_page
+from maniple.reading.pagination import Pagination, find_pagination
 from maniple.reading.readability import find_readable_part
 from maniple.text import fix_surrogates
 
@@ -29,9 +31,16 @@ def read_html(text: str, url: str) -> MarkdownDocument:
     """Return the readable part of the page `text` from `url`; may take seconds."""
     text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
     # This tree is released before the next one is parsed: a tree of 5 MB of tags takes 250 MB.
-    title, base, body = _read_metadata(parse_html(text), url)
+    about = _read_metadata(parse_html(text), url)
+    title, base, body = about.title, about.base, about.article_body
     is_front = urlsplit(url).path in ("", "/")
-    reading = _convert(find_readable_part(lambda: parse_html(text), title, is_front), title, base)
+    if about.is_list and not is_front:
+        part = find_list_part(parse_html(text), about.pagination)
+    else:
+        part = find_readable_part(lambda: parse_html(text), title, is_front)
+    is_whole = about.is_list or is_front
+    _insert_pagination(part, about.pagination if is_whole else about.pagination.select_parts(url))
+    reading = _convert(part, title, base)
     # Otherwise the page is rendered by scripts, and its HTML contains only the parts around the article.
     if len(body) < _LEAST_BODY or len(body) < 2 * len(_LINK.sub("", reading.markdown)):
         return reading
@@ -53,9 +62,42 @@ def _convert(part: "HtmlElement", title: str, base: str) -> MarkdownDocument:
     )
 
 
-def _read_metadata(page: "HtmlElement", url: str) -> tuple[str, str, str]:
-    """Return a page's title, its base address, and the article body of its structured data."""
-    return find_title(page), find_base_url(page, url), find_article_body(page)
+@dataclass(frozen=True, slots=True)
+class _PageMetadata:
+    title: str
+    base: str
+    """The base of relative addresses."""
+    article_body: str
+    """The article in the structured data; empty if there is none."""
+    pagination: Pagination
+    is_list: bool
+    """Whether the page is a list or a table of entries, not an article."""
+
+
+def _read_metadata(page: "HtmlElement", url: str) -> _PageMetadata:
+    """Return what is known of `page` before it is read; `page` is pruned."""
+    title, base, article_body = find_title(page), find_base_url(page, url), find_article_body(page)
+    pagination = find_pagination(page, base)
+    return _PageMetadata(title, base, article_body, pagination, is_list_page(page, pagination))
+
+
+def _insert_pagination(part: "HtmlElement", pagination: Pagination) -> None:
+    """Insert the links to the other pages before the text, where no limit of length cuts them off."""
+    from lxml import html
+
+    if not pagination.links:
+        return
+    line = html.Element("p")
+    line.text, line.tail, part.text = "Other pages: ", part.text, None
+    for link in pagination.links:
+        anchor = html.Element("a")
+        anchor.text, anchor.tail = link.label, " "
+        if link.address:
+            anchor.set("href", link.address)
+        else:
+            anchor.tail = " (no address; a browser can open it) "
+        line.append(anchor)
+    part.insert(0, line)
 
 
 def parse_html(text: str) -> "HtmlElement":
@@ -169,6 +211,8 @@ def _drop_after(element: "HtmlElement", root: "HtmlElement") -> None:
 
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _OF_TABLES = {"table", "tbody", "thead", "tfoot", "tr", "td", "th", "caption"}
+_CARD_BLOCKS = {"div", "p", "article", "section", "ul", "ol", "table", "figure", "header", "dl", *_HEADINGS}
+_MAX_CARD_ELEMENTS = 60
 _MARKS = {"¶", "#", "§", "🔗", "permalink"}
 
 
@@ -191,8 +235,14 @@ def simplify_structure(root: "HtmlElement") -> None:
     for element in elements:
         if element.tag in _OF_TABLES and tables[element] in layouts:
             element.tag = "div"
+        elif element.tag == "caption" and (holder := tables[element]) is not None:
+            # Before the table, because the converter takes it for a row and then finds no head.
+            element.tag = "p"
+            holder.addprevious(element)
         elif element.tag == "a":
             _swap_link_and_heading(element)
+            if element.tag == "a":
+                _unwrap_blocks(element)
 
 
 def _find_single_column(
@@ -200,6 +250,31 @@ def _find_single_column(
 ) -> "set[HtmlElement]":
     wide = {tables[row] for row in elements if row.tag == "tr" and len(row) > 1}
     return {table for table in elements if table.tag == "table" and table not in wide}
+
+
+def _unwrap_blocks(link: "HtmlElement") -> None:
+    """Move a link around blocks, such as a card, to its heading or its first text.
+
+    In Markdown, a link cannot contain blocks.
+    """
+    inner = list(islice(link.iter(), 1, _MAX_CARD_ELEMENTS))
+    if not any(element.tag in _CARD_BLOCKS for element in inner):
+        return
+    headings = [element for element in inner if element.tag in _HEADINGS and element.text_content().strip()]
+    texts = [element for element in inner if (element.text or "").strip()]
+    target = (headings or texts or inner)[0]
+    anchor = target.makeelement("a", {"href": link.get("href", "")})
+    if target.tag == "img":
+        target.addprevious(anchor)
+        anchor.tail, target.tail = target.tail, None
+        anchor.append(target)
+    else:
+        anchor.text, target.text = target.text, None
+        for child in list(target) if target in headings else []:
+            anchor.append(child)
+        target.insert(0, anchor)
+    link.tag = "div"
+    link.attrib.clear()
 
 
 def _swap_link_and_heading(link: "HtmlElement") -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _EVIDENCE = ({"names", "weights", "looks"}, {"weights", "looks"}, {"looks"}, set[str]())
 _ENOUGH_CHARACTERS = 500
 # A page with more elements is no article, and measuring each would take too much memory.
-_MAX_ELEMENTS = 100_000
+MAX_ELEMENTS = 100_000
 # An article that is shorter and also less than a fifth of its page is a teaser among others.
 _TEASER_CHARACTERS = 200
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
@@ -49,9 +49,9 @@ def find_readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bo
     for evidence in _EVIDENCE:
         page = parse()
         byline = not has_author(page)
-        body = _pruned_body(page)
-        if sum(1 for _ in body.iter()) > _MAX_ELEMENTS:
-            return _largest(body)
+        body = pruned_body(page)
+        if sum(1 for _ in body.iter()) > MAX_ELEMENTS:
+            return find_largest(body)
         if front:
             return _front(body)
         whole = max(whole, text_length(body))
@@ -62,7 +62,7 @@ def find_readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bo
         if length >= min(_ENOUGH_CHARACTERS, whole / 2):
             break
     if longest is None or (length < _TEASER_CHARACTERS and length * 5 < whole):
-        return _front(_pruned_body(parse()))
+        return _front(pruned_body(parse()))
     return longest
 
 
@@ -71,7 +71,8 @@ def text_length(element: "HtmlElement") -> int:
     return sum(len(text.strip()) for text in element.itertext())
 
 
-def _pruned_body(page: "HtmlElement") -> "HtmlElement":
+def pruned_body(page: "HtmlElement") -> "HtmlElement":
+    """Return the body of `page` without scripts, menus and hidden elements."""
     prune_page(page)
     body = page.find(".//body")
     return page if body is None else body
@@ -82,10 +83,11 @@ def _front(body: "HtmlElement") -> "HtmlElement":
     measures = measure_elements(body)
     prune_consent(measures)
     prune_asides(measures)
-    return _largest(body)
+    return find_largest(body)
 
 
-def _largest(body: "HtmlElement") -> "HtmlElement":
+def find_largest(body: "HtmlElement") -> "HtmlElement":
+    """Return the largest `main` or `article` if it has two fifths of the text of `body`, else `body`."""
     # Only the first fifty, because the text of each is read, and nested ones would take quadratic time.
     mains = body.xpath("(.//main|.//*[@role='main']|.//article)[position() <= 50]")
     largest = max(mains, key=text_length, default=body)
@@ -142,6 +144,7 @@ def _is_prose(element: "HtmlElement", own: ElementMetrics) -> bool:
 
 _PARAGRAPHS = {"p", "td", "pre", "section", "h2", "h3", "h4", "h5", "h6"}
 _CONTAINERS = {"div", "article", "main", "center", "body"}
+_TABLE_PARTS = {"thead", "tbody", "tfoot", "tr"}
 _BY_TAG = {"div": 5, "pre": 3, "td": 3, "blockquote": 3}
 _BY_TAG |= dict.fromkeys(("address", "ol", "ul", "dl", "dd", "dt", "li", "form"), -3)
 _BY_TAG |= dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6", "th"), -5)
@@ -182,6 +185,9 @@ def choose_candidate(found: "dict[HtmlElement, float]", body: "HtmlElement") -> 
         and parent is not body
         and len(parent) == 1
     ):
+        top = parent
+    # A part of a table is no article; its head and caption are read with it.
+    while top.tag in _TABLE_PARTS and (parent := top.getparent()) is not None:
         top = parent
     return top
 
