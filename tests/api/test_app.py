@@ -5,8 +5,11 @@ from collections import deque
 
 import httpx
 import pytest
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 
-from maniple.api.app import GARBAGE_THRESHOLDS
+from maniple.api.app import GARBAGE_THRESHOLDS, BodyLimit, BodyTooLarge
 from tests.openai_server import SIMPLE
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +93,32 @@ async def test_a_body_that_is_too_large_is_refused(client):
     response = await client.post("/api/chat/stream", json=body)
     assert response.status_code == 413
     assert "server.max_body_bytes" in response.json()["detail"]
+
+
+@pytest.mark.parametrize(("path", "limit"), [("/api/threads", 10), ("/api/threads/t/files", 20)])
+@pytest.mark.parametrize("is_declared", [True, False])
+@pytest.mark.parametrize("is_over", [True, False])
+async def test_a_body_of_just_the_limit_is_taken(path: str, limit: int, is_declared: bool, is_over: bool):
+    async def read(scope, receive, send):
+        body = await Request(scope, receive).body()
+        await PlainTextResponse(str(len(body)))(scope, receive, send)
+
+    async def answer_too_large(request, error):
+        return PlainTextResponse("", status_code=413)
+
+    handled = ExceptionMiddleware(read, handlers={BodyTooLarge: answer_too_large})
+    app = BodyLimit(handled, max_bytes=10, max_upload_bytes=20)
+    size = limit + is_over
+
+    async def in_pieces():
+        yield b"x" * (size - 1)
+        yield b"x"
+
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        answer = await client.post(path, content=b"x" * size if is_declared else in_pieces())
+    assert answer.status_code == (413 if is_over else 200)
+    assert is_over or answer.text == str(limit)
 
 
 async def test_a_body_that_hides_its_size_is_refused_too(client):

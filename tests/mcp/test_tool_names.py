@@ -29,6 +29,14 @@ def test_long_names_differ_although_they_begin_the_same():
     assert len(first) == len(second) == MAX_NAME_CHARACTERS
 
 
+def test_a_name_of_just_the_greatest_length_stays_as_it_is():
+    longest = "x" * (MAX_NAME_CHARACTERS - len("server__"))
+    assert ToolNames().of("server", longest) == f"server__{longest}"
+    cut = ToolNames().of("server", f"{longest}x")
+    assert re.fullmatch(r"server__x+_[0-9a-f]{8}", cut)
+    assert len(cut) == MAX_NAME_CHARACTERS == 64
+
+
 WORDS = st.text("ab_. ü", max_size=40)
 
 

@@ -129,6 +129,25 @@ async def test_contents_are_sent_only_if_enabled_and_never_with_secrets() -> Non
     assert b"print(" not in told[False]
 
 
+async def test_long_contents_are_cut_in_spans() -> None:
+    @tool
+    async def read(path: str) -> str:
+        """Read."""
+        return "x" * 20_000
+
+    script = {**SIMPLE, "coder": [call("read", path="p" * 20_000), reply("4")]}
+    with collecting() as collector:
+        given = settings(otlp_endpoint=collector.url, contents=True)
+        async with (
+            scripted_team(script, toolbox=Offer({"coder": [read]})) as team,
+            open_tracing(given, REDACTOR) as t,
+        ):
+            await run(team, t)
+        spans = collector.spans()
+    texts = [value for span in spans for value in attributes(span).values() if isinstance(value, str)]
+    assert max(map(len, texts)) == 8_000
+
+
 async def test_failures_are_described_without_secrets() -> None:
     @tool
     async def leaking_tool(path: str) -> str:
