@@ -22,12 +22,19 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import AllowedHosts, ConnectionLimits, EgressRoute, open_gateway
 from maniple.errors import SandboxError
+from maniple.sandbox.control_groups import (
+    ControlGroup,
+    ControlGroups,
+    find_control_groups,
+    sandbox_limits,
+)
 from maniple.sandbox.host import (
     SYSTEM_PATH,
     VARIABLES,
@@ -158,6 +165,7 @@ class BubblewrapBackend:
         """The environment variables of the code inside."""
         self._shown = tuple(layout.mounts())
         self._isolation = Isolation(programs)
+        self._groups = find_control_groups()
 
     async def start(self, workspace: Workspace) -> WorkerSession:
         try:
@@ -182,9 +190,24 @@ class BubblewrapBackend:
 
     async def _launch(self, workspace: Workspace, shown: Iterable[tuple[str, str]]) -> WorkerSession:
         mirrors = await asyncio.to_thread(workspace.mounts)
-        place = self._describe_isolation(
-            workspace.path, shown, [(str(one.folder), f"{WORKSPACE}/{one.name}") for one in mirrors]
+        group = await asyncio.to_thread(
+            _make_group, self._groups, self._settings.memory_mb, self._settings.processes
         )
+        place = replace(
+            self._describe_isolation(
+                workspace.path, shown, [(str(one.folder), f"{WORKSPACE}/{one.name}") for one in mirrors]
+            ),
+            group=group,
+        )
+        try:
+            session = await self._start_worker(workspace, place)
+        except BaseException:  # no session exists that would end it
+            _end_group(self._groups, group)
+            raise
+        session.on_end(partial(_end_group, self._groups, group))
+        return session
+
+    async def _start_worker(self, workspace: Workspace, place: IsolationSpec) -> WorkerSession:
         with ExitStack() as files:
             rules = files.enter_context(memory_file(self._filter)).fileno()
             status = files.enter_context(memory_file()).fileno()
@@ -278,6 +301,7 @@ class ServiceLauncher:
         self._leads = egress
         self._isolation = Isolation(programs)
         self._filter = build_seccomp_filter()
+        self._groups = find_control_groups()
         self._certificates = [(path, path) for path in CERTIFICATES if Path(path).is_dir()]
 
     async def start(self, service: ServiceSpec) -> PipedProgram:
@@ -325,11 +349,17 @@ class ServiceLauncher:
             # Not in the arguments, which every user of this machine can read: the variables may hold secrets.
             given = open_file(_encode_variables(variables))
             mounts = {path: open_file(text) for path, text in sources.items()}
-            argv = [*self._isolation.build_argv(place), "--args", str(given)]
+            group = await asyncio.to_thread(_make_group, self._groups, service.memory_mb, service.processes)
+            argv = [*self._isolation.build_argv(replace(place, group=group)), "--args", str(given)]
             argv += ["--chdir", str(service.cwd)] if service.cwd else []
             argv += ["--seccomp", str(rules), *data_mounts(mounts), "--", *self._limits(service), *command]
             inherited = (rules, given, *mounts.values())
-            program = await open_pipes(argv, environment={}, inherited=inherited, line_bytes=LINE_BYTES)
+            try:
+                program = await open_pipes(argv, environment={}, inherited=inherited, line_bytes=LINE_BYTES)
+            except BaseException:  # no program exists that would end it
+                _end_group(self._groups, group)
+                raise
+        program.on_end(partial(_end_group, self._groups, group))
         try:
             await asyncio.to_thread(_narrow_sockets, program.pid, self._programs)
         except BaseException:  # a cancelled start leaves nothing behind
@@ -366,6 +396,15 @@ async def open_service_launcher(
         yield await asyncio.to_thread(ServiceLauncher, programs, watchdog, egress)
     finally:
         await asyncio.to_thread(watchdog.close)
+
+
+def _make_group(groups: ControlGroups | None, memory_mb: int, processes: int) -> ControlGroup | None:
+    return groups.make(sandbox_limits(memory_mb, processes)) if groups is not None else None
+
+
+def _end_group(groups: ControlGroups | None, group: ControlGroup | None) -> None:
+    if groups is not None and group is not None:
+        groups.end(group)
 
 
 def _narrow_sockets(leader: int, programs: HostPrograms) -> None:

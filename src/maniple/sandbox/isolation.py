@@ -34,6 +34,7 @@ from maniple.egress import (
     open_gateway,
 )
 from maniple.errors import SandboxError
+from maniple.sandbox.control_groups import ControlGroup
 from maniple.sandbox.host import HostPrograms, find_python_prefixes, find_sandbox_account, standalone_program
 from maniple.sandbox.socket_memory import TCP_LIMITS
 
@@ -75,6 +76,8 @@ class IsolationSpec:
     over_folder: tuple[BindMount, ...] = ()
     """Mounted read-only over what `folder` has."""
     is_proc_writable: bool = False
+    group: ControlGroup | None = None
+    """Where all its processes are, from the first one on."""
 
 
 class Isolation:
@@ -91,7 +94,8 @@ class Isolation:
         """Return bwrap's command line, to which more options can be appended; it starts in the workspace."""
         programs = self._programs
         account = find_sandbox_account()
-        argv = [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
+        argv = spec.group.enter(programs.sh) if spec.group is not None else []
+        argv += [programs.nice, "-n", "10", programs.choom, "-n", "900", "--"]
         shown = [(one, "--ro-bind") for one in (*self._python, *spec.read_only)]
         shown += [(one, "--bind") for one in (*spec.writable, (str(spec.folder), WORKSPACE))]
         shown += [(one, "--ro-bind") for one in spec.over_folder]
