@@ -24,6 +24,7 @@ from langgraph.types import Command, Interrupt
 
 from maniple.graph import RunOptions, TeamRules
 from tests.openai_server import call, reply
+from tests.sizes import rest_is_slow
 from tests.team import Offer, Scripted, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
@@ -199,7 +200,7 @@ async def die(folder: Path, replies: dict[str, Any], **order: Any) -> None:
 TWO = script(call("add", effect="one"), call("add", effect="two"), reply("done"))
 
 
-@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("wrap", rest_is_slow(WRAPS, 1))
 @pytest.mark.parametrize(("stops", "effects"), [("before two", ["one"]), ("after two", ["one", "two"])])
 async def test_a_call_that_was_cut_off_is_asked_about_and_a_recorded_one_is_not_made_again(
     tmp_path, wrap, stops, effects
@@ -226,7 +227,7 @@ async def test_the_user_can_have_it_made_again(tmp_path):
     assert EffectTools(tmp_path).effects == ["one", "two"]
 
 
-@pytest.mark.parametrize("durability", ["", "async", "sync"])
+@pytest.mark.parametrize("durability", rest_is_slow(["", "async", "sync"], 1))
 async def test_the_durability_of_the_graph_around_it_makes_no_difference(tmp_path, durability):
     await die(tmp_path, TWO, stops="after two", durability=durability)
     async with opened(tmp_path, TWO) as it:
@@ -242,7 +243,7 @@ async def test_a_call_that_may_be_repeated_is_repeated_without_a_question(tmp_pa
     assert EffectTools(tmp_path).effects == ["one", "one"]
 
 
-@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("wrap", rest_is_slow(WRAPS, 1))
 async def test_after_a_kill_in_the_model_call_no_call_is_made_again(tmp_path, wrap):
     await die(tmp_path, script(call("add", effect="one"), HANG), wrap=wrap, asked=2)
     async with opened(tmp_path, script(call("add", effect="one"), reply("done")), wrap=wrap) as it:

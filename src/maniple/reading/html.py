@@ -38,8 +38,13 @@ def read_html(text: str, url: str) -> MarkdownDocument:
         part = find_list_part(parse_html(text), about.pagination)
     else:
         part = find_readable_part(lambda: parse_html(text), title, is_front)
-    is_whole = about.is_list or is_front
-    _insert_pagination(part, about.pagination if is_whole else about.pagination.select_parts(url))
+    if about.is_list:
+        other = about.pagination
+    elif is_front:
+        other = about.pagination.without({link.get("href", "") for link in part.iter("a")})
+    else:
+        other = about.pagination.select_parts(url)
+    _insert_pagination(part, other)
     reading = _convert(part, title, base)
     # Otherwise the page is rendered by scripts, and its HTML contains only the parts around the article.
     if len(body) < _LEAST_BODY or len(body) < 2 * len(_LINK.sub("", reading.markdown)):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urljoin, urlsplit
@@ -79,6 +79,10 @@ class Pagination:
     links: tuple[PageLink, ...] = ()
     numbered: bool = False
     """Whether the pages are numbered or loaded on demand: stronger evidence of a list than "next"."""
+
+    def without(self, addresses: "set[str]") -> "Pagination":
+        """Return it without the links to these addresses."""
+        return replace(self, links=tuple(one for one in self.links if one.address not in addresses))
 
     def select_parts(self, url: str) -> "Pagination":
         """Return the links to the other pages of the text at `url`, which an article may be split into.

@@ -9,6 +9,7 @@ from maniple.errors import BrowserError
 from tests.browser.driving import Driver
 from tests.browser.widgets.bundles import PACKAGES, widget_pages
 from tests.crawler.web import Reply, Site
+from tests.sizes import rest_is_slow
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
 needs_packages = pytest.mark.skipif(
@@ -95,7 +96,7 @@ SHOW = """<button style=position:fixed;right:0;top:0;z-index:999 onclick="out.te
 JSON.stringify(held().replaceAll('\\u00a0', ' '))">Show</button><pre id=out></pre>"""
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", rest_is_slow(TEXTS, 4))
 @pytest.mark.parametrize("editor", PLAIN)
 async def test_an_editable_element_holds_what_is_written(
     editor: str, text: str, driver: Driver, site: Site
