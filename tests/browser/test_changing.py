@@ -108,6 +108,16 @@ async def test_an_item_of_a_list_that_gives_its_rows_to_others_is_not_taken_for_
     assert "bought" not in said or f"bought Item {item}\n" in f"{said}\n"
 
 
+async def test_a_row_that_holds_another_item_now_is_gone_whatever_prevents_a_click_on_that(
+    driver: Driver, site: Site
+) -> None:
+    sold_out = "slot.disabled = first + at > 10; slot.textContent"
+    await shown(driver, site, LIST.replace("slot.textContent = `", f"{sold_out} = `"))
+    index = await driver.index("Item 10<")
+    with pytest.raises(BrowserError, match=f"^Element with index {index} not found"):
+        await driver.act("click_element", index=index)
+
+
 async def test_a_disabled_button_is_not_clicked_however_often_the_page_alerts(
     driver: Driver, site: Site
 ) -> None:

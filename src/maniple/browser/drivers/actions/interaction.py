@@ -180,26 +180,39 @@ async def _ready_handle(
     try:
         await _try_click(window, handle)
     except Error as error:
+        await _require_unchanged(window, tab, index, error)
         if not covering_tag(error) or not await _uncover(window, tab, handle, services):
             raise await explain_failure(window, tab, error) from error
         handle = await window.find(index)
-        await _require_clickable(window, tab, handle)
+        await _require_clickable(window, tab, index, handle)
     if await handle.bounding_box() != box:
         # It was scrolled into view, at which virtual lists reuse their rows for other items.
-        await _require_clickable(window, tab, handle)
+        await _require_clickable(window, tab, index, handle)
     return await window.find(index)
+
+
+async def _require_unchanged(window: BrowserWindow, tab: OpenTab, index: int, error: Exception) -> None:
+    """Raise `BrowserError` if an element that did not take a click is not the one that was shown any more.
+
+    A virtual list gives its rows to other items and moves them away; what lies there then covers nothing.
+    """
+    if not has_ended(error) and not has_crashed(error) and await window.is_responsive(tab):
+        await window.find(index)
 
 
 async def _try_click(window: BrowserWindow, handle: "ElementHandle") -> None:
     await handle.click(trial=True, timeout=window.action_milliseconds)
 
 
-async def _require_clickable(window: BrowserWindow, tab: OpenTab, handle: "ElementHandle") -> None:
+async def _require_clickable(
+    window: BrowserWindow, tab: OpenTab, index: int, handle: "ElementHandle"
+) -> None:
     from playwright.async_api import Error
 
     try:
         await _try_click(window, handle)
     except Error as error:
+        await _require_unchanged(window, tab, index, error)
         raise await explain_failure(window, tab, error) from error
 
 
