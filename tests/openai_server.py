@@ -190,6 +190,7 @@ class OpenAIServer:
             self.requests: list[Json] = []
             self.begun: list[float] = []
             self._hanging: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+            self._waiting: set[asyncio.Event] = set()
             totals = dict.fromkeys(("calls", "prompt_tokens", "completion_tokens", "aborted"), 0)
             active = self._stats["active"]
             self._stats = {**totals, "active": active, "max_active": active, "by_role": Counter()}
@@ -206,10 +207,17 @@ class OpenAIServer:
             if not self._changed.wait_for(lambda: condition(self._stats), timeout_seconds):
                 raise TimeoutError(f"The scripted server is still at {self._stats}.")
 
-    def release(self) -> None:
-        """Let every answer whose request has arrived go on, from any thread."""
+    def release(self, timeout_seconds: float = 60.0) -> None:
+        """Let every answer whose request has arrived go on, from any thread.
+
+        Blocks until one hangs, because on a loaded machine its request may arrive later than the caller sees
+        what comes before it. Raises TimeoutError if none does.
+        """
         with self._changed:
+            if not self._changed.wait_for(lambda: self._waiting, timeout_seconds):
+                raise TimeoutError(f"No answer hangs that could be released; the server is at {self._stats}.")
             hanging, self._hanging = self._hanging, []
+            self._waiting = set()
         for loop, released in hanging:
             loop.call_soon_threadsafe(released.set)
 
@@ -220,6 +228,17 @@ class OpenAIServer:
             self._stats["max_active"] = max(self._stats["max_active"], self._stats["active"])
             self._stats["by_role"].update([role] if role else [])
             self._changed.notify_all()
+
+    async def _hang(self, released: asyncio.Event) -> None:
+        with self._changed:
+            if not released.is_set():
+                self._waiting.add(released)
+            self._changed.notify_all()
+        try:
+            await released.wait()
+        finally:
+            with self._changed:
+                self._waiting.discard(released)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         request, route = Request(scope, receive), f"{scope['method']} {scope['path'].removeprefix('/v1')}"
@@ -281,7 +300,7 @@ class OpenAIServer:
         """Send the reply; `done` is called before its last bytes, so whoever has them finds final stats."""
         reply, name = self._next_reply(body)
         if reply.get("hang"):
-            await released.wait()
+            await self._hang(released)
         if "status" in reply:
             done()
             message = reply.get("error", "A scripted error.")
@@ -304,7 +323,7 @@ class OpenAIServer:
             await asyncio.sleep(reply.get("delay_seconds", 0) if index > 1 or not stream else 0)
             await send({"type": "http.response.body", "body": part, "more_body": True})
             if index == reply.get("hang_after"):
-                await released.wait()
+                await self._hang(released)
         self._count(completion_tokens=usage["completion_tokens"])
         done()
         if "cut_after" not in reply:  # a body left open makes uvicorn drop the connection

@@ -189,6 +189,17 @@ async def test_a_hanging_call_is_active_until_its_client_leaves(stream: bool) ->
         await until(server, aborted=1, active=0)
 
 
+async def test_a_release_before_its_call_has_arrived_waits_for_that_call() -> None:
+    async with talk({"other": [reply("first"), {**reply("second"), "hang": True}]}) as (server, client):
+        assert joined(await chunks_of(client, "one")) == "first"
+        releasing = asyncio.create_task(asyncio.to_thread(server.release))
+        async with asyncio.timeout(60):
+            assert joined(await chunks_of(client, "two")) == "second"
+        await releasing
+        with pytest.raises(TimeoutError):
+            server.release(timeout_seconds=0)
+
+
 async def test_a_client_that_leaves_a_stream_is_counted() -> None:
     async with talk({"other": [reply("one two three", delay_seconds=60)]}) as (server, client):
         async with await ask(client, stream=True) as stream:
