@@ -21,6 +21,7 @@ from maniple.search import (
     open_search,
     select_providers,
 )
+from maniple.search.providers import load_provider
 from tests.crawler.web import open_site
 from tests.search.responses import SEARXNG, as_json
 
@@ -44,17 +45,36 @@ async def asked(settings: SearchSettings, context: SearchContext | None = None) 
 
 
 async def test_without_keys_the_keyless_providers_are_used() -> None:
-    assert await asked(SearchSettings()) == ("ddgs", "wikipedia")
+    specs = [load_provider(name) for name in BUILT_IN_PROVIDERS]
+    settings = SearchSettings()
+    keyless = {
+        spec.name
+        for spec in specs
+        if spec.rank is not None and all(getattr(settings, key) for key in spec.requires)
+    }
+    used = await asked(settings)
+    assert {"ddgs", "wikipedia"} <= keyless
+    assert (set(used), len(used)) == (keyless, len(keyless))
 
 
-async def test_configured_providers_come_first(tmp_path: Path) -> None:
-    assert await asked(SearchSettings(tavily_api_key=KEY)) == ("tavily", "ddgs", "wikipedia")
-    settings = SearchSettings(
-        tavily_api_key=KEY, brave_api_key=KEY, searxng_url="http://10.0.0.1", folder=tmp_path
-    )
-    folder = FolderSearch(tmp_path, unread)
-    order = ("folder", "tavily", "brave", "searxng", "ddgs", "wikipedia")
-    assert await asked(settings, SearchContext(folder=folder)) == order
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tavily_api_key": KEY},
+        {"brave_api_key": KEY, "searxng_url": "http://10.0.0.1"},
+        {"tavily_api_key": KEY, "brave_api_key": KEY, "searxng_url": "http://10.0.0.1", "folder": "."},
+    ],
+)
+async def test_configured_providers_come_first(tmp_path: Path, given: dict[str, Any]) -> None:
+    if "folder" in given:
+        given = {**given, "folder": tmp_path}
+    folder = FolderSearch(tmp_path, unread) if "folder" in given else None
+    used = await asked(SearchSettings(**given), SearchContext(folder=folder))
+    configured = [name for name in used if load_provider(name).requires.keys() & given.keys()]
+    assert len(configured) == len(given)
+    assert used == (*configured, *await asked(SearchSettings()))
+    ranks = [load_provider(name).rank or 0 for name in used]
+    assert ranks == sorted(set(ranks))
 
 
 async def test_the_order_that_is_named_holds_and_each_name_once() -> None:
@@ -124,7 +144,8 @@ def test_variables_name_keys_and_providers_and_empty_brackets_turn_search_off(tm
         return load_settings(tmp_path / "none.yaml", **nothing, environment=environment).search
 
     settings = read(BRAVE_API_KEY="b", SEARXNG_URL="http://10.0.0.1:8080", MANIPLE_SEARCH__MODE="merged")
-    assert (names(settings), settings.mode) == (["brave", "searxng", "ddgs", "wikipedia"], "merged")
+    assert (names(settings)[:2], settings.mode) == (["brave", "searxng"], "merged")
+    assert names(settings)[2:] == names(SearchSettings())
     assert names(read(MANIPLE_SEARCH__PROVIDERS="arxiv, wikipedia")) == ["arxiv", "wikipedia"]
     assert names(read(MANIPLE_SEARCH__PROVIDERS="[]")) == []
     assert read(MANIPLE_SEARCH__ENGINES="mojeek").engines == ("mojeek",)
@@ -196,7 +217,7 @@ async def test_another_package_adds_a_provider_with_one_file(package: str) -> No
 
 
 async def test_an_installed_provider_is_imported_only_if_named(package: str) -> None:
-    assert await asked(SearchSettings()) == ("ddgs", "wikipedia")
+    assert "kagi" not in await asked(SearchSettings())
     assert package not in sys.modules
 
 
