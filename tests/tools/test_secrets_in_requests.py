@@ -5,6 +5,7 @@ import base64
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,9 @@ from maniple.config.secrets import secrets_of
 from maniple.errors import SearchError
 from maniple.outgoing import OutgoingGuard, SecretRefused
 from maniple.reading.fork_server import ForkServer
+from maniple.sandbox import Workspaces
 from maniple.tools.browser import browser_tool, browser_use_tool
-from maniple.tools.thread_browser import ThreadBrowser
+from maniple.tools.thread_browser import ThreadBrowser, browser_services
 from maniple.tools.web import TeamReader, TeamSearch
 from tests.crawler.web import Reply, open_site
 
@@ -129,3 +131,17 @@ async def test_concurrent_checks_are_complete(guard: OutgoingGuard) -> None:
     )
     outcomes = await asyncio.gather(*checks, return_exceptions=True)
     assert [isinstance(one, SecretRefused) for one in outcomes] == [bool(n % 2) for n in range(20)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_no_file_with_a_secret_is_uploaded(guard: OutgoingGuard, tmp_path: Path, way: str) -> None:
+    workspaces = Workspaces(tmp_path / "workspaces")
+    place = workspaces.open("local")
+    place.write("clean.csv", b"tea,3\n")
+    place.write("notes.txt", f"Notes\n{way}\n".encode())
+    (tmp_path / "lent").mkdir()
+    services = browser_services(None, workspaces, tmp_path / "lent", max_bytes=10_000, guard=guard)
+    assert services.open_file is not None
+    assert (await services.open_file("clean.csv")).name == "clean.csv"
+    with pytest.raises(SecretRefused):
+        await services.open_file("notes.txt")

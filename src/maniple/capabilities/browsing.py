@@ -53,13 +53,14 @@ class BrowserCapability(Capability):
         )
         context.stack.push_async_callback(asyncio.to_thread, uploads.cleanup)
         search = context.service(TeamSearch)
+        guard = context.service(OutgoingGuard) or OutgoingGuard()
         services = browser_services(
             search.provider if search else None,
             context.service(Workspaces),
             Path(uploads.name),
             max_bytes=settings.browser.max_download_bytes,
+            guard=guard,
         )
-        guard = context.service(OutgoingGuard) or OutgoingGuard()
         searcher = TOOLS["tavily_search"].build(context.services)
         searches = [searcher] if searcher else []
         browsing = BrowsingResources(

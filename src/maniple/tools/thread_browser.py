@@ -39,6 +39,8 @@ _MAX_RESULTS = 10
 _NOT_SENT = frozenset({"action", "goal", "index"})
 """The arguments of actions that no page gets."""
 _CHUNK_BYTES = 1024 * 1024
+_CHECKED_BYTES = 1_000_000
+"""So much of an upload is looked through for secrets."""
 _MAX_SAME_NAME = 1_000
 
 
@@ -126,17 +128,25 @@ def page_fingerprint(state: BrowserState) -> str:
 
 
 def browser_services(
-    search: SearchProvider | None, workspaces: Workspaces | None, upload_folder: Path, *, max_bytes: int
+    search: SearchProvider | None,
+    workspaces: Workspaces | None,
+    upload_folder: Path,
+    *,
+    max_bytes: int,
+    guard: OutgoingGuard | None = None,
 ) -> PageServices:
     """Return the services for search, downloads and uploads, as far as search and workspaces are available.
 
     A file of at most `max_bytes` is copied to `upload_folder` before its upload: code of the thread may
-    replace its own file at any time, even by a link.
+    replace its own file at any time, even by a link. `guard` checks what is in it.
     """
+    copier = None
+    if workspaces is not None:
+        copier = _UploadCopier(workspaces, upload_folder, max_bytes, guard or OutgoingGuard())
     return PageServices(
         search=None if search is None else _Search(search),
         save_file=None if workspaces is None else _DownloadSaver(workspaces),
-        open_file=None if workspaces is None else _UploadCopier(workspaces, upload_folder, max_bytes),
+        open_file=copier,
     )
 
 
@@ -160,13 +170,14 @@ class _DownloadSaver:
 
 
 class _UploadCopier:
-    def __init__(self, workspaces: Workspaces, folder: Path, max_bytes: int) -> None:
+    def __init__(self, workspaces: Workspaces, folder: Path, max_bytes: int, guard: OutgoingGuard) -> None:
         self._workspaces = workspaces
         self._folder = folder
         self._max_bytes = max_bytes
+        self._guard = guard
 
     async def __call__(self, path: str) -> Path:
-        """Return a copy of a file of the workspace; raises `FileError`."""
+        """Return a copy of a file of the workspace; raises `FileError`, or `SecretRefused`."""
         workspace = await asyncio.to_thread(self._workspaces.open, thread_key())
         return await asyncio.to_thread(self._copy, workspace, path)
 
@@ -178,6 +189,9 @@ class _UploadCopier:
             copy = Path(tempfile.mkdtemp(dir=self._folder)) / Path(path).name
             with copy.open("wb") as target:
                 shutil.copyfileobj(source, target, _CHUNK_BYTES)
+        with copy.open("rb") as file:
+            text = file.read(_CHECKED_BYTES).decode(errors="replace")
+        self._guard.check(f"{path}\n{text}", by="an upload", thread=thread_key(), to="browser")
         return copy
 
 
