@@ -47,9 +47,16 @@ async def _started(port: int | None = None) -> AsyncIterator[tuple[Any, int]]:
     resolve = AddressGuard(FetchSettings()).resolve
     async with aclosing(Chromium(_SETTINGS, executable, resolve, isolation, port)) as chromium:
         context = await chromium.new_context()
-        # Between fork and exec a process has the command of its parent.
-        await until(lambda: len(set(chromium_processes()) - before) == 1)
-        (process,) = set(chromium_processes()) - before
+        started: set[int] = set()
+
+        def has_one() -> bool:
+            # Between fork and exec a process has the command of its parent.
+            nonlocal started
+            started = set(chromium_processes()) - before
+            return len(started) == 1
+
+        await until(has_one)
+        (process,) = started
         yield await context.new_page(), process
 
 
