@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from maniple.config import Settings, load_settings
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +27,7 @@ def test_no_test_sees_what_the_developer_configured() -> None:
     assert load_settings().model_dump(exclude=folders) == Settings().model_dump(exclude=folders)
 
 
+@pytest.mark.slow
 def test_that_holds_for_a_developer_who_configured_much() -> None:
     test = f"{__file__}::{test_no_test_sees_what_the_developer_configured.__name__}"
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test]

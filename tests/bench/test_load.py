@@ -84,6 +84,7 @@ def test_percentiles_are_by_nearest_rank():
     assert (result.cpu_ms, result.seconds(50), result.first_event_seconds(100)) == (100.0, 3.0, 0.1)
 
 
+@pytest.mark.slow
 async def test_all_three_servers_make_their_calls():
     with servers_under_load(SCRIPT) as servers:
         for kind in (TEAM, BARE, LEAN):

@@ -13,6 +13,7 @@ from maniple.errors import BrowserError
 from tests.browser.driving import Driver, required
 from tests.browser.site.places import ODD, PLACES
 from tests.crawler.web import Reply, Site, open_site
+from tests.sizes import rest_is_slow
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "127.0.0.3", "::1"])]
 
@@ -131,7 +132,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("kind", rest_is_slow(ODD, 3))
 async def test_every_action_answers_in_words_where_it_has_nothing_to_act_on(
     kind: str, browser: Browser
 ) -> None:

@@ -83,6 +83,7 @@ async def test_no_page_reaches_an_internal_address(
     assert canary.hits == []
 
 
+@pytest.mark.slow
 @pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1", "::ffff:7f00:1"])
 async def test_the_same_pages_do_reach_it_when_it_is_opened_on_purpose(site: Site) -> None:
     guard = AddressGuard(FetchSettings(allow_private=("127.0.0.0/8",)))

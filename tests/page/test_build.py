@@ -13,6 +13,7 @@ import pytest
 from maniple.api.routes.page import BUILD
 from maniple.replay.player import ASSETS
 from tests.serving import ROOT
+from tests.sizes import rest_is_slow
 
 WEB = ROOT / "web"
 _MODULES = WEB / "node_modules"
@@ -41,7 +42,9 @@ def node(*words: str) -> None:
 
 
 @needs_packages
-@pytest.mark.parametrize(("config", "build"), [("vite.config.ts", BUILD), ("vite.replay.config.ts", ASSETS)])
+@pytest.mark.parametrize(
+    ("config", "build"), rest_is_slow([("vite.config.ts", BUILD), ("vite.replay.config.ts", ASSETS)], 1)
+)
 def test_the_build_is_the_same_each_time(config: str, build: Path, tmp_path: Path):
     out = tmp_path / "build"
     node("vite/bin/vite.js", "build", "-c", config, "--outDir", str(out), "--logLevel", "warn")

@@ -107,7 +107,7 @@ async def test_an_editable_element_holds_what_is_written(
 
 
 @needs_packages
-@pytest.mark.parametrize("editor", NPM)
+@pytest.mark.parametrize("editor", rest_is_slow(NPM, 2))
 async def test_an_editor_holds_what_is_written(editor: str, driver: Driver, site: Site) -> None:
     site.pages.update(await widget_pages(NPM[editor], f"{SHOW}<div id=box></div>"))
     for text in TEXTS.values():
