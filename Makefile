@@ -19,8 +19,8 @@ unexport PYTHONDONTWRITEBYTECODE
 setup:
 	@bash setup.sh dev
 
-# The tests wait for half of their time: with two more workers than cores the cores are busy.
-WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? cores + 2 : 8)))
+# The tests wait for much of their time: with four more workers than cores the cores are busy.
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? cores + 4 : 8)))
 # CI tries a test that failed once more and lists it ("rerun"): such a test is a defect, but no reason to lose a change.
 RERUNS = $(if $(CI),--reruns 1 -r R)
 PYTEST = $(BIN)/pytest $(RERUNS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from tests.environment import CERTIFICATES, configures
 from tests.probes import probing_each_kind_once
+from tests.sizes import leave_cases_to_slow
 
 # The same examples each time: what is found by chance is found while one writes, not while another lands.
 # `pytest --hypothesis-profile=default` looks for new ones.
@@ -42,8 +43,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that no worker is left alone with it at the end."""
+    leave_cases_to_slow(items)
     items.sort(key=_timeout, reverse=True)
 
 

@@ -5,7 +5,26 @@ from typing import Any
 
 import pytest
 
-__all__ = ["rest_is_slow", "sizes"]
+__all__ = ["leave_cases_to_slow", "rest_is_slow", "sizes"]
+
+COSTLY = ("browser", "crawler", "reading", "report_files", "safety", "sandbox")
+"""The folders whose tests take seconds of CPU: each starts a browser, a sandbox or a reader."""
+QUICK_CASES = 3
+_COSTLY = tuple(f"tests/{folder}/" for folder in COSTLY)
+
+
+def leave_cases_to_slow(items: Iterable[pytest.Item]) -> None:
+    """Mark as slow all but `QUICK_CASES` cases, spread evenly, of each parametrized test in `COSTLY`."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        test, _, case = item.nodeid.partition("[")
+        if case and item.nodeid.startswith(_COSTLY) and not item.get_closest_marker("slow"):
+            cases.setdefault(test, []).append(item)
+    for each in cases.values():
+        quick = {at * len(each) // QUICK_CASES for at in range(QUICK_CASES)}
+        for number, item in enumerate(each):
+            if number not in quick:
+                item.add_marker(pytest.mark.slow)
 
 
 def sizes(quick: Any, full: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from bench.http_servers import ATTACKS, COMMANDS, OURS, attack, check_health, op
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 async def test_a_server_is_started_and_attacked() -> None:
     with open_server(sys.executable, COMMANDS[OURS]) as (port, process, log):
         assert await check_health(port) is not None

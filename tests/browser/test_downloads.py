@@ -101,6 +101,7 @@ async def test_a_page_that_gives_files_for_ever_can_be_seen_meanwhile(browser: B
             assert "Hi" in await driver.look()
 
 
+@pytest.mark.slow
 async def test_only_some_unclaimed_downloads_are_retained(browser: Browser, site: Site, folder: Path) -> None:
     async with driven(browser) as driver:
         told = await until_given(driver, site)

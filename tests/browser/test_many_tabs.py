@@ -14,6 +14,7 @@ from tests.crawler.web import Reply, Site
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
 
 
+@pytest.mark.slow
 async def test_the_tab_after_the_last_is_refused_and_a_crashed_one_is_replaced(
     browser: Browser, site: Site
 ) -> None:

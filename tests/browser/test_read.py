@@ -81,6 +81,7 @@ async def test_an_address_that_cannot_be_opened_is_reported(browser: Browser, si
         await browser.read("http://127.0.0.2:9999/", thread="t")
 
 
+@pytest.mark.slow
 async def test_a_page_that_never_loads_is_left(guard: AddressGuard, site: Site) -> None:
     async def silent(send: Send) -> None:
         await asyncio.Event().wait()
@@ -154,6 +155,7 @@ async def playwright_may_complain(anyio_backend: str) -> AsyncIterator[None]:
     loop.set_exception_handler(handler)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("playwright_may_complain")
 async def test_a_killed_driver_is_replaced_with_its_browser(guard: AddressGuard, site: Site) -> None:
     site.pages["/"] = Reply("<p>Back again")

@@ -42,6 +42,7 @@ async def tabs_of(chromium: Elsewhere) -> set[str]:
     return {tab["id"] for tab in await asyncio.to_thread(asked) if tab["type"] == "page"}
 
 
+@pytest.mark.slow
 async def test_what_others_have_open_there_stays_theirs(
     chromium: Path, guard: AddressGuard, site: Site
 ) -> None:

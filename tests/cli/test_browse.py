@@ -69,6 +69,7 @@ async def test_each_step_is_a_line_and_the_page_shows_the_run_with_its_recording
     assert 'src="data:image/jpeg;base64,' in html
 
 
+@pytest.mark.slow
 async def test_a_program_gets_the_steps_as_events(tmp_path: Path, site: Site) -> None:
     with serving(buying(site)) as server:
         status, output, notes = await maniple(

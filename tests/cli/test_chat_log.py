@@ -85,6 +85,7 @@ async def test_a_program_gets_warnings_on_stderr_in_plain_lines(tmp_path, env, f
     assert not (tmp_path / "data" / "chat.log").exists()
 
 
+@pytest.mark.slow
 async def test_without_a_stderr_the_team_answers_and_warnings_go_to_the_file(tmp_path, env):
     command = shlex.join([sys.executable, str(MAIN), "1+3=?"])
     process = await asyncio.create_subprocess_shell(

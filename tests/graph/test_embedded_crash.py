@@ -221,6 +221,7 @@ async def test_a_call_that_was_cut_off_is_asked_about_and_a_recorded_one_is_not_
     assert machine.effects == effects
 
 
+@pytest.mark.slow
 async def test_the_user_can_have_it_made_again(tmp_path):
     await die(tmp_path, TWO, stops="before two")
     async with opened(tmp_path, TWO) as it:
@@ -229,6 +230,7 @@ async def test_the_user_can_have_it_made_again(tmp_path):
     assert EffectTools(tmp_path).effects == ["one", "two"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("durability", rest_is_slow(["", "async", "sync"], 1))
 async def test_the_durability_of_the_graph_around_it_makes_no_difference(tmp_path, durability):
     await die(tmp_path, TWO, stops="after two", durability=durability)
@@ -288,6 +290,7 @@ async def test_steps_that_run_concurrently_are_each_asked_about(tmp_path):
     assert machine.effects == ["first", "second"]
 
 
+@pytest.mark.slow
 async def test_two_kills_in_a_row_ask_once(tmp_path):
     await die(tmp_path, TWO, stops="after two")
     async with opened(tmp_path, TWO) as it:
@@ -338,6 +341,7 @@ async def test_a_call_begins_when_the_answer_that_asks_for_it_is_in_a_checkpoint
     assert stored == [True, True]
 
 
+@pytest.mark.slow
 async def test_no_graph_reads_the_records_and_they_are_deleted_with_their_thread(tmp_path):
     await die(tmp_path, TWO, stops="after two")
     async with opened(tmp_path, TWO) as it:

@@ -288,6 +288,7 @@ async def test_a_forged_answer_reaches_no_run(host: Host):
     assert "The run does not exist." in words(result)
 
 
+@pytest.mark.slow
 async def test_twenty_callers_at_once_each_get_their_own_answer(model, tmp_path):
     script = {**BRIEF, "reporter": [reply("The report of {run}.")]}
     model.reset(script)

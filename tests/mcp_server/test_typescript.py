@@ -65,6 +65,7 @@ async def test_over_http_a_call_that_times_out_leaves_its_run(model, tmp_path):
         assert len(await here.service.store.runs.list("", 10)) == 1
 
 
+@pytest.mark.slow
 async def test_over_stdio_a_call_that_times_out_leaves_its_run(model, tmp_path):
     model.reset(HANGING_ONCE)
     env = environment(tmp_path, model.base_url, MANIPLE_SANDBOX__BACKEND="off", PYTHONPATH=str(ROOT))

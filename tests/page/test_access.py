@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
@@ -53,6 +54,7 @@ def test_a_keyboard_is_enough_to_ask_answer_and_look(page: Page, model: OpenAISe
     expect(page.locator(".call")).to_contain_text("echo 4")
 
 
+@pytest.mark.slow
 def test_a_keyboard_is_enough_to_rename_and_delete(page: Page):
     ask(page, "Which bird is blue?")
     standing(page, "Done")

@@ -106,6 +106,7 @@ def test_the_action_is_marked_on_the_picture_while_it_is_done_on_any_width(
     expect(view).to_be_visible()
 
 
+@pytest.mark.slow
 def test_each_step_can_be_gone_back_to_by_keyboard_and_after_a_reload_all_of_it_is_a_film(
     page: Page, model: OpenAIServer, shop: Shop
 ):

@@ -88,6 +88,7 @@ def test_a_build_is_due_in_a_new_clone_and_not_after_a_test_of_the_page_changed(
     assert not is_current(copied)
 
 
+@pytest.mark.slow
 def test_a_wheel_and_an_sdist_contain_the_page_and_installing_them_needs_no_node(copied: Path):
     packing = [sys.executable, "-m", "hatchling", "build", "-d", "made", "-t"]
     subprocess.run([*packing, "sdist"], cwd=copied, check=True, capture_output=True, timeout=100)

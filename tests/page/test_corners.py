@@ -50,6 +50,7 @@ def tab(context: BrowserContext) -> Page:
     return context.new_page()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["#no-such-conversation", "#no%2Fsuch"])
 def test_a_missing_conversation_is_reported_and_left(tab: Page, address: str):
     tab.goto(f"/{address}")
@@ -155,6 +156,7 @@ def test_two_questions_at_once_begin_one_conversation(page: Page):
     expect(page.get_by_role("navigation").get_by_role("listitem")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_seven_questions_leave_room_to_stop_and_to_take_one_back(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [{"hang": True}]})
     ask(page, "Which is the first?")
@@ -248,6 +250,7 @@ def test_a_call_is_rejected_with_a_reason_that_is_never_an_approval(page: Page, 
     assert any("The user rejected this call: approve" in str(one) for one in model.requests)
 
 
+@pytest.mark.slow
 def test_a_long_question_is_folded(page: Page):
     ask(page, "word " * 1_000)
     standing(page, "Done")

@@ -2,6 +2,7 @@
 
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.serving import ServerProcess
@@ -21,6 +22,7 @@ def test_the_documentation_works_from_own_files_alone(page: Page, server: Server
     assert origins == {urlsplit(server.url)[:2]}
 
 
+@pytest.mark.slow
 def test_the_documentation_changes_something_in_its_own_service(page: Page) -> None:
     page.goto("/docs")
     block = page.locator(".opblock-post").filter(has=page.locator("[data-path='/api/threads']"))

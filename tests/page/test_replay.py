@@ -121,6 +121,7 @@ def test_the_title_of_a_report_is_as_large_in_the_file_as_on_the_page(
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.slow
 def test_a_play_that_ends_in_one_frame_shows_the_work(page: Page, opened: Opener, tmp_path: Path):
     ask(page)
     standing(page, "Done")
@@ -137,6 +138,7 @@ def test_a_play_that_ends_in_one_frame_shows_the_work(page: Page, opened: Opener
     standing(tab, "Done")
 
 
+@pytest.mark.slow
 def test_a_replay_is_gone_through_by_keyboard(page: Page, opened: Opener, tmp_path: Path):
     ask(page)
     standing(page, "Done")
@@ -186,6 +188,7 @@ def test_what_a_stranger_wrote_does_nothing_in_the_file(
     expect(answer).to_contain_text("Diagrams are drawn on the page of the service.")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not AXE.is_file(), reason="bash setup.sh dev installs axe-core")
 def test_a_replay_has_no_serious_fault(page: Page, opened: Opener, tmp_path: Path):
     ask(page)

@@ -136,11 +136,13 @@ async def test_closing_ends_the_process_and_its_readers_and_a_later_document_sta
     assert (await fork_server.read("text", b"x", URL, None)).markdown == "x"
 
 
+@pytest.mark.slow
 async def test_a_fork_server_that_is_no_longer_used_ends() -> None:
     await ForkServer().read("text", b"x", URL, None)
     assert fork_servers() == []
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_of_a_program_that_ends_without_closing() -> None:
     program = await started()
     left = fork_servers(program.pid)

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.anyio]
 PAGES = 4
 
 
+@pytest.mark.slow
 async def test_the_steps_that_were_done_are_not_done_again_after_a_kill(tmp_path):
     async with open_site() as site:
         ways = [use("go_to_url", url=f"{site.url}/{n}") for n in range(PAGES)]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.environment import environment
 from tests.grammar import Client
@@ -53,6 +54,7 @@ def fill(disk: Path) -> Path:
     raise AssertionError("the disk never became full")
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_in_mid_run_is_reported_and_the_run_goes_on_after_a_restart(tmp_path):
     slow = {"chunks": [f"w{number} " for number in range(1_000)], "delay_seconds": 0.02}
     data = tmp_path / "disk"

@@ -148,6 +148,7 @@ async def test_a_plan_outlives_a_pause(tmp_path):
     assert "This is phase 2 of 2" in str(last) and "red ones" in str(last)
 
 
+@pytest.mark.slow
 async def test_phases_that_are_done_when_the_time_is_over_are_reported():
     ways = (done("in the shop"), use("go_to_url", url=HOME))
     script = shop_script(*ways, task=LONG, other=[phases("Open the shop", "Pay")])
