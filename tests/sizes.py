@@ -7,9 +7,9 @@ import pytest
 
 __all__ = ["leave_cases_to_slow", "rest_is_slow", "sizes"]
 
-COSTLY = ("browser", "crawler", "reading", "report_files", "safety", "sandbox")
-"""The folders whose tests take seconds of CPU: each starts a browser, a sandbox or a reader."""
-QUICK_CASES = 3
+COSTLY = ("browser", "crawler", "evidence", "reading", "report_files", "safety", "sandbox")
+"""The folders whose cases cost most: they start a browser, a sandbox or a reader, or read long texts."""
+QUICK_CASES = 2
 _COSTLY = tuple(f"tests/{folder}/" for folder in COSTLY)
 
 

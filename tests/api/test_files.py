@@ -265,6 +265,7 @@ async def test_the_body_of_a_run_keeps_its_own_limit(it: InProcessService):
     assert (response.status_code, response.json()["code"]) == (413, "too_large")
 
 
+@pytest.mark.slow
 async def test_a_large_file_is_never_whole_in_the_servers_memory(server, client):
     thread = (await client.post("/api/threads")).json()["thread_id"]
     path = f"/api/threads/{thread}/files"

@@ -87,6 +87,7 @@ async def test_no_click_leads_to_an_internal_address(
     assert "root:" not in read
 
 
+@pytest.mark.slow
 async def test_a_page_that_tries_everything_in_a_tab_that_stays_open_reaches_nothing(
     browser: Browser, site: Site, canary: Canary
 ) -> None:

@@ -58,6 +58,7 @@ async def test_what_others_have_open_there_stays_theirs(
         assert elsewhere.process.returncode is None
 
 
+@pytest.mark.slow
 async def test_one_that_went_is_connected_with_again_when_it_is_back(
     chromium: Path, guard: AddressGuard, site: Site
 ) -> None:

@@ -31,6 +31,7 @@ async def visited(folder: Path, site: Site, thread: str, *, forget: bool = False
     return said
 
 
+@pytest.mark.slow
 async def test_a_thread_is_known_again_after_a_restart_and_no_other_is(site: Site, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     assert await visited(folder, site, "a") == "visit 1,"

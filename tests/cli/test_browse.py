@@ -99,6 +99,7 @@ async def test_a_question_of_the_browser_is_answered_in_the_conversation(tmp_pat
     assert (status, output) == (0, "The blue one.\n"), notes
 
 
+@pytest.mark.slow
 async def test_a_small_model_is_announced_as_read_only(tmp_path: Path, site: Site) -> None:
     with serving({"other": [reply("Hello")]}) as server:
         more = {"MANIPLE_MODELS__BASIC__PROFILE": "compact"}

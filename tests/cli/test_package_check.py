@@ -102,6 +102,7 @@ async def test_the_doctor_prepares_them_unless_disabled(
     assert [check["status"] for check in checks if check["name"] == "packages"] == [status]
 
 
+@pytest.mark.slow
 async def test_they_can_be_prepared_separately_with_an_exit_status(
     tmp_path: Path, wheels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -91,6 +91,7 @@ async def test_the_next_question_is_sent_immediately_and_the_killed_run_mentione
     assert (status, output) == (0, "") and "No run was cut" in notes.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 async def test_a_program_that_is_ended_leaves_its_run_to_go_on(
     server: OpenAIServer, tmp_path: Path, number: signal.Signals
@@ -157,6 +158,7 @@ async def test_a_run_that_goes_on_can_be_cancelled(server: OpenAIServer, tmp_pat
         assert await terminal.leave() == 0
 
 
+@pytest.mark.slow
 async def test_a_run_of_a_live_program_is_not_taken_over(server: OpenAIServer, tmp_path: Path) -> None:
     env = environment(tmp_path, server.base_url)
     first = await start(MAIN, "--json", "1+3=?", folder=tmp_path, env=env)
@@ -191,6 +193,7 @@ async def test_a_question_on_a_conversation_that_was_cut_off_comes_after_its_end
     assert "The answer is **4**" in json.dumps(server.requests[-1])
 
 
+@pytest.mark.slow
 async def test_of_many_cut_off_runs_the_newest_goes_on_and_the_others_are_gone_on_with_or_dropped(
     tmp_path: Path,
 ) -> None:

@@ -83,6 +83,7 @@ async def test_a_server_beyond_this_machine_refuses_to_start(server: OpenAIServe
     assert "maniple keys add NAME" in notes.decode() and "--insecure" in notes.decode()
 
 
+@pytest.mark.slow
 async def test_a_server_beyond_this_machine_starts_when_there_is_a_key_that_is_valid(
     server: OpenAIServer, tmp_path: Path
 ) -> None:

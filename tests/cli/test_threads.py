@@ -167,6 +167,7 @@ async def test_a_report_that_cannot_be_saved_is_refused_before_the_team_opens(tm
         assert (status, STARTS in notes) == (2, False)
 
 
+@pytest.mark.slow
 async def test_the_printed_commands_name_the_retry_and_the_settings_file(tmp_path: Path) -> None:
     (tmp_path / "my team.yaml").write_text("team: {}\n")
     config = ("--config", "my team.yaml")

@@ -268,6 +268,7 @@ async def test_the_calls_of_one_answer_are_each_made_or_asked_about(tmp_path):
     assert EffectTools(tmp_path).effects == ["one", "two"]
 
 
+@pytest.mark.slow
 async def test_steps_that_run_concurrently_are_each_asked_about(tmp_path):
     one, two = (
         {**step("researcher", title, f"Add #run={title}"), "needs": []} for title in ("first", "second")

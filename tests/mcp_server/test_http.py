@@ -204,6 +204,7 @@ async def test_another_keys_run_is_neither_the_newest_nor_to_be_cancelled(here: 
         assert (await host.call("cancel_run", run_id=run["run_id"])).is_error
 
 
+@pytest.mark.slow
 async def test_twenty_hosts_at_once_each_get_their_own_answer(model, tmp_path):
     model.reset({**BRIEF, "reporter": [reply("The report of {run}.")]})
 

@@ -87,6 +87,7 @@ def test_menus_close_with_escape_and_give_the_focus_back(page: Page):
     expect(menu).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_screen_reader_announces_begin_and_end_of_an_answer_and_not_its_text(
     page: Page, model: OpenAIServer
 ):
@@ -130,6 +131,7 @@ def test_what_is_read_stays_in_its_place_when_questions_come_in_before_and_after
     expect(read).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_a_new_name_is_saved_on_blur_and_dropped_with_escape(page: Page):
     ask(page, "Which bird is red?")
     standing(page, "Done")
@@ -163,6 +165,7 @@ def test_an_empty_list_a_search_without_hits_and_a_failed_list_differ(page: Page
     expect(listed.get_by_text("Nothing here yet.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_choices_outlive_a_reload_and_the_field_fits_its_text_in_a_window_of_another_width(page: Page):
     for name in ("Deep thinking", "Review the plan"):
         page.get_by_role("button", name=name).click()

@@ -148,6 +148,7 @@ def test_each_text_runs_in_the_direction_of_its_letters(tab: Page):
     assert right < 1
 
 
+@pytest.mark.slow
 def test_two_questions_at_once_begin_one_conversation(page: Page):
     ask(page, "Which is the first?")
     ask(page, "Which is the second?")
@@ -177,6 +178,7 @@ def test_seven_questions_leave_room_to_stop_and_to_take_one_back(page: Page, mod
     expect(page.locator(".foot .notice")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_hidden_tab_lets_its_stream_go_and_goes_on_when_it_is_shown(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [{"hang": True}]})
     page.clock.install()
@@ -199,6 +201,7 @@ def _only_run(page: Page) -> str:
     return thread["runs"][0]["run_id"]
 
 
+@pytest.mark.slow
 def test_who_goes_elsewhere_while_a_conversation_is_made_stays_there(page: Page):
     ask(page, "What was here before?")
     standing(page, "Done")
@@ -218,6 +221,7 @@ def test_who_goes_elsewhere_while_a_conversation_is_made_stays_there(page: Page)
     expect(page.locator(".question")).to_have_text("What was here before?")
 
 
+@pytest.mark.slow
 def test_several_clicks_ask_a_question_again_once(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "planner": [{"status": 400, "error": "broken"}]})
     ask(page)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.cli.processes import MANIPLE
@@ -103,6 +104,7 @@ def test_a_plan_is_edited_reordered_and_accepted(page: Page):
     )
 
 
+@pytest.mark.slow
 def test_notes_and_needs_of_steps_outlast_the_review_and_a_note_is_edited(page: Page, model: OpenAIServer):
     steps = [
         {**step("researcher", "Ask"), "needs": []},
@@ -240,6 +242,7 @@ def test_a_file_goes_along_and_a_member_stays_behind(page: Page, model: OpenAISe
     assert "- browser" not in planning
 
 
+@pytest.mark.slow
 def test_files_that_were_moved_are_listed_by_folder_and_can_be_saved(page: Page, model: OpenAIServer):
     names = [f"{kind}-{number}.txt" for kind in ("bill", "letter") for number in range(11)]
     page.locator("input[type=file]").set_input_files(
@@ -274,6 +277,7 @@ def test_a_hostile_report_is_inert(page: Page, model: OpenAIServer):
     assert not any("evil.test" in url for url in asked)
 
 
+@pytest.mark.slow
 def test_a_line_of_a_megabyte_is_shown_as_it_is(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "reporter": [{"chunks": ["x" * 1_000_000]}]})
     ask(page)

@@ -105,6 +105,7 @@ def test_a_shared_run_plays_without_a_server(page: Page, model: OpenAIServer, op
     expect(tab.locator(".run > .answer")).to_contain_text("It is 4")
 
 
+@pytest.mark.slow
 def test_the_title_of_a_report_is_as_large_in_the_file_as_on_the_page(
     page: Page, model: OpenAIServer, opened: Opener, tmp_path: Path
 ):

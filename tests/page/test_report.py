@@ -220,6 +220,7 @@ def test_a_report_is_saved_in_each_format_and_a_refusal_names_the_remedy(
     expect(view).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_long_report_is_laid_out_to_its_end_and_its_diagram_drawn_for_the_light_and_for_the_dark(
     page: Page, model: OpenAIServer, site: str
 ):

@@ -149,6 +149,7 @@ def test_a_repeated_report_is_no_step_and_the_leads_decision_is_under_the_step_t
     expect(page.locator(".decided")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_five_thousand_events_come_in_slices_and_all_of_them_are_there(page: Page):
     assert len(LONG.events) > 4_900
     page.evaluate(_COUNT)
@@ -208,6 +209,7 @@ def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer
     assert model.stats["by_role"]["coder"] == 3
 
 
+@pytest.mark.slow
 def test_the_focus_goes_with_the_step_that_is_moved(page: Page):
     page.get_by_role("button", name="Review the plan").click()
     ask(page)

@@ -79,6 +79,7 @@ async def test_a_reader_that_is_killed_costs_its_document_alone(fork_server: For
     assert len(fork_servers()) == 1
 
 
+@pytest.mark.slow
 async def test_a_document_that_takes_too_much_memory_is_given_up(fork_server: ForkServer) -> None:
     with pytest.raises(UnreadableDocument):
         await fork_server.read("text", b"x" * 500_000_000, URL, "utf-16")

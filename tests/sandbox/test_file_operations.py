@@ -580,6 +580,7 @@ def _be_killed(*_: object) -> str:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["do", "undo"])
 def test_a_kill_leaves_all_or_nothing_and_the_undo_works(tmp_path: Path, what: str) -> None:
     kill_at(tmp_path, lambda most: sorted({0, most, *random.Random(7).sample(range(most), 2)}), what)

@@ -149,7 +149,8 @@ class TerminalDisplay:
             return
         event = clean_event(event)
         if activity := _activity_of(event, run.turn):
-            activity = "checking the answer" if run.is_result_repeated else activity
+            is_answer = isinstance(event, ToolCalled) and repeats_answer(run, event.tool_name)
+            activity = "checking the answer" if is_answer or run.is_result_repeated else activity
             self._activity.begin(activity, event.turn_id, self._step_of(run.turn))
         if isinstance(event, AgentEnded):
             self._activity.end(event.turn_id)
