@@ -7,8 +7,11 @@ import pytest
 
 __all__ = ["leave_cases_to_slow", "rest_is_slow", "sizes"]
 
-COSTLY = ("browser", "crawler", "evidence", "reading", "report_files", "safety", "sandbox")
-"""The folders whose cases cost most: they start a browser, a sandbox or a reader, or read long texts."""
+COSTLY = (
+    *("agents", "api", "browser", "crawler", "evidence", "graph"),
+    *("reading", "report_files", "runs", "safety", "sandbox"),
+)
+"""The folders whose cases cost most: they start a browser, a sandbox or a run, or read long texts."""
 QUICK_CASES = 2
 _COSTLY = tuple(f"tests/{folder}/" for folder in COSTLY)
 

@@ -94,6 +94,7 @@ def document() -> Any:
     return _schema(covers=False)
 
 
+@pytest.mark.slow
 def test_the_service_keeps_to_its_document(document, site: Site, subtests: pytest.Subtests):
     every_operation_keeps_to(document, site, subtests, EXAMPLES)
 

@@ -94,6 +94,7 @@ async def test_all_three_servers_make_their_calls():
             assert all(0 < run.first_event <= run.total for run in result.runs)
 
 
+@pytest.mark.slow
 async def test_a_run_that_fails_is_an_error():
     script = {**SIMPLE, "reporter": [{"status": 500}], "planner": [{"status": 500}]}
     with serving(script) as model:

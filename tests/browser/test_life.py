@@ -281,6 +281,7 @@ def renderers() -> list[int]:
     return [process for process in children() if "--type=renderer" in command_of(process)]
 
 
+@pytest.mark.slow
 async def test_a_process_for_each_thread_when_it_is_set(site: Site) -> None:
     site.pages["/"] = Reply(FORM.format("mine"))
     before = len(chromium_processes())

@@ -82,10 +82,8 @@ async def drip() -> AsyncGenerator[bytes]:
 
 
 def packed(size: int, pack: Callable[[bytes], bytes]) -> Body:
-    content = pack(bytes(size))
-
     async def body() -> AsyncGenerator[bytes]:
-        yield content
+        yield await asyncio.to_thread(lambda: pack(bytes(size)))
 
     return body
 

@@ -210,6 +210,7 @@ def test_a_reload_in_the_middle_of_a_run_goes_on_where_it_was_and_two_tabs_agree
     other.close()
 
 
+@pytest.mark.slow
 def test_conversations_are_searched_renamed_and_deleted(page: Page):
     ask(page, "Which bird is blue?")
     standing(page, "Done")

@@ -134,6 +134,7 @@ def opened(page: Page) -> Any:
     return view
 
 
+@pytest.mark.slow
 def test_a_report_is_read_with_its_contents_and_sources_by_keyboard(
     page: Page, model: OpenAIServer, site: str
 ):

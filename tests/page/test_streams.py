@@ -5,9 +5,12 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.page.streams import FOLDER, Event, recorded_streams
 
 
+@pytest.mark.slow
 def test_the_recorded_streams_match_those_of_the_service(tmp_path):
     # In a thread of its own: Playwright's loop may be running in this one, for the browser of the package.
     with ThreadPoolExecutor(1) as pool:

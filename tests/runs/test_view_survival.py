@@ -43,6 +43,7 @@ def turns_with_text(seen):
     return {one["agent_id"] for one in texts if "researcher" in one.get("agent_id", "")}
 
 
+@pytest.mark.slow
 async def test_each_view_begins_as_before_a_kill_in_concurrent_turns_and_can_be_resumed(tmp_path):
     before = {view: [] for view in VIEW_NAMES}
     counter = EventCounter()

@@ -20,7 +20,7 @@ from tests.safety.logged_server import open_server
 from tests.safety.site import ALL, Site, open_site
 
 # A server, a terminal and a dozen commands, one after the other, all before the first test.
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
 WORKSPACES = "workspaces"
 """Programs may write there what they received: these files are their own."""
 

@@ -75,6 +75,7 @@ async def exploded(sandbox: Sandbox, workspaces: Workspaces, code: str) -> Execu
     return completed
 
 
+@pytest.mark.slow
 async def test_a_fork_bomb(hurried: Sandbox, workspaces: Workspaces) -> None:
     code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
     assert (await exploded(hurried, workspaces, code)).timed_out
