@@ -18,6 +18,7 @@ from maniple.config.trust import is_trusted
 from maniple.config.values import HARMLESS, Section
 from maniple.config.web_settings import SearchSettings
 from maniple.errors import ConfigError
+from maniple.runtime.models import open_models
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {"BASIC_API_KEY": "sk-of-the-user", "BASIC_MODEL": "m", "TAVILY_API_KEY": "tvly-of-the-user"}
@@ -169,6 +170,34 @@ def test_trust_is_given_to_one_folder_and_taken_back(folder: Path) -> None:
     assert not is_trusted(folder / "below", environment) and not is_trusted(folder.parent, environment)
     assert run(app, ["trust", "--remove", str(folder)]).exit_code == 0
     assert loaded().sandbox.backend == "bubblewrap"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".env", "BASIC_BASE_URL=http://127.0.0.1:9/v1\nBASIC_MODEL=m\n"),
+        (".env", "BASIC_API_KEY=sk-x\n"),
+        ("conf.yaml", "models: {reasoning: {model: m, base_url: http://127.0.0.1:9/v1}}\n"),
+    ],
+)
+async def test_no_other_model_takes_the_place_of_a_skipped_one(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    with pytest.raises(ConfigError, match="maniple trust"):
+        async with open_models(loaded({}).without_skipped_notices(), lambda *_: None):
+            pass
+
+
+def test_a_command_ends_without_a_model_that_it_skipped(folder: Path) -> None:
+    (folder / ".env").write_text("BASIC_MODEL=m\n")
+    done = CliRunner().invoke(app, ["chat", "hi"], env={"MANIPLE_DATA_DIR": str(folder.parent / "data")})
+    assert done.exit_code == 2
+
+
+def test_a_model_of_the_environment_answers_in_an_untrusted_folder(folder: Path) -> None:
+    (folder / ".env").write_text("BASIC_MODEL=stranger\n")
+    settings = loaded({"BASIC_MODEL": "own", "BASIC_BASE_URL": "http://127.0.0.1:9/v1"})
+    assert settings.models.basic is not None and settings.models.basic.model == "own"
 
 
 def test_a_command_prints_what_it_skips_before_it_works(folder: Path) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 import sqlite3
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -184,3 +184,11 @@ def statuses(home: Path) -> list[str]:
         found = [status for (status,) in database.execute("SELECT status FROM runs")]
     database.close()
     return found
+
+
+async def test_without_a_host_the_command_ends_and_names_the_remedy(tmp_path: Path) -> None:
+    env = environment(tmp_path, "http://127.0.0.1:9/v1", PYTHONPATH=str(ROOT))
+    process = await start(MANIPLE, "mcp", "serve", folder=tmp_path, env=env, stdin=DEVNULL)
+    _, errors = await process.communicate()
+    assert process.returncode == 1
+    assert b"--http" in errors

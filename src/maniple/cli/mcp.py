@@ -63,7 +63,7 @@ def serve_mcp(
     insecure: InsecureOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Offer the team to an MCP host, as the tools ask_team, plan and get_run.
+    """Offer the team to an MCP host, as the tools ask_team, plan, get_run and cancel_run.
 
     \b
     Examples:

@@ -6,7 +6,7 @@ Misspelled keys and variables, which would otherwise have no effect, are reporte
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -65,13 +65,15 @@ def load_settings(
     file, variables = Path(path or _SETTINGS_FILE), Path(env_file or _VARIABLES_FILE)
     is_file_trusted = path is not None or is_trusted(file.absolute().parent, environment)
     is_env_trusted = env_file is not None or is_trusted(variables.absolute().parent, environment)
-    yaml, skipped_keys = _read_file(read_yaml, file, is_file_trusted)
-    dotenv, skipped_variables = _read_file(read_dotenv, variables, is_env_trusted)
+    yaml, of_file = _read_file(read_yaml, file, is_file_trusted)
+    dotenv, of_variables = _read_file(read_dotenv, variables, is_env_trusted)
     folder = file.absolute().parent
     yaml.values.update(resolve_paths(yaml.values, folder))
     source = read_environment(environment).over(dotenv.over(yaml))
-    skipped = (*skipped_keys, *skipped_variables)
-    origin = SettingsOrigin(folder, source.places, is_file_trusted, skipped)
+    by_path = ((file, of_file), (variables, of_variables))
+    skipped = [describe_skipped(path, names) for path, names in by_path if names]
+    skips_models = any(name.startswith("models.") for name in (*of_file, *of_variables))
+    origin = SettingsOrigin(folder, source.places, is_file_trusted, tuple(skipped), skips_models)
     _name_missing_models(source, origin)
     try:
         settings = Settings.model_validate(source.values)
@@ -91,13 +93,10 @@ def load_settings(
 
 def _read_file(
     read: Callable[[Path], SettingsSource], path: Path, has_trust: bool
-) -> tuple[SettingsSource, tuple[str, ...]]:
-    """Return what applies of a settings file, and the notice about what does not."""
+) -> tuple[SettingsSource, Sequence[str]]:
+    """Return what applies of a settings file, and the names of what does not."""
     source = read(path)
-    if has_trust:
-        return source, ()
-    harmless, skipped = restrict_to_harmless(source, Settings)
-    return harmless, (describe_skipped(path, skipped),) if skipped else ()
+    return (source, ()) if has_trust else restrict_to_harmless(source, Settings)
 
 
 def _name_missing_models(source: SettingsSource, origin: SettingsOrigin) -> None:

@@ -107,6 +107,8 @@ class SettingsOrigin:
     """Whether modules in the folder may be imported."""
     skipped: tuple[str, ...] = field(default=(), compare=False)
     """Notices about settings of untrusted files, which have no effect."""
+    skips_models: bool = field(default=False, compare=False)
+    """Whether settings of models are among them."""
 
     def place_of(self, keys: Keys) -> str:
         """Return where a key, or else its nearest parent, is set: `conf.yaml, line 12` and so on."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -25,6 +26,7 @@ from maniple.api.browser_guard import SecurityHeaders
 from maniple.api.state import Service, open_service
 from maniple.config import ServerSettings, Settings
 from maniple.config.service_settings import LOOPBACK_HOSTS
+from maniple.errors import McpError
 from maniple.llms.embedded import Progress
 from maniple.mcp.stdio import ThrottledStream, read_messages, write_messages
 from maniple.mcp_server.server import TeamServer
@@ -95,6 +97,10 @@ MESSAGE_BYTES = 8_000_000
 """The size of one message."""
 _DRAIN_SECONDS = 1.0
 """Short, because MCP hosts kill a server that does not end quickly."""
+_NO_HOST = (
+    "An MCP host starts this command and speaks with it over pipes, but standard input or output is a file "
+    "or /dev/null. Register the command with a host (docs/mcp.md), or serve a port with --http."
+)
 _LOG = logging.getLogger(__name__)
 
 
@@ -181,9 +187,17 @@ async def _streams(
             stream.close()
 
 
+def _is_connection(file: int) -> bool:
+    """Return whether the event loop can wait for a file: a pipe, a socket or a terminal."""
+    mode = os.fstat(file).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(file)
+
+
 @asynccontextmanager
 async def _own_pipes() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Reserve standard input and output for the protocol; prints go to standard error meanwhile."""
+    if not all(_is_connection(file) for file in (0, 1)):
+        raise McpError(_NO_HOST)
     loop = asyncio.get_running_loop()
     given = (os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)

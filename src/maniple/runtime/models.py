@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from maniple.agents import Roles, choose_llm
 from maniple.config import CapabilityOverrides, ModelSettings, ModelsSettings, Settings
-from maniple.errors import ModelError
+from maniple.errors import ConfigError, ModelError
 from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
 from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import LocalEndpoint, Progress, find_local_server, open_embedded
@@ -26,6 +26,11 @@ BETTER_MODEL = (
     "  BASIC_BASE_URL=https://…/v1   (only when it is not OpenAI's own)"
 )
 LEARNED_FILE = "capabilities.json"
+_MODEL_SKIPPED = (
+    "The model that the files of this folder name has no effect, because the folder is not trusted, and no "
+    "other one is started in its place. Run `maniple trust` if you know where the files come from, or set "
+    "BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL in the environment."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,9 @@ async def open_models(
 ) -> AsyncIterator[tuple[ChatModels, Answering]]:
     """Yield the chat models and which one answers. `deferred` is that of `open_chat_models`.
 
-    Raises `ModelError` when nothing is configured and the embedded model is turned off, and
-    `EmbeddedModelError` when it cannot be downloaded or started.
+    Raises `ConfigError` when only files that are not trusted configure one, `ModelError` when nothing is
+    configured and the embedded model is turned off, and `EmbeddedModelError` when it cannot be downloaded or
+    started.
     """
     learned = await asyncio.to_thread(CapabilityCache, settings.cache_dir / LEARNED_FILE)
 
@@ -88,6 +94,8 @@ async def _local_endpoint(
     settings: Settings, progress: Progress
 ) -> AsyncIterator[tuple[ModelSettings, Answering]]:
     embedded = settings.embedded
+    if settings.origin.skips_models:
+        raise ConfigError(_MODEL_SKIPPED)
     if embedded.discover and embedded.model_file is None:
         found = await find_local_server()
         if found is not None:

@@ -108,6 +108,9 @@ async def _check_models(settings: Settings) -> list[CheckResult]:
     """Check the model that would answer: an endpoint, else a local server, else the embedded model."""
     if configured_models(settings):
         return [*await check_endpoints(settings), *_check_embedded(settings, needed=False)]
+    if settings.origin.skips_models:
+        remedy = "If you know where its files come from, run: maniple trust"
+        return [CheckResult("model", "problem", "the folder that names it is not trusted", remedy)]
     local = await check_local_model(settings)
     if local is not None:
         return [local, *_check_embedded(settings, needed=False)]
