@@ -18,6 +18,7 @@ from maniple.config.trust import is_trusted
 from maniple.config.values import HARMLESS, Section
 from maniple.config.web_settings import SearchSettings
 from maniple.errors import ConfigError
+from maniple.llms.embedded import SilentProgress
 from maniple.runtime.models import open_models
 
 ROOT = Path(__file__).parents[2]
@@ -184,7 +185,7 @@ def test_trust_is_given_to_one_folder_and_taken_back(folder: Path) -> None:
 async def test_no_other_model_takes_the_place_of_a_skipped_one(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text)
     with pytest.raises(ConfigError, match="maniple trust"):
-        async with open_models(loaded({}).without_skipped_notices(), lambda *_: None):
+        async with open_models(loaded({}).without_skipped_notices(), SilentProgress()):
             pass
 
 

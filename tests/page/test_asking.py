@@ -164,6 +164,24 @@ def test_text_for_the_team_is_kept_while_the_server_is_away_and_answers_no_form(
     assert "In euros" not in str(model.requests)
 
 
+def test_a_run_that_waits_as_a_whole_promises_no_messages(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("It is 4.")]})
+    ask(page)
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    field = page.get_by_label("Your question")
+    field.fill("no")
+    expect(page.get_by_role("button", name="Write to the team instead")).to_have_count(0)
+    field.press("Enter")
+    expect(page.locator(".foot .notice")).to_be_visible()
+    expect(page.locator(".foot .notice")).not_to_contain_text("/api/")
+    expect(field).to_have_value("no")
+    expect(page.get_by_role("button", name="Reject")).to_be_enabled()
+    field.fill("/reject no, there is no backup of it")
+    field.press("Enter")
+    standing(page, "Done")
+    assert "no, there is no backup of it" in json.dumps(model.requests[-2:])
+
+
 def test_an_approval_takes_words_of_acceptance_and_a_question_leaves_it_open(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("It is 4.")]})
     ask(page)

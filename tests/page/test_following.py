@@ -50,6 +50,17 @@ def test_what_waits_is_inside_the_window_however_long_its_plan_is(
     expect_inside(page.get_by_label("Your question"))
 
 
+@pytest.mark.parametrize("lines", [1, 60])
+def test_an_approval_can_be_given_and_refused_without_scrolling(page: Page, model: OpenAIServer, lines: int):
+    page.set_viewport_size({"width": 375, "height": 667})
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4\n" * lines), reply("It is 4.")]})
+    ask(page)
+    expect_inside(page.get_by_role("button", name="Approve"))
+    expect_inside(page.get_by_label("Why not?"))
+    expect_inside(page.get_by_role("button", name="Reject"))
+    expect_inside(page.get_by_label("Your question"))
+
+
 def test_a_step_under_way_shows_what_it_does(page: Page, model: OpenAIServer, size: ViewportSize):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), {**reply("It is 4."), "hang": True}]})
     ask(page)

@@ -213,10 +213,18 @@ async function put(to: Place, text: string, choices: RunChoices, files: readonly
       return await write(id, target.run_id, text);
     } catch (error) {
       // Its status has just changed. What waits takes no text that was not written as its answer.
-      if (!(error instanceof Refusal) || error.code !== "not_working" || left === 1 || target.status === "interrupted") throw error;
+      if (!(error instanceof Refusal) || error.code !== "not_working") throw error;
+      if (target.status === "interrupted") throw new Refusal(error.status, error.code, waitsFor(target.run_id), error.body);
+      if (left === 1) throw error;
     }
   }
   await askQuestion(id, text, choices);
+}
+
+/** Why a run that waits takes no message. */
+function waitsFor(runId: string): string {
+  const forms = runs.find((one) => one.runId === runId)?.forms ?? [];
+  return forms.some(({ kind }) => kind === "tool_approval") ? texts.decideFirst : texts.answerFirst;
 }
 
 /** The run of a conversation that a text for the team goes to: the oldest that works, else the newest that waits. */

@@ -5,7 +5,7 @@ import { currentPurpose, sendDraft, typed } from "../../composing";
 import { cancel, openId, openRuns, tick } from "../../conversation";
 import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
-import { type FormPurpose, type Purpose, answering, forTeam, keyOf, suggestedForm } from "../../purpose";
+import { type FormPurpose, type Purpose, answering, forTeam, formOf, keyOf, suggestedForm } from "../../purpose";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { Options, chosenOptions } from "./Options";
@@ -101,23 +101,29 @@ function Target({ draft, purpose, onChoice }: Targeted) {
   // The form of a run that waits for nothing else is enough.
   const isPlain = !draft.text.trim() && !form?.run.isAtWork;
   if ((!form && purpose !== null) || isPlain) return null;
-  const said = isGone ? texts.formGone((draft.purpose as FormPurpose).asked) : isAnswer ? answers(purpose) : purpose ? texts.writesToTeam : texts.choosePurpose;
+  // A run that waits as a whole takes no messages.
+  const canWrite = form === undefined || form.run.isAtWork;
+  const said = isGone ? texts.formGone((draft.purpose as FormPurpose).asked) : isAnswer ? answers(purpose, canWrite) : purpose ? texts.writesToTeam : texts.choosePurpose;
   return (
     <p class="target" role={purpose === null ? "alert" : undefined}>
       {said}{" "}
-      {(isAnswer || purpose === null) && <button type="button" onClick={() => onChoice(form ? { ...forTeam, insteadOf: keyOf(form.asked) } : forTeam)}>{texts.toTeam}</button>}{" "}
+      {((isAnswer && canWrite) || purpose === null) && <button type="button" onClick={() => onChoice(form ? { ...forTeam, insteadOf: keyOf(form.asked) } : forTeam)}>{texts.toTeam}</button>}{" "}
       {!isAnswer && form && <button type="button" onClick={() => onChoice(answering(form))}>{texts.toAnswer}</button>}
     </p>
   );
 }
 
-function answers({ kind, asked }: FormPurpose): string {
-  return kind === "tool_approval" ? texts.decidesCall(asked) : texts.answersQuestion(asked);
+function answers({ kind, asked }: FormPurpose, canWrite: boolean): string {
+  if (kind !== "tool_approval") return texts.answersQuestion(asked);
+  return canWrite ? texts.decidesCall(asked) : texts.decidesWaiting(asked);
 }
 
 /** The kind of the next text: an answer, a message to the running team, or a question. */
 function placeholderOf(runs: readonly RunModel[], purpose: Purpose | null): string {
-  if (purpose?.to === "form") return purpose.kind === "tool_approval" ? texts.approvalPlaceholder : texts.answerPlaceholder;
+  if (purpose?.to === "form") {
+    if (purpose.kind !== "tool_approval") return texts.answerPlaceholder;
+    return formOf(purpose, runs)?.run.isAtWork ? texts.approvalPlaceholder : texts.approvalWaitingPlaceholder;
+  }
   return isContinuing(runs) ? texts.steerPlaceholder : texts.placeholder;
 }
 
