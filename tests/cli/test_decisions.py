@@ -18,7 +18,7 @@ from maniple.cli.chat.answers import (
     parse_edited_answer,
 )
 from maniple.cli.chat.prompt import Prompt
-from maniple.cli.render.run_text import answer_instructions, describe_question, review_texts
+from maniple.cli.render.run_text import answer_hint, answer_instructions, describe_question, review_texts
 from maniple.events import PlanStepView, RunInterrupted
 from maniple.tools.decisions import (
     CallApproval,
@@ -100,8 +100,10 @@ def test_a_tool_is_never_run_by_pressing_enter() -> None:
 def test_arguments_that_cannot_be_used_are_not_approved() -> None:
     wrong = approval(error="cmd: missing")
     assert "not valid: cmd: missing" in describe_question(wrong)
-    with pytest.raises(UnclearAnswer, match="Enter e to edit"):
-        parse_answer(wrong, "y")
+    for line in ("y", ""):
+        with pytest.raises(UnclearAnswer, match="Enter e to edit"):
+            parse_answer(wrong, line)
+    assert "y" not in answer_hint(wrong)
 
 
 def test_an_unknown_result_is_repeated_skipped_or_given() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.store import open_store
+from maniple.store import Thread, open_store
 from tests.cli.processes import environment, maniple
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +47,16 @@ async def test_the_last_key_revoked_is_reported_with_the_ways_on(tmp_path: Path)
     words = "Deleted 2 revoked keys. Clients on this machine need no key.\n"
     assert await keys("forget") == (0, words)
     assert (await keys("list"))[1] == "There are no API keys. Create one with maniple keys add NAME.\n"
+
+
+async def test_the_first_key_says_what_becomes_of_conversations_without_one(tmp_path: Path) -> None:
+    env = environment(tmp_path, "")
+    async with open_store(tmp_path / "data/maniple.db", tmp_path / "artifacts", server=True) as store:
+        told = [(await maniple("keys", "add", "ann", folder=tmp_path, env=env))[2]]
+        await maniple("keys", "revoke", told[0].split()[2], folder=tmp_path, env=env)
+        await store.threads.create(Thread("t", "", "Sums", 1.0, 1.0))
+        told += [(await maniple("keys", "add", name, folder=tmp_path, env=env))[2] for name in ("bob", "eve")]
+    assert ["keys forget" in notes for notes in told] == [False, True, False]
 
 
 async def test_a_daily_cost_that_nothing_could_reach_is_reported(tmp_path: Path) -> None:

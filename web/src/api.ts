@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { readStored, writeStored } from "./storage";
+import { texts } from "./texts";
 
 const STORAGE_KEY = "maniple.key";
 
@@ -36,7 +37,7 @@ export async function ask(path: string, options: RequestInit = {}): Promise<Resp
   if (response.ok) return response;
   const refusal = await refusalOf(response);
   // A response to an earlier key says nothing about the present one.
-  if (response.status === 401 && key === apiKey.value) keyWanted.value = refusal.message;
+  if (response.status === 401 && key === apiKey.value) keyWanted.value = refusal.code === "key_needed" ? texts.keyNeeded : refusal.message;
   throw refusal;
 }
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from maniple.config import Settings
     from maniple.store import ApiKey, KeyLimits, Store, Thread
 
+_HIDES_THREADS = (
+    "The server requires a key from now on, and conversations made without one belong to no key: no client "
+    "of the server sees them. They are stored: maniple chat still opens them, and the server shows them again "
+    "when all keys are revoked and forgotten (maniple keys revoke, maniple keys forget)."
+)
 NO_VALID_KEY = (
     "Every API key is revoked, so the server rejects all requests. Create a key with maniple keys add NAME, "
     "or run maniple keys forget to serve this machine without keys."
@@ -118,10 +123,15 @@ def forget_keys(config: ConfigOption = None) -> None:
 
 async def _add(settings: "Settings", name: str, limits: "KeyLimits") -> int:
     from maniple.cli.render import Consoles
+    from maniple.store import count_valid_keys
 
     async with open_database(settings) as store:
         key, secret = await store.keys.add(name, limits)
+        is_first = await count_valid_keys(store.keys) == 1
+        hides_threads = is_first and bool(await store.threads.list(TERMINAL_OWNER, limit=1))
     consoles = Consoles.of_this_process()
+    if hides_threads:
+        consoles.note(_HIDES_THREADS)
     if limits.daily_cost is not None and (unpriced := settings.models.unpriced):
         consoles.note(f"The daily cost does not include {', '.join(unpriced)}: set models.*.price_input.")
     consoles.note(f"Created key {key.key_id[:8]} for {key.name}. Copy its secret now; it is not stored:")

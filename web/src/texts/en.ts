@@ -65,6 +65,7 @@ export const en = {
   offline: "Connection lost. Reconnecting…",
   unreachable: "The service cannot be reached. Is it running?",
   keyTitle: "This service requires an API key",
+  keyNeeded: "Enter the key that you were given. Its operator makes one with: maniple keys add NAME",
   key: "API key",
   enter: "Enter",
   accept: "Accept the plan",

@@ -66,6 +66,7 @@ export const zh: typeof en = {
   offline: "连接已断开,正在重试…",
   unreachable: "无法连接到服务。它在运行吗?",
   keyTitle: "此服务需要 API 密钥",
+  keyNeeded: "请输入你得到的密钥。运营者可用 maniple keys add NAME 创建密钥。",
   key: "API 密钥",
   enter: "进入",
   accept: "接受计划",

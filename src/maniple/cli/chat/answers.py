@@ -108,12 +108,12 @@ def _parse_approval(question: RunInterrupted, line: str) -> Any | EditRequest:
             shown = json.dumps(arguments, indent=2)
         return EditRequest(shown, ".json")
     match parse_approval(line):
+        case UnclearDecision() | CallApproval() if question.payload.get("error"):
+            raise UnclearAnswer("The arguments are not valid. Enter e to edit them, or n and why not.")
         case UnclearDecision():
             raise UnclearAnswer(
                 "Nothing was decided. Enter y to run it, e to edit the arguments, or n and why not."
             )
-        case CallApproval() if question.payload.get("error"):
-            raise UnclearAnswer("The arguments are not valid. Enter e to edit them, or n.")
         case _:
             return line
 

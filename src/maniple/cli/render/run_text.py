@@ -287,6 +287,8 @@ def review_texts(step: PlanStepView, question: RunInterrupted) -> list[str]:
 
 def answer_hint(question: RunInterrupted) -> str:
     """Return the placeholder of an empty prompt."""
+    if question_kind(question) == "approval" and question.payload.get("error"):
+        return "e / n"
     return {"plan_review": "accept", "approval": "y / n / e", "unknown_result": "again / skip"}.get(
         question_kind(question), "Your answer"
     )
