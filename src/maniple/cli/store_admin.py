@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _HIDES_THREADS = (
     "The server requires a key from now on, and conversations made without one belong to no key: no client "
-    "of the server sees them. They are stored: maniple chat still opens them, and the server shows them again "
-    "when all keys are revoked and forgotten (maniple keys revoke, maniple keys forget)."
+    "of the server sees them. They are stored: maniple chat still opens them, and the server shows them "
+    "again when all keys are revoked and forgotten (maniple keys revoke, maniple keys forget)."
 )
 NO_VALID_KEY = (
     "Every API key is revoked, so the server rejects all requests. Create a key with maniple keys add NAME, "
