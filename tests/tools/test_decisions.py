@@ -1,5 +1,7 @@
 """What a user's answer decides, for every client alike."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,6 +95,24 @@ def test_an_edit_has_the_arguments_that_run() -> None:
 )
 def test_an_unknown_result_is_decided_by_name(answer: object, decision: object) -> None:
     assert parse_unknown_result(answer) == decision
+
+
+@pytest.mark.parametrize(
+    "answer", [{"type": "reject", "message": "no {backup}"}, {"type": "edit", "args": {"n": 1}}]
+)
+def test_an_object_as_text_decides_like_the_object(answer: dict[str, object]) -> None:
+    assert parse_approval(f"\n{json.dumps(answer, indent=1)} ") == parse_approval(answer)
+    assert parse_approval('{"type": "approve"}') == CallApproval()
+    assert parse_unknown_result('{"type": "result", "message": "5"}') == CallResult("5")
+    assert isinstance(parse_approval('{"a":' * 100_000), UnclearDecision)
+
+
+@pytest.mark.parametrize("key", ["message", "reason", "text"])
+def test_an_acceptance_with_a_message_that_asks_for_something_else_is_none(key: str) -> None:
+    assert isinstance(parse_approval({"type": "approve", key: "but not b.txt"}), UnclearDecision)
+    assert not is_plan_acceptance({"type": "accept", key: "but without step 2"})
+    assert parse_approval({"type": "approve", key: "ok"}) == CallApproval()
+    assert parse_approval({"type": "approve", key: ""}) == CallApproval()
 
 
 @pytest.mark.parametrize("text", ["yes", "approve", "Use euros throughout.", "no", "results look fine"])

@@ -1,10 +1,11 @@
 """The one parser of a user's answers: to a plan, a call that needs approval, one whose result is unknown.
 
 Terminal, page, HTTP API, MCP and parent graphs pass the answer on as it came: a text, a JSON object with a
-`type`, or `True` and `False` (as LangGraph's examples resume). What is no answer is `UnclearDecision`: the
+`type` (as an object or as text), or `True` and `False` (as LangGraph's examples resume). What is no answer is `UnclearDecision`: the
 question is asked again, and the text is never taken for a rejection, a result of a tool or an edit.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -124,6 +125,7 @@ def parse_approval(answer: object) -> CallApproval | CallEdit | CallRejection | 
     A text accepts with words of acceptance and nothing else, and rejects if it begins with "no" or "n", or
     with the command `/reject`, which is no part of the reason.
     """
+    answer = read_json_object(answer)
     if isinstance(answer, bool):
         return CallApproval() if answer else CallRejection()
     if is_mapping(answer):
@@ -132,7 +134,7 @@ def parse_approval(answer: object) -> CallApproval | CallEdit | CallRejection | 
             return CallEdit(arguments)
         if kind in ("reject", "rejected"):
             return CallRejection(_message_of(answer))
-        return CallApproval() if is_acceptance(kind) else _unclear(APPROVAL_ANSWERS)
+        return CallApproval() if is_acceptance(answer) else _unclear(APPROVAL_ANSWERS)
     text = answer.strip() if isinstance(answer, str) else ""
     if is_acceptance(text):
         return CallApproval()
@@ -151,6 +153,7 @@ def find_rejection(text: str) -> CallRejection | None:
 
 def parse_unknown_result(answer: object) -> CallRerun | CallSkip | CallResult | UnclearDecision:
     """Parse the answer to a call of which it is unknown whether it did its work."""
+    answer = read_json_object(answer)
     text = answer.strip() if isinstance(answer, str) else ""
     if is_mapping(answer):
         text, message = _type_of(answer), _message_of(answer)
@@ -165,10 +168,25 @@ def parse_unknown_result(answer: object) -> CallRerun | CallSkip | CallResult | 
     return _unclear(UNKNOWN_RESULT_ANSWERS)
 
 
+def read_json_object(answer: object) -> object:
+    """Return the object in a text of JSON, as clients send it that can only send texts; else the answer."""
+    if not isinstance(answer, str) or not answer.lstrip().startswith("{"):
+        return answer
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
+        return answer
+
+
 def is_acceptance(answer: object) -> bool:
-    """Return whether `answer` is words of acceptance alone, `True`, or has one as its `type`."""
+    """Return whether `answer` is words of acceptance alone, `True`, or has one as its `type`.
+
+    An object with a further message accepts only if the message does: it may ask for something else.
+    """
     if isinstance(answer, bool):
         return answer
+    if is_mapping(answer) and (message := _message_of(answer)) and not is_acceptance(message):
+        return False
     text = _normalize(answer)
     return len(text) <= _MAX_ACCEPTANCE_CHARACTERS and _CALL_ACCEPTED.fullmatch(text) is not None
 
@@ -178,9 +196,9 @@ def is_plan_acceptance(answer: object) -> bool:
 
     A longer text, a question and a text with any further word may ask for something else: they do not.
     """
-    text = _normalize(answer)
     if is_acceptance(answer):
         return True
+    text = _normalize(answer)
     is_short = isinstance(answer, str) and len(text) <= _MAX_ACCEPTANCE_CHARACTERS
     return is_short and _PLAN_ACCEPTED.fullmatch(text) is not None
 

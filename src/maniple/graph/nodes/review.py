@@ -1,6 +1,5 @@
 """The review: the user accepts, edits or rejects the plan before it is executed."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +13,13 @@ from maniple.graph.plan import Plan
 from maniple.graph.plan_edits import record_review
 from maniple.graph.state import STEERING_MARK, RunOptions, State, make_update, private_of, request_of
 from maniple.graph.written_plan import normalize_plan
-from maniple.tools.decisions import PLAN_ANSWERS, is_acceptance, is_plan_acceptance, parse_plan_feedback
+from maniple.tools.decisions import (
+    PLAN_ANSWERS,
+    is_acceptance,
+    is_plan_acceptance,
+    parse_plan_feedback,
+    read_json_object,
+)
 from maniple.tools.interaction import answer_text
 from maniple.types import Worker, is_mapping
 
@@ -55,18 +60,10 @@ class ReviewNode:
 
 def _read(answer: Any) -> Any:
     """Return the plan in an answer, or its text."""
-    if isinstance(answer, str):
-        answer = _plan_text(answer.strip())
+    answer = read_json_object(answer.strip() if isinstance(answer, str) else answer)
     if not is_mapping(answer) or is_acceptance(answer) or "steps" in answer:
         return answer
     return answer.get("plan") or answer_text(answer) or answer
-
-
-def _plan_text(text: str) -> Any:
-    try:
-        return json.loads(text) if text.startswith("{") else text
-    except ValueError:
-        return text
 
 
 def _send_back(state: State, feedback: str) -> dict[str, Any]:
