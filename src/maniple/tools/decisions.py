@@ -1,8 +1,9 @@
 """The one parser of a user's answers: to a plan, a call that needs approval, one whose result is unknown.
 
 Terminal, page, HTTP API, MCP and parent graphs pass the answer on as it came: a text, a JSON object with a
-`type` (as an object or as text), or `True` and `False` (as LangGraph's examples resume). What is no answer is `UnclearDecision`: the
-question is asked again, and the text is never taken for a rejection, a result of a tool or an edit.
+`type` (also as text), or `True` and `False` (as LangGraph's examples resume). What is no answer is
+`UnclearDecision`: the question is asked again, and the text is never taken for a rejection, a result of a
+tool or an edit.
 """
 
 import json
