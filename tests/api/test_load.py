@@ -11,8 +11,8 @@ from tests.serving import environment, frames_of, server_process
 
 pytestmark = pytest.mark.anyio
 BLOCKED_MS = 50
-ROUNDS = 8
 RUNS = 50
+ROUNDS = 8
 """What blocks the loop blocks it each time; that another thread is put aside in the wrong moment does not."""
 
 
