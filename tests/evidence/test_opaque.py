@@ -19,6 +19,11 @@ NO_CITATIONS = [
     r"$$\sqrt[9]{\text{“closed in 1933 by the mayor”}}$$",
     r"\(\sqrt[9]{5}\)",
     r"\[\sqrt[9]{5} = a[8]\]",
+    r"$\$5 \cdot n_{[9]} = x\$ + y[8]$",
+    r"$$n_{[9]} = \$5 + y[8]$$",
+    r"\begin{align*}a_{[9]} &= \sqrt[8]{5} \\ b &= [7]\end{align*}",
+    r"\begin{pmatrix} a[9] & b \end{pmatrix}",
+    f"$$x[9]{' + 1' * 1500}$$",
     "`a[9]`",
     "``a[9] ` “closed in 1933 by the mayor” b[8]``",
     "<code>a[9] “closed in 1933 by the mayor”</code>",
@@ -49,6 +54,7 @@ BLOCKS = [
     "> ```\n> x = a[9]\n> ```\n",
     "$$\n\\sqrt[9]{5}\n$$\n",
     "\\[\n\\sqrt[9]{5}\n\\]\n",
+    "\\begin{equation}\nx_{[9]} = y[8]\n\\end{equation}\n",
     "- [x] done\n- [ ] not yet\n- [X] done\n",
 ]
 AROUND = [
@@ -66,7 +72,9 @@ INLINE = st.builds(str.replace, st.sampled_from([*AROUND, CELL]), st.just("{}"),
 WRONG = st.sampled_from(
     ["So it is [9].\n", f"He says {ALTERED}.\n", "See https://b.test/ here.\n", "Right.\n"]
 )
-REPORT = st.lists(st.one_of(INLINE, st.sampled_from(BLOCKS), WRONG), min_size=1, max_size=6)
+# Behind a list, indented lines would be a paragraph of its last item.
+BLOCK = st.sampled_from([f"Text.\n\n{one}" if one[0].isspace() else one for one in BLOCKS])
+REPORT = st.lists(st.one_of(INLINE, BLOCK, WRONG), min_size=1, max_size=6)
 
 
 async def shown(report: str, size: int, check: type[ReportDraft] | type[UncitedDraft] = ReportDraft) -> str:
@@ -115,6 +123,8 @@ async def test_no_character_inside_of_an_opaque_part_of_a_random_report_is_chang
     [
         "It costs $5 [9] or $6 today.\n",
         r"It is \[9\]." + "\n",
+        r"\begin{quote}It is [9].\end{quote}" + "\n",
+        r"It costs \$5 [9] or \$6 today." + "\n",
         "An ` unpaired tick [9].\n",
         r"\`a [9]\`" + "\n",
         "```markdown\nIt is so [9].\n```\n",

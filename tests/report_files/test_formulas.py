@@ -21,6 +21,16 @@ def test_tex_is_set_as_mathml(tex: str):
     )
 
 
+@pytest.mark.parametrize(
+    "tex", [r"\begin{align*}x^2\end{align*}", "\\begin{equation}\nx^2\n\\end{equation}", r"$\$x^2$"]
+)
+def test_environments_and_formulas_with_dollars_are_set_as_mathml(tex: str):
+    text = body(f"So it is:\n{tex}\nas we see.")
+    assert "<msup><mi>x</mi><mn>2</mn></msup>" in text
+    assert "as we see." in text
+    assert "begin" not in text
+
+
 def test_brackets_with_a_backslash_within_a_line_are_brackets():
     text = body(r"See \[PDF\] Tea.")
     assert "<math" not in text

@@ -6,7 +6,10 @@ const PAIRS: readonly [open: string, close: string, isDisplay: boolean][] = [
   ["\\(", "\\)", false],
   ["$", "$", false],
 ];
-const LONGEST = 2_000;
+/** Environments that models write without a pair around them; as in `reading/formula_syntax.py`. */
+const ENVIRONMENT =
+  /^\\begin\{((?:equation|align(?:ed|at)?|flalign|gather(?:ed)?|multline|eqnarray|split|cases|array|displaymath|math|[bBpvV]?matrix|smallmatrix)\*?)\}/;
+const LONGEST = 10_000;
 /** What TeX has and the title of a page has not, in which brackets are escaped, too. */
 const TEX = /\\[a-zA-Z]|(?<!\\)[\^_={}]/;
 
@@ -15,9 +18,15 @@ export function withMath(markdown: MarkdownIt): void {
   markdown.inline.ruler.before("escape", "math", (state, silent) => {
     const rest = state.src.slice(state.pos, Math.min(state.posMax, state.pos + LONGEST));
     const pair = PAIRS.find(([open]) => rest.startsWith(open));
-    if (!pair) return false;
+    if (!pair) {
+      const environment = environmentAt(rest);
+      if (environment === "") return false;
+      if (!silent) Object.assign(state.push("math", "span", 0), { content: environment, info: "display" });
+      state.pos += environment.length;
+      return true;
+    }
     const [open, close, isDisplay] = pair;
-    const end = rest.indexOf(close, open.length);
+    const end = closingAt(rest, close, open.length);
     const tex = rest.slice(open.length, end);
     // Within a line, `\[` may be an escaped bracket, as in titles of sources.
     if (open === "\\[" && !TEX.test(tex) && !/(?:^|\n)[ \t]*$/.test(state.src.slice(Math.max(0, state.pos - 20), state.pos))) return false;
@@ -30,6 +39,27 @@ export function withMath(markdown: MarkdownIt): void {
     const { content, info } = tokens[index]!;
     return `<span class="math ${info}">${markdown.utils.escapeHtml(content)}</span>`;
   };
+}
+
+/** The environment that a text begins with, or "". */
+function environmentAt(text: string): string {
+  const begin = ENVIRONMENT.exec(text);
+  const close = begin ? `\\end{${begin[1]}}` : "";
+  const end = begin ? text.indexOf(close, begin[0].length) : -1;
+  return end < 0 ? "" : text.slice(0, end + close.length);
+}
+
+/** Where `close` stands, or -1; `\$` is a dollar sign of the formula. */
+function closingAt(text: string, close: string, start: number): number {
+  let end = text.indexOf(close, start);
+  while (end >= 0 && close.startsWith("$") && isEscaped(text, end)) end = text.indexOf(close, end + 1);
+  return end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let begin = at;
+  while (text[begin - 1] === "\\") begin -= 1;
+  return (at - begin) % 2 === 1;
 }
 
 /** Whether the text between two dollar signs is prose about prices. */

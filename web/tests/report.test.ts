@@ -117,6 +117,8 @@ describe("a formula", () => {
   it("in brackets stands in lines of its own or has TeX, so that a title in brackets is none", () => {
     expect(whole("\\[\na^2\n\\]")).toContain('<span class="math display">');
     expect(whole("so \\[\\sqrt[9]{5}\\] is")).toContain('<span class="math display">\\sqrt[9]{5}</span>');
+    expect(whole("so $\\$5 + x$ is")).toContain('<span class="math ">\\$5 + x</span>');
+    expect(whole("\\begin{align*}\na_1 &= b\n\\end{align*}")).toContain('<span class="math display">\\begin{align*}\na_1');
     expect(whole("- [1] \\[PDF\\] Tea")).toBe('<ul>\n<li><span class="cite">[1]</span> [PDF] Tea</li>\n</ul>\n');
   });
 });

@@ -12,13 +12,21 @@ if TYPE_CHECKING:
 FORMULA = "formula"
 """The type of a token that holds TeX. Its `info` is `display` for a formula on a line of its own."""
 _PAIRS = (("$$", "$$", True), (r"\[", r"\]", True), (r"\(", r"\)", False), ("$", "$", False))
-_LONGEST = 2_000
+# Environments that models write without a pair around them.
+_ENVIRONMENT = re.compile(
+    r"\\begin\{(?P<name>(?:equation|align(?:ed|at)?|flalign|gather(?:ed)?|multline|eqnarray|split|cases|array"
+    r"|displaymath|math|[bBpvV]?matrix|smallmatrix)\*?)\}"
+)
+_LONGEST = 10_000
 # What TeX has and the title of a page has not, in which brackets are escaped, too.
 _TEX = re.compile(r"\\[a-zA-Z]|(?<!\\)[\^_={}]")
 
 
 def enable_formulas(parser: MarkdownIt) -> None:
-    """Make `parser` put TeX between `$`, `$$`, `\\\\(` or `\\\\[` unchanged into tokens of type `FORMULA`."""
+    """Make `parser` put TeX unchanged into tokens of type `FORMULA`.
+
+    TeX stands between `$`, `$$`, `\\\\(` or `\\\\[`, or is an environment such as `\\\\begin{align}`.
+    """
     parser.inline.ruler.before("escape", FORMULA, parse_formula)
 
 
@@ -27,23 +35,51 @@ def parse_formula(state: StateInline, silent: bool) -> bool:
     for opening, closing, is_display in _PAIRS:
         if state.src.startswith(opening, state.pos):
             return _take(state, opening, closing, is_display=is_display, silent=silent)
-    return False
+    environment = _ENVIRONMENT.match(state.src, state.pos)
+    return environment is not None and _take_environment(state, environment, silent=silent)
 
 
 def _take(state: StateInline, opening: str, closing: str, *, is_display: bool, silent: bool) -> bool:
     start = state.pos + len(opening)
-    end = state.src.find(closing, start, min(state.posMax, start + _LONGEST))
+    end = _find_closing(state, closing, start)
     tex = state.src[start:end]
     if end < 0 or not tex.strip() or (opening == "$" and _is_money(tex, state.src[end + 1 : end + 2])):
         return False
     # Within a line, `\[` may be an escaped bracket, as in the titles of sources.
     if opening == r"\[" and not (_begins_line(state) or _TEX.search(tex)):
         return False
+    _push(state, tex.strip(), end + len(closing), is_display=is_display, silent=silent)
+    return True
+
+
+def _take_environment(state: StateInline, begin: re.Match[str], *, silent: bool) -> bool:
+    closing = f"\\end{{{begin['name']}}}"
+    end = _find_closing(state, closing, begin.end())
+    if end < 0:
+        return False
+    end += len(closing)
+    _push(state, state.src[begin.start() : end], end, is_display=True, silent=silent)
+    return True
+
+
+def _push(state: StateInline, tex: str, end: int, *, is_display: bool, silent: bool) -> None:
     if not silent:
         token = state.push(FORMULA, "", 0)
-        token.content, token.info = tex.strip(), "display" if is_display else ""
-    state.pos = end + len(closing)
-    return True
+        token.content, token.info = tex, "display" if is_display else ""
+    state.pos = end
+
+
+def _find_closing(state: StateInline, closing: str, start: int) -> int:
+    """Return where `closing` stands, or -1; `\\$` is a dollar sign of the formula."""
+    stop = min(state.posMax, start + _LONGEST)
+    end = state.src.find(closing, start, stop)
+    while end >= 0 and closing.startswith("$") and _is_escaped(state.src[start:end]):
+        end = state.src.find(closing, end + 1, stop)
+    return end
+
+
+def _is_escaped(before: str) -> bool:
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
 def _begins_line(state: StateInline) -> bool:
