@@ -73,6 +73,35 @@ async def test_without_a_report_the_files_are_written(finished: Finished, tmp_pa
     assert content_of(tmp_path / "out") == FILES
 
 
+async def test_files_of_one_name_and_content_are_all_written_and_an_upload_is_not(
+    finished: Finished, tmp_path: Path
+) -> None:
+    workspace = finished.workspaces.locate("t")
+    for path in ("pkg/__init__.py", "pkg/sub/__init__.py"):
+        workspace.write(path, b"")
+    workspace.write("out/mine.csv", b"sums")
+    workspace.write("copy/other.csv", b"o")
+    finished.workspaces.uploads("t").add([("other.csv", io.BytesIO(b"o"))])
+    for path, content in (("__init__.py", b""), ("mine.csv", b"sums"), ("other.csv", b"o")):
+        await finished.store.artifacts.add(RUN, path, "text/plain", content)
+    await finished.write(tmp_path / "out", "")
+    assert content_of(tmp_path / "out") == FILES | {
+        "pkg/__init__.py": b"",
+        "pkg/sub/__init__.py": b"",
+        "out/mine.csv": b"sums",
+        "copy/other.csv": b"o",
+    }
+
+
+async def test_names_that_some_system_reserves_are_changed(finished: Finished, tmp_path: Path) -> None:
+    for name in ("COM\N{SUPERSCRIPT ONE}.txt", "conin$", "nul .txt", "console.txt"):
+        finished.workspaces.locate("t").write(name, name.encode())
+        await finished.store.artifacts.add(RUN, name, "text/plain", name.encode())
+    await finished.write(tmp_path / "out", "")
+    names = {"_COM\N{SUPERSCRIPT ONE}.txt", "_conin$", "_nul .txt", "console.txt"}
+    assert names <= content_of(tmp_path / "out").keys()
+
+
 async def test_no_existing_file_is_replaced_and_links_follow_the_new_names(
     finished: Finished, tmp_path: Path
 ) -> None:

@@ -32,7 +32,7 @@ _NOT_IN_FIGURE_NAMES = re.compile(r"[^\w.-]+")
 _NOT_IN_NAMES = re.compile(
     '[\\\\<>:"|?*\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+'
 )
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z)", re.IGNORECASE)
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])\ *(?:\.|\Z)", re.IGNORECASE)
 _TARGET = re.compile(
     r"(?P<before>(?<=\])\([ \t]{0,9}+|^ {0,3}\[[^\]\n]{1,200}+\]:[ \t]{0,9}+)"
     r"(?P<target><[^<>\n]{1,500}+>|[^\s()<>]{1,500}+)",

@@ -80,14 +80,21 @@ def _place(
     finder: FigureFinder, artifacts: Sequence[Artifact], workspace: Collection[str]
 ) -> list[tuple[str, Artifact]]:
     """Return the newest artifacts with their paths: artifacts themselves have only a name."""
+    given = _list_uploads(finder)
     by_name: dict[str, list[Artifact]] = {}
     for one in artifacts:
         by_name.setdefault(one.name, []).append(one)
     placed: list[tuple[str, Artifact]] = []
     for name, versions in by_name.items():
         paths = [path for path in workspace if path.rpartition("/")[2] == name]
-        same = {path: _find_version(finder, path, versions) for path in paths} if len(versions) > 1 else {}
-        found = [(path, version) for path, version in same.items() if version is not None]
+        is_clear = len(versions) == len(paths) == 1
+        same = {} if is_clear else {path: _find_version(finder, path, versions) for path in paths}
+        # Files of the same name and content have one artifact.
+        found = [
+            (path, version)
+            for path, version in same.items()
+            if version is not None and (path, version.sha256) not in given
+        ]
         # A file that later runs changed, that has secrets, or that is gone.
         alone = paths[0] if len(paths) == 1 else name
         placed += found or [(alone, versions[-1])]
@@ -100,12 +107,18 @@ def _find_version(finder: FigureFinder, path: str, versions: Sequence[Artifact])
     return next((one for one in reversed(versions) if one.sha256 == digest), None)
 
 
+def _list_uploads(finder: FigureFinder) -> set[tuple[str, str]]:
+    """Return path and SHA-256 of each file that the user gave to the thread. Blocks."""
+    uploads = finder.workspaces.uploads(finder.run.thread_id).list_uploads()
+    return {(one.path, one.sha256) for one in uploads}
+
+
 def _find_unstored(
     finder: FigureFinder, workspace: Mapping[str, tuple[int, float]], stored: Collection[str]
 ) -> list[str]:
     """Return the paths of files that the run wrote and that are no artifacts. Blocks."""
     run = finder.run
-    given = {(one.path, one.sha256) for one in finder.workspaces.uploads(run.thread_id).list_uploads()}
+    given = _list_uploads(finder)
     until = run.ended_at or float("inf")
     return [
         path
