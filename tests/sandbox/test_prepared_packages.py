@@ -166,3 +166,27 @@ async def test_labels_of_charts_are_drawn_in_any_script_that_a_font_has(
     )
     completed = await fitted.run_python(code, key="t", workspace=workspace)
     assert (completed.exit_code, completed.stderr) == (0, ""), "a missing glyph is a warning"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "plt.rcParams['font.family'] = 'SimHei'",
+        "plt.rcParams['font.sans-serif'] = ['Microsoft YaHei', 'SimHei']",
+        "plt.rc('font', family=['Arial Unicode MS', 'serif'])",
+        "import seaborn; seaborn.set_theme(style='whitegrid')",
+        "plt.style.use('ggplot'); plt.rcdefaults()",
+        "plt.rcParams['font.monospace'] = ['Consolas']; plt.rcParams['font.family'] = 'monospace'",
+    ],
+)
+async def test_labels_are_drawn_when_the_code_names_a_font_that_lacks_them_or_is_missing(
+    fitted: Sandbox, workspace: Workspace, setting: str
+) -> None:
+    code = (
+        "import warnings; warnings.simplefilter('error')\n"
+        f"import matplotlib.pyplot as plt\n{setting}\nplt.plot([1, 2])\n"
+        "plt.title('增长率 10 %', weight='bold')\n"
+        "plt.savefig('chart.png'); plt.savefig('chart.svg')"
+    )
+    completed = await fitted.run_python(code, key="t", workspace=workspace)
+    assert (completed.exit_code, completed.stderr) == (0, ""), "a missing glyph is a warning"

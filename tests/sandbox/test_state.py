@@ -173,7 +173,13 @@ async def test_an_interrupted_await_does_not_go_on_in_the_next_call(hasty: Threa
         ("!pip install numpy", "bash_tool: pip install numpy"),
         ("x = 1\n  \n!ls", "bash_tool: ls"),
         ("%matplotlib inline\nprint(1)", "Leave it out"),
-        ("%%timeit\nsum(range(9))", "Leave it out"),
+        ("%%timeit\nsum(range(9))", "perf_counter"),
+        ("%pip install -q pandas", "bash_tool: pip install -q pandas"),
+        ("%%bash\nls {a}", "bash_tool"),
+        ("import os\n%cd out/{x}", "os.chdir('out/{x}')"),
+        ("files = !ls *.csv", "subprocess.run: ls *.csv"),
+        ("if True:\n    !mkdir out", "bash_tool: mkdir out"),
+        ("%load_ext autoreload", "Leave it out"),
     ],
 )
 async def test_a_notebooks_syntax_is_answered_with_what_to_do(thread: Thread, code: str, advice: str) -> None:
@@ -183,4 +189,5 @@ async def test_a_notebooks_syntax_is_answered_with_what_to_do(thread: Thread, co
 
 
 async def test_another_mistake_is_answered_with_itself_alone(thread: Thread) -> None:
-    assert "notebook" not in (await thread.python("x = = 1")).stderr
+    for code in ("x = = 1", "x = 1 !== 2", "x == !y", "f(a = !b)", "print('a!' 5 = 'b')"):
+        assert "notebook" not in (await thread.python(code)).stderr

@@ -48,6 +48,20 @@ _FALLBACK_FONTS = (
 """Fonts for what matplotlib's own cannot draw; those that are installed are used in this order."""
 
 
+_COMMAND, _SHELL = "Run shell commands with bash_tool: {line}", "Run shell commands with bash_tool."
+_TIMES = "Leave it out, and take time.perf_counter() before and after."
+_INSTEAD_OF_MAGIC = {
+    **dict.fromkeys(("pip", "conda", "mamba", "uv", "ls", "cat", "mkdir", "cp", "mv", "rm"), _COMMAND),
+    **dict.fromkeys(("bash", "sh", "script", "system", "sx"), _SHELL),
+    **dict.fromkeys(("time", "timeit", "prun"), _TIMES),
+    **dict.fromkeys(("writefile", "file"), "Write files with open(…, 'w')."),
+    **dict.fromkeys(("env", "set_env"), "Use os.environ."),
+    "cd": "Use os.chdir({rest!r}).",
+    "run": "Use runpy.run_path({rest!r}).",
+}
+"""What to do instead of a notebook's magic commands; the others concern the notebook itself."""
+
+
 def serve(read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
     """Run one call after the other until the host closes its end: `read` then gives nothing."""
     here = sys._getframe()
@@ -215,25 +229,39 @@ def _split(code: str, name: str) -> tuple[CodeType, CodeType | None]:
 def _advise_on_notebook_syntax(error: SyntaxError) -> str:
     """Return what to do instead of a line that only notebooks understand; "" for other mistakes."""
     line = (error.text or "").strip()
+    said = f"`{line}` is a notebook's syntax."
+    before, sign, command = line.partition("!")
+    if sign and before.rstrip(" =").isidentifier() and before.count("=") == 1:  # files = !ls
+        return f"{said} Negate with `not`; run a command with bash_tool, or with subprocess.run: {command}"
     if line.startswith("!"):
-        return f"`{line}` is a notebook's syntax. Run shell commands with bash_tool: {line[1:].strip()}"
+        return f"{said} Run shell commands with bash_tool: {command.strip()}"
     if line.startswith("%"):
-        return f"`{line}` is a notebook's syntax. Leave it out: figures are shown without it."
+        name, _, rest = line.lstrip("%").partition(" ")
+        advice = _INSTEAD_OF_MAGIC.get(name, "Leave it out: figures are shown without it.")
+        return f"{said} {advice.format(line=f'{name} {rest}'.strip(), rest=rest.strip())}"
     return ""
 
 
 def add_fallback_fonts(font_manager: Any) -> None:
-    """Let matplotlib draw with other installed fonts what its own cannot draw, such as Chinese labels."""
+    """Let matplotlib draw with other installed fonts what the named ones cannot draw, such as Chinese labels.
+
+    They follow every list of fonts, because programs and seaborn's themes set their own.
+    """
     from dataclasses import replace
 
-    matplotlib, fonts = sys.modules["matplotlib"], font_manager.fontManager.ttflist
+    fonts = font_manager.fontManager.ttflist
     installed = {font.name for font in fonts}
-    families = list(matplotlib.rcParams["font.family"])
-    found = [name for name in _FALLBACK_FONTS if name in installed and name not in families]
+    found = [name for name in _FALLBACK_FONTS if name in installed]
     # Such fonts have one weight; matplotlib would complain of each label that it does not have another.
     known = [font for font in fonts if font.name in found]
     fonts += [replace(font, weight=weight) for font in known for weight in _WEIGHTS if font.weight != weight]
-    matplotlib.rcParams["font.family"] = matplotlib.rcParamsDefault["font.family"] = [*families, *found]
+    named = font_manager.FontProperties.get_family
+
+    def get_family(properties: Any) -> list[str]:
+        families = list(named(properties))
+        return [*families, *(name for name in found if name not in families)]
+
+    font_manager.FontProperties.get_family = get_family
 
 
 def _cut(text: str, limit: int) -> str:
