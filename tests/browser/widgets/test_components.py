@@ -134,5 +134,10 @@ async def test_the_controls_of_a_library_take_clicks_texts_and_choices(
         else:
             await driver.on(action, name, **parameters)
     listed = await driver.look()
+    for _ in range(20):  # menus are closed by animations
+        if all(held in listed for held in HELD[library]):
+            break
+        await driver.act("wait", seconds=0.2)
+        listed = await driver.look()
     for held in HELD[library]:
         assert held in listed, (held, listed)
