@@ -65,6 +65,10 @@ def desk(tmp_path: Path) -> Desk:
         ("contract.docx", docx(paragraph("The rent is 940.")), "The rent is 940"),
         ("tolls.html", PAGE.encode(), "A lorry pays nine crowns."),
         ("news.xml", FEED.encode(), "Bridge opens"),
+        ("bom.html", PAGE.encode("utf-8-sig"), "A lorry pays nine crowns."),
+        ("saved.htm", PAGE.encode("utf-16"), "A lorry pays nine crowns."),
+        ("x.xhtml", f"<?xml version='1.0'?>\n{PAGE}".encode(), "A lorry pays nine crowns."),
+        ("bom.rss", FEED.encode("utf-8-sig"), "Bridge opens"),
     ],
 )
 async def test_an_uploaded_document_is_read_as_its_text(
@@ -114,6 +118,10 @@ async def test_a_page_that_the_team_writes_is_shown_as_its_markup(desk: Desk) ->
             "password",
         ),
         ("chart.png", b"\x89PNG\r\n\x1a\n" + bytes(100), "picture"),
+        ("chart.webp", b"RIFF\x9a\x01\0\0WEBPVP8 " + bytes(100), "picture"),
+        ("photo.heic", b"\0\0\0\x18ftypheic" + bytes(100), "picture"),
+        ("scan.tiff", b"II*\0\x08\0\0\0" + bytes(100), "picture"),
+        ("clip.mp4", b"\0\0\0\x18ftypisom" + bytes(100), "video"),
         ("data.sqlite", b"SQLite format 3\0" + bytes(100), "SQLite"),
     ],
 )

@@ -18,8 +18,11 @@ _HEAD_BYTES = 2_000
 _CACHED_DOCUMENTS = 8
 _ZIP, _OFFICE_97 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _LOCKED_OFFICE = "EncryptedPackage".encode("utf-16-le")
-_MARKUP = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*){0,5}<(?:!doctype html|html|head|body)\b", re.I | re.S)
-_FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
+_MARKUP = re.compile(
+    r"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,500}?-->\s*){0,5}<(?:!doctype html|html|head|body)\b",
+    re.I | re.S,
+)
+_FEED = re.compile(r"<(?:rss|feed|rdf:RDF)[\s>]")
 _PARTS = {
     "word/document.xml": "docx",
     "xl/workbook.xml": "an Excel workbook; open it with Python (pandas.read_excel, openpyxl)",
@@ -28,8 +31,11 @@ _PARTS = {
     "content.xml": "an OpenDocument file; its text is content.xml in the ZIP archive",
 }
 """What a ZIP archive is by one of its parts: a format that is read here, or what to do instead."""
+_PICTURE = "a picture, which has no text to read"
+_PICTURE_BOX = re.compile(rb"RIFF.{4}WEBP|.{4}ftyp(?:hei[cfx]|avi[fs]|mif1)", re.DOTALL)
+"""Pictures in the containers of sound and video."""
 _MAGIC = {
-    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM"), "a picture, which has no text to read"),
+    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*"), _PICTURE),
     b"\x1f\x8b": "a gzip archive; unpack it with Python",
     b"BZh": "a bzip2 archive; unpack it with Python",
     b"\xfd7zXZ": "an xz archive; unpack it with Python",
@@ -117,13 +123,16 @@ def _kind_of(head: bytes, *, is_source: bool) -> str | None:
         return "zip"
     if head.startswith(_OFFICE_97):
         return _OFFICE_OLD
-    if decode_text(head, is_cut=True) is None:
+    decoded = decode_text(head, is_cut=True)
+    if decoded is None:
+        if _PICTURE_BOX.match(head):
+            return _PICTURE
         return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     if is_source:
         return None
-    if _MARKUP.match(head):
+    if _MARKUP.match(decoded.text):
         return "html"
-    return "feed" if head.lstrip()[:1] == b"<" and _FEED.search(head) else None
+    return "feed" if decoded.text.lstrip()[:1] == "<" and _FEED.search(decoded.text) else None
 
 
 def _kind_of_archive(body: bytes, path: str) -> str:
