@@ -103,6 +103,9 @@ async def test_a_graph_around_the_team_goes_on_after_a_run_without_an_answer():
         {"input": "1+3=?"},
         {"locale": "de"},
         {"messages": [HumanMessage("  ")]},
+        {"messages": [HumanMessage([{"type": "text", "text": " \n"}])]},
+        {"messages": [HumanMessage([""])]},
+        {"messages": None, 5: "x"},
         "1+3=?",
         [HumanMessage("1+3=?")],
     ],
@@ -112,6 +115,22 @@ async def test_an_input_without_a_question_is_refused_before_any_call(wrong):
         with pytest.raises(ConfigError):
             await it.team.ainvoke(wrong, THREAD)
         assert it.server.stats["calls"] == 0
+
+
+async def test_an_empty_question_is_refused_in_a_thread_that_has_an_answered_one():
+    async with scripted_team(SIMPLE) as it:
+        await it.team.ainvoke(QUESTION, THREAD)
+        calls = it.server.stats["calls"]
+        with pytest.raises(ConfigError):
+            await it.team.ainvoke({"messages": [HumanMessage(" ")]}, THREAD)
+        assert it.server.stats["calls"] == calls
+
+
+async def test_a_picture_without_words_is_a_question():
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+    async with scripted_team({"coordinator": [reply("A picture.")]}) as it:
+        result = await it.team.ainvoke({"messages": [HumanMessage([picture])]}, THREAD)
+    assert result["messages"][-1].text == "A picture."
 
 
 async def test_a_parent_without_messages_is_told_so():

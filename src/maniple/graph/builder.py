@@ -105,9 +105,10 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
             return
         given: Mapping[str, Any] = input if is_mapping(input) else {}
         if not given.get("messages") and not hasattr(cast("object", input), "messages"):
-            keys = ", ".join(given) or "nothing else"
+            others = ", ".join(str(key) for key in given if key != "messages")
+            what = f"no messages, but {others}" if others else "no messages"
             raise ConfigError(
-                f'The team was given no question: no messages, but {keys}. Invoke it with {{"messages": '
+                f'The team was given no question: {what}. Invoke it with {{"messages": '
                 '[HumanMessage("…")]}; a graph around it must have the channel `messages`.'
             )
 

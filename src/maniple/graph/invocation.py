@@ -32,7 +32,7 @@ from maniple.graph.state import (
 )
 from maniple.store.records import RunUsage
 from maniple.tools.run_context import SCOPE_KEY, outermost_task
-from maniple.types import PRIVATE_CHANNEL, RUN_MARK
+from maniple.types import PRIVATE_CHANNEL, RUN_MARK, is_mapping
 
 Node = Callable[[State, Runtime[Any]], Awaitable[Command[Any]]]
 
@@ -147,8 +147,9 @@ def _check_answerable(scope: RunScope, options: RunOptions) -> None:
 
 def _check_question(state: State) -> None:
     """Raise `ConfigError` if there is nothing to answer, before any model is asked."""
-    messages = state["messages"]
-    if not any(is_users(one) and _has_content(one) for one in messages):
+    asked = [one for one in state["messages"] if is_users(one)]
+    # Earlier messages of the thread are answered already.
+    if not asked or not _has_content(asked[-1]):
         raise ConfigError(
             'The team was given no question. Invoke it with {"messages": [HumanMessage("…")]}; a graph '
             "around it must have the channel `messages`."
@@ -156,7 +157,10 @@ def _check_question(state: State) -> None:
 
 
 def _has_content(message: BaseMessage) -> bool:
-    return bool(message.text.strip()) or (isinstance(message.content, list) and bool(message.content))
+    if message.text.strip():
+        return True
+    parts = message.content if isinstance(message.content, list) else []
+    return any(is_mapping(one) and one.get("type") != "text" for one in parts)  # a picture or a file
 
 
 def _choose_thread(config: RunnableConfig, private: Mapping[str, Any]) -> str:
