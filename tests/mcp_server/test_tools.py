@@ -155,6 +155,17 @@ async def test_a_tool_that_needs_approval_waits_for_a_persons_word(model, tmp_pa
     assert any("No, never." in str(one["messages"]) for one in model.requests)
 
 
+async def test_a_host_that_can_only_send_texts_may_answer_with_an_object_as_text(model, tmp_path):
+    model.reset(CRAWLING)
+    async with hosted(model.base_url, tmp_path, runs={"approval": ["crawl_tool"]}) as host:
+        asked = await host.run(**QUESTION)
+        assert asked["status"] == "interrupted"
+        answer = json.dumps({"type": "reject", "message": "there is no backup of it"})
+        done = await host.run(question=answer, thread_id=asked["thread_id"])
+    assert done["status"] == "completed"
+    assert any("there is no backup of it" in str(one["messages"]) for one in model.requests)
+
+
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("tool", ["ask_team", "plan"])
 async def test_a_call_that_is_cancelled_leaves_its_run(model, tmp_path, mode, tool):

@@ -81,6 +81,15 @@ def test_a_list_whose_pages_only_a_script_knows_arrives_with_their_labels_and_a_
     assert "javascript" not in markdown
 
 
+@pytest.mark.parametrize("address", ["#", " # ", "#!", "javascript:go(3)"])
+def test_a_control_that_only_a_script_acts_on_does_not_lead_to_the_page_itself(address: str) -> None:
+    items = "".join(f"<li><a href=/part/{n}>Part {n}</a> in stock</li>" for n in range(9))
+    html = f"<title>Parts</title><ul>{items}</ul><p>So on: <a href='{address}' onclick='go(3)'>Go on</a></p>"
+    markdown = read_html(html, URL).markdown
+    assert "Part 8" in markdown
+    assert f"({URL}" not in markdown
+
+
 def test_a_list_beyond_the_limit_of_length_arrives_with_the_way_on() -> None:
     items = "".join(f"<li><a href=/part/{n}>Part {n}</a> {'in stock ' * 9}</li>" for n in range(6_000))
     document = read_html(f"<title>Parts</title><ul>{items}</ul><a href='?page=3'>Next</a>", URL)

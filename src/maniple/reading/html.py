@@ -194,8 +194,10 @@ def _find_source(image: "HtmlElement") -> None:
 
 
 def _make_absolute(element: "HtmlElement", name: str, base: str) -> None:
+    address = element.attrib[name].strip()
     try:
-        url = urljoin(base, element.attrib[name].strip())
+        # "#" leads nowhere: a script acts instead.
+        url = urljoin(base, address) if address.rstrip("!") != "#" else ""
     except ValueError:
         url = ""
     if url.startswith(("http://", "https://")):
