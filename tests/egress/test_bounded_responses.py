@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import resource
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, suppress
@@ -11,10 +12,15 @@ import httpx
 import httpx2
 import pytest
 
+from maniple.api.readiness import ModelReach
+from maniple.cli.doctor.model_checks import EndpointSetting, check_endpoint
+from maniple.config import ModelSettings
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
 from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.errors import ModelError
 from maniple.llms import open_chat_models
+from maniple.llms.embedded.discovery import find_local_server
+from maniple.runtime.models import ModelUse
 from maniple.search.provider import HttpEndpoint, ProviderFailure
 from tests.llms.test_chat import QUESTION, settings
 
@@ -128,6 +134,8 @@ CUT = [
     ("zstd bomb of an error", "500 Broken\r\nContent-Encoding: zstd", zstd_bomb),
     ("dripping error", "429 Slow", drip),
     ("error that streams", "500 Broken\r\nContent-Type: text/event-stream", endless),
+    ("redirect that streams", "307 Here\r\nLocation: /b\r\nContent-Type: text/event-stream", endless),
+    ("redirect with a body", "302 Here\r\nLocation: /b\r\nContent-Type: text/plain", endless),
 ]
 
 
@@ -158,7 +166,7 @@ async def test_the_body_of_an_error_is_cut(library: str, head: str, body: Body) 
     async with open_peer(head, body) as peer, client_of(library) as client:
         async with asyncio.timeout(30):
             response = await client.get(peer.url)
-        assert response.status_code >= 400
+        assert response.status_code >= 300
         assert len(response.content) <= 10_000
         assert peer.sent < 40 * MEGABYTE
 
@@ -232,6 +240,63 @@ async def test_only_redirects_within_an_origin_are_followed(library: str) -> Non
             await client.get(peer.url, follow_redirects=True)
     async with open_peer("307 Here\r\nLocation: /next", nothing) as peer, client_of(library) as client:
         assert (await client.get(peer.url)).status_code == 307
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+@pytest.mark.parametrize("location", ["http://[::", "http://a:b:c/", "http://\x01/"])
+async def test_a_redirect_to_an_invalid_address_is_refused(library: str, location: str) -> None:
+    async with (
+        open_peer(f"307 Elsewhere\r\nLocation: {location}", drip) as peer,
+        client_of(library) as client,
+    ):
+        with pytest.raises((ResponseRefused, httpx.HTTPError, httpx2.HTTPError)):
+            await client.get(peer.url, follow_redirects=True)
+
+
+async def test_only_a_request_for_a_stream_is_answered_with_an_unbounded_one() -> None:
+    bounds = ResponseBounds(max_bytes=MEGABYTE, max_stream_bytes=None, stream_seconds=None)
+    hook = response_hook(httpx2.AsyncByteStream, bounds)
+    async with (
+        open_peer(EVENTS, endless) as peer,
+        httpx2.AsyncClient(event_hooks={"response": [hook]}, timeout=60) as client,
+    ):
+        with pytest.raises(ResponseRefused):  # an OAuth server's metadata, for example
+            await client.get(peer.url)
+        assert peer.sent < 40 * MEGABYTE
+        async with client.stream("GET", peer.url, headers={"accept": "text/event-stream"}) as response:
+            received = 0
+            async for piece in response.aiter_bytes():
+                received += len(piece)
+                if received > 3 * MEGABYTE:
+                    break
+        assert received > 3 * MEGABYTE
+
+
+HOSTILE_LISTS = [
+    ("endless list of models", JSON, endless),
+    ("zstd bomb instead of a list", f"{JSON}\r\nContent-Encoding: zstd", zstd_bomb),
+    ("gzip bomb instead of a list", f"{JSON}\r\nContent-Encoding: gzip", packed(BOMB, gzipped)),
+    ("list of endless depth", JSON, packed(MEGABYTE, lambda data: b"[" * len(data))),
+]
+
+
+@pytest.mark.parametrize(
+    ("head", "body"), [one[1:] for one in HOSTILE_LISTS], ids=[one[0] for one in HOSTILE_LISTS]
+)
+async def test_checks_read_little_of_a_hostile_endpoint(head: str, body: Body) -> None:
+    async with open_peer(head, body) as peer:
+        model = ModelSettings(model="m", base_url=peer.url)
+        setting = EndpointSetting("models.basic", "BASIC")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        found = await check_endpoint(model, setting)
+        assert found.status in ("ok", "problem", "warning")
+        async with httpx.AsyncClient() as client:
+            reach = ModelReach(client, [ModelUse("coordinator", (peer.url,), vital=True)])
+            assert (await reach.reached()).suffices, "the endpoint answers"
+        assert await find_local_server(5, [("Ollama", int(peer.url.rpartition(":")[2]))]) is None
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert grown < 150 * 1024, "in kilobytes"
+        assert peer.sent < 40 * MEGABYTE
 
 
 @pytest.mark.parametrize(

@@ -65,11 +65,13 @@ class ModelReach:
         """Return what is wrong with an endpoint, "" when it answers."""
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                response = await self._client.get(f"{url.rstrip('/')}/models")
+                # The status is enough: a body may be of any size.
+                async with self._client.stream("GET", f"{url.rstrip('/')}/models") as response:
+                    status = response.status_code
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             why = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
             return f"is unreachable: {why}. See `maniple doctor`."
-        return f"answers HTTP {response.status_code}." if response.status_code >= 500 else ""
+        return f"answers HTTP {status}." if status >= 500 else ""
 
 
 @asynccontextmanager

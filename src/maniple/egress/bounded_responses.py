@@ -29,7 +29,9 @@ class ResponseRefused(ValueError):
 class ResponseBounds:
     """What is read of a response, after decompression. None is no bound.
 
-    The body of an error is cut at its bounds: its beginning says what went wrong.
+    The body of an error is cut at its bounds, as its beginning says what went wrong, and so is that of a
+    redirect, which clients read to its end. A stream without bounds is one that the request asked for:
+    clients read anything else at once.
     """
 
     max_bytes: int = 32 * 2**20
@@ -105,7 +107,10 @@ def _refuse_other_origin(response: Any, refusal: type[ResponseRefused]) -> None:
     if not location or not 300 <= response.status_code < 400:
         return
     url = response.request.url
-    target = url.join(location)
+    try:
+        target = url.join(location)
+    except Exception as error:  # `InvalidURL` of either library, which is none of its `HTTPError`s
+        raise refusal("redirects to an address that is not valid") from error
     origin, other = ((one.scheme, one.host, one.port or _PORTS.get(one.scheme)) for one in (url, target))
     if origin != other:
         address = f"{target.scheme}://{target.netloc.decode('ascii', 'replace')}"
@@ -113,9 +118,12 @@ def _refuse_other_origin(response: Any, refusal: type[ResponseRefused]) -> None:
 
 
 def _limit_of(response: Any, bounds: ResponseBounds, refusal: type[ResponseRefused]) -> _BodyLimit:
-    if response.status_code >= 400:
+    if response.status_code >= 300:
         return _BodyLimit(bounds.max_error_bytes, bounds.error_seconds, refusal, is_cut=True)
-    if response.headers.get("content-type", "").casefold().startswith(_EVENT_STREAM):
+    is_wanted = bounds.max_stream_bytes is not None or _EVENT_STREAM in response.request.headers.get(
+        "accept", ""
+    )
+    if is_wanted and response.headers.get("content-type", "").casefold().startswith(_EVENT_STREAM):
         return _BodyLimit(bounds.max_stream_bytes, bounds.stream_seconds, refusal)
     return _BodyLimit(bounds.max_bytes, bounds.seconds, refusal)
 

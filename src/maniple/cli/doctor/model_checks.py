@@ -9,6 +9,7 @@ import httpx
 from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
 from maniple.config.sources import MODEL_PREFIXES
+from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
 from maniple.errors import ManipleError
 from maniple.llms.capabilities import Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
@@ -18,7 +19,10 @@ from maniple.runtime.models import open_models
 from maniple.types import LLM_TYPES, LLMType
 
 _ENDPOINT_SECONDS = 5.0
+_BOUNDS = ResponseBounds(max_bytes=4_000_000, max_stream_bytes=4_000_000)
 _LISTED_NAMES = 5
+_NAME_LENGTH = 80
+"""The number of characters of a name that an endpoint lists which are shown."""
 
 
 def configured_models(settings: Settings) -> list[tuple[LLMType, ModelSettings]]:
@@ -63,8 +67,11 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Chec
     """Request the list of models from one endpoint."""
     name = EndpointName.of(model.model, model.base_url, setting.setting, setting.env_prefix)
     try:
-        async with asyncio.timeout(_ENDPOINT_SECONDS), httpx.AsyncClient(timeout=_ENDPOINT_SECONDS) as client:
+        async with asyncio.timeout(_ENDPOINT_SECONDS), _open_client() as client:
             response = await client.send(_listing(client, model))
+    except ResponseRefused as error:
+        remedy = f"Check {name.name_of('base_url')}."
+        return CheckResult(setting.setting, setting.failure_status, f"{name} {error}", remedy)
     except (httpx.HTTPError, TimeoutError) as error:
         detail = f"{name} is unreachable: {_connection_failure(error)}"
         remedy = f"Check {name.name_of('base_url')}, the network, and that the server is running."
@@ -93,11 +100,20 @@ def _judge(name: EndpointName, setting: EndpointSetting, response: httpx.Respons
         return CheckResult(setting.setting, "warning", detail, f"Check {name.name_of('base_url')}.")
     listed = _model_names(response)
     if listed and name.model not in listed:
-        shown = ", ".join(listed[:_LISTED_NAMES]) + (", …" if len(listed) > _LISTED_NAMES else "")
+        shown = ", ".join(one[:_NAME_LENGTH] for one in listed[:_LISTED_NAMES])
+        shown += ", …" if len(listed) > _LISTED_NAMES else ""
         detail = f"{name} is reachable, but does not list this model. It lists: {shown}"
         return CheckResult(setting.setting, "warning", detail, f"Check {name.name_of('model')}.")
     unlisted = "" if listed else "; it does not list its models"
     return CheckResult(setting.setting, "ok", f"{name} is reachable{unlisted}")
+
+
+def _open_client() -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        timeout=_ENDPOINT_SECONDS,
+        headers={"Accept-Encoding": ACCEPT_ENCODING},
+        event_hooks={"response": [response_hook(httpx.AsyncByteStream, _BOUNDS)]},
+    )
 
 
 def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
@@ -113,10 +129,12 @@ def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
 def _model_names(response: httpx.Response) -> list[str]:
     try:
         listing = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     models = listing.get("data") if isinstance(listing, dict) else None
-    return [str(model["id"]) for model in models or () if isinstance(model, dict) and "id" in model]
+    if not isinstance(models, list):
+        return []
+    return [str(model["id"]) for model in models if isinstance(model, dict) and "id" in model]
 
 
 def _connection_failure(error: Exception) -> str:

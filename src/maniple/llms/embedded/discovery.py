@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 
 import httpx
 
+from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
+
 USUAL_PORTS: tuple[tuple[str, int], ...] = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080))
 """Programs and their default loopback ports, in order of preference."""
 
 _NOT_CHAT = re.compile(
     r"embed|rerank|bge-|\bgte-|\be5-|minilm|whisper|\btts\b|stable-diffusion", re.IGNORECASE
 )
-_MAX_BYTES = 1_000_000
+_BOUNDS = ResponseBounds(max_bytes=1_000_000, max_stream_bytes=1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,12 @@ async def find_local_server(
     All ports are tried concurrently, within `timeout_seconds` in total. Other programs on these ports, and
     servers that require a key, are skipped. Only `GET` requests are sent.
     """
-    async with httpx.AsyncClient(trust_env=False, timeout=timeout_seconds) as client:
+    async with httpx.AsyncClient(
+        trust_env=False,
+        timeout=timeout_seconds,
+        headers={"Accept-Encoding": ACCEPT_ENCODING},
+        event_hooks={"response": [response_hook(httpx.AsyncByteStream, _BOUNDS)]},
+    ) as client:
         attempts = [
             asyncio.create_task(_ask(client, server, port, timeout_seconds)) for server, port in ports
         ]
@@ -68,7 +75,7 @@ async def _ask(
             # llama.cpp lists its models without a key, but needs it for the properties, which have the
             # window.
             properties = await _get_json(client, f"{root}/props")
-    except (TimeoutError, httpx.HTTPError, PermissionError):
+    except (TimeoutError, httpx.HTTPError, PermissionError, ResponseRefused):
         return None
     return LocalEndpoint(f"{root}/v1", "none", model, server, _window(properties))
 
@@ -80,11 +87,7 @@ async def _get_json(client: httpx.AsyncClient, url: str) -> object:
             raise PermissionError(url)
         if response.status_code != 200:
             return None
-        body = b""
-        async for block in response.aiter_bytes():
-            body += block
-            if len(body) > _MAX_BYTES:
-                return None
+        body = await response.aread()
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
