@@ -231,9 +231,18 @@ def test_a_program_without_anything_around_it_stays_as_it_is(program: str) -> No
     assert unwrap_code(program) == program
 
 
-def test_a_fenced_program_may_print_fences() -> None:
-    program = "print('''\n```\nx  \n```\n''')"
-    assert unwrap_code(f"```python\n{program}\n```") == program
+@pytest.mark.parametrize(
+    "inner", ["```\nx  \n```", "```python\nx\n```", "```python\nx\n```\n\n```python\ny\n```"]
+)
+@pytest.mark.parametrize("closing", ["```", "```\n\nIt prints them."])
+def test_a_fenced_program_may_print_fences(inner: str, closing: str) -> None:
+    program = f"print('''\n{inner}\n''')"
+    assert unwrap_code(f"```python\n{program}\n{closing}") == program
+
+
+@pytest.mark.parametrize("closing", ["    ```", "````", "```  ", ""])
+def test_a_closing_fence_need_not_be_exact(closing: str) -> None:
+    assert unwrap_code(f"```python\nprint(1)\n{closing}").rstrip() == "print(1)"
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,11 @@ def _fenced_lines(lines: Sequence[str], mark: str) -> list[str]:
     """Return the lines in the fences of a text that begins with one; the program may print fences, too."""
     bare = [line.rstrip() for line in lines]
     opening, closings = bare[0], [n for n, line in enumerate(bare) if n and line == mark]
-    if opening == mark or opening not in bare[1:]:  # one block, to its last closing mark
+    marks = [line for line in bare if line in (opening, mark)]
+    are_blocks = opening != mark and marks == [opening, mark] * (len(marks) // 2)
+    if not are_blocks or len(marks) == 2:  # one block, to its last closing mark
+        if not closings and bare[-1].strip(f"{mark[0]} \t") == "":
+            closings = [len(bare) - 1]
         return list(lines[1 : closings[-1] if closings else None])
     found, is_inside = list[str](), False
     for line in lines:
