@@ -1,4 +1,4 @@
-"""One invocation of the team's graph: its identity, the scope of its nodes, and the upgrade of old state."""
+"""One invocation of the team's graph: its identity and the scope of its nodes."""
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,6 @@ from maniple.graph.state import (
     is_users,
     merge_private,
     private_of,
-    upgrade_state,
 )
 from maniple.store.records import RunUsage
 from maniple.tools.run_context import SCOPE_KEY, outermost_task
@@ -58,7 +57,6 @@ class InvocationNode:
     """The type of the messages with plans, results and reports."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
-        state, upgrade = upgrade_state(state)
         private, config = private_of(state), get_config()
         if self.is_first and private.get("next") != REENTRY:
             _check_question(state)
@@ -70,7 +68,7 @@ class InvocationNode:
             _check_answerable(scope, options)
             with enter_scope(config, scope):
                 command = await self._run(state, runtime)
-            return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": given.run_id})
+            return _with_identity(command, {"thread_id": thread_id, "run_id": given.run_id})
         run_id = private.get("run_id") or _choose_run(config)
         used = RunUsage(**private.get("usage", {}))
         with self.scopes.enter(run_id, thread_id, used, _open_ledger(config, run_id)) as own:
@@ -85,7 +83,7 @@ class InvocationNode:
                     exhausted = self.scopes.exhausted(run_id) is not None
                     command = close_invocation(state, command, used, exhausted=exhausted)
             usage = asdict(used)
-        return _with_identity(command, upgrade, {"thread_id": thread_id, "run_id": run_id, "usage": usage})
+        return _with_identity(command, {"thread_id": thread_id, "run_id": run_id, "usage": usage})
 
     async def _run(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
         command = await self.node(state, runtime)
@@ -194,7 +192,7 @@ def _with_handlers(callbacks: Any, handlers: Sequence[BaseCallbackHandler]) -> A
     return manager
 
 
-def _with_identity(command: Command[Any], upgrade: Mapping[str, Any], identity: PrivateState) -> Command[Any]:
+def _with_identity(command: Command[Any], identity: PrivateState) -> Command[Any]:
     update = cast("Mapping[str, Any]", command.update or {})
-    private = {**upgrade.get(PRIVATE_CHANNEL, {}), **identity, **update.get(PRIVATE_CHANNEL, {})}
-    return replace(command, update={**upgrade, **update, PRIVATE_CHANNEL: private})
+    private = {**identity, **update.get(PRIVATE_CHANNEL, {})}
+    return replace(command, update={**update, PRIVATE_CHANNEL: private})

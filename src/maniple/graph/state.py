@@ -83,41 +83,16 @@ class State(TeamInput, total=False):
     """All channels of the graph. Read private ones by `private_of`, write them by `make_update`."""
 
     maniple: Annotated[PrivateState, merge_private]
-    # Checkpoints of version 1 have these channels. They are only set to `None`.
-    next: str | None
-    full_plan: str | None
-    plan: dict[str, Any] | None
-    feedback: str | None
-    request: str | None
-    files: list[str] | None
-    summary: dict[str, str] | None
-
-
-_VERSION_1 = ("next", "full_plan", "plan", "feedback", "request", "files", "summary")
 
 
 def private_of(values: Mapping[str, Any]) -> PrivateState:
-    """Return the private part of a state, also from the values of a checkpoint of version 1."""
-    if private := values.get(PRIVATE_CHANNEL):
-        return cast("PrivateState", private)
-    if not any(values.get(key) is not None for key in _VERSION_1):
-        return {}
-    former = {key: values[key] for key in (*_VERSION_1, "locale") if values.get(key) is not None}
-    return cast("PrivateState", former)
+    """Return the private part of a state or of the values of a checkpoint."""
+    return cast("PrivateState", values.get(PRIVATE_CHANNEL) or {})
 
 
 def with_private(state: State, **private: Unpack[PrivateState]) -> State:
     """Return the state with changed private keys."""
     return cast("State", {**state, PRIVATE_CHANNEL: merge_private(private_of(state), private)})
-
-
-def upgrade_state(state: State) -> tuple[State, Mapping[str, Any]]:
-    """Return the state in the present format, and the update that stores it in that format."""
-    private = private_of(state)
-    if not private or state.get(PRIVATE_CHANNEL):
-        return state, {}
-    emptied = {key: None for key in _VERSION_1 if key in state}
-    return cast("State", {**state, PRIVATE_CHANNEL: private}), {**emptied, PRIVATE_CHANNEL: private}
 
 
 def make_update(*messages: BaseMessage, **private: Unpack[PrivateState]) -> dict[str, Any]:
