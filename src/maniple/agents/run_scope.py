@@ -12,6 +12,7 @@ from maniple.agents.budget import Budget, Prices, UsageMeter
 from maniple.agents.call_ledgers import MemoryLedger
 from maniple.agents.step_board import StepBoard
 from maniple.evidence import MemoryEvidence
+from maniple.langgraph_internals import task_of
 from maniple.store.records import RunUsage
 from maniple.tools.run_context import SCOPE_KEY, configurable
 
@@ -88,12 +89,8 @@ def run_scope() -> RunScope:
 
 
 def task_key() -> str:
-    """Return the key of the current task of the graph, `node:uuid`; "" outside of a run.
-
-    LangGraph derives it from the checkpoint at which the task begins. It stays the same if the task is
-    executed again after an interrupt or a crash. It differs if the node is entered again.
-    """
-    return str(configurable().get("checkpoint_ns") or "").rpartition("|")[2]
+    """Return the key of the current task (`task_of`); "" outside of a run."""
+    return task_of(configurable())
 
 
 @dataclass(slots=True)

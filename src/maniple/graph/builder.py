@@ -20,7 +20,7 @@ from maniple.agents.budget import Budget, Prices
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import RunScopeRegistry
 from maniple.errors import ConfigError
-from maniple.graph.invocation import InvocationNode, Node, find_checkpointer
+from maniple.graph.invocation import InvocationNode, Node
 from maniple.graph.lead import Lead
 from maniple.graph.nodes import (
     ClarifyNode,
@@ -36,6 +36,7 @@ from maniple.graph.plan_edits import retry as retry_plan
 from maniple.graph.state import RunOptions, State, TeamInput, make_update
 from maniple.graph.steering import MessageLead
 from maniple.graph.waves import Waves
+from maniple.langgraph_internals import find_checkpointer, stores_only_at_the_end
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
@@ -46,8 +47,6 @@ from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, LLMType, W
 # A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
 RECURSION_LIMIT = 500
 _ON_CALL = "maniple_on_call"
-_DURABILITY = "__pregel_durability"
-"""LangGraph's key of the graph around this one's `durability` in `configurable`."""
 _SILENT = ("clarify", "review", "solo")
 """Nodes without a turn of their own in the events."""
 
@@ -122,7 +121,7 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
         own = cast("object", self.checkpointer)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
         is_stored = isinstance(own, BaseCheckpointSaver) or find_checkpointer({"configurable": given})
         is_decided = options.get("durability") or "checkpoint_during" in options
-        return bool(is_stored) and not is_decided and given.get(_DURABILITY) != "exit"
+        return bool(is_stored) and not is_decided and not stores_only_at_the_end(given)
 
     async def _resumed(self, config: RunnableConfig) -> Any:
         """Return the input that does the missing steps of an ended run again; None for any other run."""

@@ -10,7 +10,6 @@ from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.graph import END  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.runtime import Runtime
@@ -29,14 +28,13 @@ from maniple.graph.state import (
     merge_private,
     private_of,
 )
+from maniple.langgraph_internals import find_checkpointer, namespace_around, outermost_task
 from maniple.store.records import RunUsage
-from maniple.tools.run_context import SCOPE_KEY, outermost_task
+from maniple.tools.run_context import SCOPE_KEY
 from maniple.types import PRIVATE_CHANNEL, RUN_MARK, is_mapping
 
 Node = Callable[[State, Runtime[Any]], Awaitable[Command[Any]]]
 
-_CHECKPOINTER = "__pregel_checkpointer"
-"""LangGraph's key of the checkpointer in `configurable`, the graph's own or the inherited one."""
 REENTRY = "coordinator"
 """The value of `next` when the coordinator continues a request instead of starting a new one."""
 
@@ -115,12 +113,6 @@ def enter_scope(
         var_child_runnable_config.reset(token)
 
 
-def find_checkpointer(config: RunnableConfig) -> BaseCheckpointSaver[Any] | None:
-    """Return the checkpointer of the current graph, its own or a parent's; None if it has none."""
-    saver = config.get("configurable", {}).get(_CHECKPOINTER)
-    return cast("BaseCheckpointSaver[Any]", saver) if isinstance(saver, BaseCheckpointSaver) else None
-
-
 def _open_ledger(config: RunnableConfig, run_id: str) -> CheckpointLedger | None:
     """Return the record of the run's tool calls where the run is resumed from; None if it cannot be."""
     saver, thread_id = find_checkpointer(config), config.get("configurable", {}).get("thread_id")
@@ -170,14 +162,13 @@ def _choose_thread(config: RunnableConfig, private: Mapping[str, Any]) -> str:
 
 def _choose_run(config: RunnableConfig) -> str:
     given = config.get("configurable", {})
-    outer, _, _ = str(given.get("checkpoint_ns") or "").rpartition("|")
     # Without a parent each invocation is new. In a parent, the run stays the same when the parent retries.
-    return str(config.get("metadata", {}).get(RUN_MARK) or outer or uuid4())
+    return str(config.get("metadata", {}).get(RUN_MARK) or namespace_around(given) or uuid4())
 
 
 def _nesting_task(given: Mapping[str, Any]) -> str:
     """Return the task of the outermost graph around this one; "" if this is the outermost graph."""
-    return outermost_task(given) if "|" in str(given.get("checkpoint_ns") or "") else ""
+    return outermost_task(given) if namespace_around(given) else ""
 
 
 def _with_handlers(callbacks: Any, handlers: Sequence[BaseCallbackHandler]) -> Any:

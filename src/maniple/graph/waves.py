@@ -18,11 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from langchain_core.callbacks import adispatch_custom_event
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.func import task  # pyright: ignore[reportMissingTypeStubs] - it has types
-from langgraph.runtime import get_runtime
 from langgraph.types import Command, Interrupt, Send, interrupt
 
 from maniple.agents import Roles
@@ -37,15 +35,16 @@ from maniple.graph.plan import PlanProgress, TrackedStep
 from maniple.graph.state import PrivateState, State, make_update, private_of, with_private
 from maniple.graph.steering import find_replanning
 from maniple.graph.step_records import LeadDecision, StepRecord, apply_records, is_effective
+from maniple.langgraph_internals import (
+    graph_namespace,
+    is_resuming,
+    read_checkpoint,
+    results_of_calls,
+    store_result_of_call,
+)
 from maniple.tools.questions import OpenQuestion, RunQuestions, UserAnswer
 from maniple.types import AGENT_MARK, PLAN_EVENT, PRIVATE_CHANNEL, STEP_INTERRUPT, STEP_RESUMED, Worker
 
-_CHECKPOINTER = "__pregel_checkpointer"
-"""LangGraph's key in `configurable` for the checkpointer of the graph that runs (langgraph 1.2)."""
-_RESUMING = "__pregel_resuming"
-"""LangGraph's key in `configurable` that says whether the graph continues from a checkpoint."""
-_RETURN = "__return__"
-"""LangGraph's channel for the result of a call of `@task`."""
 _LEAD = "supervisor"
 _LAST = LeadDecision(decision="continue_without")
 """The decision on a failure that happens after the lead has ended the wave."""
@@ -93,7 +92,7 @@ class Waves:
     @asynccontextmanager
     async def join(self, state: State, members: Sequence[Worker]) -> AsyncGenerator["StepInvocation"]:
         """Yield the invocation of the step that was sent, after restoring records of earlier executions."""
-        private, scope, graph = private_of(state), run_scope(), _graph_namespace()
+        private, scope, graph = private_of(state), run_scope(), graph_namespace()
         own = private.get("step", 0)
 
         def make() -> StepWave:
@@ -323,18 +322,17 @@ class StepWave:
         async with self._restoring:
             if self._is_restored:
                 return
-            if get_config().get("configurable", {}).get(_RESUMING):
-                saved = await _saved_checkpoint()
+            if is_resuming():
+                saved = await read_checkpoint(graph_namespace())
                 self._restore((saved.pending_writes if saved is not None else None) or ())
             self._is_restored = True
 
     def _restore(self, writes: Sequence[tuple[str, str, Any]]) -> None:
+        for result in results_of_calls(writes):
+            if isinstance(result, Mapping) and "kind" in result:
+                self.add(cast("StepRecord", result))
         for _, channel, value in writes:
-            if not isinstance(value, Mapping):
-                continue
-            if channel == _RETURN and "kind" in value:
-                self.add(cast("StepRecord", value))
-            elif channel == PRIVATE_CHANNEL:
+            if channel == PRIVATE_CHANNEL and isinstance(value, Mapping):
                 for number, records in (cast("PrivateState", value).get("ended") or {}).items():
                     for record in records:
                         self.add(record)
@@ -421,7 +419,7 @@ class StepInvocation:
                     "fields": decision.model_dump(mode="json"),
                     "at_work": sorted(wave.at_work),
                 }
-                await _store_result(record)
+                await store_result_of_call(record)
                 wave.add(record)
             if not is_closing:
                 await report_decision(step, decision)
@@ -527,30 +525,3 @@ class StepAsker:
     async def _report(self, name: str, question: OpenQuestion, **more: Any) -> None:
         step = {"step_id": self.step.id, "agent_name": self.step.agent_name}
         await adispatch_custom_event(name, {"interrupt_id": question.interrupt_id, **step, **more})
-
-
-def _graph_namespace() -> str:
-    """Return the checkpoint namespace of the graph whose node is running."""
-    given = get_config().get("configurable", {})
-    return str(given.get("checkpoint_ns") or "").rpartition("|")[0]
-
-
-async def _saved_checkpoint(graph: str | None = None) -> CheckpointTuple | None:
-    """Return the newest stored checkpoint of a graph, with the results that were stored after it."""
-    given = get_config().get("configurable", {})
-    saver, thread_id = given.get(_CHECKPOINTER), given.get("thread_id")
-    if not isinstance(saver, BaseCheckpointSaver) or not thread_id:
-        return None
-    namespace = _graph_namespace() if graph is None else graph
-    return await saver.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace}})
-
-
-async def _store_result(record: StepRecord) -> None:
-    """Store the result of the current call now; LangGraph would do so only after its end."""
-    info = get_runtime().execution_info
-    given = get_config().get("configurable", {})
-    # The call's namespace is within that of its node, which is within that of the graph.
-    saved = await _saved_checkpoint(_graph_namespace().rpartition("|")[0])
-    if saved is None or info is None or saved.checkpoint["id"] != info.checkpoint_id:
-        return  # the graph stores nothing until its end
-    await given[_CHECKPOINTER].aput_writes(saved.config, [(_RETURN, record)], info.task_id)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from langgraph.types import interrupt
 
+from maniple.langgraph_internals import task_of
 from maniple.tools.run_context import SCOPE_KEY, configurable
 
 
@@ -46,17 +47,12 @@ async def ask_user(payload: Mapping[str, Any], key: str = "") -> UserAnswer:
 
 def _make_key(payload: Mapping[str, Any]) -> str:
     text = json.dumps(payload, sort_keys=True, default=str)
-    return f"{_task()}?{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return f"{task_of(configurable())}?{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def interrupt_of(question_id: str) -> str:
     """Return the id of LangGraph's interrupt in the id of a question (see `RunQuestions.make_id`)."""
     return question_id.partition("-")[0]
-
-
-def _task() -> str:
-    """Return the name and id of the task that is executed."""
-    return str(configurable().get("checkpoint_ns") or "").rpartition("|")[2]
 
 
 @dataclass(slots=True, eq=False)
@@ -105,7 +101,7 @@ class RunQuestions:
 
     def count_answer(self) -> None:
         """Count an answer that LangGraph has no record of, in the task that is executed."""
-        self._answered[_task()] += 1
+        self._answered[task_of(configurable())] += 1
 
     def make_id(self, interrupt_id: str) -> str:
         """Return the id of the next question of the task, whose interrupt has this id.
@@ -114,7 +110,7 @@ class RunQuestions:
         given while the run worked are not among them: then it is `ID-1`, `ID-2` …, so that no answer reaches
         a question that its author was not shown.
         """
-        answered = self._answered[_task()]
+        answered = self._answered[task_of(configurable())]
         return f"{interrupt_id}-{answered}" if answered else interrupt_id
 
     def show(self, question: OpenQuestion) -> None:

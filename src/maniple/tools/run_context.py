@@ -6,6 +6,7 @@ from typing import Any
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
+from maniple.langgraph_internals import outermost_task
 from maniple.types import RUN_MARK
 
 SCOPE_KEY = "maniple_scope"
@@ -36,14 +37,6 @@ def thread_key() -> str:
     of_scope = getattr(given.get(SCOPE_KEY), "thread_id", "")
     named = of_scope or given.get("thread_id") or given.get("run_id")
     return str(named or outermost_task(given) or OUTSIDE)
-
-
-def outermost_task(given: Mapping[str, Any]) -> str:
-    """Return `node:uuid` of the outermost graph's current task; "" outside of a graph.
-
-    The uuid is new in each invocation, and the same when a node is tried again.
-    """
-    return str(given.get("checkpoint_ns") or "").partition("|")[0]
 
 
 def run_key() -> str:
