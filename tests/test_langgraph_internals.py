@@ -80,7 +80,7 @@ async def test_a_result_that_a_call_stores_itself_is_not_computed_again(nested: 
         if internals.is_resuming():
             saved = await internals.read_checkpoint(internals.graph_namespace())
             stored.extend(internals.results_of_calls((saved and saved.pending_writes) or ()))
-        assert await compute() == "stored"
+        assert await compute() == "stored", broken(internals.RETURN, "a call returns another result")
 
     graph = graph_of(work, None if nested else InMemorySaver())
     if nested:
