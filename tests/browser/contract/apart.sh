@@ -27,4 +27,4 @@ fi
 prepare
 [ "${1:-}" != prepare ] || exit 0
 exec 9<&-
-exec $place/bin/python -m pytest tests/browser/contract
+exec $place/bin/python -m pytest -m "" tests/browser/contract
