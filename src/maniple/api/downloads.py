@@ -3,7 +3,8 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any, BinaryIO, Literal
 from urllib.parse import quote
 
@@ -28,6 +29,10 @@ FILE_HEADERS = {
     "cache-control": "private, no-store",
 }
 ATTACHMENT: dict[str, Any] = {"description": "The file, as an attachment", "content": {"*/*": {}}}
+ARCHIVE: dict[str, Any] = {
+    "description": "The files, as an attachment",
+    "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+}
 _PIECE_BYTES = 256 * 1024
 
 
@@ -108,6 +113,29 @@ class FormNotAcceptable(ManipleError):
     """The client accepts none of the formats that the service has."""
 
     code = "not_acceptable"
+
+
+class FilesMissing(ManipleError):
+    """The runs of the conversation made no files."""
+
+    code = "no_files"
+
+
+async def stream_archive(pieces: AsyncGenerator[bytes], title: str) -> StreamingResponse:
+    """Send a ZIP file while it is made, named after `title`; raises `FilesMissing` for an empty one."""
+    # Before the status is sent, so that what fails at the beginning is an error and no broken file.
+    first = await anext(pieces, None)
+    if first is None:
+        raise FilesMissing("The team has made no files in this conversation.")
+
+    async def send() -> AsyncIterator[bytes]:
+        async with aclosing(pieces):
+            yield first
+            async for piece in pieces:
+                yield piece
+
+    headers = {**FILE_HEADERS, "content-disposition": content_disposition(_file_name(title, "files", "zip"))}
+    return StreamingResponse(send(), media_type="application/zip", headers=headers)
 
 
 async def read_figure(finder: FigureFinder, path: str) -> Response:
@@ -207,6 +235,10 @@ def _number(text: str) -> float:
 
 
 def _name(view: ReportView, form: ReportForm) -> str:
-    """Return a file name that is valid on every system, made from the title."""
-    words = _NOT_IN_NAMES.sub(" ", view.title)[:_MAX_NAME_LENGTH]
-    return f"{' '.join(words.split()).strip('. ') or 'report'}.{_SUFFIXES.get(form, form)}"
+    return _file_name(view.title, "report", _SUFFIXES.get(form, form))
+
+
+def _file_name(title: str, otherwise: str, suffix: str) -> str:
+    """Return a file name that is valid on every system, made from a title."""
+    words = _NOT_IN_NAMES.sub(" ", title)[:_MAX_NAME_LENGTH]
+    return f"{' '.join(words.split()).strip('. ') or otherwise}.{suffix}"

@@ -32,6 +32,7 @@ STATUS_BY_CODE = {
     "not_acceptable": 406,
     "not_found": 404,
     "no_report": 404,
+    "no_files": 404,
     "plan_not_open": 409,
     "prices_unknown": 409,
     "wrong_plan_change": 422,

@@ -55,7 +55,7 @@ def write_bundle(report: Report, find_entry: FindEntry = lambda _: None) -> Bund
 
     Names for which `find_entry` returns something are not used. Links in the report lead to the new names.
     """
-    names = _Names(find_entry)
+    names = Names(find_entry)
     name = names.add(REPORT) if report.markdown.strip() else ""
     figures = _name_figures(report, FIGURES)
     shown = {path: names.add(figure) for path, figure in figures.items()}
@@ -135,7 +135,7 @@ def _name_figures(report: Report, folder: str) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class _Names:
+class Names:
     """The names that are in use. Two names that differ by case only are the same on some systems."""
 
     find_entry: FindEntry

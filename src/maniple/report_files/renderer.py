@@ -3,7 +3,6 @@
 import asyncio
 import io
 import zipfile
-from datetime import UTC, datetime
 
 from maniple.browser import Browser
 from maniple.errors import BrowserError, ManipleError
@@ -11,6 +10,7 @@ from maniple.media_types import ReportFormat
 from maniple.report_files.bundle import write_bundle, write_markdown
 from maniple.report_files.document import Report, lay_out_report
 from maniple.report_files.html_page import render_html_page
+from maniple.report_files.thread_archive import make_entry
 
 _MAX_CONCURRENT = 2
 _OTHERWISE = "Or take the report as HTML, Word document or Markdown."
@@ -67,19 +67,12 @@ def _markdown(report: Report) -> bytes:
     return write_markdown(report, {path: path for path in report.figures}).encode()
 
 
-_EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
-"""The earliest date that a ZIP file can hold."""
-
-
 def _zip(report: Report) -> bytes:
     """Return a ZIP file of `report.md`, its figures, the files that it links to and those of its run."""
-    ended_at = max(datetime.fromtimestamp(report.ended_at or 0, UTC), _EARLIEST)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in write_bundle(report).files.items():
-            entry = zipfile.ZipInfo(name, ended_at.timetuple()[:6])
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            file.writestr(entry, data)
+            file.writestr(make_entry(name, report.ended_at), data)
     return content.getvalue()
 
 

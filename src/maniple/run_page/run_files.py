@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maniple.errors import FileError
@@ -30,8 +30,32 @@ class RunFiles:
     left_out: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A file of a run; `content` is None if it is too large, one too many, or gone."""
+
+    path: str
+    content: bytes | None
+
+
 async def find_run_files(finder: FigureFinder) -> RunFiles:
-    """Return the files that the finder's run made or changed, from the artifacts, which have no secrets.
+    """Return what `read_run_files` yields.
+
+    Raises:
+        StoreError: the artifacts or sources cannot be listed.
+    """
+    files: dict[str, bytes] = {}
+    left_out: list[str] = []
+    async for one in read_run_files(finder):
+        if one.content is None:
+            left_out.append(one.path)
+        else:
+            files[one.path] = one.content
+    return RunFiles(files, sorted(set(left_out) - files.keys()))
+
+
+async def read_run_files(finder: FigureFinder) -> AsyncGenerator[RunFile]:
+    """Yield the files that the finder's run made or changed, from the artifacts, which have no secrets.
 
     Pages that were read and pictures of the browser are not among them. Of a file that a later run changed,
     it is the version of this run. A file without an artifact was too large or one too many.
@@ -44,8 +68,6 @@ async def find_run_files(finder: FigureFinder) -> RunFiles:
     workspace = await asyncio.to_thread(_list_workspace, finder)
     sources = await store.evidence(run.run_id).sources()
     pages = {page_file_name(one) for one in sources if one.kind == "page"}
-    files: dict[str, bytes] = {}
-    left_out: list[str] = []
     left = MAX_WORKSPACE_BYTES
     for path, artifact in await asyncio.to_thread(_place, finder, artifacts, workspace):
         if path not in workspace and artifact.name in (RECORDING, SCREENSHOT):
@@ -54,13 +76,13 @@ async def find_run_files(finder: FigureFinder) -> RunFiles:
         if path not in workspace and artifact.name in pages and content.startswith(_PAGE_START):
             continue
         if len(content) != artifact.size or artifact.size > left:
-            left_out.append(path)
+            yield RunFile(path, None)
             continue
         left -= artifact.size
-        files[path] = content
+        yield RunFile(path, content)
     stored = {one.name for one in await store.artifacts.list_by_thread(run.thread_id)}
-    missing = await asyncio.to_thread(_find_unstored, finder, workspace, stored)
-    return RunFiles(files, sorted({*left_out, *missing} - files.keys()))
+    for path in await asyncio.to_thread(_find_unstored, finder, workspace, stored):
+        yield RunFile(path, None)
 
 
 def _list_workspace(finder: FigureFinder) -> dict[str, tuple[int, float]]:

@@ -7,17 +7,18 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any, BinaryIO
 
 from fastapi import Path, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, StreamingResponse
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
 from maniple.api.auth import CallerOf, keyed_router
-from maniple.api.downloads import ATTACHMENT, FILE_HEADERS, OpenFileResponse
+from maniple.api.downloads import ARCHIVE, ATTACHMENT, FILE_HEADERS, OpenFileResponse, stream_archive
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import ThreadId
 from maniple.api.responses import StoredFile, StoredFiles, ThreadFile, ThreadFiles, get_thread
 from maniple.api.state import ServiceOf
 from maniple.errors import FileError
+from maniple.report_files.thread_archive import write_thread_archive
 from maniple.runs import NotFound
 from maniple.sandbox import StoredUpload, Workspaces
 
@@ -88,6 +89,24 @@ async def list_files(thread_id: _ThreadPath, service: ServiceOf, caller: CallerO
         return ThreadFiles(files=files, has_more=len(found) > LISTED_FILES)
 
     return await asyncio.to_thread(read)
+
+
+@router.get(
+    "/api/threads/{thread_id}/files.zip",
+    summary="Download what the team made",
+    response_class=Response,
+    responses={200: ARCHIVE, **error_responses(404)},
+)
+async def read_archive(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> StreamingResponse:
+    """The files that the conversation's runs made or changed, and no unchanged upload, as a ZIP file.
+
+    Of each file it has the newest version that a run stored, without secrets. What is too large or too many,
+    or what a run at work has not stored yet, is named in `not-included.txt`. 404 (`no_files`) if there is
+    nothing.
+    """
+    thread = await get_thread(service.store, thread_id, caller.owner)
+    pieces = write_thread_archive(service.store, service.workspaces, thread.thread_id)
+    return await stream_archive(pieces, thread.title)
 
 
 @router.get(
