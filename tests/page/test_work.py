@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,18 @@ def test_each_tools_work_is_shown_as_what_it_is(page: Page):
     expect(weather.get_by_role("row", name="city Rome")).to_be_visible()
     expect(page.locator(".totals").first).to_contain_text("1:18")
     expect(page.locator(".turn strong").last).to_have_text("done")
+
+
+def test_all_files_of_a_conversation_are_saved_with_one_button(page: Page):
+    opened(page, WORKED)
+    files = page.get_by_role("region", name="Files", exact=True)
+    with page.expect_download() as saving:
+        files.get_by_role("button", name="All files of this conversation").click()
+    assert saving.value.suggested_filename == f"{WORKED.title}.zip"
+    with zipfile.ZipFile(saving.value.path()) as archive:
+        assert {one: archive.read(one) for one in archive.namelist()} == {
+            "bars.png": WORKED.files["bars.png"][1]
+        }
 
 
 def test_a_repeated_report_is_no_step_and_the_leads_decision_is_under_the_step_that_failed(page: Page):

@@ -45,6 +45,8 @@ export const en = {
   thoughts: "Thoughts",
   answer: "Answer",
   openFiles: "Files",
+  allFiles: "All files of this conversation",
+  allFilesHint: "What the team made or changed in this conversation, as one ZIP file",
   yourFiles: "Your files, where they are now",
   filesIn: (folder: string, files: number) => `${folder} ${files} files`,
   tokens: "tokens",

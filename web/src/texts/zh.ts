@@ -46,6 +46,8 @@ export const zh: typeof en = {
   thoughts: "思考",
   answer: "回答",
   openFiles: "文件",
+  allFiles: "此对话的所有文件",
+  allFilesHint: "团队在此对话中创建或修改的文件，打包为一个 ZIP 文件",
   yourFiles: "您的文件现在的位置",
   filesIn: (folder: string, files: number) => `${folder} ${files} 个文件`,
   tokens: "个 token",

@@ -57,7 +57,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false }
       {gaps.length > 0 && <Gaps gaps={gaps} />}
       {/* Where nothing can be answered, as in a replay; else the forms are above the composer. */}
       {!acts && run.forms.map((one) => <InterruptForm key={keyOf(one)} run={run} waiting={one} asker={askerOf(run, one)} />)}
-      {run.artifacts.length > 0 && <Files artifacts={run.artifacts} />}
+      {run.artifacts.length > 0 && <Files artifacts={run.artifacts} threadId={run.threadId} />}
       {run.movesFiles && run.isComplete && run.isOver && <UserFiles threadId={run.threadId} />}
       <Standing run={run} version={version} />
     </article>

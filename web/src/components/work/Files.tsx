@@ -7,9 +7,10 @@ import { Picture } from "./Picture";
 
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
 
-/** The files of a run; each is fetched with the API key and saved. */
-export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
+/** The files of a run; each, or all of its conversation, is fetched with the API key and saved. */
+export function Files({ artifacts, threadId }: { artifacts: ArtifactLink[]; threadId: string }) {
   const { ask, attempt, has } = useService();
+  const all = `/api/threads/${encodeURIComponent(threadId)}/files.zip`;
   const pictures = artifacts.filter((one) => PICTURE.test(one.media_type));
   return (
     <section class="files" aria-label={texts.openFiles}>
@@ -24,6 +25,13 @@ export function Files({ artifacts }: { artifacts: ArtifactLink[] }) {
             </button>
           </li>
         ))}
+        {threadId && has(all) && (
+          <li>
+            <button title={texts.allFilesHint} onClick={() => void attempt(() => ask(all).then((answer) => save(answer, "files.zip")))}>
+              <span aria-hidden="true">↓</span> {texts.allFiles} <span class="who">ZIP</span>
+            </button>
+          </li>
+        )}
       </ul>
     </section>
   );
