@@ -32,6 +32,7 @@ from maniple.sandbox import Sandbox, Workspaces
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import SearchProvider
 from maniple.tools.items import ThreadItems
+from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import check_approval
 from maniple.tools.web import TeamSearch
 from maniple.types import GENERAL, WORKERS, Worker
@@ -298,6 +299,7 @@ def _compile(
             no_search="" if search else offer.unavailable.get("researcher", ""),
             files=files.names if files else None,
             items=offer.service(ThreadItems),
+            made_files=offer.service(MadeFiles),
         ),
         checkpointer=checkpointer,
     )

@@ -22,6 +22,7 @@ from maniple.tools.code import CodeEnvironment, figure_reader
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.files import build_file_check, uploaded_files
 from maniple.tools.items import StoredResults, ThreadItems
+from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import load_tools
 
 _FOLDER = "workspaces"
@@ -55,7 +56,14 @@ class FilesCapability(Capability):
 
     name: ClassVar = "files"
     roles: ClassVar = ("file_manager",)
-    provides: ClassVar = (Workspaces, StoredResults, ThreadItems, UploadedFiles, WorkspaceDocuments)
+    provides: ClassVar = (
+        Workspaces,
+        StoredResults,
+        ThreadItems,
+        MadeFiles,
+        UploadedFiles,
+        WorkspaceDocuments,
+    )
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings = context.settings
@@ -67,6 +75,7 @@ class FilesCapability(Capability):
                 Workspaces: workspaces,
                 StoredResults: StoredResults(workspaces, context.require(Redactor)),
                 ThreadItems: ThreadItems(workspaces, context.require(Redactor)),
+                MadeFiles: MadeFiles(workspaces, context.require(Redactor)),
                 UploadedFiles: UploadedFiles(uploaded_files(workspaces)),
                 WorkspaceDocuments: WorkspaceDocuments(context.require(ForkServer)),
             },

@@ -41,6 +41,7 @@ from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
 from maniple.tools.items import ThreadItems
+from maniple.tools.made_files import MadeFiles, TeamFile
 from maniple.tools.run_context import SCOPE_KEY, configurable
 from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, LLMType, Worker, is_mapping
 
@@ -54,8 +55,16 @@ _SILENT = ("clarify", "review", "solo")
 class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
     """The compiled graph. A run is limited by its plan and budget, not by a parent's `recursion_limit`."""
 
-    def __init__(self, *, scopes: RunScopeRegistry, message_lead: MessageLead, **parts: Any) -> None:
+    def __init__(
+        self,
+        *,
+        scopes: RunScopeRegistry,
+        message_lead: MessageLead,
+        made_files: MadeFiles | None = None,
+        **parts: Any,
+    ) -> None:
         super().__init__(**parts)
+        self._made_files = made_files
         self.message_lead = message_lead
         """Decides about messages that the user sends during a run."""
         self.scopes = scopes
@@ -93,6 +102,18 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
                 # LangGraph collects the questions of concurrent steps from several places.
                 unique = {one.id: one for one in error.args[0]}
                 raise GraphInterrupt(tuple(unique.values())) from None
+
+    async def files_of(self, thread_id: str) -> list[TeamFile]:
+        """Return the files that the team made or changed in a thread, as they are now; none for a new thread.
+
+        Raises `ConfigError` if the team has no workspaces.
+        """
+        if self._made_files is None:
+            raise ConfigError(
+                "This team has no workspaces, so it makes no files. Open it with open_team, with a data_dir "
+                "that can be written."
+            )
+        return await self._made_files.list(thread_id)
 
     def _check_call(self, input: Any) -> None:
         if self.loop is not None and asyncio.get_running_loop() is not self.loop:
@@ -179,6 +200,8 @@ class TeamServices:
     """Lists the files that the user put into the workspace."""
     items: ThreadItems | None = None
     """Lists and mirrors the items of a thread."""
+    made_files: MadeFiles | None = None
+    """Lists what the team made in a thread, for the program that embeds it."""
 
 
 def build_graph(
@@ -238,7 +261,7 @@ def build_graph(
     nodes.begin([name for name in everyone if rules.roles[name].works_alone], services.files)
     compiled = nodes.graph.compile(checkpointer=checkpointer, name="maniple")  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
     parts = {**vars(compiled), "config": {"recursion_limit": RECURSION_LIMIT}}
-    return Team(scopes=scopes, message_lead=message_lead, **parts)
+    return Team(scopes=scopes, message_lead=message_lead, made_files=services.made_files, **parts)
 
 
 class _Nodes:
