@@ -9,8 +9,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -51,7 +51,7 @@ async def find_unlimited_sockets(
         return []
     backend = await asyncio.to_thread(BubblewrapBackend, own, programs)
     watched = WatchedBackend(backend, watchdog, own)
-    with _workspaces() as workspaces:
+    async with _workspaces() as workspaces:
         tried = (_holds_too_much(watched, workspaces, kind, memory_mb) for kind in _KINDS)
         found = [kind for kind, held in zip(_KINDS, await asyncio.gather(*tried), strict=True) if held]
     if mark is not None and not found:
@@ -74,14 +74,14 @@ async def _holds_too_much(backend: WatchedBackend, workspaces: Workspaces, kind:
     return bool(held)
 
 
-@contextmanager
-def _workspaces() -> Iterator[Workspaces]:
-    folder = tempfile.mkdtemp(prefix="maniple-probe-")
+@asynccontextmanager
+async def _workspaces() -> AsyncGenerator[Workspaces]:
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-probe-"))
     try:
-        Path(folder).chmod(0o755)
-        yield Workspaces(Path(folder, "workspaces"))
+        await asyncio.to_thread(folder.chmod, 0o755)
+        yield Workspaces(folder / "workspaces")
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _mark_in(cache_dir: Path, settings: SandboxSettings, programs: HostPrograms) -> Path:
