@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.plan_edits import SKIPPED
+from maniple.agents.inputs import SKIPPED
 from maniple.agents.task import NOT_WRITTEN, StepResult, explain_failure, find_partial_work
 from maniple.events import (
     PlanChanged,

@@ -5,7 +5,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from maniple.agents.budget import UsageMeter
-from maniple.agents.plan_edits import PendingPlanEdits
+from maniple.agents.inbox import Inbox
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events.translator import translate
 from maniple.graph import RECURSION_LIMIT, RunOptions
@@ -18,13 +18,13 @@ async def metered(
     text: str = "1+3=?",
     *,
     thread_id: str = "t",
-    plan_edits: PendingPlanEdits | None = None,
+    inbox: Inbox | None = None,
     **options: Any,
 ) -> list[tuple[str, dict[str, Any]]]:
     """Run once under `meter` and return the frames, checked against the old client's grammar."""
     messages = [HumanMessage(text)]
     meter.start()
-    scope = {"thread_id": thread_id, SCOPE_KEY: RunScope(run_id="r", meter=meter, plan_edits=plan_edits)}
+    scope = {"thread_id": thread_id, SCOPE_KEY: RunScope(run_id="r", meter=meter, inbox=inbox or Inbox())}
     config = {"configurable": scope, "callbacks": meter.callbacks, "recursion_limit": RECURSION_LIMIT}
     raw = it.team.astream_events(
         {"messages": messages}, config, context=RunOptions(**options), version="v2", durability="exit"

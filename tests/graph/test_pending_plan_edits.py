@@ -7,13 +7,15 @@ from langchain_core.tools import tool
 
 from maniple.agents.briefing import format_removed
 from maniple.agents.budget import UsageMeter
+from maniple.agents.inbox import Inbox
+from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
-from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
 from maniple.agents.task import BY_USER_LINE
 from maniple.graph import Plan, TeamRules
 from maniple.graph.plan_edits import apply_to_review
 from maniple.graph.state import private_of
 from tests.graph.metered import metered
+from tests.inboxes import MemoryLog, an_inbox, sent
 from tests.openai_server import call, reply
 from tests.team import agents, data, joined_text, plan, scripted_team, status, step
 
@@ -40,7 +42,7 @@ def script(**roles):
     }
 
 
-def toolbox_with(edits, *changes):
+def toolbox_with(inbox, *changes):
     """Return tools; the coder's one requests `changes` of the plan, once."""
     waiting = list(changes)
 
@@ -48,31 +50,31 @@ def toolbox_with(edits, *changes):
     async def python_repl_tool(code: str) -> str:
         """Run Python."""
         while waiting:
-            edits.put(waiting.pop(0))
+            await inbox.put(sent(waiting.pop(0)))
         return "4"
 
     return Offer({"coder": [python_repl_tool]})
 
 
-class Late(PendingPlanEdits):
+class Late(Inbox):
     """A change that is requested when the run is about to end."""
 
     def __init__(self, change):
-        super().__init__()
+        super().__init__(log=MemoryLog())
         self._late = [change]
 
-    def close(self):
+    async def seal(self, applied):
         while self._late:
-            self.put(self._late.pop())
-        return super().close()
+            await self.put(sent(self._late.pop()))
+        return await super().seal(applied)
 
 
-async def run(edits, *changes, answers=None, **options):
+async def run(inbox, *changes, answers=None, **options):
     in_order = TeamRules(parallel_steps=1)
     async with scripted_team(
-        answers or script(), toolbox=toolbox_with(edits, *changes), rules=in_order
+        answers or script(), toolbox=toolbox_with(inbox, *changes), rules=in_order
     ) as it:
-        frames = await metered(it, UsageMeter(), plan_edits=edits, **options)
+        frames = await metered(it, UsageMeter(), inbox=inbox, **options)
         return frames, {role: it.prompts(role) for role in ("researcher", "coder", "reporter")}
 
 
@@ -81,7 +83,7 @@ def plans(frames):
 
 
 async def test_a_step_sees_the_results_it_needs_and_the_report_all():
-    _, prompts = await run(PendingPlanEdits())
+    _, prompts = await run(an_inbox())
     assert "Found." not in prompts["coder"][0]
     compare = prompts["researcher"][1]
     assert "Found." in compare
@@ -90,17 +92,17 @@ async def test_a_step_sees_the_results_it_needs_and_the_report_all():
 
 
 async def test_a_step_done_again_undoes_only_what_was_built_on_it():
-    edits = PendingPlanEdits()
-    frames, prompts = await run(edits, PlanChange("redo", 1))
+    inbox = an_inbox()
+    frames, prompts = await run(inbox, PlanChange("redo", 1))
     assert agents(frames)[2:] == ["researcher", "coder", "researcher", "researcher", "reporter"]
     assert "Response from" not in prompts["researcher"][1], "its first result is dropped"
     assert "It is 4." in prompts["reporter"][0]
     assert status(frames) == "completed"
-    assert not edits.is_open
+    assert not inbox.is_open
 
 
 async def test_the_step_that_is_under_way_ends_and_its_result_is_dropped():
-    frames, prompts = await run(PendingPlanEdits(), PlanChange("skip", 2))
+    frames, prompts = await run(an_inbox(), PlanChange("skip", 2))
     assert plans(frames)[-1] == ["completed", "skipped", "completed", "completed"]
     assert data(frames, "plan")[-1]["steps"][1]["reason"] == "the user skipped it"
     assert "It is 4." not in prompts["reporter"][0]
@@ -111,9 +113,7 @@ async def test_the_step_that_is_under_way_ends_and_its_result_is_dropped():
 
 async def test_an_edited_step_is_done_by_whom_the_user_names():
     change = PlanChange("edit", 3, title="Draw", description="Draw it.", agent_name="coder")
-    frames, prompts = await run(
-        PendingPlanEdits(), change, answers=script(coder=[RUN, reply("4."), reply("Drawn.")])
-    )
+    frames, prompts = await run(an_inbox(), change, answers=script(coder=[RUN, reply("4."), reply("Drawn.")]))
     assert agents(frames)[-3:] == ["coder", "coder", "reporter"]
     assert f"Your step: Draw\nDraw it.\n{BY_USER_LINE}" in prompts["coder"][-1]
     assert BY_USER_LINE not in prompts["coder"][0] + prompts["reporter"][-1]
@@ -121,9 +121,9 @@ async def test_an_edited_step_is_done_by_whom_the_user_names():
 
 
 async def test_a_wish_while_the_report_is_written_makes_a_second_one():
-    edits = Late(PlanChange("redo", 1))
+    inbox = Late(PlanChange("redo", 1))
     steps = [step("researcher"), step("reporter")]
-    frames, _ = await run(edits, answers=script(planner=[reply(json.dumps(plan(*steps)))]))
+    frames, _ = await run(inbox, answers=script(planner=[reply(json.dumps(plan(*steps)))]))
     assert agents(frames)[2:] == ["researcher", "reporter", "researcher", "reporter"]
     assert joined_text(frames).endswith("# Second report")
     assert plans(frames)[-1] == ["completed", "completed"]
@@ -131,16 +131,16 @@ async def test_a_wish_while_the_report_is_written_makes_a_second_one():
 
 async def test_a_change_that_was_applied_before_a_restart_is_not_applied_again():
     change = PlanChange("skip", 1)
-    frames, prompts = await run(PendingPlanEdits([change, change]))
+    frames, prompts = await run(an_inbox(change, change))
     assert agents(frames)[2:] == ["coder", "researcher", "reporter"]
     assert len(prompts["researcher"]) == 1
 
 
 async def test_small_talk_takes_no_changes():
-    edits = PendingPlanEdits()
-    frames, _ = await run(edits, answers=script(coordinator=[reply("Hello!")]))
+    inbox = an_inbox()
+    frames, _ = await run(inbox, answers=script(coordinator=[reply("Hello!")]))
     assert joined_text(frames) == "Hello!"
-    assert not edits.is_open
+    assert not inbox.is_open
 
 
 async def test_a_graph_without_pending_edits_completes():
@@ -192,7 +192,7 @@ async def test_a_failure_given_up_does_not_come_back_when_another_step_is_redone
         supervisor=[reply('{"next": "reporter"}')],
     )
     async with scripted_team(answers, rules=TeamRules(parallel_steps=1)) as it:
-        frames = await metered(it, UsageMeter(), plan_edits=Late(PlanChange("redo", 2)))
+        frames = await metered(it, UsageMeter(), inbox=Late(PlanChange("redo", 2)))
         assert len(it.prompts("supervisor")) == 1
     assert agents(frames)[2:] == ["coder", "reporter", "researcher", "reporter"]
     assert plans(frames)[-1] == ["failed", "completed", "completed"]

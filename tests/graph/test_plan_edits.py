@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.agents.plan_edits import PlanChange
+from maniple.agents.inputs import PlanChange
 from maniple.graph.plan import Plan, PlannedStep, PlanProgress
 from maniple.graph.plan_edits import (
     MAX_STEPS,

@@ -7,21 +7,23 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents import Task
-from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
+from maniple.agents.inbox import Inbox
+from maniple.agents.inputs import PlanChange
 from maniple.agents.run_scope import RunScope
 from maniple.tools.run_context import SCOPE_KEY
 from tests.graph.test_waves import Log, invoke, planned, team
+from tests.inboxes import an_inbox, sent
 from tests.openai_server import reply
 
 pytestmark = pytest.mark.anyio
 
 
-def changing(edits: PendingPlanEdits, *changes: PlanChange):
+def changing(inbox: Inbox, *changes: PlanChange):
     """Return what a step does in which a person changes the plan, once."""
 
     async def change(log: Log, task: Task) -> str:
         while waiting:
-            edits.put(waiting.pop(0))
+            await inbox.put(sent(waiting.pop(0)))
         return "changed"
 
     waiting = list(changes)
@@ -36,32 +38,32 @@ async def hang(log: Log, task: Task) -> str:
     return "never"
 
 
-async def run(edits: PendingPlanEdits, steps, ways, **options):
+async def run(inbox: Inbox, steps, ways, **options):
     saver = InMemorySaver()
     async with team(*steps, ways=ways, checkpointer=saver, **options) as (it, log):
-        scope = RunScope("run", plan_edits=edits)
+        scope = RunScope("run", inbox=inbox)
         return await invoke(it, saver, **{SCOPE_KEY: scope}), log
 
 
 async def test_a_step_under_way_that_is_skipped_is_stopped_alone():
     async def skip(log: Log, task: Task) -> str:
         await log.until(log.begun, "A", "C")
-        edits.put(PlanChange("skip", 1))
+        await inbox.put(sent(PlanChange("skip", 1)))
         await log.until(log.ended, "B")  # which needed A
         return "changed"
 
-    edits = PendingPlanEdits()
+    inbox = an_inbox()
     steps = planned("A"), planned("B", 1), planned("C")
-    statuses, log = await run(edits, steps, {"A": hang, "C": skip})
+    statuses, log = await run(inbox, steps, {"A": hang, "C": skip})
     assert statuses == {"A": "skipped", "B": "completed", "C": "completed", "Report": "completed"}
     assert log.count("begin") == Counter(["A", "B", "C", "Report"])
     assert log.count("stop") == Counter(["A"])
 
 
 async def test_a_step_that_waits_and_is_skipped_never_begins():
-    edits = PendingPlanEdits()
+    inbox = an_inbox()
     steps = planned("A"), planned("B", 1), planned("C")
-    statuses, log = await run(edits, steps, {"A": changing(edits, PlanChange("skip", 2))})
+    statuses, log = await run(inbox, steps, {"A": changing(inbox, PlanChange("skip", 2))})
     assert statuses["B"] == "skipped"
     assert log.count("begin") == Counter(["A", "C", "Report"])
 
@@ -69,31 +71,31 @@ async def test_a_step_that_waits_and_is_skipped_never_begins():
 async def test_a_step_under_way_that_is_edited_begins_again_as_the_person_wrote_it():
     async def edit(log: Log, task: Task) -> str:
         await log.until(log.begun, "A")
-        edits.put(PlanChange("edit", 1, title="New", description="Do this."))
+        await inbox.put(sent(PlanChange("edit", 1, title="New", description="Do this.")))
         await log.until(log.ended, "New")
         return "changed"
 
-    edits = PendingPlanEdits()
-    statuses, log = await run(edits, [planned("A"), planned("B")], {"A": hang, "B": edit})
+    inbox = an_inbox()
+    statuses, log = await run(inbox, [planned("A"), planned("B")], {"A": hang, "B": edit})
     assert statuses == dict.fromkeys(("New", "B", "Report"), "completed")
     assert log.count("begin") == Counter(["A", "B", "New", "Report"])
     assert log.count("stop") == Counter(["A"])
 
 
 async def test_a_step_that_waits_and_is_edited_begins_as_the_person_wrote_it():
-    edits = PendingPlanEdits()
+    inbox = an_inbox()
     change = PlanChange("edit", 2, title="New", description="Do this.")
     steps = planned("A"), planned("B", 1), planned("C")
-    statuses, log = await run(edits, steps, {"A": changing(edits, change)})
+    statuses, log = await run(inbox, steps, {"A": changing(inbox, change)})
     assert log.count("begin") == Counter(["A", "New", "C", "Report"])
     assert set(statuses.values()) == {"completed"}
 
 
 async def test_a_step_that_is_given_to_another_member_is_done_by_that_one():
-    edits = PendingPlanEdits()
+    inbox = an_inbox()
     change = PlanChange("edit", 2, agent_name="coder")
     steps = planned("A"), planned("B", 1), planned("C")
-    statuses, log = await run(edits, steps, {"A": changing(edits, change)})
+    statuses, log = await run(inbox, steps, {"A": changing(inbox, change)})
     assert log.count("begin") == Counter(["A", "B", "C", "Report"])
     assert set(statuses.values()) == {"completed"}
 
@@ -101,13 +103,13 @@ async def test_a_step_that_is_given_to_another_member_is_done_by_that_one():
 async def test_a_step_that_is_done_again_undoes_what_was_built_on_it_and_nothing_else():
     async def redo(log: Log, task: Task) -> str:
         await log.until(log.ended, "A", "B")
-        if edits.is_open and log.count("begin")["C"] == 1 and not edits.waiting:
-            edits.put(PlanChange("redo", 1))
+        if inbox.is_open and log.count("begin")["C"] == 1 and not inbox.changes:
+            await inbox.put(sent(PlanChange("redo", 1)))
         return "changed"
 
-    edits = PendingPlanEdits()
+    inbox = an_inbox()
     steps = planned("A"), planned("B", 1), planned("C")
-    statuses, log = await run(edits, steps, {"C": redo})
+    statuses, log = await run(inbox, steps, {"C": redo})
     assert log.count("begin") == Counter({"A": 2, "B": 2, "C": 1, "Report": 1})
     assert set(statuses.values()) == {"completed"}
 
@@ -117,11 +119,11 @@ async def test_an_added_step_begins_as_soon_as_a_member_is_free():
         await log.until(log.ended, "New")
         return "late"
 
-    edits = PendingPlanEdits()
+    inbox = an_inbox()
     more = {"title": "New", "description": "Do this.", "agent_name": "researcher", "needs": ()}
     add = PlanChange("add", after=1, **more)
-    ways = {"A": changing(edits, add), "B": wait_for_the_new_one}
-    statuses, log = await run(edits, [planned("A"), planned("B")], ways)
+    ways = {"A": changing(inbox, add), "B": wait_for_the_new_one}
+    statuses, log = await run(inbox, [planned("A"), planned("B")], ways)
     # B ends only when it was done: so it ran in the same wave, in the invocation of A.
     assert log.count("begin") == Counter(["A", "New", "B", "Report"])
     assert list(statuses) == ["A", "New", "B", "Report"]
@@ -129,11 +131,11 @@ async def test_an_added_step_begins_as_soon_as_a_member_is_free():
 
 
 async def test_an_added_step_that_no_member_can_do_is_done_in_the_next_wave():
-    edits = PendingPlanEdits()
+    inbox = an_inbox()
     more = {"title": "New", "description": "Do this.", "agent_name": "coder"}
     add = PlanChange("add", after=2, **more)
     steps = planned("A"), planned("B")
-    statuses, log = await run(edits, steps, {"A": changing(edits, add)})
+    statuses, log = await run(inbox, steps, {"A": changing(inbox, add)})
     assert log.count("begin") == Counter(["A", "B", "New", "Report"])
     assert log.lines.index("end B") < log.lines.index("begin New")
     assert set(statuses.values()) == {"completed"}
@@ -142,15 +144,15 @@ async def test_an_added_step_that_no_member_can_do_is_done_in_the_next_wave():
 async def test_a_lead_whose_step_is_skipped_meanwhile_decides_nothing():
     async def skip(log: Log, task: Task) -> str:
         await log.until(log.ended, "A")
-        edits.put(PlanChange("skip", 1))
+        await inbox.put(sent(PlanChange("skip", 1)))
         return "changed"
 
     async def fail(log: Log, task: Task) -> str:
         return "STEP FAILED: no data"
 
-    edits = PendingPlanEdits()
+    inbox = an_inbox()
     lead = [reply('{"decision": "finish", "hint": null, "step": null}')]
     steps = planned("A"), planned("B"), planned("C", 2)
-    statuses, log = await run(edits, steps, {"A": fail, "B": skip}, supervisor=lead)
+    statuses, log = await run(inbox, steps, {"A": fail, "B": skip}, supervisor=lead)
     assert statuses == {"A": "skipped", "B": "completed", "C": "completed", "Report": "completed"}
     assert log.count("begin") == Counter(["A", "B", "C", "Report"])

@@ -9,12 +9,13 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents import Task
-from maniple.agents.plan_edits import PendingPlanEdits, PlanChange
+from maniple.agents.inputs import PlanChange
 from maniple.agents.run_scope import RunScope
 from maniple.graph import RunOptions
 from maniple.graph.state import private_of, progress_of
 from maniple.tools.run_context import SCOPE_KEY
 from tests.graph.test_waves import Log, decision, planned, team
+from tests.inboxes import an_inbox, sent
 
 pytestmark = pytest.mark.anyio
 STEPS = planned("A"), planned("B", 1), planned("C"), planned("D", agent="coder"), planned("E", 3, 4)
@@ -65,7 +66,7 @@ class Life:
     def __init__(self, saver: MortalSaver, random: Random) -> None:
         self.saver, self.random = saver, random
         self.changes: list[PlanChange] = []
-        self.edits = PendingPlanEdits()
+        self.inbox = an_inbox()
         self.begun: list[str] = []
         self.repeated: list[str] = []
 
@@ -80,7 +81,7 @@ class Life:
             await asyncio.sleep(0)
         if task.title == "C" and not self.changes:
             self.changes.append(PlanChange("add", after=1, **NEW))
-            self.edits.put(self.changes[0])
+            await self.inbox.put(sent(self.changes[0]))
         return "STEP FAILED: not yet" if (task.title, number) == ("A", 1) else f"{task.title} is done."
 
 
@@ -99,11 +100,11 @@ async def test_a_run_that_is_killed_repeats_and_decides_nothing_that_was_stored(
     asked_again = 0
     for last in lifetimes(random):
         saver.begin_life(last)
-        life.edits = PendingPlanEdits(life.changes)
+        life.inbox = an_inbox(*life.changes)
         had_decided = "supervisor" in saver.ended
         ways = dict.fromkeys(["A", "B", "C", "D", "E", "New", "Report"], life.work)
         async with team(*STEPS, ways=ways, supervisor=[decision("retry")], checkpointer=saver) as (it, _):
-            scope = RunScope("run", plan_edits=life.edits)
+            scope = RunScope("run", inbox=life.inbox)
             config = {"configurable": {"thread_id": "t", SCOPE_KEY: scope}}
             is_new = not await it.team.checkpointer.aget_tuple(config)
             given = {"messages": [("user", "Do it")]} if is_new else None

@@ -8,11 +8,13 @@ import pytest
 from langgraph.types import Command
 
 from maniple.agents import Task
-from maniple.agents.plan_edits import PendingPlanEdits
+from maniple.agents.inbox import Inbox, InputRefused
+from maniple.agents.inputs import ReceivedInput, StepAnswer
 from maniple.agents.run_scope import RunScope
+from maniple.errors import StoreError
 from maniple.graph import RunOptions
 from maniple.graph.state import private_of, progress_of
-from maniple.tools.questions import RunQuestions, ask_user
+from maniple.tools.questions import ask_user
 from maniple.tools.run_context import SCOPE_KEY
 from tests.graph.test_wave_kills import MortalSaver
 from tests.graph.test_waves import Log, planned, team
@@ -35,22 +37,31 @@ class User:
         """The answers to what the paused run waited for, by interrupt id; `answered` holds its questions."""
         self.answered: set[str] = set()
         self.asked_again: list[str] = []
-        self.questions = RunQuestions()
+        self.inbox = Inbox()
 
     def begin_life(self) -> None:
-        self.questions = RunQuestions(self.stored)
+        known = [ReceivedInput(key, StepAnswer(key, "", value)) for key, value in self.stored.items()]
+        self.inbox = Inbox(known, self)
+
+    async def write(self, added, settled) -> None:
+        """Store answers, unless the process dies before that."""
+        await asyncio.sleep(0)
+        if self.saver.is_dead:
+            raise StoreError("the process died")
+        self.stored |= {one.content.question: one.content.answer for one in added}
 
     async def attend(self) -> None:
         """Answer open questions, some later than others, until the process ends."""
         while True:
             await asyncio.sleep(0)
-            if self.random.random() < 0.2 and self.questions.open:
-                question = self.random.choice(self.questions.open)
-                async with self.questions.taking(question, f"answer to {question.key}"):
-                    await asyncio.sleep(0)
-                    if self.saver.is_dead:
-                        return  # the process died before it was stored
-                    self.stored[question.key] = f"answer to {question.key}"
+            if self.random.random() < 0.2 and self.inbox.questions:
+                question = self.random.choice(self.inbox.questions)
+                try:
+                    await self.inbox.answer(question, f"answer to {question.key}")
+                except StoreError:
+                    return
+                except InputRefused:  # its step has stopped to wait meanwhile
+                    continue
                 self.saver.pass_moment()
 
     async def work(self, log: Log, task: Task) -> str:
@@ -60,7 +71,7 @@ class User:
             await self._pass_time()
             was_answered = key in self.stored
             given.append((await ask_user({"kind": "question", "question": key}, key)).value)
-            if was_answered and self.questions.answer_to(key) is None:
+            if was_answered and self.inbox.answer_to(key) is None:
                 self.asked_again.append(key)
         await self._pass_time()
         return ", ".join(given) or "done"
@@ -90,7 +101,7 @@ async def test_a_run_killed_while_steps_ask_keeps_all_answers(seed):
         user.begin_life()
         ways = dict.fromkeys(["A", "B", "C", "D", "E", "Report"], work)
         async with team(*STEPS, ways=ways, checkpointer=saver) as (it, _):
-            scope = RunScope("run", plan_edits=PendingPlanEdits(), questions=user.questions)
+            scope = RunScope("run", inbox=user.inbox)
             config = {"configurable": {"thread_id": "t", SCOPE_KEY: scope}}
             if await _executed(it, await _input(it, config, user), config, saver, user):
                 break
@@ -125,7 +136,7 @@ async def _executed(it, given, config, saver: MortalSaver, user: User) -> bool:
             values = saver.get(config)["channel_values"]
             if private_of(values).get("next") == "FINISH":
                 return True
-            if await user.questions.close():
+            if await user.inbox.seal_questions():
                 return await _answer_the_rest(it, config, user)
         return False
     finally:

@@ -10,8 +10,8 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
 from maniple.agents.budget import Budget
+from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
-from maniple.agents.plan_edits import PlanChange
 from maniple.errors import StoreError
 from maniple.events import StepInterrupted, StepResumed, UserAnswered, event_of
 from maniple.graph import TeamRules
@@ -250,14 +250,15 @@ async def test_an_answer_that_cannot_be_stored_leaves_the_question_open(tmp_path
             raise StoreError("the disk is full")
 
         with monkeypatch.context() as broken:
-            broken.setattr(it.store.runs, "change", fail)
+            broken.setattr(it.store.inputs, "write", fail)
             with pytest.raises(StoreError):
                 await it.answer("2023", question)
         await it.answer("2024", question)
         it.gate.set()
         await it.ended()
         assert it.results() == ["2024"]
-        assert "2023" not in (await it.engine.status(it.run_id)).request
+        stored = await it.store.inputs.list_by_run(it.run_id)
+        assert ["2024" in one.content for one in stored] == [True]
 
 
 async def test_the_question_of_a_step_that_is_skipped_cannot_be_answered(tmp_path):

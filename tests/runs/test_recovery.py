@@ -14,7 +14,8 @@ from maniple.graph import RunOptions
 from maniple.runs import EngineConfig, InProcessEngine, RunNotWaiting, RunRequest, open_engine, recovery
 from maniple.runs.in_process import Kind
 from maniple.runs.recovery import MAX_STALLS
-from maniple.store import Store, open_store
+from maniple.runs.stored_inputs import read_inputs
+from maniple.store import InputRecord, Store, open_store
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 from tests.team import checked, data, names, scripted_team, status
 
@@ -201,9 +202,28 @@ async def test_only_one_of_two_answers_is_taken(tmp_path):
             review = RunOptions(auto_accepted_plan=False)
             run_id = (await engine.submit(RunRequest([HumanMessage("a")], "t", review))).run.run_id
             await events_of(engine, run_id)
-            run = await engine.status(run_id)
-            taken = [await store.runs.answer(run_id, run.request) for _ in range(2)]
+            answers = [InputRecord(name, "resume", "user", "{}", 1.0) for name in ("a", "b")]
+            taken = [await store.runs.answer(run_id, one) for one in answers]
+            stored = [one.input_id for one in await store.inputs.list_by_run(run_id)]
     assert [one is not None for one in taken] == [True, False]
+    assert stored == ["a"]
+
+
+@pytest.mark.parametrize("role", ["coordinator", "coder"])
+async def test_a_run_whose_process_was_killed_while_it_was_cancelled_ends_cancelled(tmp_path, role):
+    with serving({**SIMPLE, role: [{"hang": True}]}) as server:
+        run_id = await left_behind(tmp_path, server, role)
+        async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+            await store.inputs.write(run_id, [InputRecord("c", "cancel", "user", "{}", 1.0)])
+        server.reset(SIMPLE)
+        async with process(tmp_path, server) as (engine, store):
+            frames = checked(await events_of(engine, run_id))
+            run = await engine.status(run_id)
+            [cancel] = await read_inputs(store.inputs, run_id)
+        assert (status(frames), run.status) == ("cancelled", "cancelled")
+        assert dict(server.stats["by_role"]) == {}
+        assert cancel.reply is not None
+        assert cancel.reply.disposition == "taken"
 
 
 @pytest.mark.parametrize("role", ["coordinator", "planner", "coder"])

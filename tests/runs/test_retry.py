@@ -9,8 +9,8 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
 from maniple.agents.budget import Budget
+from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
-from maniple.agents.plan_edits import PlanChange
 from maniple.api.responses import read_gaps
 from maniple.graph import TeamRules
 from maniple.graph.plan import Plan, PlanProgress

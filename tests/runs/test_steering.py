@@ -3,26 +3,24 @@
 import asyncio
 import json
 import re
-import threading
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import ClassVar
 
 import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
 from maniple.agents.budget import Budget
+from maniple.agents.inbox import Inbox
+from maniple.agents.inputs import Message, ReceivedInput, Reply
 from maniple.agents.offers import Offer
-from maniple.agents.plan_edits import PendingPlanEdits
-from maniple.agents.steering import MessageDecision, UserMessage
 from maniple.events import UserMessageAnswered, UserMessageReceived, as_json, read_event
 from maniple.graph import RunOptions
 from maniple.graph.nodes import SupervisorNode
-from maniple.redaction import Redactor
-from maniple.runs import EngineConfig, NotFound, RunNotWorking, RunRequest, TooManyRuns, open_engine
+from maniple.runs import EngineConfig, NotFound, RunNotWorking, RunRequest, TooManyRuns, open_engine, steering
 from maniple.runs.steering import MAX_POSSIBLE_RUNS, MessageDesk
+from maniple.runs.stored_inputs import read_inputs
 from maniple.store import EventRecord, open_store
 from tests.openai_server import call, reply
 from tests.store.samples import a_run, a_thread
@@ -359,14 +357,14 @@ async def test_a_run_with_many_waiting_messages_takes_no_more_and_can_be_cancell
         with pytest.raises(TooManyRuns):
             await it.engine.submit(RunRequest([HumanMessage(WORDS)], "t", when_busy="steer"))
         writes = 0
-        change = it.store.runs.change
+        write = it.store.inputs.write
 
-        async def counted(run_id, **fields):
+        async def counted(run_id, added, replies):
             nonlocal writes
-            writes += "request" in fields
-            return await change(run_id, **fields)
+            writes += bool(replies)
+            await write(run_id, added, replies)
 
-        monkeypatch.setattr(it.store.runs, "change", counted)
+        monkeypatch.setattr(it.store.inputs, "write", counted)
         await it.engine.cancel(run_id)
         events = await it.events_of(run_id)
     answers = of(events, UserMessageAnswered)
@@ -507,7 +505,7 @@ async def test_a_message_that_waits_when_the_run_pauses_is_answered_when_it_goes
     assert accepted.run.run_id == run_id
 
 
-@pytest.mark.parametrize("broken", [(PendingPlanEdits, "put"), (MessageDesk, "_show_decision")])
+@pytest.mark.parametrize("broken", [(Inbox, "decide"), (steering, "_as_event")])
 async def test_an_error_in_a_decision_does_not_hold_the_run_up(tmp_path, monkeypatch, broken):
     def fail(*_):
         raise RuntimeError("broken")
@@ -520,27 +518,15 @@ async def test_an_error_in_a_decision_does_not_hold_the_run_up(tmp_path, monkeyp
                 await it.engine.send_message(run_id, WORDS)
             await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"].get("supervisor") == 2)
             it.gate.set()
-            await it.engine._active[run_id].messages.settled()
+            await it.engine._active[run_id].inbox.settled()
         assert (await it.events_of(run_id))[-1].type == "final_session_state"
         assert (await it.engine.status(run_id)).status == "completed"
 
 
-class WatchedRedactor(Redactor):
-    """Notes which threads redact texts of a history."""
-
-    threads: ClassVar[list[int]] = []
-
-    def text(self, text):
-        if text.startswith("history"):
-            self.threads.append(threading.get_ident())
-        return super().text(text)
-
-
 async def test_a_recovered_run_that_only_has_to_end_repeats_no_answer_to_a_message(tmp_path):
     """A killed process had recorded all but the end: the first event of the recovered run is its end."""
-    answered = UserMessage("m1", WORDS, MessageDecision("answered", "Gladly."))
-    unrecorded = UserMessage("m2", "And cups?", MessageDecision("answered", "Yes."))
-    request = RunRequest([HumanMessage("sum")], user_messages=(answered, unrecorded))
+    answered = ReceivedInput("m1", Message(WORDS), reply=Reply("answered", "Gladly."))
+    unrecorded = ReceivedInput("m2", Message("And cups?"), reply=Reply("answered", "Yes."))
     before = [
         UserMessageReceived(message_id="m1", content=WORDS),
         UserMessageAnswered(message_id="m1", disposition="answered", content="Gladly."),
@@ -557,31 +543,26 @@ async def test_a_recovered_run_that_only_has_to_end_repeats_no_answer_to_a_messa
         await store.events.append([(run.run_id, rows)])
         active = SimpleNamespace(
             record=run,
-            request=request,
+            inbox=Inbox([answered, unrecorded]),
             status="completed",
-            takes_messages=True,
             is_streaming=False,
-            announced=set(),
+            shown_inputs=set(),
+            shown_replies=set(),
             record_event=record,
         )
-        driver = SimpleNamespace(store=store, recorder=None)
-        await MessageDesk(driver, active).close("completed")
+        services = SimpleNamespace(store=store, recorder=None)
+        await MessageDesk(services, active).close("completed")
     assert recorded == [("user_message", "m2"), ("user_message_answer", "m2")]
 
 
-async def test_a_message_to_a_run_does_not_have_a_long_history_redacted_on_the_loop_or_again(tmp_path):
-    history = [f"history {number}" for number in range(3)]
-    lead = script(supervisor=[decided("answer")])
-    async with working(tmp_path, lead, config=EngineConfig(redactor=WatchedRedactor(["not in it"]))) as it:
-        run_id = await it.begin(*history, "sum")
-        WatchedRedactor.threads.clear()
+async def test_a_message_leaves_the_stored_request_as_it_was(tmp_path):
+    async with working(tmp_path, script(supervisor=[decided("answer")])) as it:
+        run_id = await it.begin("sum")
+        before = (await it.engine.status(run_id)).request
         for number in (1, 2):
             await it.engine.send_message(run_id, WORDS)
             await it.answered(run_id, number)
-        assert len(WatchedRedactor.threads) == len(history)
-        assert threading.get_ident() not in WatchedRedactor.threads
-        record = await it.engine.status(run_id)
-        stored = RunRequest.of(record)
-        assert [one.text for one in stored.messages] == [*history, "sum"]
-        assert [one.text for one in stored.user_messages] == [WORDS, WORDS]
+        assert (await it.engine.status(run_id)).request == before
+        stored = await read_inputs(it.store.inputs, run_id)
+        assert [one.content for one in stored] == [Message(WORDS), Message(WORDS)]
         await it.ended(run_id)

@@ -6,7 +6,7 @@ import json
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.plan_edits import PlanChange
+from maniple.agents.inputs import PlanChange
 from maniple.graph import RunOptions
 from maniple.runs import InvalidPlanEdit, PlanNotEditable, RunRequest
 from tests.openai_server import SIMPLE, reply, serving

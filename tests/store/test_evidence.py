@@ -42,6 +42,8 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
         before = await store.evidence(run.run_id).add("https://e.test/", "A", "page", "text")
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(
+            "DROP TABLE run_inputs;"
+            "ALTER TABLE runs DROP COLUMN stalls; ALTER TABLE runs DROP COLUMN retries;"
             "DROP TABLE source_aliases; ALTER TABLE sources DROP COLUMN inherited;"
             "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
             "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"

@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maniple.agents.budget import Budget, Prices, UsageMeter
 from maniple.agents.call_ledgers import MemoryLedger
-from maniple.agents.step_board import StepBoard
+from maniple.agents.inbox import Inbox
 from maniple.evidence import MemoryEvidence
 from maniple.langgraph_internals import task_of
 from maniple.store.records import RunUsage
@@ -19,11 +19,9 @@ from maniple.tools.run_context import SCOPE_KEY, configurable
 if TYPE_CHECKING:
     from langchain_core.callbacks import BaseCallbackHandler
 
-    from maniple.agents.plan_edits import PendingPlanEdits
-    from maniple.agents.steering import RunMessages
     from maniple.evidence import Evidence
     from maniple.store.protocols import ToolCallLedger
-    from maniple.tools.questions import Asker, RunQuestions
+    from maniple.tools.questions import Asker
 
 StoreFile = Callable[[str, str, bytes], Awaitable["str | None"]]
 """Stores (name, media type, content) and returns the artifact's id; None when the run may store no more."""
@@ -55,8 +53,8 @@ class RunScope:
     meter: UsageMeter | None = None
     approval: frozenset[str] = frozenset()
     """Names of the tools that run only after the user has approved their exact arguments."""
-    plan_edits: PendingPlanEdits | None = None
-    """The changes of the plan that the user requests."""
+    inbox: Inbox = field(default_factory=Inbox, compare=False)
+    """What is sent to the run while it works."""
     evidence: Evidence = field(default_factory=_new_evidence, compare=False)
     """The record of what the run's tools read (`maniple.tools.evidence`)."""
     is_watched: Callable[[], bool] = _is_never_watched
@@ -65,12 +63,8 @@ class RunScope:
     """Stores a file that the run made for its clients."""
     thread_id: str = ""
     """The key of the run's files, variables and pages; "" until the graph's first node has chosen it."""
-    board: StepBoard = field(default_factory=StepBoard, compare=False)
-    """The shared state of concurrent steps."""
-    messages: RunMessages | None = None
-    """The messages that the user sends to the run; None if it accepts none."""
-    questions: RunQuestions | None = None
-    """The questions of the run's steps and their answers; None if it accepts none while it works."""
+    waves: dict[str, tuple[int, Any]] = field(default_factory=dict[str, tuple[int, Any]], compare=False)
+    """The wave of concurrent steps, with its number, of each graph of the run (its checkpoint namespace)."""
     asker: Asker | None = None
     """Asks the user for the present step; None if the run pauses for every question."""
     can_pause: bool = True

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
-from maniple.agents.plan_edits import SKIPPED
+from maniple.agents.inputs import SKIPPED
 from maniple.prompts import render
 from maniple.text import fix_surrogates, shorten
 from maniple.tools.items import Item, ThreadItems

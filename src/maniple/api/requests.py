@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from maniple.agents.budget import Budget
-from maniple.agents.plan_edits import ChangeAction, PlanChange
+from maniple.agents.inputs import ChangeAction, PlanChange
 from maniple.config import ModelsSettings
 from maniple.errors import ManipleError
 from maniple.graph import RunOptions

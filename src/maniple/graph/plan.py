@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from maniple.agents.plan_edits import SKIPPED
+from maniple.agents.inputs import SKIPPED
 from maniple.types import StepStatus, is_list, is_mapping
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from maniple.agents.plan_edits import SKIPPED, PlanChange
+from maniple.agents.inputs import SKIPPED, PlanChange
 from maniple.agents.task import find_partial_work
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, PlanProgress, TrackedStep
 

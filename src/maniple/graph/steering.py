@@ -10,11 +10,10 @@ from pydantic import BaseModel, Field
 
 from maniple.agents import ROLES, Roles, format_briefs, mark_author
 from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history, format_removed
+from maniple.agents.inputs import ChangeAction, Disposition, PlanChange, Reply, UserMessage
 from maniple.agents.middleware.context_window import send_within_window
-from maniple.agents.plan_edits import ChangeAction, PlanChange
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
-from maniple.agents.steering import Disposition, MessageDecision, UserMessage
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.adaptation import answers_of
 from maniple.graph.limits import current_meter
@@ -65,7 +64,7 @@ class MessageAnswer(BaseModel):
 class Steering:
     """A decision with the changes of the plan that implement it."""
 
-    decision: MessageDecision
+    reply: Reply
     changes: Sequence[PlanChange] = ()
 
 
@@ -142,17 +141,15 @@ class MessageLead:
 
 def exchange_of(state: State) -> list[BaseMessage]:
     """Return the messages between user and lead of this run that are not yet in the conversation."""
-    messages = run_scope().messages
     known = {one.id for one in state["messages"]}
-    new = [one for one in messages.decided if one.message_id not in known] if messages is not None else []
+    new = [one for one in run_scope().inbox.decided if one.message_id not in known]
     return [part for one in new for part in _exchange(one)]
 
 
 def find_replanning(progress: PlanProgress) -> UserMessage | None:
     """Return the message that requires the rest of the plan to be written again, or None."""
-    messages = run_scope().messages
-    for one in messages.decided if messages is not None else ():
-        is_replanning = one.decision is not None and one.decision.disposition == "replanned"
+    for one in run_scope().inbox.decided:
+        is_replanning = one.reply is not None and one.reply.disposition == "replanned"
         if is_replanning and one.message_id not in progress.changes:
             return one
     return None
@@ -160,14 +157,14 @@ def find_replanning(progress: PlanProgress) -> UserMessage | None:
 
 def _exchange(message: UserMessage) -> list[BaseMessage]:
     asked = HumanMessage(message.text, id=message.message_id, additional_kwargs={STEERING_MARK: True})
-    reply = message.decision.reply if message.decision is not None else ""
+    reply = message.reply.text if message.reply is not None else ""
     if not reply:
         return [asked]
     return [asked, mark_author("supervisor", AIMessage(reply, id=f"{message.message_id}-reply"))]
 
 
 def _next_run() -> Steering:
-    return Steering(MessageDecision("next_run", _NEXT_RUN))
+    return Steering(Reply("next_run", _NEXT_RUN))
 
 
 def _decide_by_rule(case: MessageCase) -> Steering:
@@ -184,7 +181,7 @@ def _pass_on(case: MessageCase, steps: Sequence[int], reply: str) -> Steering:
     reports = [one for one in chosen if one.agent_name == REPORTER and one.status == "in_progress"]
     again = [PlanChange("redo", one.id, change_id=case.change_id(one.id)) for one in reports]
     given = [one.id for one in chosen if one not in reports]
-    return Steering(MessageDecision("passed_on", reply, given), again)
+    return Steering(Reply("passed_on", reply, given), again)
 
 
 def _carry_out(answer: MessageAnswer, case: MessageCase) -> Steering:
@@ -197,10 +194,10 @@ def _carry_out(answer: MessageAnswer, case: MessageCase) -> Steering:
             changes = _skips(case)
         case "replan":
             at_work = [one.id for one in case.open_steps if one.id in case.begun]
-            return Steering(MessageDecision("replanned", answer.reply, at_work))
+            return Steering(Reply("replanned", answer.reply, at_work))
         case _:
             changes = []
-    return Steering(MessageDecision(_DISPOSITIONS[answer.decision], answer.reply), changes)
+    return Steering(Reply(_DISPOSITIONS[answer.decision], answer.reply), changes)
 
 
 def _plan_changes(answer: MessageAnswer, case: MessageCase) -> list[PlanChange]:
@@ -267,7 +264,7 @@ def _describe_step(step: TrackedStep) -> str:
 
 
 def _as_text(message: UserMessage) -> str:
-    reply = message.decision.reply if message.decision is not None else ""
+    reply = message.reply.text if message.reply is not None else ""
     return f"The user's earlier message: {message.text}\nYour reply: {reply}"
 
 

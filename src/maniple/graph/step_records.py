@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel, model_validator
 
-from maniple.agents.plan_edits import PlanChange
+from maniple.agents.inputs import PlanChange
 from maniple.graph.plan import PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.written_plan import REPORTER

@@ -24,9 +24,8 @@ from langgraph.func import task  # pyright: ignore[reportMissingTypeStubs] - it 
 from langgraph.types import Command, Interrupt, Send, interrupt
 
 from maniple.agents import Roles
-from maniple.agents.plan_edits import PendingPlanEdits
+from maniple.agents.inbox import Inbox, OpenQuestion, run_unless_stopped
 from maniple.agents.run_scope import RunScope, run_scope
-from maniple.agents.step_board import run_unless_stopped
 from maniple.errors import BudgetExhausted
 from maniple.graph.invocation import enter_scope
 from maniple.graph.lead import report_decision
@@ -42,7 +41,7 @@ from maniple.langgraph_internals import (
     results_of_calls,
     store_result_of_call,
 )
-from maniple.tools.questions import OpenQuestion, RunQuestions, UserAnswer
+from maniple.tools.questions import UserAnswer
 from maniple.types import AGENT_MARK, PLAN_EVENT, PRIVATE_CHANNEL, STEP_INTERRUPT, STEP_RESUMED, Worker
 
 _LEAD = "supervisor"
@@ -77,6 +76,15 @@ def send_wave(state: State, progress: PlanProgress) -> Command[Any]:
     return Command(goto=sends, update=make_update(plan=plan, wave=number, ended=None, next=""))
 
 
+def _join_wave(
+    waves: dict[str, tuple[int, Any]], graph: str, number: int, make: Callable[[], "StepWave"]
+) -> "StepWave":
+    """Return the wave with this number of a graph; the first invocation of a wave makes it."""
+    if graph not in waves or waves[graph][0] != number:
+        waves[graph] = number, make()
+    return waves[graph][1]
+
+
 def _share(one: TrackedStep, other: TrackedStep, roles: Roles) -> bool:
     """Return whether both steps need the same exclusive resource."""
     return bool(roles[one.agent_name].resources & roles[other.agent_name].resources)
@@ -96,15 +104,14 @@ class Waves:
         own = private.get("step", 0)
 
         def make() -> StepWave:
-            return StepWave(self, private, members, scope.plan_edits)
+            return StepWave(self, private, members, scope.inbox)
 
-        wave = scope.board.wave(graph, private.get("wave", 0), make)
+        wave = _join_wave(scope.waves, graph, private.get("wave", 0), make)
         is_over = is_paused = False
         try:
             await wave.restore()
             wave.enter(own)
-            if scope.plan_edits is not None:
-                scope.plan_edits.live_plan = wave.shown
+            scope.inbox.show_plan = wave.shown
             invocation = StepInvocation(wave, own, scope)
             await invocation.replay()
             yield invocation
@@ -113,18 +120,16 @@ class Waves:
             is_over = is_paused = True  # it waits for the user; the others continue
             raise
         finally:
-            if not is_over:
-                scope.board.forget(graph, wave)
+            if not is_over and scope.waves.get(graph, (0, None))[1] is wave:
+                del scope.waves[graph]  # its next execution starts from the stored records
             wave.leave(own, is_paused=is_paused)
 
 
 class StepWave:
     """The current plan of a wave, and which invocation works on which step."""
 
-    def __init__(
-        self, rules: Waves, private: PrivateState, members: Sequence[Worker], edits: PendingPlanEdits | None
-    ) -> None:
-        self.edits = edits
+    def __init__(self, rules: Waves, private: PrivateState, members: Sequence[Worker], inbox: Inbox) -> None:
+        self.inbox = inbox
         self.records: dict[tuple[int, int], StepRecord] = {}
         """The records of all calls, by invocation and index."""
         self.at_work: set[int] = set()
@@ -152,7 +157,7 @@ class StepWave:
     @property
     def progress(self) -> PlanProgress:
         """The current plan, with all records and the user's changes applied."""
-        changes = self.edits.waiting if self.edits is not None else ()
+        changes = self.inbox.changes
         key = (len(self.records), changes)
         if self._known is None or self._known[0] != key:
             plan = apply_records(self._base, self.records.values(), changes, self._members)
@@ -200,9 +205,7 @@ class StepWave:
         """Wait until a change may allow a step to begin, or one of `others` is done."""
         if self._news is None or self._news.done():
             self._news = asyncio.get_running_loop().create_future()
-        news = (
-            {self._news, *others} if self.edits is None else {self._news, self.edits.next_change(), *others}
-        )
+        news = {self._news, self.inbox.changed(), *others}
         await asyncio.wait(news, return_when=asyncio.FIRST_COMPLETED)
 
     async def wait_to_begin(self, own: int) -> None:
@@ -294,7 +297,7 @@ class StepWave:
 
     def _is_allowed(self, step: TrackedStep) -> bool:
         message = find_replanning(self.progress)
-        if message is not None and message.decision is not None and step.id not in message.decision.steps:
+        if message is not None and message.reply is not None and step.id not in message.reply.steps:
             return False  # the user asked for the rest of the plan to be rewritten
         closing = self.closing_decision()
         # A step that was running at that decision, and was interrupted by a restart, is completed.
@@ -384,7 +387,7 @@ class StepInvocation:
             return now is None or now.edition != edition
 
         async def body(index: int, name: str) -> StepRecord:
-            fields = await run_unless_stopped(work(wave.shown()), wave.edits, is_stopped)
+            fields = await run_unless_stopped(work(wave.shown()), wave.inbox, is_stopped)
             record = self._record(index, name, step)
             return record if fields is None else {**record, "kind": "try", "fields": dict(fields)}
 
@@ -452,9 +455,9 @@ class StepInvocation:
     def _asking_scope(self, step: TrackedStep) -> RunScope:
         """Return the scope of a step; it can ask while others run if answers can arrive during the run."""
         scope = self._scope
-        if scope.questions is None:
+        if not scope.inbox.is_reachable:
             return scope
-        return replace(scope, asker=StepAsker(self._wave, self.own, step, scope.questions))
+        return replace(scope, asker=StepAsker(self._wave, self.own, step, scope.inbox))
 
     async def _call(
         self, name: str, body: Callable[[int, str], Awaitable[StepRecord]], scope: RunScope | None = None
@@ -481,15 +484,15 @@ class StepAsker:
     wave: StepWave
     own: int
     step: TrackedStep
-    questions: RunQuestions
+    inbox: Inbox
 
     async def ask(self, payload: Mapping[str, Any], key: str) -> UserAnswer:
         """Return the answer, which may arrive while other steps run; else raise `GraphInterrupt`.
 
         An answer that was stored before a restart, or a pause, is returned without a question.
         """
-        if (answer := self.questions.answer_to(key)) is not None:
-            self.questions.count_answer()
+        if (answer := self.inbox.answer_to(key)) is not None:
+            self.inbox.count_answer()
             return answer
         try:
             return UserAnswer(interrupt(payload))
@@ -498,19 +501,19 @@ class StepAsker:
                 raise
             # LangGraph's exception holds the interrupt, whose id is in that of the question.
             [asked] = cast("Sequence[Interrupt]", pause.args[0])
-            question = OpenQuestion(key, self.questions.make_id(asked.id))
+            question = OpenQuestion(key, self.inbox.make_id(asked.id))
             if not await self._is_answered(question, payload):
                 raise
-        self.questions.count_answer()
+        self.inbox.count_answer()
         await self._report(STEP_RESUMED, question)
-        answer = self.questions.answer_to(key)
+        answer = self.inbox.answer_to(key)
         assert answer is not None
         return answer
 
     async def _is_answered(self, question: OpenQuestion, payload: Mapping[str, Any]) -> bool:
         """Show a question and wait while other steps run; return whether it was answered."""
-        wave, questions = self.wave, self.questions
-        questions.show(question)
+        wave, inbox = self.wave, self.inbox
+        inbox.show(question)
         try:
             with wave.asking(self.own, self.step.id):
                 await self._report(STEP_INTERRUPT, question, value=payload)
@@ -519,7 +522,7 @@ class StepAsker:
             question.is_parked = not question.answered.done()
         finally:
             if not question.is_parked:
-                questions.withdraw(question.key)
+                inbox.withdraw(question.key)
         return question.answered.done()
 
     async def _report(self, name: str, question: OpenQuestion, **more: Any) -> None:

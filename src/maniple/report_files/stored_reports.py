@@ -16,7 +16,6 @@ from maniple.report_files.document import Report
 from maniple.run_page.markup import image_targets, link_targets
 from maniple.run_page.pictures import FigureFinder
 from maniple.run_page.run_files import RunFiles, find_run_files
-from maniple.runs import RunRequest
 from maniple.store import RunRecord, Store, read_event_pages
 
 _HEADING = re.compile(r"\s*#[ \t]+\w")
@@ -33,7 +32,7 @@ async def read_answer(store: Store, run: RunRecord) -> str | None:
         StoreError: the events cannot be read.
     """
     if run.status == "cancelled":
-        return await _read_earlier_answer(store, run) if RunRequest.of(run).was_retried else None
+        return await _read_earlier_answer(store, run) if run.retries > 0 else None
     if run.status == "failed":
         # A failed run has a report only if code compiled one instead of the reporter; its view then has gaps.
         if not (await load_run_view(store.events, run.run_id, [RunStatusChanged])).gaps:

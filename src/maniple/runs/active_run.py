@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from langgraph.runtime import RunControl
 
 from maniple.agents.budget import UsageMeter
-from maniple.agents.plan_edits import PendingPlanEdits
-from maniple.agents.steering import RunMessages
+from maniple.agents.inbox import Inbox
 from maniple.errors import StoreError
 from maniple.events import (
     ErrorOccurred,
@@ -22,10 +21,11 @@ from maniple.events import (
     WorkflowEnded,
     record_of,
 )
+from maniple.graph import Team
+from maniple.runs.engine_config import EngineConfig, RunTelemetry
 from maniple.runs.request import RunRequest
-from maniple.store import EventRecord, EventTable, RunRecord
+from maniple.store import EventRecord, EventTable, RunRecord, Store
 from maniple.store.protocols import EVENT_PAGE_SIZE
-from maniple.tools.questions import RunQuestions
 from maniple.types import RunStatus
 
 if TYPE_CHECKING:
@@ -235,6 +235,17 @@ async def open_recorder(events: EventTable, metrics: "Metrics | None" = None) ->
             await writing
 
 
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """What all runs of an engine share."""
+
+    team: Team
+    store: Store
+    recorder: Recorder
+    config: EngineConfig
+    telemetry: RunTelemetry
+
+
 CANCEL_SECONDS = 2.0
 _CANCEL_TRIES = 5
 
@@ -252,9 +263,7 @@ class ActiveRun:
     log: RunEventLog
     meter: UsageMeter
     redactor: EventRedactor
-    plan_edits: PendingPlanEdits
-    messages: RunMessages = field(default_factory=RunMessages)
-    questions: RunQuestions = field(default_factory=RunQuestions)
+    inbox: Inbox
     control: RunControl = field(default_factory=RunControl)
     task: asyncio.Task[None] | None = None
     begun: bool = False
@@ -273,19 +282,17 @@ class ActiveRun:
     """Whether the digest of the conversation that it returns is stored."""
     is_streaming: bool = False
     """Whether events that are not the graph's may be recorded: after the first event, before the status."""
-    takes_messages: bool = True
-    """Whether messages of the user may still be added: the run has not come to its end."""
-    announced: set[str] = field(default_factory=set[str])
-    """The ids of the user's messages whose events are recorded."""
-    stored_messages: str = ""
-    """The messages of the request as they are stored, once they were needed."""
+    shown_inputs: set[str] = field(default_factory=set[str])
+    """The ids of the inputs whose events are recorded."""
+    shown_replies: set[str] = field(default_factory=set[str])
+    """The ids of the inputs whose replies are recorded."""
     next_runs: list[RunRecord] = field(default_factory=list[RunRecord])
     """The runs that unanswered messages become once the end of this run is stored."""
 
     @property
     def can_be_steered(self) -> bool:
         """Whether a message of the user can be added to the run now."""
-        return self.takes_messages and self.status is None and not (self.cancelled or self.suspended)
+        return self.status is None and not (self.cancelled or self.suspended)
 
     def cancel(self) -> None:
         """End the run; its events still close properly, with status `cancelled`."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maniple.agents.budget import UsageMeter
-from maniple.agents.plan_edits import PendingPlanEdits
+from maniple.agents.inbox import Inbox
+from maniple.agents.inputs import ReceivedInput
 from maniple.agents.run_scope import RunScope
-from maniple.agents.steering import RunMessages
 from maniple.errors import ManipleError, StoreError
 from maniple.events import (
     Event,
@@ -28,25 +28,24 @@ from maniple.events import (
 )
 from maniple.events.redactor import redacted_event
 from maniple.evidence import RedactedEvidence
-from maniple.graph import Team
-from maniple.runs.active_run import ActiveRun, Recorder, RunEventLog
+from maniple.runs.active_run import ActiveRun, RunEventLog, RunServices
 from maniple.runs.artifact_collector import (
     ArtifactCollector,
     ArtifactSaver,
     PageCollector,
     WorkspaceCollector,
 )
-from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
+from maniple.runs.engine_config import ExecutionEnvironment
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
-from maniple.runs.steering import MessageDesk, add_next_runs
+from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
+from maniple.runs.stored_inputs import StoredInputs
 from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, Turn, drive, run_of, thread_state
-from maniple.store import RunChange, RunRecord, Store
+from maniple.store import RunChange, RunRecord
 from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger
 from maniple.telemetry.logs import log_context
-from maniple.tools.questions import RunQuestions
 
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
@@ -59,57 +58,44 @@ _LOG = logging.getLogger(__name__)
 class RunDriver:
     """Drives runs of one team, one at a time per thread and in one slot each."""
 
-    team: Team
-    store: Store
-    recorder: Recorder
+    services: RunServices
     slots: FairSemaphore
-    config: EngineConfig
-    telemetry: RunTelemetry
     quotas: QuotaRegistry
     environment: ExecutionEnvironment = field(default_factory=ExecutionEnvironment)
     file_collector: WorkspaceCollector | None = None
     _order: ThreadLocks = field(default_factory=ThreadLocks)
     _turns: ThreadLocks = field(default_factory=ThreadLocks)
 
-    def prepare(self, record: RunRecord, *, newest_number: int = 0) -> ActiveRun:
+    def prepare(
+        self, record: RunRecord, received: Sequence[ReceivedInput] = (), *, newest_number: int = 0
+    ) -> ActiveRun:
         """Return the active run for a record, not started yet.
 
-        `newest_number` is that of its newest event.
+        `received` are its stored inputs, `newest_number` is that of its newest event.
         """
         request = RunRequest.of(record)
-        log = RunEventLog(record.run_id, self.store.events, newest_number=newest_number)
+        log = RunEventLog(record.run_id, self.services.store.events, newest_number=newest_number)
         day = self.quotas.of(record.owner)
-        meter = UsageMeter(request.budget, self.config.prices, record.usage, shared=day)
-        redactor = EventRedactor(self.config.redactor)
-        plan_edits, messages = PendingPlanEdits(request.plan_changes), RunMessages(request.user_messages)
-        questions = RunQuestions(request.step_answers)
-        return ActiveRun(record, request, log, meter, redactor, plan_edits, messages, questions)
+        redactor = self.services.config.redactor
+        inbox = Inbox(received, StoredInputs(self.services.store.inputs, record.run_id, redactor))
+        budget = inbox.budget or request.budget
+        meter = UsageMeter(budget, self.services.config.prices, record.usage, shared=day)
+        return ActiveRun(record, request, log, meter, EventRedactor(redactor), inbox)
 
     async def pending_interrupts(self, record: RunRecord) -> dict[str, Any]:
         """Return what a run waits for, by interrupt id; empty if a later run has used its thread."""
-        state = await thread_state(self.team, record.thread_id)
+        state = await thread_state(self.services.team, record.thread_id)
         if run_of(state) != record.run_id:
             return {}
         return {pause.id: pause.value for pause in state.interrupts}
 
     async def is_newest(self, record: RunRecord) -> bool:
         """Return whether no other run has used the thread of a run after it."""
-        state = await thread_state(self.team, record.thread_id)
+        state = await thread_state(self.services.team, record.thread_id)
         if run_of(state) == record.run_id:
             return True
         checkpoint = state.config.get("configurable", {}).get("checkpoint_id")
         return record.base_checkpoint is None or record.base_checkpoint == (checkpoint or NO_CHECKPOINT)
-
-    async def store_request(self, active: ActiveRun, request: RunRequest) -> None:
-        """Store a changed request of an active run. It takes effect before the first `await`."""
-        active.request, redactor = request, self.config.redactor
-        if not active.stored_messages:
-            # In a thread: a history of megabytes takes longer than a token of another run may wait.
-            messages = await asyncio.to_thread(request.messages_without_secrets, redactor)
-            active.stored_messages = messages
-        # The newest request: another change may have come in the meantime.
-        stored = active.request.without_secrets(redactor, active.stored_messages)
-        await self.store.runs.change(active.record.run_id, request=stored)
 
     async def work(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         """Drive the run to its end, a pause, or the end of this program. The caller closes its log."""
@@ -121,7 +107,7 @@ class RunDriver:
                 if self.environment.warning:
                     _LOG.warning(self.environment.warning)
                 await active.record_all(
-                    self._events(active, self._turn(active, start, stream)), self.recorder
+                    self._events(active, self._turn(active, start, stream)), self.services.recorder
                 )
                 _LOG.info("The run is %s.", "suspended" if active.suspended else active.status)
         except asyncio.CancelledError:
@@ -139,13 +125,13 @@ class RunDriver:
 
         Files that a tool call wrote are reported concurrently, soon after the call.
         """
-        pages, desk = PageCollector(self.store, active), MessageDesk(self, active)
+        pages, desk = PageCollector(self.services.store, active), MessageDesk(self.services, active)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(desk.at_work())
             collector = await stack.enter_async_context(
-                ArtifactCollector(self.file_collector, active, self.recorder)
+                ArtifactCollector(self.file_collector, active, self.services.recorder)
             )
-            events = await stack.enter_async_context(aclosing(drive(self.team, turn)))
+            events = await stack.enter_async_context(aclosing(drive(self.services.team, turn)))
             while (event := await active.next_event(events)) is not None:
                 if isinstance(event, RunStatusChanged) and not active.suspended:
                     active.status = event.status  # from here on a cancel comes too late
@@ -169,32 +155,30 @@ class RunDriver:
             request.messages,
             request.options,
             start=start,
-            answers=request.answers,
+            answers=answers_of(active.inbox.segment),
             stream=stream,
             scope=RunScope(
                 record.run_id,
-                RedactedLedger(self.store.ledger, self.config.redactor),
+                RedactedLedger(self.services.store.ledger, self.services.config.redactor),
                 active.meter,
                 frozenset(request.approval),
-                active.plan_edits,
-                RedactedEvidence(self.store.evidence(record.run_id), self.config.redactor),
+                active.inbox,
+                RedactedEvidence(self.services.store.evidence(record.run_id), self.services.config.redactor),
                 is_watched=lambda: active.log.is_followed,
-                store_file=ArtifactSaver(self.store, record),
-                messages=active.messages,
-                questions=active.questions,
+                store_file=ArtifactSaver(self.services.store, record),
             ),
-            callbacks=self.telemetry.callbacks(record.run_id, record.thread_id),
+            callbacks=self.services.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,
             gate=self._wait_for_turn(active, start),
             durable=True,
-            was_retried=request.was_retried,
+            was_retried=record.retries > 0,
             thread_name=record.thread_name,
         )
 
     @asynccontextmanager
     async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:
         """Wait for the thread, for a slot, and for other processes."""
-        record, metrics = active.record, self.telemetry.metrics
+        record, metrics = active.record, self.services.telemetry.metrics
         if metrics is not None:
             metrics.queue(record.run_id)
         async with AsyncExitStack() as stack:
@@ -223,18 +207,18 @@ class RunDriver:
         if record.started_at is None:
             change["started_at"] = time.time()
         if record.base_checkpoint is None and start != "answer":
-            others = await self.store.runs.list_in_other_processes(record.thread_id)
+            others = await self.services.store.runs.list_in_other_processes(record.thread_id)
             if any(one.status == "running" for one in others):
                 return False
-            state = await thread_state(self.team, record.thread_id)
+            state = await thread_state(self.services.team, record.thread_id)
             if (before := run_of(state)) != record.run_id:
                 if before and await self._is_open(before, others):
                     return False
                 base = state.config.get("configurable", {}).get("checkpoint_id")
                 change["base_checkpoint"] = base or NO_CHECKPOINT
-        begun = await self.store.runs.start(record.run_id, **change)
+        begun = await self.services.store.runs.start(record.run_id, **change)
         if begun is None:
-            stored = await self.store.runs.get(record.run_id)
+            stored = await self.services.store.runs.get(record.run_id)
             if stored is not None and stored.is_unfinished and stored.process == record.process:
                 return False
             # Deleted, ended or claimed by another process in the meantime: stop as if this process had died.
@@ -245,15 +229,15 @@ class RunDriver:
 
     async def _is_open(self, run_id: str, others: Sequence[RunRecord]) -> bool:
         """Return whether the previous run of the thread waits for an answer or has not ended."""
-        run = await self.store.runs.get(run_id)
+        run = await self.services.store.runs.get(run_id)
         if run is None or not run.is_unfinished:
             return run is not None and run.status == "interrupted"
-        return run.process == self.store.process or any(one.run_id == run_id for one in others)
+        return run.process == self.services.store.process or any(one.run_id == run_id for one in others)
 
     async def _finish(self, active: ActiveRun) -> None:
         """Store the end of the run. A suspended run, or one with a lost event, stays unfinished."""
         try:
-            await self.recorder.wait_until_stored()
+            await self.services.recorder.wait_until_stored()
             if active.log.failure is None and (active.ended or not active.suspended):
                 if active.status == "cancelled" and self.environment.sandbox is not None:
                     # Before its end is stored: after that the next run of the thread may start.
@@ -271,17 +255,17 @@ class RunDriver:
         if failed is not None:
             change["error_code"], change["error"] = failed.code, failed.message
         active.next_runs = await add_next_runs(
-            self.store, self.config.redactor, record, active.request, status
+            self.services, record, active.request, active.inbox.messages, status
         )
         # A rollback may need the checkpoints of a cancelled run, so the next run that ends prunes them.
         needs_checkpoints = status in ("interrupted", "cancelled")
         if not needs_checkpoints and not self._turns.is_locked(record.thread_id):
             async with self._turns.acquire(record.thread_id):
                 # Before the end is stored: after that another process may work on the thread.
-                await self.store.checkpoints.prune(record.thread_id)
+                await self.services.store.checkpoints.prune(record.thread_id)
         async with self.quotas.of(record.owner).writing(record.run_id):
-            active.record = await self.store.runs.change(record.run_id, **change) or record
-        await self.store.threads.touch(record.thread_id)
+            active.record = await self.services.store.runs.change(record.run_id, **change) or record
+        await self.services.store.threads.touch(record.thread_id)
 
     async def _store_history(self, active: ActiveRun, event: Event) -> None:
         """Before the conversation is returned to the client, store the digest that recognizes it later.
@@ -292,16 +276,16 @@ class RunDriver:
             return
         active.is_returned = True
         run_id, thread_id = active.record.run_id, active.record.thread_id
-        messages = redacted_event(event, self.config.redactor).messages
+        messages = redacted_event(event, self.services.config.redactor).messages
         try:
             if active.status == "cancelled":
                 messages = [as_chat_message(one) for one in active.request.messages[:-1]]
-                messages = [redacted_event(one, self.config.redactor) for one in messages]
+                messages = [redacted_event(one, self.services.config.redactor) for one in messages]
             elif active.status == "interrupted":
-                await self.recorder.wait_until_stored()
-                messages = [*messages, *await read_questions(self.store.events, run_id)]
+                await self.services.recorder.wait_until_stored()
+                messages = [*messages, *await read_questions(self.services.store.events, run_id)]
             digest = history_digest(messages) if messages else ""
-            await self.store.threads.touch(thread_id, history=digest)
+            await self.services.store.threads.touch(thread_id, history=digest)
         except StoreError as error:
             # Without it, the next request of such a client begins a new thread with the whole conversation.
             _LOG.warning("The end of the conversation could not be stored: %s", error)
@@ -309,8 +293,8 @@ class RunDriver:
     def forget(self, active: ActiveRun) -> None:
         """Remove a run that is no longer driven from quotas and metrics."""
         self.quotas.of(active.record.owner).forget(active.record.run_id, active.meter)
-        if self.telemetry.metrics is not None and not active.ended:
-            self.telemetry.metrics.forget(active.record.run_id)
+        if self.services.telemetry.metrics is not None and not active.ended:
+            self.services.telemetry.metrics.forget(active.record.run_id)
 
     async def fail(self, active: ActiveRun, stream: StreamState, error: ManipleError) -> None:
         """Fail a run that is not driven: close its stream and store its end."""
@@ -318,10 +302,10 @@ class RunDriver:
         record = active.record
         translator = Translator(record.run_id, record.thread_name, active.request.messages, stream)
         with suppress(Exception):  # if the state cannot be read, the messages of the request are used
-            state = await thread_state(self.team, record.thread_id)
+            state = await thread_state(self.services.team, record.thread_id)
             if run_of(state) == record.run_id:
                 translator.recall(state.values["messages"])
         for event in (*translator.open(), *translator.close("failed", error)):
             await self._store_history(active, event)
-            await active.record_event(event, self.recorder)
+            await active.record_event(event, self.services.recorder)
         await self._finish(active)

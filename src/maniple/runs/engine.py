@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
-from maniple.agents.plan_edits import PlanChange
+from maniple.agents.inputs import PlanChange
 from maniple.errors import ManipleError
 from maniple.events import RunView
 from maniple.runs.request import AcceptedRun, RunRequest
@@ -152,6 +152,6 @@ class InvalidPlanEdit(ManipleError):
 def can_be_retried(record: RunRecord, view: RunView) -> bool:
     """Return whether a run ended with something undone: it failed, has gaps, or its retry was cancelled."""
     if record.status == "cancelled":
-        return RunRequest.of(record).was_retried
+        return record.retries > 0
     has_answer = record.status in ("completed", "budget_exhausted")
     return record.status == "failed" or (has_answer and bool(view.gaps))

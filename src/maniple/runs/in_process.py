@@ -3,16 +3,17 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, Literal
 from uuid import uuid4
 
-from maniple.agents.plan_edits import RETRY, PlanChange
+from maniple.agents.inbox import Inbox, InputRefused
+from maniple.agents.inputs import Cancel, PlanChange, ReceivedInput, Reply, Resume, Retry, RunInput
 from maniple.errors import ManipleError, StoreError
 from maniple.events import RunStatusChanged, StreamState, load_run_view, read_question_ids
 from maniple.graph import PlanProgress, Team
-from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, open_recorder
+from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices, open_recorder
 from maniple.runs.artifact_collector import WorkspaceCollector
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
@@ -33,10 +34,10 @@ from maniple.runs.steering import (
     edit_reviewed_plan,
     request_plan_edit,
 )
+from maniple.runs.stored_inputs import as_record, read_inputs
 from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, remember
-from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
-from maniple.tools.questions import interrupt_of
+from maniple.store import EventRecord, InputRecord, RunRecord, Store, Thread, read_event_pages
 
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
@@ -117,7 +118,9 @@ class InProcessEngine:
             if active is not None:
                 await self._wait_for_stored_status(active)
                 if active.can_be_steered:
-                    return await self._send(active, text)
+                    with suppress(InputRefused):  # it came to its end meanwhile
+                        return await self._send(active, text)
+                    await self._wait_for_stored_status(active)
             record = await self.status(run_id, owner)
             if record.is_unfinished and active is None:
                 await refuse_other_process(self._store, record.thread_id)
@@ -133,14 +136,16 @@ class InProcessEngine:
             await self._recover_orphans(thread_id, lambda _: False)
             for active in self._active_runs(thread_id):
                 if active.can_be_steered and active.record.owner == request.owner:
-                    sent = await self._send(active, request.messages[-1].text)
-                    return replace(sent, after=active.request.answered_after)
+                    with suppress(InputRefused):
+                        sent = await self._send(active, request.messages[-1].text)
+                        segment = active.inbox.segment
+                        return replace(sent, after=segment.after if segment is not None else 0)
         return None
 
     async def _send(self, active: ActiveRun, text: str) -> AcceptedRun:
         newest = active.log.newest_number
-        message = await accept_message(self._driver, active, text)
-        return AcceptedRun(active.record, after=newest, message_id=message.message_id)
+        message_id = await accept_message(self._driver.services, active, text)
+        return AcceptedRun(active.record, after=newest, message_id=message_id)
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
         """Follow a run (see `Engine`)."""
@@ -166,13 +171,20 @@ class InProcessEngine:
             if active is None and record.status == "interrupted":
                 # Claimed, so that either this cancellation or an answer in another process takes effect, not
                 # both.
-                claimed = await self._store.runs.answer(run_id, record.request)
+                claimed = await self._store.runs.answer(run_id, self._record(Cancel()))
                 active = await self._continue(claimed, "new") if claimed is not None else None
             if active is not None:
-                await active.end()
+                await self._end(active)
             elif record.is_unfinished or record.status == "interrupted":
                 await refuse_other_process(self._store, record.thread_id)
         return await self.status(run_id, owner)
+
+    async def _end(self, active: ActiveRun) -> None:
+        """Cancel a run and wait for its end. It ends also if this program stops meanwhile."""
+        if active.status is None and not active.inbox.is_cancelled:
+            with suppress(InputRefused, StoreError):
+                await active.inbox.put(ReceivedInput(str(uuid4()), Cancel()))
+        await active.end()
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
         """End a thread's runs and delete it (see `Engine`)."""
@@ -181,7 +193,7 @@ class InProcessEngine:
                 raise NotFound("The thread does not exist.")
             await refuse_other_process(self._store, thread_id)
             for active in self._active_runs(thread_id):
-                await active.end()
+                await self._end(active)
             await refuse_other_process(self._store, thread_id)
             if (sandbox := self._driver.environment.sandbox) is not None:
                 await sandbox.stop(thread_id)
@@ -198,19 +210,22 @@ class InProcessEngine:
                 return answered
         async with self._admission.admit(owner), self._thread_locks.acquire(record.thread_id):
             if (active := self._active.get(run_id)) is not None:
-                if active.questions.is_closed and active.task is not None:
+                if not active.inbox.takes_answers and active.task is not None:
                     await asyncio.wait([active.task], timeout=CANCEL_SECONDS)  # it is about to wait
                 await self._wait_for_stored_status(active)
             return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
 
     async def _answer_step(self, active: ActiveRun, answer: Any, interrupt_id: str) -> AcceptedRun | None:
         """Answer a step that waits while others go on; None if there is no such question."""
-        asked = active.questions.open if active.can_be_steered else ()
+        asked = active.inbox.questions if active.can_be_steered else ()
         question = next((one for one in asked if interrupt_id in ("", one.interrupt_id)), None)
         if question is None:
             return None
         newest = active.log.newest_number
-        await accept_step_answer(self._driver, active, question, answer)
+        try:
+            await accept_step_answer(self._driver.services, active, question, answer)
+        except InputRefused:  # it was answered, or the run has paused, in the meantime
+            return None
         return AcceptedRun(active.record, after=newest)
 
     async def retry(self, run_id: str, owner: str = "") -> AcceptedRun:
@@ -220,21 +235,18 @@ class InProcessEngine:
             if (active := self._active.get(run_id)) is not None:
                 await self._wait_for_stored_status(active)
             record = await self.status(run_id, owner)
-            request = await self._retried(record)
+            retry = await self._make_retry(record)
             await refuse_other_process(self._store, record.thread_id)
             if self._active_runs(record.thread_id):
                 raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
-            stored = await self._without_secrets(request)
-            changed = await self._store.runs.retry(run_id, stored, record.status)
+            changed = await self._store.runs.retry(run_id, self._record(retry), record.status)
             if changed is None:
                 raise NothingToRetry("The run was retried by another request.")
-            newest = request.answered_after
-            await self._driver.quotas.refresh_owner(owner)
-            self._start_task(self._driver.prepare(changed, newest_number=newest), "retry", StreamState())
-            return AcceptedRun(changed, after=newest)
+            await self._continue(changed, "retry")
+            return AcceptedRun(changed, after=retry.after)
 
-    async def _retried(self, record: RunRecord) -> RunRequest:
-        """Return the request with which a run is retried; raises `NothingToRetry`."""
+    async def _make_retry(self, record: RunRecord) -> Retry:
+        """Return the input that retries a run; raises `NothingToRetry`."""
         view = await load_run_view(self._store.events, record.run_id, [RunStatusChanged])
         if not can_be_retried(record, view):
             raise NothingToRetry(
@@ -243,17 +255,9 @@ class InProcessEngine:
             )
         if not await self._driver.is_newest(record):
             raise NothingToRetry("The conversation has gone on since this run. Send the request again.")
-        request = RunRequest.of(record)
-        return replace(
-            request,
-            answers={},
-            answered="",
-            answered_after=await self._newest_number(record.run_id),
-            is_retry=True,
-            plan_changes=(*request.plan_changes, PlanChange(RETRY)),
-            stalls=0,
-            budget=request.budget.extended(record.usage),
-        )
+        received = Inbox(await read_inputs(self._store.inputs, record.run_id))
+        budget = received.budget or RunRequest.of(record).budget
+        return Retry(await self._newest_number(record.run_id), budget.extended(record.usage))
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
@@ -261,19 +265,19 @@ class InProcessEngine:
         async with self._thread_locks.acquire(record.thread_id):
             active = self._active.get(run_id)
             if active is not None:
-                return await request_plan_edit(self._driver, active, change)
+                return await request_plan_edit(self._driver.services, active, change)
             record = await self.status(run_id, owner)
             pending = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
             request = RunRequest.of(record)
-            interrupt_id, plan = edit_reviewed_plan(self._driver.team, request, pending, change)
+            interrupt_id, plan = edit_reviewed_plan(self._driver.services.team, request, pending, change)
             async with self._admission.admit(owner):
                 await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
             return PlanProgress.of(plan).to_state()
 
     @property
-    def config(self) -> EngineConfig:
-        """The configuration of this engine."""
-        return self._config
+    def services(self) -> RunServices:
+        """What all runs of this engine share."""
+        return self._driver.services
 
     @property
     def driven(self) -> Collection[str]:
@@ -367,14 +371,14 @@ class InProcessEngine:
         if busy and when_busy == "reject":
             raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
         for active in busy:
-            await active.end()
+            await self._end(active)
         if busy:  # the end may have taken a while
             await refuse_other_process(self._store, thread_id)
         waiting = await self._waiting_run(thread_id)
         if waiting is not None or not busy:
             return waiting
         if when_busy == "interrupt":
-            await remember(self._driver.team, thread_id, [run.request.messages[-1] for run in busy])
+            await remember(self._driver.services.team, thread_id, [run.request.messages[-1] for run in busy])
         else:
             await self._roll_back(thread_id, busy)
         return None
@@ -420,19 +424,16 @@ class InProcessEngine:
             raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {waits_for}.")
         newest = await self._newest_number(record.run_id)
         question = interrupt_id or open_questions[0]
-        answers = {interrupt_of(question): answer}
-        answered = replace(
-            RunRequest.of(record),
-            answers=answers,
-            answered=question,
-            answered_after=newest,
-            is_retry=False,
-        )
-        changed = await self._store.runs.answer(record.run_id, await self._without_secrets(answered))
+        changed = await self._store.runs.answer(record.run_id, self._record(Resume(question, answer, newest)))
         if changed is None:
             raise RunNotWaiting("The run was answered by another request.")
-        self._start_task(self._driver.prepare(changed, newest_number=newest), "answer", StreamState())
+        self._start_task(await self._prepare(changed), "answer", StreamState())
         return AcceptedRun(changed, after=newest)
+
+    def _record(self, content: RunInput) -> InputRecord:
+        """Return the record of an input that takes effect when it is stored."""
+        reply = None if isinstance(content, Cancel) else Reply("taken")
+        return as_record(ReceivedInput(str(uuid4()), content, reply=reply), self._config.redactor)
 
     async def _without_secrets(self, request: RunRequest) -> str:
         """Return a request as it is stored. In a thread: its history may have megabytes."""
@@ -447,7 +448,9 @@ class InProcessEngine:
 
     async def _prepare(self, record: RunRecord) -> ActiveRun:
         await self._driver.quotas.refresh_owner(record.owner)
-        return self._driver.prepare(record, newest_number=await self._newest_number(record.run_id))
+        received = await read_inputs(self._store.inputs, record.run_id)
+        newest = await self._newest_number(record.run_id)
+        return self._driver.prepare(record, received, newest_number=newest)
 
     async def _newest_number(self, run_id: str) -> int:
         last = await self._store.events.last(run_id)
@@ -458,6 +461,8 @@ class InProcessEngine:
         active.task = asyncio.create_task(self._driver.work(active, start, stream), name=f"run {run_id}")
         self._active[run_id] = active
         active.task.add_done_callback(lambda _: self._forget(active))
+        if active.inbox.is_cancelled:  # in an earlier process, before its first step
+            active.cancel()
 
     def _forget(self, active: ActiveRun) -> None:
         # Removed before its followers see the end, so that their next request does not find it active.
@@ -500,9 +505,8 @@ async def open_engine(
             WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
         )
         quotas = QuotaRegistry(store)
-        driver = RunDriver(
-            team, store, recorder, slots, config, telemetry, quotas, environment, file_collector
-        )
+        services = RunServices(team, store, recorder, config, telemetry)
+        driver = RunDriver(services, slots, quotas, environment, file_collector)
         engine = InProcessEngine(store, driver, kind=kind, config=config)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(engine.drain)

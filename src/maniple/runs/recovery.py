@@ -10,11 +10,14 @@ from typing import Protocol
 
 from langchain_core.messages import HumanMessage
 
+from maniple.agents.inbox import Inbox
+from maniple.agents.inputs import Resume, Retry
 from maniple.errors import ManipleError, StoreError, describe_error
 from maniple.events import StreamState, load_run_view
-from maniple.runs.engine_config import EngineConfig
+from maniple.runs.active_run import RunServices
 from maniple.runs.request import RunRequest
 from maniple.runs.steering import add_next_runs
+from maniple.runs.stored_inputs import read_inputs
 from maniple.runs.usage import usage_of_run
 from maniple.runtime import Start
 from maniple.store import RunChange, RunRecord, Store
@@ -37,8 +40,8 @@ class RecoveryEngine(Protocol):
     """An engine that can continue runs."""
 
     @property
-    def config(self) -> EngineConfig:
-        """The configuration of the engine."""
+    def services(self) -> RunServices:
+        """What all runs of the engine share."""
         ...
 
     @property
@@ -67,24 +70,24 @@ async def recover_run(engine: RecoveryEngine, store: Store, orphan: RunRecord) -
     view = await load_run_view(store.events, record.run_id)
     stream = view.stream
     request = RunRequest.of(record)
-    is_unchanged = request.answered_after == view.event_number
-    was_retried = request.is_retry and is_unchanged
-    was_answered = bool(request.answers) and is_unchanged
-    used = usage_of_run(view.usage, engine.config.prices)
+    inbox = Inbox(await read_inputs(store.inputs, record.run_id))
+    segment = inbox.segment
+    is_unchanged = segment is not None and segment.after == view.event_number
+    was_retried = is_unchanged and isinstance(segment, Retry)
+    was_answered = is_unchanged and isinstance(segment, Resume)
+    used = usage_of_run(view.usage, engine.services.config.prices)
     if stream.has_ended and stream.status is not None and not (was_answered or was_retried):
         # All of its events are stored; only its row is missing the end.
         ended_at = None if stream.status == "interrupted" else time.time()
         change: RunChange = {"status": stream.status, "ended_at": ended_at, "usage": used}
         if stream.failure is not None:
             change["error_code"], change["error"] = stream.failure.code, stream.failure.message
-        redactor = engine.config.redactor
-        for next_run in await add_next_runs(store, redactor, record, request, stream.status):
+        for next_run in await add_next_runs(engine.services, record, request, inbox.messages, stream.status):
             await engine.recover(next_run, "new", StreamState())
         await store.runs.change(record.run_id, **change)
         return None
-    stalls = 0 if used.model_calls > record.usage.model_calls else request.stalls + 1
-    counted = replace(request, stalls=stalls).to_json()
-    record = await store.runs.change(record.run_id, usage=used, request=counted) or record
+    stalls = 0 if used.model_calls > record.usage.model_calls else record.stalls + 1
+    record = await store.runs.change(record.run_id, usage=used, stalls=stalls) or record
     if stalls > MAX_STALLS:
         message = f"The program stopped {stalls} times at the same point of this run. Send the request again."
         await engine.fail_run(record, stream, RecoveryAbandoned(message))

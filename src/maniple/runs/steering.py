@@ -1,13 +1,14 @@
-"""The user's input to a running run: changes of its plan, and messages to its team."""
+"""What the user sends to a run at work: changes of its plan, messages to its team, answers to its steps."""
 
 import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -15,10 +16,20 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
-from maniple.agents.plan_edits import PlanChange
+from maniple.agents.inbox import InputRefused, OpenQuestion
+from maniple.agents.inputs import (
+    Cancel,
+    Message,
+    MessageDisposition,
+    PlanChange,
+    ReceivedInput,
+    Reply,
+    Resume,
+    Retry,
+    StepAnswer,
+    UserMessage,
+)
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
-from maniple.agents.steering import MessageDecision, UserMessage
-from maniple.errors import StoreError
 from maniple.events import (
     UsageReported,
     UserAnswered,
@@ -31,14 +42,12 @@ from maniple.graph import Plan, PlanProgress, Team, members_of
 from maniple.graph.plan_edits import apply_change, apply_changes, apply_to_review
 from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
-from maniple.redaction import Redactor
-from maniple.runs.active_run import ActiveRun, Recorder
+from maniple.runs.active_run import ActiveRun, RunServices
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
-from maniple.runs.engine_config import EngineConfig, RunTelemetry
 from maniple.runs.request import RunRequest
 from maniple.runtime import thread_state
-from maniple.store import RunRecord, Store, read_event_pages
-from maniple.tools.questions import OpenQuestion
+from maniple.store import RunRecord, read_event_pages
+from maniple.tools.questions import interrupt_of
 from maniple.types import RUN_MARK, RunStatus, Worker
 
 _LOG = logging.getLogger(__name__)
@@ -46,72 +55,39 @@ MAX_POSSIBLE_RUNS = 20
 """The limit of messages to one run that become, or may become, runs. No other limit counts them."""
 _CANCELLED = "The run was cancelled before this could be answered."
 _ENDED = "The run ended before the lead could answer this. It is the next request of the conversation."
+_ENDED_BEFORE = "The run had ended before."
+_NOT_ASKED = "Its step ended without it."
+_TAKEN = Reply("taken")
 PLAN_NOT_EDITABLE = (
     "The plan cannot be changed now: the run is neither executing it nor waiting for its review."
 )
 
 
-class RunAccess(Protocol):
-    """The part of a run's driver that is used here."""
-
-    @property
-    def team(self) -> Team:
-        """The team of the runs."""
-        ...
-
-    @property
-    def store(self) -> Store:
-        """The store of runs and events."""
-        ...
-
-    @property
-    def recorder(self) -> Recorder:
-        """Stores events."""
-        ...
-
-    @property
-    def config(self) -> EngineConfig:
-        """The configuration of the engine."""
-        ...
-
-    @property
-    def telemetry(self) -> RunTelemetry:
-        """The metrics and the tracing of runs."""
-        ...
-
-    async def store_request(self, active: ActiveRun, request: RunRequest) -> None:
-        """Store a changed request of an active run."""
-        ...
-
-
 def _current_plan(active: ActiveRun, stored: PlanProgress, members: Sequence[Worker]) -> PlanProgress:
     """Return the plan with accepted changes that were not applied yet; a new change may refer to them."""
-    if (live_plan := active.plan_edits.live_plan) is not None:
-        return live_plan()
-    return apply_changes(stored, active.plan_edits.waiting, members)
+    if (show_plan := active.inbox.show_plan) is not None:
+        return show_plan()
+    return apply_changes(stored, active.inbox.changes, members)
 
 
-async def request_plan_edit(driver: RunAccess, active: ActiveRun, change: PlanChange) -> dict[str, Any]:
+async def request_plan_edit(services: RunServices, active: ActiveRun, change: PlanChange) -> dict[str, Any]:
     """Accept a change of a plan that is being executed; return the resulting plan.
 
-    The change is stored before it is applied. Raises `PlanNotEditable` or `InvalidPlanEdit`.
+    Raises `PlanNotEditable`, `InvalidPlanEdit` or `StoreError`.
     """
-    team = driver.team
+    team = services.team
     state = await thread_state(team, active.record.thread_id)
     progress = progress_of(state.values)
-    if not active.plan_edits.is_open or progress is None:
+    if not active.inbox.is_open or progress is None:
         raise PlanNotEditable(PLAN_NOT_EDITABLE)
     members = _allowed_members(team, active.request)
     try:
         preview = apply_change(_current_plan(active, progress, members), change, members)
     except ValueError as error:
         raise InvalidPlanEdit(str(error)) from error
-    await driver.store_request(active, active.request.with_changes([change]))
     try:
-        active.plan_edits.put(change)
-    except ValueError as error:  # the run has ended in the meantime
-        others = [one for one in active.request.plan_changes if one.change_id != change.change_id]
-        await driver.store_request(active, replace(active.request, plan_changes=others))
+        await active.inbox.put(ReceivedInput(change.change_id, change))
+    except InputRefused as error:  # the plan was done in the meantime
         raise PlanNotEditable(PLAN_NOT_EDITABLE) from error
     return preview.to_state()
 
@@ -139,56 +115,74 @@ def _allowed_members(team: Team, request: RunRequest) -> Sequence[Worker]:
     return request.options.at_work(members_of(team))
 
 
-async def accept_message(driver: RunAccess, active: ActiveRun, text: str) -> UserMessage:
-    """Accept a message to a running run: store it, then show it and let the lead decide.
+async def accept_message(services: RunServices, active: ActiveRun, text: str) -> str:
+    """Accept a message to a running run: store it, then show it and let the lead decide. Return its id.
 
-    There must be no `await` between the caller's check that the run accepts messages and this call.
-    Raises `TooManyRuns` if too many messages may become runs, and `StoreError` if it could not be stored;
-    then it is not accepted.
+    Raises `InputRefused` if the run has come to its end, `TooManyRuns` if too many messages may become runs,
+    and `StoreError` if it could not be stored.
     """
-    if active.request.possible_runs >= MAX_POSSIBLE_RUNS:
+    if sum(one.may_become_run for one in active.inbox.messages) >= MAX_POSSIBLE_RUNS:
         raise TooManyRuns(
             f"{MAX_POSSIBLE_RUNS} messages to this run wait for its lead, or for a run of their own, "
             "which is the limit. Try again when the lead has replied, or when the run has ended."
         )
-    message = UserMessage(str(uuid4()), driver.config.redactor.text(text))
-    try:
-        await driver.store_request(active, active.request.with_message(message))
-    except StoreError:
-        active.request = active.request.without_message(message.message_id)
-        raise
-    active.messages.put(message)
-    await MessageDesk(driver, active).announce(message)
-    return message
+    message_id = str(uuid4())
+    await active.inbox.put(ReceivedInput(message_id, Message(services.config.redactor.text(text))))
+    await show_inputs(services, active)
+    return message_id
 
 
 async def accept_step_answer(
-    driver: RunAccess, active: ActiveRun, question: OpenQuestion, answer: Any
+    services: RunServices, active: ActiveRun, question: OpenQuestion, answer: Any
 ) -> None:
-    """Accept the answer to the question of a step that waits while others go on: store it, then hand it over.
+    """Accept the answer to the question of a step that waits while others go on.
 
-    Between the caller's check that the question is open and this call there must be no `await`. Raises
-    `StoreError` if the answer could not be stored; then the question stays open.
+    Raises `InputRefused` if the question is not open any more, and `StoreError` if the answer could not be
+    stored; then the question stays open.
     """
-    answer = driver.config.redactor.value(answer)
-    async with active.questions.taking(question, answer):
-        try:
-            await driver.store_request(active, active.request.with_step_answer(question.key, answer))
-        except StoreError:
-            active.request = active.request.without_step_answer(question.key)
-            raise
-        if active.is_streaming:
-            answered = UserAnswered(interrupt_id=question.interrupt_id, answer=answer)
-            await active.record_event(answered, driver.recorder)
+    await active.inbox.answer(question, services.config.redactor.value(answer))
+    await show_inputs(services, active)
+
+
+async def show_inputs(services: RunServices, active: ActiveRun) -> None:
+    """Record the events of inputs and replies that the run's stream lacks, while it is open."""
+    if not active.is_streaming:
+        return
+    for one in active.inbox.received:
+        if isinstance(one.content, Message):
+            if one.input_id not in active.shown_inputs:
+                active.shown_inputs.add(one.input_id)
+                received = UserMessageReceived(message_id=one.input_id, content=one.content.text)
+                await active.record_event(received, services.recorder)
+            if one.reply is not None and one.input_id not in active.shown_replies:
+                active.shown_replies.add(one.input_id)
+                await active.record_event(_as_event(one.input_id, one.reply), services.recorder)
+        elif isinstance(one.content, Resume | StepAnswer) and one.input_id not in active.shown_inputs:
+            active.shown_inputs.add(one.input_id)
+            answered = UserAnswered(interrupt_id=one.content.interrupt_id, answer=one.content.answer)
+            await active.record_event(answered, services.recorder)
+
+
+def _as_event(message_id: str, reply: Reply) -> UserMessageAnswered:
+    return UserMessageAnswered(
+        message_id=message_id,
+        disposition=cast("MessageDisposition", reply.disposition),
+        content=reply.text,
+        run_id=message_id if reply.disposition == "next_run" else None,
+    )
+
+
+def answers_of(segment: Resume | Retry | None) -> Mapping[str, Any]:
+    """Return the answer with which a run continues, by the id of LangGraph's interrupt."""
+    return {interrupt_of(segment.interrupt_id): segment.answer} if isinstance(segment, Resume) else {}
 
 
 @dataclass(slots=True)
 class MessageDesk:
     """Lets the lead decide about the messages to one run while the run works."""
 
-    driver: RunAccess
+    services: RunServices
     active: ActiveRun
-    _shown: set[str] = field(default_factory=set[str])
     _task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
@@ -205,105 +199,102 @@ class MessageDesk:
             self._task.cancel()
             await asyncio.wait({self._task})
 
-    async def announce(self, message: UserMessage) -> None:
-        """Record the event of a message if the run's stream is open; otherwise `resume` does."""
-        active = self.active
-        if active.is_streaming and message.message_id not in active.announced:
-            active.announced.add(message.message_id)
-            event = UserMessageReceived(message_id=message.message_id, content=message.text)
-            await active.record_event(event, self.driver.recorder)
-
     async def resume(self) -> None:
-        """Record the events of stored messages and decisions that an earlier process did not record."""
+        """Record the events of inputs and replies that an earlier process did not record."""
         if not self.active.is_streaming and self.active.status is None:
             await self._catch_up()
 
-    async def _show_answer(self) -> None:
-        """Record the answer with which the run continues, unless an earlier process did."""
-        active, request = self.active, self.active.request
-        async for page in read_event_pages(
-            self.driver.store.events, active.record.run_id, request.answered_after, {UserAnswered.type}
-        ):
-            if any(json.loads(one.data)["interrupt_id"] == request.answered for one in page):
-                return
-        [answer] = request.answers.values()
-        answered = UserAnswered(interrupt_id=request.answered, answer=answer)
-        await active.record_event(answered, self.driver.recorder)
-
     async def _catch_up(self) -> None:
         active = self.active
-        if active.request.answered:
-            await self._show_answer()
-        if active.request.user_messages:
-            types = [UserMessageReceived, UserMessageAnswered]
-            view = await load_run_view(self.driver.store.events, active.record.run_id, types)
-            active.announced |= view.exchanges.keys()
-            self._shown |= {one for one, exchange in view.exchanges.items() if exchange.answer is not None}
+        if active.inbox.received:
+            await self._find_shown()
         active.is_streaming = True
-        for message in active.request.user_messages:
-            await self.announce(message)
-            await self._show_decision(message.message_id, message.decision)
+        await show_inputs(self.services, active)
+
+    async def _find_shown(self) -> None:
+        """Read which inputs and replies are recorded as events."""
+        active, events = self.active, self.services.store.events
+        types = [UserMessageReceived, UserMessageAnswered]
+        view = await load_run_view(events, active.record.run_id, types)
+        active.shown_inputs |= view.exchanges.keys()
+        active.shown_replies |= {
+            one for one, exchange in view.exchanges.items() if exchange.answer is not None
+        }
+        answered: Counter[str] = Counter()
+        async for page in read_event_pages(events, active.record.run_id, 0, {UserAnswered.type}):
+            answered.update(json.loads(one.data)["interrupt_id"] for one in page)
+        for one in active.inbox.received:
+            if isinstance(one.content, Resume | StepAnswer):
+                # Those of an earlier version have no id, and were shown by it.
+                if not one.content.interrupt_id or answered[one.content.interrupt_id]:
+                    active.shown_inputs.add(one.input_id)
+                answered[one.content.interrupt_id] -= 1
 
     async def close(self, status: RunStatus) -> None:
-        """Stop deciding, and record the outcome of undecided messages before the run ends.
+        """Stop deciding, and reply to all inputs that wait, before the run ends.
 
-        In a run that waits for an answer they stay undecided.
+        In a run that waits for an answer they stay.
         """
         active = self.active
-        # From here on the run accepts no messages, so that none is lost.
-        active.takes_messages = status == "interrupted"
         await self._stop()
-        if status != "interrupted" and any(one.decision is None for one in active.request.user_messages):
-            # One write for all, because a cancelled run has little time to end.
-            is_cancelled = status == "cancelled"
-            decision = MessageDecision(
-                "dropped" if is_cancelled else "next_run", _CANCELLED if is_cancelled else _ENDED
-            )
-            await self.driver.store_request(active, active.request.with_rest_decided(decision))
+        await active.inbox.close(await self._settler(status))
         if not active.is_streaming:  # the first event of a recovered run was its end
             await self._catch_up()
-        for message in active.request.user_messages:
-            await self._show_decision(message.message_id, message.decision)
+        await show_inputs(self.services, active)
         active.is_streaming = False
 
+    async def _settler(self, status: RunStatus) -> Callable[[ReceivedInput], Reply | None]:
+        """Return what becomes of an input that waits when the run ends with `status`."""
+        inbox, applied = self.active.inbox, frozenset[str]()
+        if any(isinstance(one.content, PlanChange) and one.reply is None for one in inbox.received):
+            state = await thread_state(self.services.team, self.active.record.thread_id)
+            progress = progress_of(state.values)
+            applied = frozenset(progress.changes if progress is not None else ())
+
+        def settle(one: ReceivedInput) -> Reply | None:
+            match one.content:
+                case Cancel():
+                    return _TAKEN if status == "cancelled" else Reply("refused", _ENDED_BEFORE)
+                case PlanChange():
+                    return _TAKEN if one.input_id in applied else None  # a retry applies it
+                case StepAnswer() if inbox.is_taken(one.content) or status != "interrupted":
+                    return _TAKEN if inbox.is_taken(one.content) else Reply("refused", _NOT_ASKED)
+                case Message() if status == "cancelled":
+                    return Reply("dropped", _CANCELLED)
+                case Message() if status != "interrupted":
+                    return Reply("next_run", _ENDED)
+                case _:
+                    return None
+
+        return settle
+
     async def _decide_all(self) -> None:
-        messages = self.active.messages
+        inbox = self.active.inbox
         while True:
-            message = await messages.next()
+            message = await inbox.next_message()
             # Unless it is decided, the message becomes the next run: it is not lost, and the end of this run
             # does not wait for it.
-            decision = MessageDecision("next_run", _ENDED)
             try:
-                decision = await self._decide(message)
+                steering = await self._ask_lead(message)
+                await inbox.decide(message.message_id, steering.reply, steering.changes)
             except Exception:  # noqa: BLE001 - no failure here may end the run
                 _LOG.exception("A message to the run could not be decided.")
-                self.active.request = self.active.request.with_decision(message, decision)
-            messages.decide(message.message_id, decision)
+                inbox.decide_unsaved(message.message_id, Reply("next_run", _ENDED))
             try:
-                await self._show_decision(message.message_id, decision)
+                await show_inputs(self.services, self.active)
             except Exception:  # noqa: BLE001 - a lost event fails the run at the next event of its own stream
                 _LOG.exception("The decision about a message to the run could not be recorded.")
 
-    async def _decide(self, message: UserMessage) -> MessageDecision:
-        steering = await self._ask_lead(message)
-        await self._log(message, steering)
-        for change in steering.changes:
-            with suppress(ValueError):
-                self.active.plan_edits.put(change)
-        return steering.decision
-
     async def _ask_lead(self, message: UserMessage) -> Steering:
-        driver, active = self.driver, self.active
-        team, record = driver.team, active.record
+        services, active = self.services, self.active
+        team, record = services.team, active.record
         state = await thread_state(team, record.thread_id)
         progress = progress_of(state.values)
         if progress is None:
-            return Steering(MessageDecision("next_run", _ENDED))
+            return Steering(Reply("next_run", _ENDED))
         members = _allowed_members(team, active.request)
-        progress = apply_changes(
-            _current_plan(active, progress, members), active.request.plan_changes, members
-        )
-        earlier, begun = active.messages.decided, active.messages.begun_steps
+        progress = _current_plan(active, progress, members)
+        earlier, begun = active.inbox.decided, active.inbox.begun_steps
 
         async def decide(_: object) -> Steering:
             values = cast("State", state.values)
@@ -316,7 +307,7 @@ class MessageDesk:
             "callbacks": [
                 *active.meter.callbacks,
                 usage,
-                *driver.telemetry.callbacks(record.run_id, record.thread_id),
+                *services.telemetry.callbacks(record.run_id, record.thread_id),
             ],
             "configurable": {SCOPE_KEY: RunScope(record.run_id, meter=active.meter)},
             "metadata": {RUN_MARK: record.run_id},
@@ -325,28 +316,15 @@ class MessageDesk:
             return await RunnableLambda(decide).ainvoke(None, config)
         finally:
             for event in usage.events:
-                await active.record_event(event, driver.recorder)
-
-    async def _log(self, message: UserMessage, steering: Steering) -> None:
-        """Store a decision together with its changes of the plan, before they take effect."""
-        request = self.active.request.with_decision(message, steering.decision)
-        await self.driver.store_request(self.active, request.with_changes(steering.changes))
-
-    async def _show_decision(self, message_id: str, decision: MessageDecision | None) -> None:
-        if decision is None or message_id in self._shown:
-            return
-        self._shown.add(message_id)
-        event = UserMessageAnswered(
-            message_id=message_id,
-            disposition=decision.disposition,
-            content=decision.reply,
-            run_id=message_id if decision.disposition == "next_run" else None,
-        )
-        await self.active.record_event(event, self.driver.recorder)
+                await active.record_event(event, services.recorder)
 
 
 async def add_next_runs(
-    store: Store, redactor: Redactor, record: RunRecord, request: RunRequest, status: RunStatus
+    services: RunServices,
+    record: RunRecord,
+    request: RunRequest,
+    messages: Iterable[UserMessage],
+    status: RunStatus,
 ) -> list[RunRecord]:
     """Store the runs that messages to a run become when it ends with `status`; return the new ones.
 
@@ -354,10 +332,9 @@ async def add_next_runs(
     """
     if status in ("interrupted", "cancelled"):
         return []
-    added: list[RunRecord] = []
-    for message in request.user_messages:
-        is_due = message.decision is None or message.decision.disposition == "next_run"
-        if is_due and await store.runs.get(message.message_id) is None:
+    store, added = services.store, list[RunRecord]()
+    for message in messages:
+        if message.may_become_run and await store.runs.get(message.message_id) is None:
             next_run = RunRequest(
                 [HumanMessage(message.text, id=message.message_id)],
                 options=request.options,
@@ -371,7 +348,7 @@ async def add_next_runs(
                 kind=record.kind,
                 process=store.process,
                 status="queued",
-                request=next_run.without_secrets(redactor),
+                request=next_run.without_secrets(services.config.redactor),
                 created_at=time.time(),
             )
             added.append(await store.runs.add(new))

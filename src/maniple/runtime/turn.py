@@ -1,7 +1,7 @@
 """One turn of the team on a thread, from its first event to its last."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -15,6 +15,7 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command, StateSnapshot
 
+from maniple.agents.inbox import Inbox
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events import Event, StreamState, Translator
 from maniple.events.conversation import attributed
@@ -70,7 +71,8 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     thread = _Thread(team, turn)
     failure: Exception | None = None
     cancelled: asyncio.CancelledError | None = None
-    events = thread.work(translator)
+    opening = translator.open()
+    events = thread.work(translator, opening)
     try:
         async for event in events:
             yield event
@@ -84,6 +86,8 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     except Exception as error:  # noqa: BLE001 - any error that ends the run is reported to the client
         failure, cancelled = _why_it_ended(error)
     cancelled = await _complete_state(thread, translator, cancelled)
+    for event in opening:  # what a crash left open is closed also when the run is cancelled before that
+        yield event
     for event in translator.close(_status(thread, failure, cancelled), failure):
         yield event
     if cancelled is not None:
@@ -144,9 +148,9 @@ class _Thread:
             config["callbacks"] = callbacks
         return config
 
-    async def work(self, translator: Translator) -> AsyncGenerator[Event]:
+    async def work(self, translator: Translator, opening: Iterator[Event]) -> AsyncGenerator[Event]:
         """Yield the opening events, then run the graph within the turn's gate and yield its events."""
-        for event in translator.open():
+        for event in opening:
             yield event
         if self.turn.stream.status is not None:
             return  # it had ended already
@@ -160,7 +164,7 @@ class _Thread:
             keeping["durability"] = "sync" if self.turn.durable else "exit"
         if self.turn.control is not None:
             keeping["control"] = self.turn.control
-        given, questions = await self.input(), self.turn.scope.questions if self.turn.scope else None
+        given, inbox = await self.input(), self._inbox
         while True:
             translator.resume()
             raw_events = self.team.astream_events(
@@ -172,7 +176,7 @@ class _Thread:
                 async for raw in stream:
                     for event in translator.feed(raw):
                         yield event
-            if questions is None or await questions.close():
+            if await inbox.seal_questions():
                 return
             given = None  # a step that had stopped to wait was answered before the others ended
 
@@ -197,9 +201,12 @@ class _Thread:
 
     def _waits_for_edits(self, state: StateSnapshot) -> bool:
         """Return whether the graph has ended although changes of its plan are pending."""
-        edits = self.turn.scope.plan_edits if self.turn.scope is not None else None
         plan = private_of(state.values).get("plan")
-        return bool(plan) and not state.next and edits is not None and edits.has_new(plan["changes"])
+        return bool(plan) and not state.next and self._inbox.has_new(plan["changes"])
+
+    @property
+    def _inbox(self) -> Inbox:
+        return self.turn.scope.inbox if self.turn.scope is not None else Inbox()
 
     async def conversation(self) -> list[BaseMessage]:
         """Return the whole conversation, including the newest message of this run."""

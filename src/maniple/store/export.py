@@ -21,7 +21,7 @@ _PAGE_SIZE = 500
 async def export_records(store: Store, thread_id: str | None = None) -> AsyncIterator[str]:
     """Yield one JSON object per line, for one thread or for all: its kind (`record`), then its fields.
 
-    The kinds are thread, run, event, tool_call, source (without its text) and artifact (without its
+    The kinds are thread, run, input, event, tool_call, source (without its text) and artifact (without its
     content); each follows the record that it belongs to. API keys and checkpoints are not exported.
     Raises `LookupError` for an unknown thread.
     """
@@ -52,6 +52,9 @@ async def _export_thread(store: Store, thread: Thread) -> AsyncIterator[str]:
 
 async def _export_run(store: Store, run: RunRecord) -> AsyncIterator[str]:
     yield _line("run", {**asdict(run), "request": _parse(run.request)})
+    for sent in await store.inputs.list_by_run(run.run_id):
+        parsed = {"content": _parse(sent.content), "reply": _parse(sent.reply)}
+        yield _line("input", {"run_id": run.run_id, **asdict(sent), **parsed})
     async for page in read_event_pages(store.events, run.run_id):
         for event in page:
             fields = {"run_id": run.run_id, "number": event.number, "type": event.type, "at": event.at}

@@ -16,6 +16,7 @@ from maniple.store.records import (
     ApiKey,
     Artifact,
     EventRecord,
+    InputRecord,
     KeyLimits,
     RunRecord,
     RunUsage,
@@ -81,6 +82,7 @@ class RunChange(TypedDict, total=False):
     process: str
     status: RunState
     request: str
+    stalls: int
     started_at: float | None
     ended_at: float | None
     usage: RunUsage
@@ -138,14 +140,17 @@ class RunTable(Protocol):
         """Change these fields; return the changed run, or None if it does not exist."""
         ...
 
-    async def answer(self, run_id: str, request: str) -> RunRecord | None:
-        """Queue an `interrupted` run in this process; return None if it is not `interrupted` any more."""
+    async def answer(self, run_id: str, sent: InputRecord) -> RunRecord | None:
+        """Queue an `interrupted` run in this process, with the input that ends its pause.
+
+        Returns None, and stores nothing, if it is not `interrupted` any more.
+        """
         ...
 
-    async def retry(self, run_id: str, request: str, status: RunState) -> RunRecord | None:
+    async def retry(self, run_id: str, sent: InputRecord, status: RunState) -> RunRecord | None:
         """Queue a run that has ended with `status` in this process again, without its end and its error.
 
-        Returns None if that is not its status any more.
+        Returns None, and stores nothing, if that is not its status any more.
         """
         ...
 
@@ -172,6 +177,23 @@ class RunTable(Protocol):
         Counts the runs that started or ended after `since` and not after `until`. A run that a wrong clock
         has dated into the future counts when that time has come.
         """
+        ...
+
+
+class InputTable(Protocol):
+    """What was sent to runs, in order."""
+
+    async def write(
+        self, run_id: str, added: Sequence[InputRecord], replies: Mapping[str, str] | None = None
+    ) -> None:
+        """Add inputs to a run, and set the replies to inputs by their ids: all or none.
+
+        A known input stays as it is, and so does its reply. Inputs of a deleted run are dropped.
+        """
+        ...
+
+    async def list_by_run(self, run_id: str) -> Sequence[InputRecord]:
+        """Return the inputs of a run, oldest first."""
         ...
 
 
@@ -317,6 +339,8 @@ class Store(Protocol):
     def threads(self) -> ThreadTable: ...
     @property
     def runs(self) -> RunTable: ...
+    @property
+    def inputs(self) -> InputTable: ...
     @property
     def events(self) -> EventTable: ...
     @property

@@ -58,7 +58,7 @@ class RunRecord:
 
     `kind` is the program that drives it ("server" or "chat"), `process` the id of the driving process,
     `request` (JSON) what a recovery needs to start it again, `base_checkpoint` the thread's newest checkpoint
-    before the run.
+    before the run. `stalls` counts the recoveries since its last progress.
     """
 
     run_id: str
@@ -76,6 +76,8 @@ class RunRecord:
     error: str | None = None
     recoveries: int = 0
     base_checkpoint: str | None = None
+    stalls: int = 0
+    retries: int = 0
 
     @property
     def thread_name(self) -> str:
@@ -86,6 +88,22 @@ class RunRecord:
     def is_unfinished(self) -> bool:
         """Whether the run is queued or running. A run that waits for a person is not."""
         return self.status in ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class InputRecord:
+    """Something that was sent to a run. It is never rewritten; its reply is set once.
+
+    `kind` names the format of `content` (JSON), `sender` is "user" or "lead". `reply` (JSON) is what became
+    of it, None while it waits.
+    """
+
+    input_id: str
+    kind: str
+    sender: str
+    content: str
+    at: float
+    reply: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

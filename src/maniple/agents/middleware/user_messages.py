@@ -7,9 +7,9 @@ from typing import Any, cast
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
+from maniple.agents.inputs import UserMessage
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.run_scope import run_scope
-from maniple.agents.steering import UserMessage
 from maniple.agents.task import WRITTEN_MEANWHILE, current_task
 
 
@@ -21,20 +21,17 @@ class PassedOnMessages(AgentMiddleware[Any, Any]):
     """
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        messages = run_scope().messages
-        if messages is None:
-            return await handler(request)
-        step_id = current_task().step
+        inbox, step_id = run_scope().inbox, current_task().step
         added: list[BaseMessage] = []
         while True:
-            new = [one for one in messages.take_new(step_id) if not _is_known(one, request.messages)]
+            new = [one for one in inbox.take_messages(step_id) if not _is_known(one, request.messages)]
             added += [as_prompt(one) for one in new]
             shown = cast("list[AnyMessage]", [*request.messages, *added])
             response = await handler(request.override(messages=shown))
-            if not added and not messages.has_new(step_id):
+            if not added and not inbox.new_messages(step_id):
                 return response
             added += response.result
-            if _calls_tools(response) or not messages.has_new(step_id):
+            if _calls_tools(response) or not inbox.new_messages(step_id):
                 return replace(response, result=list(added))
 
 

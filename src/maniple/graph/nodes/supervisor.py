@@ -13,11 +13,10 @@ from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, format_briefs
 from maniple.agents.briefing import RESULTS_SHARE
+from maniple.agents.inputs import UserMessage
 from maniple.agents.middleware.context_window import send_within_window
-from maniple.agents.plan_edits import PendingPlanEdits
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
-from maniple.agents.steering import RunMessages, UserMessage
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, ModelErrorCode
 from maniple.graph.adaptation import answers_of, prepare_replanning
 from maniple.graph.lead import Lead, report_decision
@@ -71,17 +70,14 @@ class SupervisorNode:
             raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
         options = RunOptions.of(runtime, state)
         members = options.at_work(self.available)
-        plan_edits, messages = (
-            run_scope().plan_edits or PendingPlanEdits(),
-            run_scope().messages or RunMessages(),
-        )
+        inbox = run_scope().inbox
         progress, records = PlanProgress.from_state(plan), records_of(state)
         while True:
-            plan_edits.open()
-            messages.open()
+            inbox.open()
             # The lead's decision may change the next step, and a run does not end before it.
-            await messages.settled()
-            progress, records = apply_records(progress, records, plan_edits.take(), members), []
+            await inbox.settled()
+            inbox.show_plan = None
+            progress, records = apply_records(progress, records, inbox.changes, members), []
             if message := find_replanning(progress):
                 return _replanning(progress, message)
             progress, is_replanned = await self._within_budget(state, progress, members)
@@ -94,7 +90,7 @@ class SupervisorNode:
                 )
             step = progress.current()
             # Changes that were requested in the meantime are applied even after the report.
-            if step is not None or (messages.close() and plan_edits.close()):
+            if step is not None or await inbox.seal(progress.changes):
                 break
         if step is None:
             _check_delivered(progress)

@@ -13,11 +13,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
+from maniple.agents.inbox import run_unless_stopped
 from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
-from maniple.agents.step_board import run_unless_stopped
 from maniple.agents.task import (
     MISSING,
     PlanStepSummary,
@@ -126,10 +126,7 @@ class WorkerNode:
     waves: Waves = field(default_factory=lambda: Waves(ROLES, 1))
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
-        if plan_edits := run_scope().plan_edits:
-            plan_edits.open()  # after a restart, or the user would have to wait for the next step
-        if messages := run_scope().messages:
-            messages.open()
+        run_scope().inbox.open()  # after a restart, or the user would have to wait for the next step
         options = RunOptions.of(runtime, state)
         if private_of(state).get("step"):
             return await self._work_in_wave(state, options)
@@ -166,15 +163,14 @@ class WorkerNode:
         """Do the plan's current step; no other step is running."""
         progress = progress_of(state) or PlanProgress(title="", steps=())
         step = progress.current() or _unplanned(self.role.name, state)
-        plan_edits, members = run_scope().plan_edits, options.at_work(self.available)
+        inbox, members = run_scope().inbox, options.at_work(self.available)
 
         def is_stopped() -> bool:
-            waiting = plan_edits.waiting if plan_edits is not None else ()
-            now = apply_changes(progress, waiting, members).step(step.id)
+            now = apply_changes(progress, inbox.changes, members).step(step.id)
             return now is not None and now.edition != step.edition
 
         work = self._work(state, options, progress, step)
-        outcome = await run_unless_stopped(work, plan_edits, is_stopped)
+        outcome = await run_unless_stopped(work, inbox, is_stopped)
         if outcome is None:
             return Command(goto="supervisor", update=make_update())
         fields = outcome.as_fields(step, step.attempts)
@@ -375,7 +371,7 @@ def _task(
         note=_note(progress, step),
         results=results,
         step=step.id,
-        user_messages=_take_passed_on(step),
+        user_messages=run_scope().inbox.begin_step(step.id),
         locale=private_of(state).get("locale") or "",
         caller=caller_of(state) if is_report else "",
         thread_texts=_thread_texts(state) if is_report else (),
@@ -392,11 +388,6 @@ def _task(
         items=[one for one in index.items if one.path not in shown and _can_use(role, one)],
         older_items=index.older if role.name != "reporter" else 0,
     )
-
-
-def _take_passed_on(step: TrackedStep) -> list[str]:
-    messages = run_scope().messages
-    return messages.begin_step(step.id) if messages is not None else []
 
 
 def _can_use(role: Role, item: Item) -> bool:

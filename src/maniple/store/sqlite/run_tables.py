@@ -1,8 +1,8 @@
-"""The tables of what runs produce: events, tool calls, artifacts, and the sources that they have read."""
+"""The tables of what runs are sent and produce: inputs, events, tool calls, artifacts, and their sources."""
 
 import sqlite3
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
@@ -14,9 +14,9 @@ from maniple.evidence.record import Source, SourceKind
 from maniple.evidence.source_text import MAX_CHARACTERS, SourceText
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
-from maniple.store.records import Artifact, EventRecord, RunRecord, ToolCallRecord
+from maniple.store.records import Artifact, EventRecord, InputRecord, RunRecord, ToolCallRecord
 from maniple.store.sqlite.database import SqliteDatabase
-from maniple.store.sqlite.tables import make_first
+from maniple.store.sqlite.tables import INPUT_COLUMNS, add_inputs, make_first
 from maniple.text import fix_surrogates
 
 _INSERT_EVENTS = (
@@ -26,6 +26,30 @@ _INSERT_EVENTS = (
 _CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, ended_at, attempts"
 _ARTIFACT_COLUMNS = "artifact_id, run_id, thread_id, owner, name, media_type, size, sha256, created_at"
 _SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256, inherited"
+
+
+class SqliteInputs:
+    """See `protocols.InputTable`."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    async def write(
+        self, run_id: str, added: Sequence[InputRecord], replies: Mapping[str, str] | None = None
+    ) -> None:
+        sql = "UPDATE run_inputs SET reply = ? WHERE run_id = ? AND input_id = ? AND reply IS NULL"
+        rows = [(fix_surrogates(reply), run_id, input_id) for input_id, reply in (replies or {}).items()]
+
+        def write(connection: sqlite3.Connection) -> None:
+            add_inputs(connection, run_id, added)
+            connection.executemany(sql, rows)
+
+        await self._database.write(write)
+
+    async def list_by_run(self, run_id: str) -> list[InputRecord]:
+        columns = ", ".join(INPUT_COLUMNS)
+        sql = f"SELECT {columns} FROM run_inputs WHERE run_id = ? ORDER BY position"
+        return [InputRecord(*row) for row in await self._database.fetch(sql, (run_id,))]
 
 
 class SqliteEvents:

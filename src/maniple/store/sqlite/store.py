@@ -18,7 +18,13 @@ from maniple.store.error_translation import corrupt_log, require_free_space, tra
 from maniple.store.executors import run_in_thread, run_to_completion
 from maniple.store.sqlite.checkpoints import SqliteCheckpointHistory, SqliteSaver
 from maniple.store.sqlite.database import ProcessRegistry, SqliteDatabase, connect, find_log_damage
-from maniple.store.sqlite.run_tables import SqliteArtifacts, SqliteEvents, SqliteEvidence, SqliteLedger
+from maniple.store.sqlite.run_tables import (
+    SqliteArtifacts,
+    SqliteEvents,
+    SqliteEvidence,
+    SqliteInputs,
+    SqliteLedger,
+)
 from maniple.store.sqlite.tables import SqliteKeys, SqliteRuns, SqliteThreads
 
 APPLICATION_ID = 0x4D4E504C
@@ -37,6 +43,7 @@ class SqliteStore:
         self._files = files
         self.threads = SqliteThreads(database, files)
         self.runs = SqliteRuns(database, processes)
+        self.inputs = SqliteInputs(database)
         self.events = SqliteEvents(database)
         self.ledger = SqliteLedger(database)
         self.artifacts = SqliteArtifacts(database, files)

@@ -4,7 +4,7 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, fields, replace
 from hmac import compare_digest
 from typing import Any, TypeVar, Unpack
@@ -13,7 +13,16 @@ from uuid import uuid4
 from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.executors import run_to_completion
 from maniple.store.protocols import RunChange
-from maniple.store.records import ApiKey, KeyLimits, RunRecord, RunUsage, Thread, key_digest, make_key_secret
+from maniple.store.records import (
+    ApiKey,
+    InputRecord,
+    KeyLimits,
+    RunRecord,
+    RunUsage,
+    Thread,
+    key_digest,
+    make_key_secret,
+)
 from maniple.store.sqlite.checkpoints import delete_checkpoints
 from maniple.store.sqlite.database import ProcessRegistry, SqliteDatabase
 from maniple.text import fix_surrogates
@@ -29,7 +38,7 @@ _HAS_TITLE = r"title LIKE ? ESCAPE '\'"
 USAGE_COLUMNS = tuple(field.name for field in fields(RunUsage))
 _RUN_HEAD = ("run_id", "thread_id", "owner", "kind", "process", "status", "request")
 _RUN_TIMES = ("created_at", "started_at", "ended_at")
-_RUN_TAIL = ("error_code", "error", "recoveries", "base_checkpoint")
+_RUN_TAIL = ("error_code", "error", "recoveries", "base_checkpoint", "stalls", "retries")
 _RUN_NAMES = (*_RUN_HEAD, *_RUN_TIMES, *USAGE_COLUMNS, *_RUN_TAIL)
 RUN_COLUMNS = ", ".join(_RUN_NAMES)
 _UNFINISHED = "status IN ('queued', 'running')"
@@ -41,6 +50,7 @@ _WITHIN = " OR ".join(f"(owner = ?1 AND {at} > ?2 AND {at} <= ?3)" for at in ("c
 _TOUCHED = "(SELECT updated_at FROM threads WHERE threads.thread_id = runs.thread_id)"
 _PAUSED_WITHIN = f"(owner = ?1 AND status = 'interrupted' AND {_TOUCHED} > ?2 AND {_TOUCHED} <= ?3)"
 
+INPUT_COLUMNS = tuple(field.name for field in fields(InputRecord))
 _KEY_COLUMNS = "key_id, name, digest, created_at, revoked_at, limits"
 
 Row = tuple[Any, ...]
@@ -214,21 +224,28 @@ class SqliteRuns:
         sql = f"UPDATE runs SET {assignments} WHERE run_id = ? RETURNING {RUN_COLUMNS}"
         return make_first(_make_run, await self._database.execute(sql, (*values, run_id)))
 
-    async def answer(self, run_id: str, request: str) -> RunRecord | None:
-        sql = (
-            "UPDATE runs SET status = 'queued', process = ?, request = ? "
-            f"WHERE run_id = ? AND status = 'interrupted' RETURNING {RUN_COLUMNS}"
-        )
-        values = (self._processes.own, fix_surrogates(request), run_id)
-        return make_first(_make_run, await self._database.execute(sql, values))
+    async def answer(self, run_id: str, sent: InputRecord) -> RunRecord | None:
+        return await self._queue_again(run_id, sent, "interrupted", "")
 
-    async def retry(self, run_id: str, request: str, status: RunState) -> RunRecord | None:
+    async def retry(self, run_id: str, sent: InputRecord, status: RunState) -> RunRecord | None:
+        reset = ", ended_at = NULL, error_code = NULL, error = NULL, stalls = 0, retries = retries + 1"
+        return await self._queue_again(run_id, sent, status, reset)
+
+    async def _queue_again(
+        self, run_id: str, sent: InputRecord, status: RunState, reset: str
+    ) -> RunRecord | None:
         sql = (
-            "UPDATE runs SET status = 'queued', process = ?, request = ?, ended_at = NULL, "
-            f"error_code = NULL, error = NULL WHERE run_id = ? AND status = ? RETURNING {RUN_COLUMNS}"
+            f"UPDATE runs SET status = 'queued', process = ?{reset} "
+            f"WHERE run_id = ? AND status = ? RETURNING {RUN_COLUMNS}"
         )
-        values = (self._processes.own, fix_surrogates(request), run_id, status)
-        return make_first(_make_run, await self._database.execute(sql, values))
+
+        def queue(connection: sqlite3.Connection) -> list[Row]:
+            queued = connection.execute(sql, (self._processes.own, run_id, status)).fetchall()
+            if queued:
+                add_inputs(connection, run_id, [sent])
+            return queued
+
+        return make_first(_make_run, await self._database.write(queue))
 
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         assignments, values = _assignments({**changes, "status": "running"})
@@ -270,6 +287,17 @@ class SqliteRuns:
         (row,) = await self._database.fetch(f"SELECT {sums} FROM ({both})", (owner, since, until))
         calls, tools, input_tokens, output_tokens, seconds, cost = row
         return RunUsage(int(calls), int(tools), int(input_tokens), int(output_tokens), seconds, cost)
+
+
+def add_inputs(connection: sqlite3.Connection, run_id: str, inputs: Iterable[InputRecord]) -> None:
+    """Append inputs to a run that exists."""
+    columns = ", ".join(INPUT_COLUMNS)
+    sql = (
+        f"INSERT INTO run_inputs (run_id, {columns}) SELECT run_id, ?, ?, ?, ?, ?, ? FROM runs "
+        "WHERE run_id = ? ON CONFLICT (run_id, input_id) DO NOTHING"
+    )
+    rows = ([fix_surrogates(getattr(one, name)) for name in INPUT_COLUMNS] for one in inputs)
+    connection.executemany(sql, [(*row, run_id) for row in rows])
 
 
 def inherit_sources(connection: sqlite3.Connection, run_id: str) -> None:
