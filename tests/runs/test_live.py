@@ -3,7 +3,7 @@ from collections.abc import Collection, Sequence
 import pytest
 
 from maniple.events import MessageChunk, MessageDelta
-from maniple.runs.active_run import CACHED_EVENTS, RunEventLog
+from maniple.runs.event_log import CACHED_EVENTS, RunEventLog
 from maniple.store import EventRecord
 from maniple.store.protocols import EVENT_PAGE_SIZE
 

@@ -6,8 +6,8 @@ import pytest
 
 from maniple.errors import StoreBusy, StoreCorrupt
 from maniple.events import RunStarted, SessionState
-from maniple.runs import active_run
-from maniple.runs.active_run import RunEventLog, open_recorder
+from maniple.runs import event_log
+from maniple.runs.event_log import RunEventLog, open_recorder
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ async def test_one_run_that_cannot_be_stored_harms_no_other():
 
 
 async def test_the_end_of_a_run_does_not_wait_for_a_group(monkeypatch):
-    monkeypatch.setattr(active_run, "GROUP_SECONDS", 3_600)
+    monkeypatch.setattr(event_log, "GROUP_SECONDS", 3_600)
     table = Table()
     async with open_recorder(table) as recorder:
         log = RunEventLog("a", table)

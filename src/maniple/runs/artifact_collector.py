@@ -14,7 +14,8 @@ from maniple.evidence import Source, find_newest_text
 from maniple.media_types import media_type_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
-from maniple.runs.active_run import ActiveRun, Recorder
+from maniple.runs.active_run import ActiveRun
+from maniple.runs.event_log import Recorder
 from maniple.sandbox import Workspace, Workspaces, is_cache
 from maniple.sandbox.mirrors import is_team_record
 from maniple.store import Artifact, RunRecord, Store, read_event_pages
@@ -217,7 +218,7 @@ class ArtifactCollector:
                 self._is_wanted = False
                 async with aclosing(self.outputs.collect(self.active.record, self._quota)) as found:
                     async for made in found:
-                        if self.active.suspended:
+                        if self.active.is_suspended:
                             return
                         await self.active.record_event(made, self.recorder)
 
@@ -268,7 +269,7 @@ class PageCollector:
 
     async def collect_after(self, tool_name: str) -> AsyncIterator[ArtifactCreated]:
         """Store the new pages of a call and yield their events. Failures are only logged."""
-        if tool_name not in READING_TOOLS or self.active.suspended:
+        if tool_name not in READING_TOOLS or self.active.is_suspended:
             return
         try:
             sources = await self.store.evidence(self.active.record.run_id).sources()

@@ -28,7 +28,7 @@ from maniple.events import (
 )
 from maniple.events.redactor import redacted_event
 from maniple.evidence import RedactedEvidence
-from maniple.runs.active_run import ActiveRun, RunEventLog, RunServices
+from maniple.runs.active_run import ActiveRun, Phase, RunServices, Stop
 from maniple.runs.artifact_collector import (
     ArtifactCollector,
     ArtifactSaver,
@@ -36,6 +36,7 @@ from maniple.runs.artifact_collector import (
     WorkspaceCollector,
 )
 from maniple.runs.engine_config import ExecutionEnvironment
+from maniple.runs.event_log import RunEventLog
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
 from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
@@ -109,9 +110,9 @@ class RunDriver:
                 await active.record_all(
                     self._events(active, self._turn(active, start, stream)), self.services.recorder
                 )
-                _LOG.info("The run is %s.", "suspended" if active.suspended else active.status)
+                _LOG.info("The run is %s.", "suspended" if active.is_suspended else active.status)
         except asyncio.CancelledError:
-            if not (active.cancelled or active.suspended):
+            if active.stop is None:
                 raise
         except StoreError as error:
             active.log.close(error)
@@ -133,7 +134,7 @@ class RunDriver:
             )
             events = await stack.enter_async_context(aclosing(drive(self.services.team, turn)))
             while (event := await active.next_event(events)) is not None:
-                if isinstance(event, RunStatusChanged) and not active.suspended:
+                if isinstance(event, RunStatusChanged) and not active.is_suspended:
                     active.status = event.status  # from here on a cancel comes too late
                     await desk.close(event.status)
                     async for made in collector.finish():
@@ -222,7 +223,7 @@ class RunDriver:
             if stored is not None and stored.is_unfinished and stored.process == record.process:
                 return False
             # Deleted, ended or claimed by another process in the meantime: stop as if this process had died.
-            active.suspended = True
+            active.stop = Stop.SUSPEND
             raise asyncio.CancelledError
         active.record = begun
         return True
@@ -238,7 +239,7 @@ class RunDriver:
         """Store the end of the run. A suspended run, or one with a lost event, stays unfinished."""
         try:
             await self.services.recorder.wait_until_stored()
-            if active.log.failure is None and (active.ended or not active.suspended):
+            if active.log.failure is None and (active.phase is Phase.ENDED or not active.is_suspended):
                 if active.status == "cancelled" and self.environment.sandbox is not None:
                     # Before its end is stored: after that the next run of the thread may start.
                     await self.environment.sandbox.stop(active.record.thread_id)
@@ -293,7 +294,7 @@ class RunDriver:
     def forget(self, active: ActiveRun) -> None:
         """Remove a run that is no longer driven from quotas and metrics."""
         self.quotas.of(active.record.owner).forget(active.record.run_id, active.meter)
-        if self.services.telemetry.metrics is not None and not active.ended:
+        if self.services.telemetry.metrics is not None and active.phase is not Phase.ENDED:
             self.services.telemetry.metrics.forget(active.record.run_id)
 
     async def fail(self, active: ActiveRun, stream: StreamState, error: ManipleError) -> None:

@@ -13,7 +13,7 @@ from maniple.agents.inputs import Cancel, PlanChange, ReceivedInput, Reply, Resu
 from maniple.errors import ManipleError, StoreError
 from maniple.events import RunStatusChanged, StreamState, load_run_view, read_question_ids
 from maniple.graph import PlanProgress, Team
-from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices, open_recorder
+from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices, Stop
 from maniple.runs.artifact_collector import WorkspaceCollector
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
@@ -25,6 +25,7 @@ from maniple.runs.engine import (
     can_be_retried,
 )
 from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
+from maniple.runs.event_log import open_recorder
 from maniple.runs.recovery import recover_or_fail, recover_orphaned_runs, watch_orphaned_runs
 from maniple.runs.request import AcceptedRun, DoubleTexting, RunRequest
 from maniple.runs.scheduling import AdmissionControl, FairSemaphore, ThreadLocks
@@ -303,8 +304,8 @@ class InProcessEngine:
         self._admission.close()
         runs = list(self._active.values())
         for active in runs:
-            if not active.cancelled:  # a cancelled run must end and not continue later
-                active.suspended = True
+            if not active.is_cancelled:  # a cancelled run must end and not continue later
+                active.stop = Stop.SUSPEND
                 active.control.request_drain()
         tasks = [active.task for active in runs if active.task is not None]
         if tasks:
