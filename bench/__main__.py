@@ -34,8 +34,8 @@ from bench import (
 )
 
 AT_MOST = {
-    "model_calls": 5,
-    "prompt_tokens": 2_500,
+    "model_calls": 4,
+    "prompt_tokens": 2_100,
     "first_event_ms": 10,
     "ratio": 1.5,
     "ready_s": 1.5,

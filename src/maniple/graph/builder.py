@@ -240,6 +240,7 @@ def build_graph(
         *(model_of("coordinator"), available, rules.max_clarifications, services.files),
         search=services.search,
         no_search=services.no_search,
+        roles=rules.roles,
     )
     scopes = RunScopeRegistry(rules.approval, rules.budget, rules.prices)
     nodes = _Nodes(scopes, rules.message_type)

@@ -54,6 +54,8 @@ class PrivateState(TypedDict, total=False):
     """What the plan of the previous request lacks, for the planner's prompt; "" for nothing."""
     request: str
     """The user's request together with the answers to the coordinator's questions about it."""
+    handed_step: Any
+    """The only step of the plan as the coordinator wrote it (`handoff.find_step`); None without one."""
     locale: str
     """The language of the request, such as `de-DE`."""
     files: list[str]
@@ -140,6 +142,11 @@ class RunOptions:
             search_before_planning=bool(state.get("search_before_planning")),
             locale=locale if isinstance(locale, str) else "",
         )
+
+    @property
+    def takes_handed_step(self) -> bool:
+        """Whether a plan may be the coordinator's: nobody reviews it, and nobody asked for more thought."""
+        return self.auto_accepted_plan and not self.deep_thinking_mode and not self.search_before_planning
 
     def at_work(self, available: Sequence[Worker]) -> list[Worker]:
         """Return the workers that can get steps: the agent that answers alone, else all enabled members."""

@@ -45,6 +45,14 @@ def normalize_plan(
     return plan.model_copy(update={"steps": [*work, report]})
 
 
+def plan_of_step(step: Any, members: Sequence[str]) -> Plan | None:
+    """Return the plan of one step that a model wrote; None if it is no step for a member."""
+    try:
+        return normalize_plan(Plan.model_validate({"steps": [step]}), members, 1)
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class PlanDraft:
     """A plan that is still being written.

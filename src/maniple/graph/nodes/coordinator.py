@@ -1,5 +1,6 @@
 """The coordinator: answers the user, or hands the request over to the planner."""
 
+import asyncio
 import re
 import string
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
+from maniple.agents import ROLES, Roles, find_current_roles, format_briefs
 from maniple.agents.compact import (
     ANSWER_TOKENS,
     FILE_NAME,
@@ -32,6 +34,7 @@ from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.adaptation import format_unfinished
 from maniple.graph.clarification import ASK_TOOL, as_question, find_question, merge_clarifications
+from maniple.graph.handoff import HANDOFF, find_step, handoff_tool, is_handoff, locale_of
 from maniple.graph.limits import current_meter
 from maniple.graph.state import (
     PrivateState,
@@ -56,26 +59,7 @@ from maniple.tools.interaction import answer_text
 from maniple.tools.web import find_address
 from maniple.types import ANSWER_DRAFT, Worker
 
-HANDOFF_TOOL: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "handoff_to_planner",
-        "description": "Hand the request over to the team.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "locale": {
-                    "type": "string",
-                    "description": "The answer's language, such as de-DE: as asked for, else that of the "
-                    "answer to be changed, else the user's.",
-                }
-            },
-            "required": ["locale"],
-        },
-    },
-}
-_HANDOFF_TEXT = re.compile(r"handoff\\?_to\\?_planner", re.I)  # Markdown escapes the underscores
-_CALL_NAMES = ("handoff_to_planner", "ask_user")
+_CALL_NAMES = (HANDOFF, "ask_user")
 _BRACE = re.compile(r"[{}]")
 _CALL_OPENING = re.compile(r"```|[{<\[]")
 _WORD_CHARACTERS = f"{string.ascii_letters}{string.digits}_.:\"'`*(-"
@@ -83,7 +67,6 @@ CALL_CHARACTERS = 64
 """The longest text before the name of a call that is written as text, such as `<tool_call>{"name": "`."""
 ANNOUNCEMENT_WIDTH = 36
 """A text of this width is not the announcement of a hand-off. East Asian characters count as three."""
-_LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}")
 REPLY_TOKENS = 80
 Kind = Literal["chat", "coder", "researcher", "answer", "write", "browser"]
 """The classes of requests for small models.
@@ -140,6 +123,7 @@ class CoordinatorNode:
     search: SearchProvider | None = None
     no_search: str = ""
     """Why there is no search."""
+    roles: Roles = field(default_factory=lambda: ROLES)
 
     async def __call__(
         self, state: State, runtime: Runtime[Any]
@@ -147,6 +131,8 @@ class CoordinatorNode:
         options = RunOptions.of(runtime, state)
         files = await self.files() if self.files is not None else []
         state = with_private(state, files=files)
+        if (last := progress_of(state)) is not None:
+            state = with_private(state, unfinished=format_unfinished(last))
         try:
             async with current_meter().enforce_time_limit():
                 outcome = await self._decide(state, options)
@@ -160,17 +146,19 @@ class CoordinatorNode:
             "next": outcome.sorted_for,
             "request": outcome.request,
             "files": files,
+            "unfinished": private_of(state).get("unfinished") or "",
+            "handed_step": None,
             **outcome.summary,
         }
-        if (last := progress_of(state)) is not None:
-            fresh["unfinished"] = format_unfinished(last)
         answer = outcome.answer
         if answer is not None and outcome.question:
             asking = as_question(outcome.question, answer.id)
             return Command(goto="clarify", update=make_update(asking, **fresh))
         if answer is None or is_handoff(answer):
-            locale = options.locale or _locale_of(answer) or outcome.language
-            return Command(goto="planner", update=make_update(**{**fresh, "locale": locale}))
+            fresh["locale"] = options.locale or locale_of(answer) or outcome.language
+            if answer is not None and self._members_for_a_step(state, options):
+                fresh["handed_step"] = await asyncio.to_thread(find_step, answer)
+            return Command(goto="planner", update=make_update(**fresh))
         reply = AIMessage(text_with_note(answer), name="coordinator", id=answer.id)
         return Command(goto="__end__", update=make_update(reply, **fresh))
 
@@ -188,14 +176,16 @@ class CoordinatorNode:
         capabilities = capabilities_of(self.model)
         if capabilities.has("tools"):
             try:
-                model = self.model.bind_tools([HANDOFF_TOOL, ASK_TOOL] if may_ask else [HANDOFF_TOOL])
-                messages = self._messages(state, options, tools=True, may_ask=may_ask)
+                handoff = handoff_tool(self._members_for_a_step(state, options))
+                model = self.model.bind_tools([handoff, ASK_TOOL] if may_ask else [handoff])
+                messages = await self._messages(state, options, tools=True, may_ask=may_ask)
                 return await self._asked(model, messages)
             except ModelError as error:
                 # The endpoint rejected tools, which was recorded: ask for a hand-off as text instead.
                 if error.code != "model_bad_request" or capabilities.has("tools"):
                     raise
-        return await self._asked(self.model, self._messages(state, options, tools=False, may_ask=may_ask))
+        messages = await self._messages(state, options, tools=False, may_ask=may_ask)
+        return await self._asked(self.model, messages)
 
     async def _asked(
         self,
@@ -209,11 +199,26 @@ class CoordinatorNode:
             self.model, messages, lambda shown: ask(model, shown, config=config, **limits)
         )
 
-    def _messages(
+    def _members_for_a_step(self, state: State, options: RunOptions) -> list[Worker]:
+        """Return the members that a hand-off may give a step to: none where the planner has to be asked."""
+        # Only the planner sees what the plan before lacks.
+        if not options.takes_handed_step or private_of(state).get("unfinished"):
+            return []
+        return options.enabled(self.available)
+
+    async def _messages(
         self, state: State, options: RunOptions, *, tools: bool, may_ask: bool
     ) -> list[BaseMessage]:
-        team = options.enabled(self.available)
-        prompt = render("coordinator", tools=tools, may_ask=may_ask, team=team, locale=options.locale)
+        members = self._members_for_a_step(state, options)
+        roles = await find_current_roles(self.roles, self.search)
+        prompt = render(
+            "coordinator",
+            tools=tools,
+            may_ask=may_ask,
+            members=format_briefs(members, roles),
+            team=() if members else options.enabled(self.available),
+            locale=options.locale,
+        )
         addition = format_caller(caller_of(state)) + format_files(private_of(state).get("files") or ())
         return [SystemMessage(prompt + addition), *conversation_of(state)]
 
@@ -293,15 +298,6 @@ def _without_search(sort: Mapping[str, str], can_search: bool) -> Mapping[str, A
     return sort if is_possible else {**sort, "kind": "answer"}
 
 
-def is_handoff(answer: AIMessage) -> bool:
-    """Return whether the coordinator handed over, by tool call or as text; an empty answer counts, too."""
-    # A call of any tool, even an unknown one, means that the team is needed.
-    if answer.tool_calls or answer.invalid_tool_calls:
-        return True
-    text = without_thoughts(answer.text)
-    return not text or _HANDOFF_TEXT.search(text) is not None
-
-
 @dataclass(slots=True)
 class _ReplySender:
     """Sends a reply while it is written, unless it is a hand-off or a question by tool call."""
@@ -350,13 +346,6 @@ def _unclosed(text: str) -> int:
 
 def _width(text: str) -> int:
     return sum(3 if character > "\u2e7f" else 1 for character in text)
-
-
-def _locale_of(answer: AIMessage | None) -> str | None:
-    if answer is None or not answer.tool_calls:
-        return None
-    locale = str(answer.tool_calls[0]["args"].get("locale") or "")
-    return locale if _LOCALE.fullmatch(locale) else None
 
 
 HISTORY_SHARE = 0.5

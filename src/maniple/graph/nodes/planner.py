@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
+from uuid import uuid4
 
 from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models import BaseChatModel
@@ -39,6 +40,7 @@ from maniple.graph.written_plan import (
     compact_plan_shape,
     normalize_plan,
     one_step_plan,
+    plan_of_step,
     plan_shape,
     read_draft,
 )
@@ -86,7 +88,9 @@ class PlannerNode:
         is_reviewed = not options.auto_accepted_plan
         try:
             async with current_meter().enforce_time_limit():
-                plan, message_id = await self._planned(state, options)
+                plan, message_id = self._handed_plan(state, options), str(uuid4())
+                if plan is None:
+                    plan, message_id = await self._planned(state, options)
         except BudgetExhausted as error:
             plan, message_id, is_reviewed = plan_report_only(request_of(state), error), None, False
         except PlanError as error:
@@ -101,6 +105,15 @@ class PlannerNode:
             feedback="",
         )
         return Command(goto="review" if is_reviewed else "supervisor", update=update)
+
+    def _handed_plan(self, state: State, options: RunOptions) -> Plan | None:
+        """Return the plan that the hand-off contained; None if the planner's model has to write it."""
+        private = private_of(state)
+        step = private.get("handed_step")
+        is_asked = not options.takes_handed_step or private.get("feedback") or private.get("unfinished")
+        if not step or is_asked or profile_of(self.model).plans_by_examples:
+            return None
+        return plan_of_step(step, options.enabled(self.available))
 
     async def _adapted(
         self, state: State, options: RunOptions, progress: PlanProgress
