@@ -299,6 +299,13 @@ class UsageMeter:
                 return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of {level.owner} are used"
         return None
 
+    def describe_left(self) -> str:
+        """Return what may still be used of each limit, for a prompt; "" without limits."""
+        left: dict[str, float] = {}
+        for level in self._limit_usages(model_calls=0, tool_calls=0):
+            left[level.limit] = min(level.left, left.get(level.limit, math.inf))
+        return ", ".join(_format_amount(limit, amount) for limit, amount in left.items())
+
     def mark_exhausted(self, reason: str) -> None:
         """Record that the budget cut the run's work. Only the first reason is stored."""
         self._exhausted = self._exhausted or reason
@@ -479,6 +486,10 @@ class ToolCallCounter(AsyncCallbackHandler):
 
     async def on_tool_start(self, serialized: dict[str, Any], input_str: str, **kwargs: Any) -> None:
         self._meter.use_tool()
+
+
+def _format_amount(limit: str, amount: float) -> str:
+    return f"{amount:.3g} (cost)" if limit == "cost" else f"{int(amount):,} {limit.replace('_', ' ')}"
 
 
 def _is_not_refusal(record: logging.LogRecord) -> bool:

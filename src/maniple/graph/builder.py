@@ -229,6 +229,7 @@ def build_graph(
         abilities=rules.abilities,
         items=services.items,
         roles=rules.roles,
+        models={name: model_of(name) for name in available},
     )
     # A small model can write a plan from examples, but cannot change one.
     rewrites = all(profile_of(model).rewrites_plans for model in (planner.model, planner.deep_model))

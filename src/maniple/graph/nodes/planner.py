@@ -44,7 +44,7 @@ from maniple.graph.written_plan import (
     plan_shape,
     read_draft,
 )
-from maniple.llms import PartialAnswer, Shape, ShapeError, ask_for
+from maniple.llms import PartialAnswer, Shape, ShapeError, ask_for, capabilities_of
 from maniple.llms.context_windows import room_of
 from maniple.prompts import read_examples, render
 from maniple.search import SearchProvider
@@ -79,6 +79,8 @@ class PlannerNode:
     """What members can do in addition to their roles."""
     items: ThreadItems | None = None
     roles: Roles = field(default_factory=lambda: ROLES)
+    models: Mapping[Worker, BaseChatModel] = field(default_factory=dict[Worker, BaseChatModel])
+    """The members' models: the planner is told which members see no pictures."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor", "review"]]:
         options = RunOptions.of(runtime, state)
@@ -125,7 +127,9 @@ class PlannerNode:
         messages = [
             *await self._conversation(state, options, members),
             *request_for_rest(progress, room, private_of(state).get("feedback") or ""),
+            *_messages_of(_budget_left()),
         ]
+        messages[1:1] = _messages_of(await self._listed_items(state))
         shape = plan_shape(members, self.max_steps)
         try:
             async with current_meter().enforce_time_limit():
@@ -161,6 +165,11 @@ class PlannerNode:
         shape = plan_shape(members, self.max_steps)
         return await _plan(model, messages, shape, _DraftSender(members, self.max_steps))
 
+    def _find_blind(self, members: Sequence[Worker]) -> list[Worker]:
+        """Return the members whose models are known to see no pictures."""
+        models = {name: model for name in members if (model := self.models.get(name)) is not None}
+        return [name for name, model in models.items() if not capabilities_of(model).has("vision")]
+
     def _model(self, options: RunOptions) -> BaseChatModel:
         return self.deep_model if options.deep_thinking_mode else self.model
 
@@ -182,8 +191,7 @@ class PlannerNode:
         self, state: State, options: RunOptions, members: Sequence[Worker]
     ) -> list[BaseMessage]:
         private, messages = private_of(state), await self._conversation(state, options, members)
-        context = (await self._listed_items(state), private.get("unfinished"))
-        messages[1:1] = [HumanMessage(text) for text in context if text]
+        messages[1:1] = _messages_of(await self._listed_items(state), private.get("unfinished"))
         if options.search_before_planning and self.search is not None:
             messages.append(HumanMessage(await _found(self.search, request_of(state))))
         if feedback := private.get("feedback"):
@@ -191,7 +199,7 @@ class PlannerNode:
             messages.append(
                 HumanMessage(f"Your earlier plan:\n{earlier}\nChange it as the user says: {feedback}")
             )
-        return messages
+        return [*messages, *_messages_of(_budget_left())]
 
     async def _listed_items(self, state: State) -> str:
         """Return the items of the thread without uploads, which the system prompt lists."""
@@ -207,11 +215,29 @@ class PlannerNode:
         locale = options.locale or private.get("locale") or ""
         roles = await find_current_roles(self.roles, self.search)
         briefs = format_briefs(members, roles, self.abilities)
-        prompt = render("planner", members=briefs, max_steps=self.max_steps, team=(), locale=locale)
+        prompt = render(
+            "planner",
+            members=briefs,
+            blind=self._find_blind(members),
+            max_steps=self.max_steps,
+            team=(),
+            locale=locale,
+        )
         system = SystemMessage(
             prompt + format_caller(caller_of(state)) + format_files(private.get("files") or ())
         )
         return [system, *conversation_of(state)]
+
+
+def _messages_of(*texts: str | None) -> list[BaseMessage]:
+    return [HumanMessage(text) for text in texts if text]
+
+
+def _budget_left() -> str:
+    left = current_meter().describe_left()
+    return (
+        f"The run may still use {left}, the report included. Plan no more than that allows." if left else ""
+    )
 
 
 def _compact_messages(state: State, options: RunOptions, members: Sequence[Worker]) -> list[BaseMessage]:
