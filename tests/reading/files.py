@@ -55,3 +55,27 @@ def paragraph(text: str, style: str = "") -> str:
     """A paragraph for `docx`."""
     look = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     return f"<w:p>{look}<w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def scan(*texts: str, size: tuple[int, int] = (850, 1100)) -> bytes:
+    """A PDF whose pages are pictures of lines of text, without a text layer."""
+    from PIL import Image, ImageDraw
+
+    pages = [Image.new("RGB", size, "white") for _ in texts]
+    for page, text in zip(pages, texts, strict=True):
+        ImageDraw.Draw(page).text((60, 80), text, fill="black")
+    stream = io.BytesIO()
+    pages[0].save(stream, "PDF", save_all=True, append_images=pages[1:])
+    return stream.getvalue()
+
+
+def joined_pdf(*bodies: bytes) -> bytes:
+    """One PDF of the pages of others."""
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter()
+    for body in bodies:
+        writer.append(PdfReader(io.BytesIO(body)))
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()

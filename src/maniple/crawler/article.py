@@ -128,7 +128,7 @@ async def read_article(
     except UnreadableDocument as error:
         raise FetchError(f"{document.url} {error}; use another source.") from error
     if not parsed.markdown.strip() or "\0" in parsed.markdown:
-        raise FetchError(_describe_unreadable(document))
+        raise FetchError(_describe_unreadable(document, parsed.note if parsed.textless_pages else ""))
     return await asyncio.to_thread(_article, parsed, document.url, max_characters, section)
 
 
@@ -179,7 +179,9 @@ def _article(parsed: MarkdownDocument, url: str, max_characters: int, section: s
     return Article(url, title, markdown, sections, first, last, parsed.note, parsed.markdown, bool(section))
 
 
-def _describe_unreadable(document: FetchedDocument) -> str:
+def _describe_unreadable(document: FetchedDocument, note: str) -> str:
+    if note:
+        return f"{document.url} is a PDF without text. {note} Use another source."
     if document.media_type in HTML:
         return f"{document.url} has no readable text; it may need a browser, or use another source."
     return f"{document.url} has no text that can be read; use another source."

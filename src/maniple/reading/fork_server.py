@@ -4,6 +4,7 @@ A parsing library may never return from a hostile file, and a page of 5 MB may t
 """
 
 import asyncio
+import base64
 import json
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from maniple.reading import MarkdownDocument, UnreadableDocument
+from maniple.reading.rendering import RenderedPicture
 
 _TIMEOUT_SECONDS = 20
 _END_SECONDS = 5
@@ -39,19 +41,32 @@ class ForkServer:
         Raises:
             UnreadableDocument: the document cannot be parsed in twenty seconds and 1 GB.
         """
-        head = {"kind": kind, "url": url, "charset": charset, "bytes": len(body)}
+        answer = await self._ask({"kind": kind, "url": url, "charset": charset}, body)
+        return MarkdownDocument(**{**answer, "textless_pages": tuple(answer["textless_pages"])})
+
+    async def render(self, body: bytes, page: int = 0) -> RenderedPicture:
+        """Return a picture scaled for a model, or the page with this number (from 1) of a PDF.
+
+        Raises:
+            UnreadableDocument: it cannot be decoded in twenty seconds and 1 GB.
+        """
+        answer = await self._ask({"kind": "render", "page": page}, body)
+        return RenderedPicture(**{**answer, "content": base64.b64decode(answer["content"])})
+
+    async def _ask(self, head: dict[str, Any], body: bytes) -> dict[str, Any]:
         with ExitStack() as stack:
             document, lifeline = self._start_reader(stack)
             try:
                 async with asyncio.timeout(_TIMEOUT_SECONDS):
-                    answer = await _request(document, json.dumps(head).encode() + b"\n", body)
+                    line = json.dumps({**head, "bytes": len(body)}).encode() + b"\n"
+                    answer = await _request(document, line, body)
             except TimeoutError as error:
                 raise UnreadableDocument("takes too long to be read") from error
             finally:
                 await _end_reader(lifeline)
         if "error" in answer:
             raise UnreadableDocument(answer["error"])
-        return MarkdownDocument(**answer)
+        return answer
 
     def close(self) -> None:
         """End the process and its readers. The next document starts a new one."""
@@ -99,7 +114,7 @@ def _stop_process(process: subprocess.Popen[bytes], control: socket.socket) -> N
 
 
 async def _request(document: socket.socket, head: bytes, body: bytes) -> dict[str, Any]:
-    """Send the document; return the fields of a `MarkdownDocument`, or an `error`."""
+    """Send the document; return the fields of the answer, or an `error`."""
     loop = asyncio.get_running_loop()
     response = bytearray()
     try:

@@ -5,7 +5,7 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -133,7 +133,7 @@ def read_pdf(body: bytes, url: str) -> MarkdownDocument:
     """Return the text of a PDF, each page under a heading with its number.
 
     Raises:
-        UnreadableDocument: it is encrypted, damaged, or contains only pictures.
+        UnreadableDocument: it is encrypted or damaged, or all its pages are blank.
     """
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
@@ -147,15 +147,44 @@ def read_pdf(body: bytes, url: str) -> MarkdownDocument:
     except (PyPdfError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UnreadableDocument("is a damaged PDF") from error
     pages = _page_texts(reader)
-    if not any(pages):
-        raise UnreadableDocument("is a PDF without text, probably of scanned pages")
+    textless = _find_textless(reader, pages)
+    if not any(pages) and not textless:
+        raise UnreadableDocument("is a PDF without text and pictures")
     markdown = "\n\n".join(f"## Page {number}\n\n{text}" for number, text in enumerate(pages, 1) if text)
     note = "" if len(pages) == count else f"Only the first {len(pages)} of {count} pages were read."
-    return MarkdownDocument(
-        title,
-        markdown[:MAX_CHARACTERS],
-        note=note if len(markdown) <= MAX_CHARACTERS else truncation_note(MAX_CHARACTERS),
+    note = note if len(markdown) <= MAX_CHARACTERS else truncation_note(MAX_CHARACTERS)
+    note = " ".join(filter(None, (note, describe_textless(textless, len(pages)))))
+    return MarkdownDocument(title, markdown[:MAX_CHARACTERS], note=note, textless_pages=textless)
+
+
+_NAMED_PAGES = 20
+
+
+def describe_textless(pages: Sequence[int], count: int) -> str:
+    """Return the sentence about pages without text, of `count` pages that were read; "" for none."""
+    if not pages:
+        return ""
+    if len(pages) == count:
+        return f"None of the {count} pages has text; they are probably scanned."
+    more = f" and {len(pages) - _NAMED_PAGES} more" if len(pages) > _NAMED_PAGES else ""
+    named = ", ".join(map(str, pages[:_NAMED_PAGES]))
+    return (
+        f"{len(pages)} of {count} pages have no text, are probably scanned, and are left out: {named}{more}."
     )
+
+
+def _find_textless(reader: "PdfReader", texts: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of the pages that show something, but have no text."""
+    missing = [number for number, text in enumerate(texts, 1) if not any(map(str.isalnum, text))]
+    return tuple(number for number in missing if _shows_something(reader, number))
+
+
+def _shows_something(reader: "PdfReader", number: int) -> bool:
+    try:
+        contents = reader.pages[number - 1].get_contents()
+        return contents is not None and bool(contents.get_data().strip())
+    except Exception:  # noqa: BLE001 - a damaged page may raise anything; it may be shown all the same
+        return True
 
 
 def _page_texts(reader: "PdfReader") -> list[str]:
