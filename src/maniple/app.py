@@ -225,7 +225,7 @@ async def open_runtime(
         }
         opening = open_models(settings, progress or LineProgress(), deferred=deferred)
         models, answering = await stack.enter_async_context(opening)
-        offer = await open_capabilities(with_on_call, stack)
+        offer = await open_capabilities(with_on_call, stack, models)
         if offer.service(TeamSearch) is None:
             roles = without_search(roles)
         await asyncio.to_thread(preload)

@@ -29,7 +29,9 @@ SUMMARY_SOURCE = "summarization"
 """The value of `lc_source` (LangChain's key) for model calls that summarise a conversation."""
 REPAIR_SOURCE = "report_repair"
 """The value of `lc_source` for the model call that repairs passages of a report."""
-UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE})
+DESCRIPTION_SOURCE = "picture_description"
+"""The same key of the call that describes a picture to a member whose model does not see."""
+UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE, DESCRIPTION_SOURCE})
 """Sources whose answers are not part of an agent's output."""
 TOOL_OUTPUT = "maniple_tool_output"
 """LangChain custom event: output that a tool prints while it runs."""

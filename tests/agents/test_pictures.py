@@ -1,21 +1,26 @@
 """A model that can see is shown what its code drew; one that cannot works on in words."""
 
+import re
+from contextlib import asynccontextmanager
+
 import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
+from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictures, PictureDescriber
 from maniple.agents.middleware.tool_results import (
     MAX_PICTURES,
-    FigureReader,
-    ItemPictures,
     ResultPictures,
     figure_source,
     page_picture_source,
 )
 from maniple.agents.react import step_context
 from maniple.agents.task import Task
+from maniple.config import ModelsSettings
 from maniple.errors import FileError
-from maniple.tools.items import Item
+from maniple.llms import open_chat_models
+from maniple.reading.rendering import RenderedPicture
+from maniple.tools.documents import SHOWN_PICTURES
 from tests.agents.endpoints import agent_with, model_at
 from tests.openai_server import call, reply, serving
 from tests.pictures import jpeg
@@ -169,16 +174,111 @@ async def test_for_a_model_that_does_not_see_no_picture_is_fetched():
     assert (asked, "image_url" in str(requests)) == ([], False)
 
 
-async def test_the_reporter_is_shown_the_newest_figures_before_its_step():
-    items = [Item("figure", f"figures/figure-{number}.png", "", 9) for number in (404, 0, 1, 2)]
-    items.append(Item("file", "notes.png.txt", "", 9))
-    with serving({"other": [reply("See the figure.")]}) as server:
+async def render(path: str) -> RenderedPicture:
+    return RenderedPicture("image/png", await read(path) or b"none", 640, 480, "PNG")
+
+
+async def open_picture(path: str) -> tuple[str, dict[str, list[str]]]:
+    return f"[{path} is a picture]", {SHOWN_PICTURES: [path]}
+
+
+def opening() -> StructuredTool:
+    return StructuredTool.from_function(
+        coroutine=open_picture, name="show", description="Show.", response_format="content_and_artifact"
+    )
+
+
+async def look(*replies, given=(), sees=True, models=None, before=()):
+    with serving({"other": [*replies, reply("Seen.")]}) as server:
         async with model_at(server) as model:
-            agent = agent_with(model, [], ItemPictures(FigureReader(read)))
-            with step_context(Task("Report.", "Report", "Write it.", items=items)):
-                await agent.graph.ainvoke({"messages": [HumanMessage("Report."), HumanMessage("Your step.")]})
-    (request,) = server.requests
-    assert pictures(request) == [
-        f"This is figures/figure-{number}.png, a figure of this conversation:" for number in (1, 2)
-    ]
+            model.capabilities.learn("vision", sees)
+            reader = ItemPictureReader(render, PictureDescriber(models))
+            agent = agent_with(model, [opening()], ItemPictures(reader))
+            with step_context(Task("Report.", "Report", "Write it.", pictures=given)):
+                messages = [*(before or [HumanMessage("Report.")]), HumanMessage("Your step.")]
+                result = await agent.graph.ainvoke({"messages": messages})
+    assert "base64" not in str(result["messages"][len(messages) :])
+    return server.requests
+
+
+def shown_text(request) -> str:
+    return "\n".join(str(message["content"]) for message in request["messages"])
+
+
+async def test_the_pictures_of_a_task_are_shown_before_its_step():
+    (request,) = await look(given=["figures/figure-404.png", "figures/figure-1.png", "chart.png"])
+    missing, figure, chart = pictures(request)
+    assert "figure-404.png cannot be shown" in missing
+    assert ("figure-1.png" in figure, "chart.png" in chart) == (True, True)
     assert request["messages"][-1]["content"] == "Your step."
+
+
+async def test_a_picture_that_a_tool_opened_follows_the_result_in_each_later_request():
+    requests = await look(call("show", path="chart.png"), call("show", path="figures/figure-404.png"))
+    assert [len(pictures(body)) for body in requests] == [0, 1, 1]
+    assert [one["role"] for one in requests[1]["messages"][-2:]] == ["tool", "user"]
+    assert "cannot be shown" in requests[2]["messages"][-1]["content"]
+
+
+async def test_no_request_has_more_pictures_than_the_limit():
+    given = [f"{number}.png" for number in range(9)]
+    requests = await look(call("show", path="chart.png"), given=given)
+    assert [str(body["messages"]).count("image_url'") for body in requests] == [MAX_PICTURES * 2] * 2
+    assert "chart.png" in pictures(requests[1])[-1]
+    assert "8.png" in pictures(requests[1])[-2]
+
+
+async def test_a_member_that_does_not_see_reads_that_it_does_not():
+    requests = await look(call("show", path="other.png"), given=["chart.png"], sees=False)
+    assert "image_url" not in str(requests)
+    for request in requests:
+        assert "chart.png is a picture (PNG, 640 x 480 pixels)" in shown_text(request)
+    assert "No model of the settings does" in requests[1]["messages"][-1]["content"]
+
+
+async def test_a_picture_in_the_conversation_is_left_out_for_a_member_that_does_not_see():
+    part = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    (request,) = await look(sees=False, before=[HumanMessage([{"type": "text", "text": "Look."}, part])])
+    assert "image_url" not in str(request)
+    assert "Look." in str(request)
+
+
+@asynccontextmanager
+async def models_with_vision(*replies):
+    with serving({"other": list(replies)}) as server:
+        endpoint = {"model": "seer", "base_url": server.base_url, "max_retries": 0}
+        async with open_chat_models(ModelsSettings.model_validate({"vision": endpoint})) as models:
+            yield models, server
+
+
+async def test_a_model_of_the_settings_that_sees_describes_the_picture_once():
+    async with models_with_vision(reply("Bars: 3, 7.")) as (models, seer):
+        requests = await look(
+            call("show", path="chart.png"), call("show", path="chart.png"), sees=False, models=models
+        )
+    assert len(seer.requests) == 1
+    assert "image_url" in str(seer.requests)
+    text = requests[1]["messages"][-1]["content"]
+    assert "The model seer sees" in text
+    assert re.search(r"<data \w+>\nBars: 3, 7.\n</data", text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"status": 400, "error": "This model does not support images"}, "did not see it either"),
+        ({"status": 401, "error": "No such key"}, "could not be asked"),
+    ],
+    ids=["it does not see", "it fails"],
+)
+async def test_the_reason_is_given_where_nothing_is_described(answer, said):
+    async with models_with_vision(answer, reply("I see nothing.")) as (models, _):
+        requests = await look(call("show", path="chart.png"), sees=False, models=models)
+    assert said in requests[1]["messages"][-1]["content"]
+
+
+async def test_a_refused_picture_is_described_in_the_repeated_request():
+    refusal = {"status": 400, "error": "unknown variant `image_url`, expected `text`", "times": 1}
+    requests = await look(call("show", path="chart.png"), refusal)
+    assert ["image_url" in str(body) for body in requests] == [False, True, False]
+    assert "does not see pictures" in shown_text(requests[2])

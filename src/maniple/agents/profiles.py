@@ -9,15 +9,11 @@ from langchain_core.tools import BaseTool
 from maniple.agents.browsing import BrowserWorker
 from maniple.agents.compact import CompactBrowser as PageReading
 from maniple.agents.compact import CompactCoder, CompactReporter, CompactResearcher
+from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictures
 from maniple.agents.middleware.limits import StepLimits
 from maniple.agents.middleware.text_tools import TruncationNotes
 from maniple.agents.middleware.tool_availability import HiddenTools
-from maniple.agents.middleware.tool_results import (
-    FigureReader,
-    ItemPictures,
-    ResultLengthLimit,
-    SecretMasking,
-)
+from maniple.agents.middleware.tool_results import ResultLengthLimit, SecretMasking
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.agents.react import build_react_agent
 from maniple.agents.report import CheckedReport
@@ -132,10 +128,10 @@ def _tool_filters(context: WorkerContext, offer: Offer) -> list[Middleware]:
 
 
 def _middleware(context: WorkerContext, offer: Offer) -> list[Middleware]:
+    reader = offer.service(ItemPictureReader)
+    middleware: list[Middleware] = [TruncationNotes(), *([ItemPictures(reader)] if reader else [])]
     if context.name == "reporter":
-        figures = offer.service(FigureReader)
-        return [TruncationNotes(), *([ItemPictures(figures)] if figures else []), CheckedReport()]
-    middleware: list[Middleware] = [TruncationNotes()]
+        return [*middleware, CheckedReport()]
     if context.tools or context.name in offer.dynamic_tools:
         middleware += result_guards(context.model, offer.service(Redactor), offer.service(StoredResults))
     return [*middleware, *(each for make in offer.middleware for each in make(context))]

@@ -125,6 +125,8 @@ class Task:
     """The contents of the items that the step names, for a member that cannot open them."""
     older_items: int = 0
     """The number of items that are not listed."""
+    pictures: Sequence[str] = ()
+    """The paths of the pictures that a model which sees is shown with the step, newest last."""
     conversation: Sequence[BaseMessage] = ()
     """The conversation of the user with the team, ending with the request.
 

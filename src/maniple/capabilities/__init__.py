@@ -19,6 +19,7 @@ from maniple.capabilities.workspace import CodeCapability, FilesCapability, Sand
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of, secrets_of
 from maniple.egress import EgressRoute
+from maniple.llms import ChatModels
 from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
 from maniple.redaction import Redactor
@@ -41,13 +42,15 @@ BUILT_IN = (
 BEHIND_EXTENSIONS = (McpCapability, OwnToolsCapability, SkillsCapability, GeneralCapability)
 
 
-async def open_capabilities(settings: Settings, stack: AsyncExitStack) -> Offer:
-    """Open all capabilities on `stack` and return what they offer together.
+async def open_capabilities(
+    settings: Settings, stack: AsyncExitStack, models: ChatModels | None = None
+) -> Offer:
+    """Open all capabilities on `stack` and return what they offer together; `models` are the team's.
 
     A capability that is absent on this machine becomes a notice, and the reason why its workers lack it.
     Raises `ConfigError` for a mistake in the settings.
     """
-    context = CapabilityContext(settings, stack, [_shared_services(settings, stack)])
+    context = CapabilityContext(settings, stack, [_shared_services(settings, stack, models)])
     extensions = await asyncio.to_thread(load_capabilities, settings)
     capabilities = [
         *(make() for make in BUILT_IN),
@@ -60,7 +63,7 @@ async def open_capabilities(settings: Settings, stack: AsyncExitStack) -> Offer:
     return offer
 
 
-def _shared_services(settings: Settings, stack: AsyncExitStack) -> Offer:
+def _shared_services(settings: Settings, stack: AsyncExitStack, models: ChatModels | None) -> Offer:
     readers = ForkServer()
     stack.callback(readers.close)
     folder = open_document_folder(settings.search, readers)
@@ -71,5 +74,6 @@ def _shared_services(settings: Settings, stack: AsyncExitStack) -> Offer:
             Redactor: redactor_of(settings),
             OutgoingGuard: OutgoingGuard(secrets_of(settings)),
             **({FolderSearch: folder} if folder is not None else {}),
+            **({ChatModels: models} if models is not None else {}),
         }
     )

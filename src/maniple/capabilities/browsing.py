@@ -12,6 +12,7 @@ from langchain_core.tools import BaseTool
 
 from maniple.agents.browsing import BrowsingResources, browser_middleware, build_loop
 from maniple.agents.browsing.earlier_views import EarlierViews
+from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictures
 from maniple.agents.middleware.text_tools import TruncationNotes
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.agents.profiles import result_guards
@@ -71,7 +72,12 @@ class BrowserCapability(Capability):
             _readers(context),
             EarlierViews(stored) if (stored := context.service(StoredResults)) else None,
         )
-        offer = browsing_offer(browsing, browser_tool(browser, guard), context.service(Redactor))
+        offer = browsing_offer(
+            browsing,
+            browser_tool(browser, guard),
+            context.service(Redactor),
+            context.service(ItemPictureReader),
+        )
         return replace(offer, services={**offer.services, TeamBrowser: TeamBrowser(browser)})
 
 
@@ -81,12 +87,17 @@ def _readers(context: CapabilityContext) -> list[BaseTool]:
     return [*([files] if files else []), *([stored.reader()] if stored else [])]
 
 
-def browsing_offer(browsing: BrowsingResources, tool: BaseTool, redactor: Redactor | None = None) -> Offer:
+def browsing_offer(
+    browsing: BrowsingResources,
+    tool: BaseTool,
+    redactor: Redactor | None = None,
+    pictures: ItemPictureReader | None = None,
+) -> Offer:
     """Return the offer of a browser: the worker's `tool`, and the middleware of `browser_use`."""
     return Offer(
         {"browser": [tool]},
         middleware=[partial(_browser_middleware, browsing)],
-        bind_tools={"browser": partial(_bound_to_model, browsing, redactor)},
+        bind_tools={"browser": partial(_bound_to_model, browsing, redactor, pictures)},
         direct_workers=("browser",),
         services={BrowsingResources: browsing},
     )
@@ -102,13 +113,21 @@ def _browser_middleware(browsing: BrowsingResources, worker: WorkerContext) -> S
 
 
 def _bound_to_model(
-    browsing: BrowsingResources, redactor: Redactor | None, tool: BaseTool, worker: WorkerContext
+    browsing: BrowsingResources,
+    redactor: Redactor | None,
+    pictures: ItemPictureReader | None,
+    tool: BaseTool,
+    worker: WorkerContext,
 ) -> BaseTool:
     """Return the tool `browser`, which runs an agent loop with the worker's own model."""
     loop = build_loop(
         browsing,
         worker.model,
-        middleware=[TruncationNotes(), *result_guards(worker.model, redactor)],
+        middleware=[
+            TruncationNotes(),
+            *([ItemPictures(pictures)] if pictures else []),
+            *result_guards(worker.model, redactor),
+        ],
         max_questions=worker.settings.max_questions,
         tool_seconds=worker.settings.tool_timeout_seconds,
     )

@@ -4,13 +4,15 @@ import asyncio
 from functools import partial
 from typing import ClassVar
 
+from maniple.agents.middleware.item_pictures import ItemPictureReader, PictureDescriber
 from maniple.agents.middleware.tool_availability import HiddenTools
-from maniple.agents.middleware.tool_results import FigureReader, ReadPicture, ResultPictures, figure_source
+from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, figure_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, UploadedFiles
 from maniple.config import Settings
 from maniple.config.secrets import secrets_of
 from maniple.egress import AddressGuard, EgressRoute
+from maniple.llms import ChatModels
 from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
 from maniple.redaction import Redactor
@@ -19,7 +21,7 @@ from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.package_environment import find_environment, list_installed_packages, package_name
 from maniple.store.configured import storage_folder
 from maniple.tools.code import CodeEnvironment, figure_reader
-from maniple.tools.documents import WorkspaceDocuments
+from maniple.tools.documents import WorkspaceDocuments, rendered_picture_reader
 from maniple.tools.files import build_file_check, uploaded_files
 from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.made_files import MadeFiles
@@ -57,12 +59,8 @@ class FilesCapability(Capability):
     name: ClassVar = "files"
     roles: ClassVar = ("file_manager",)
     provides: ClassVar = (
-        Workspaces,
-        StoredResults,
-        ThreadItems,
-        MadeFiles,
-        UploadedFiles,
-        WorkspaceDocuments,
+        *(Workspaces, StoredResults, ThreadItems, MadeFiles, UploadedFiles, WorkspaceDocuments),
+        ItemPictureReader,
     )
 
     async def open(self, context: CapabilityContext) -> Offer:
@@ -70,14 +68,19 @@ class FilesCapability(Capability):
         workspaces = await asyncio.to_thread(workspaces_of, settings)
         if reason := await asyncio.to_thread(workspaces.unavailable_reason):
             raise CapabilityUnavailable(reason)
+        documents = WorkspaceDocuments(context.require(ForkServer))
+        describer = PictureDescriber(context.service(ChatModels))
         return Offer(
             services={
                 Workspaces: workspaces,
-                StoredResults: StoredResults(workspaces, context.require(Redactor)),
+                StoredResults: StoredResults(workspaces, context.require(Redactor), documents),
+                ItemPictureReader: ItemPictureReader(
+                    rendered_picture_reader(workspaces, documents), describer
+                ),
                 ThreadItems: ThreadItems(workspaces, context.require(Redactor)),
                 MadeFiles: MadeFiles(workspaces, context.require(Redactor)),
                 UploadedFiles: UploadedFiles(uploaded_files(workspaces)),
-                WorkspaceDocuments: WorkspaceDocuments(context.require(ForkServer)),
+                WorkspaceDocuments: documents,
             },
         )
 
@@ -101,7 +104,7 @@ class CodeCapability(Capability):
 
     name: ClassVar = "code"
     roles: ClassVar = ("coder",)
-    provides: ClassVar = (CodeEnvironment, FigureReader)
+    provides: ClassVar = (CodeEnvironment,)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings, workspaces = context.settings, context.require(Workspaces)
@@ -114,10 +117,7 @@ class CodeCapability(Capability):
         files = set(registry.of_role("file_manager")) - _ALWAYS_OFFERED
         is_unsafe = settings.sandbox.backend == "unsafe-local"
         return Offer(
-            services={
-                CodeEnvironment: CodeEnvironment(packages, network),
-                FigureReader: FigureReader(figures),
-            },
+            services={CodeEnvironment: CodeEnvironment(packages, network)},
             middleware=[partial(_shown_figures, figures)],
             tool_filters=[partial(_file_filters, workspaces, files)],
             abilities={"coder": f"{packages} {network}".strip()},

@@ -1,17 +1,26 @@
-"""Documents of the workspace as text: PDF, Word, pages and feeds, read as those of the web are."""
+"""Files of the workspace that are no text: documents as text, as those of the web, and pictures to be shown.
+
+A tool's result names the pictures under `SHOWN_PICTURES` in its artifact; a middleware adds them to the
+requests (`maniple.agents.middleware.item_pictures`), or says to a model that does not see what it misses.
+"""
 
 import asyncio
+import hashlib
 import io
 import re
 import zipfile
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from maniple.errors import FileError
 from maniple.reading import MarkdownDocument, UnreadableDocument
 from maniple.reading.fork_server import ForkServer
-from maniple.sandbox import Workspace
-from maniple.tools.text_file import decode_text
+from maniple.reading.rendering import RenderedPicture
+from maniple.sandbox import Workspace, Workspaces
+from maniple.tools.run_context import thread_key
+from maniple.tools.text_file import LineRange, decode_text, escape_unprintable, read_page, read_text_page
 
 MAX_DOCUMENT_BYTES = 50_000_000
 _HEAD_BYTES = 2_000
@@ -31,7 +40,12 @@ _PARTS = {
     "content.xml": "an OpenDocument file; its text is content.xml in the ZIP archive",
 }
 """What a ZIP archive is by one of its parts: a format that is read here, or what to do instead."""
-_PICTURE = "a picture, which has no text to read"
+SHOWN_PICTURES = "shown_pictures"
+"""The key of the names of pictures in the artifact of a tool's result: paths, and `PATH#page=N`."""
+MAX_SHOWN_PAGES = 4
+_PICTURE = "picture"
+_CACHED_PICTURE_BYTES = 20_000_000
+_PAGE = re.compile(r"#page=(\d{1,6})\Z")
 _PICTURE_BOX = re.compile(rb"RIFF.{4}WEBP|.{4}ftyp(?:hei[cfx]|avi[fs]|mif1)", re.DOTALL)
 """Pictures in the containers of sound and video."""
 _MAGIC = {
@@ -61,6 +75,24 @@ class DocumentText:
     text: str
     heading: str
     note: str = ""
+    textless_pages: Sequence[int] = ()
+    """The pages of a PDF that can only be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """What a model reads of a file, and the names of the pictures that it is shown."""
+
+    text: str
+    pictures: Sequence[str] = ()
+
+    def as_result(self) -> tuple[str, dict[str, Any] | None]:
+        """Return the text and the artifact of a tool's result."""
+        return self.text, {SHOWN_PICTURES: list(self.pictures)} if self.pictures else None
+
+
+ReadRendered = Callable[[str], Awaitable[RenderedPicture]]
+"""Returns a picture of the current thread by its name, for a model that sees; raises `FileError`."""
 
 
 @dataclass(slots=True)
@@ -69,6 +101,73 @@ class WorkspaceDocuments:
 
     fork_server: ForkServer
     _read: "OrderedDict[tuple[str, str, int, int], DocumentText]" = field(default_factory=OrderedDict)
+    _rendered: "OrderedDict[tuple[str, int], RenderedPicture]" = field(default_factory=OrderedDict)
+
+    async def open(
+        self, workspace: Workspace, path: str, wanted: LineRange, *, is_source: bool = False, page: int = 0
+    ) -> OpenedFile:
+        """Return the wanted lines of a file or of a document's text; a picture, or a page of a PDF, is shown.
+
+        Raises `FileError` for what cannot be read, with the reason.
+        """
+        head = await asyncio.to_thread(workspace.read, path, _HEAD_BYTES)
+        kind = _kind_of(head.content, is_source=is_source)
+        if page and kind != "pdf":
+            raise FileError(f"{path!r} is no PDF, so it has no page {page} to be shown: leave page out.")
+        if page or kind == _PICTURE:
+            return await self._show(workspace, path, page)
+        document = await self.read(workspace, path, is_source=is_source)
+        if document is None:
+            return OpenedFile(await asyncio.to_thread(read_page, workspace, path, wanted))
+        if not document.text.strip() and document.textless_pages:
+            text = ""
+        else:
+            text = await asyncio.to_thread(read_text_page, document.text, path, wanted)
+        shown = document.textless_pages[:MAX_SHOWN_PAGES] if wanted.start_line <= 1 else ()
+        notes = [document.note, *([_describe_shown(shown)] if shown else [])]
+        note = " ".join(filter(None, notes))
+        parts = (document.heading, text, f"[{note}]" if note else "")
+        return OpenedFile("\n".join(filter(None, parts)), [f"{path}#page={one}" for one in shown])
+
+    async def open_picture(self, workspace: Workspace, path: str) -> OpenedFile | None:
+        """Return a picture to be shown; None for any other file. Raises `FileError` if it is damaged."""
+        try:
+            head = await asyncio.to_thread(workspace.read, path, _HEAD_BYTES)
+        except FileError:
+            return None  # a folder, or nothing: the caller knows what to say
+        is_shown = _kind_of(head.content, is_source=True) == _PICTURE
+        return await self._show(workspace, path, 0) if is_shown else None
+
+    async def _show(self, workspace: Workspace, path: str, page: int) -> OpenedFile:
+        name = f"{path}#page={page}" if page else path
+        picture = await self.render(workspace, name)
+        shown = escape_unprintable(path)
+        if page:
+            return OpenedFile(f"[page {page} of {picture.pages} of {shown}, as a picture]", [name])
+        frames = f", the first of {picture.pages} frames" if picture.pages > 1 else ""
+        size = f"{picture.width:,} x {picture.height:,} pixels"
+        return OpenedFile(f"[{shown} is a {picture.kind} picture of {size}{frames}]", [name])
+
+    async def render(self, workspace: Workspace, name: str) -> RenderedPicture:
+        """Return a picture, or a page of a PDF (`PATH#page=N`), scaled for a model that sees.
+
+        Raises `FileError` if it cannot be decoded.
+        """
+        path, page = await asyncio.to_thread(_split_name, workspace, name)
+        head = await asyncio.to_thread(workspace.read, path, MAX_DOCUMENT_BYTES)
+        if head.size > MAX_DOCUMENT_BYTES:
+            raise FileError(f"{path!r} has {head.size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are shown.")
+        digest = await asyncio.to_thread(lambda: hashlib.sha256(head.content).hexdigest())
+        key = (digest, page)
+        if key not in self._rendered:
+            try:
+                self._rendered[key] = await self.fork_server.render(head.content, page)
+            except UnreadableDocument as error:
+                raise FileError(f"{path!r} {error}.") from error
+            while sum(len(one.content) for one in self._rendered.values()) > _CACHED_PICTURE_BYTES:
+                self._rendered.popitem(last=False)
+        self._rendered.move_to_end(key)
+        return self._rendered[key]
 
     async def read(self, workspace: Workspace, path: str, *, is_source: bool = False) -> DocumentText | None:
         """Return the text of a document; None for a file that is text itself, or unknown.
@@ -104,7 +203,29 @@ class WorkspaceDocuments:
         title = f": {document.title}" if document.title else ""
         markup = "; source=true shows its markup" if kind in _MARKUP_FORMATS else ""
         heading = f"[{path} is {_FORMAT_NAMES[kind]}{title}; this is its text{markup}]"
-        return DocumentText(document.markdown, heading, document.note)
+        return DocumentText(document.markdown, heading, document.note, document.textless_pages)
+
+
+def rendered_picture_reader(workspaces: Workspaces, documents: WorkspaceDocuments) -> ReadRendered:
+    """Return a function that reads the pictures of the current thread."""
+
+    async def read(name: str) -> RenderedPicture:
+        return await documents.render(workspaces.locate(thread_key()), name)
+
+    return read
+
+
+def _split_name(workspace: Workspace, name: str) -> tuple[str, int]:
+    """Return the path and the page (0: none) of a picture's name. A file may be called so, too. Blocks."""
+    found = _PAGE.search(name)
+    if found is None or workspace.size(name) is not None:
+        return name, 0
+    return name[: found.start()], int(found[1])
+
+
+def _describe_shown(pages: Sequence[int]) -> str:
+    named = ", ".join(map(str, pages))
+    return f"Shown as pictures: page{'s' * (len(pages) > 1)} {named}; page=N shows another one."
 
 
 _OFFICE_LOCKED = "an Office document that is locked with a password; ask the user for one without"

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -32,8 +32,6 @@ from maniple.tools.text_file import (
     TextPieces,
     escape_unprintable,
     open_pieces,
-    read_page,
-    read_text_page,
 )
 
 _LISTED_FILES = 200
@@ -79,11 +77,13 @@ async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
 @define_tool(
     "read_file",
     "Read a file of the workspace as text (also PDF, Word, and the user's web pages; source=true: their "
-    "markup), or lines of it (end_line 0: to its end; start_character: where to begin in start_line).",
+    "markup), or lines of it (end_line 0: to its end; start_character: where to begin in start_line). Shows "
+    "pictures, and a PDF's page as one.",
     roles=_READERS,
     is_core=True,
     idempotent=True,
     mode="ordered",
+    response_format="content_and_artifact",
 )
 async def read_file(  # noqa: PLR0913 - the arguments of the tool
     workspaces: Workspaces,
@@ -94,20 +94,17 @@ async def read_file(  # noqa: PLR0913 - the arguments of the tool
     end_line: int = 0,
     start_character: int = 1,
     source: bool = False,
-) -> str:
-    """Return the lines and how to read on; of a document, those of its text.
+    page: int = 0,
+) -> tuple[str, dict[str, Any] | None]:
+    """Return the lines and how to read on; of a document, those of its text; and the pictures to show.
 
     Pages that the team itself writes are shown as their markup, which it may have to change.
     """
     wanted = LineRange(start_line, end_line, start_character)
     workspace = await _workspace(workspaces)
     is_source = source or not await asyncio.to_thread(_is_upload, workspaces, path)
-    document = await documents.read(workspace, path, is_source=is_source)
-    if document is None:
-        return await asyncio.to_thread(read_page, workspace, path, wanted)
-    page = await asyncio.to_thread(read_text_page, document.text, path, wanted)
-    note = f"[{document.note}]" if document.note else ""
-    return "\n".join(filter(None, (document.heading, page, note)))
+    opened = await documents.open(workspace, path, wanted, is_source=is_source, page=page)
+    return opened.as_result()
 
 
 def _is_upload(workspaces: Workspaces, path: str) -> bool:

@@ -15,7 +15,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool
 
@@ -35,6 +35,7 @@ from maniple.sandbox.mirrors import (
 )
 from maniple.sandbox.safe_open import split_path
 from maniple.text import shorten
+from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import LineRange, escape_unprintable, read_page
@@ -207,7 +208,8 @@ def _read_mirrors(workspace: Workspace, paths: Sequence[str]) -> list[MirroredTe
     return mirrors
 
 
-def _is_picture(path: str) -> bool:
+def is_picture(path: str) -> bool:
+    """Return whether a path's ending is that of a picture."""
     return media_type_of(path).startswith("image/")
 
 
@@ -221,10 +223,10 @@ def _find_copies(workspace: Workspace, files: Sequence[tuple[str, int]]) -> set[
 
     Of equal ones, that with the name which the code chose stays.
     """
-    sizes = Counter(size for path, size in files if _is_picture(path))
+    sizes = Counter(size for path, size in files if is_picture(path))
     equal: dict[bytes, list[str]] = {}
     for path, size in files:
-        if _is_picture(path) and sizes[size] > 1 and size <= _MAX_COMPARED_BYTES:
+        if is_picture(path) and sizes[size] > 1 and size <= _MAX_COMPARED_BYTES:
             with suppress(FileError):
                 digest = hashlib.sha256(workspace.read(path, size).content).digest()
                 equal.setdefault(digest, []).append(path)
@@ -238,7 +240,7 @@ def _describe(
     if (mirror := MIRROR_PATH.fullmatch(path)) is None:
         if path in uploads:
             return Item("upload", shown, "", size)
-        return Item("figure" if _is_picture(path) else "file", shown, "", size)
+        return Item("figure" if is_picture(path) else "file", shown, "", size)
     if mirror["table"]:
         return Item("table", path, _first_line(workspace, path), size)
     if mirror["number"]:
@@ -326,10 +328,14 @@ _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class StoredResults:
-    """Stores full tool results as files of the current thread, with secrets masked by `redactor`."""
+    """Stores full tool results as files of the current thread, with secrets masked by `redactor`.
+
+    With `documents`, its reader also opens the user's files and pictures.
+    """
 
     workspaces: Workspaces
     redactor: Redactor = field(default_factory=Redactor)
+    documents: WorkspaceDocuments | None = None
 
     async def save(self, tool_name: str, text: str) -> str:
         """Store a text in a file named after its tool and return the path; equal texts share a file.
@@ -355,30 +361,56 @@ class StoredResults:
 
     async def has_any(self) -> bool:
         """Return whether anything is stored for the current thread that `read_item` could read."""
-        workspace = self.workspaces.locate(thread_key())
+        return await asyncio.to_thread(self._has_any, thread_key())
+
+    def _has_any(self, key: str) -> bool:
+        workspace = self.workspaces.locate(key)
         folders = (TOOL_RESULTS, SOURCES, RESULTS, REPORTS)
-        return await asyncio.to_thread(lambda: any(workspace.files(1, folder) for folder in folders))
+        if any(workspace.files(1, folder) for folder in folders):
+            return True
+        if self.documents is None:
+            return False
+        if self.workspaces.uploads(key).list_uploads():
+            return True
+        return any(is_picture(path) for path, *_ in workspace.list_newest(MAX_SCANNED_FILES))
+
+    def _may_read(self, name: str, key: str) -> bool:
+        if is_mirror(name) or is_tool_result(name):
+            return True
+        if self.documents is None:
+            return False
+        return is_picture(name) or any(
+            one.path == name for one in self.workspaces.uploads(key).list_uploads()
+        )
 
     @tool_factory(READ_ITEM)
     def reader(self) -> BaseTool:
-        """Return the tool `read_item` for agents without file tools; it reads what the team has stored."""
+        """Return the tool `read_item` for agents without file tools.
+
+        It reads what the team has stored, the user's files, and pictures.
+        """
 
         async def read_item(
-            path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1
-        ) -> str:
-            name = "/".join(split_path(path))
-            if not (is_mirror(name) or is_tool_result(name)):
+            path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1, page: int = 0
+        ) -> tuple[str, dict[str, Any] | None]:
+            key, name = thread_key(), "/".join(split_path(path))
+            if not await asyncio.to_thread(self._may_read, name, key):
                 raise FileError(
-                    f"{path!r} cannot be read here. Name a source, a result or a report by its path."
+                    f"{path!r} cannot be read here. Name a source, a result, a report, an upload or a "
+                    "picture by its path."
                 )
-            place = self.workspaces.locate(thread_key())
+            place = self.workspaces.locate(key)
             wanted = LineRange(start_line, end_line, start_character)
-            return await asyncio.to_thread(read_page, place, path, wanted)
+            if self.documents is None or is_mirror(name) or is_tool_result(name):
+                return await asyncio.to_thread(read_page, place, path, wanted), None
+            return (await self.documents.open(place, name, wanted, page=page)).as_result()
 
         return StructuredTool.from_function(
             coroutine=read_item,
             name=READ_ITEM,
-            description="Read a source, table, result or report of this conversation by its path, or lines "
-            "of it (end_line 0: to its end; start_character: where to begin in start_line).",
+            description="Read a source, table, result, report or upload of this conversation by its path, or "
+            "lines of it (end_line 0: to its end; start_character: where to begin in start_line). Shows "
+            "pictures, and a PDF's page as one.",
+            response_format="content_and_artifact",
             metadata={"idempotent": True},
         )

@@ -5,10 +5,11 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from maniple.errors import FileError
 from maniple.sandbox import EditHistory, Workspace, Workspaces
+from maniple.tools.documents import OpenedFile, WorkspaceDocuments
 from maniple.tools.files import listing
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
@@ -31,9 +32,11 @@ _NO_LINE = _TO_THE_END = -1
     roles=("file_manager", "coder"),
     is_core=True,
     writes_files={"command": ("view",)},
+    response_format="content_and_artifact",
 )
 async def str_replace_editor(  # noqa: PLR0913 - a tool's arguments are those that models know
     workspaces: Workspaces,
+    documents: WorkspaceDocuments | None,
     /,
     command: Command,
     path: str,
@@ -42,9 +45,11 @@ async def str_replace_editor(  # noqa: PLR0913 - a tool's arguments are those th
     new_str: str = "",
     insert_line: int = _NO_LINE,
     view_range: list[int] = [],  # noqa: B006 - only read; a default of None would double the schema
-) -> str:
-    """Raise `FileError` with what the model can do instead."""
+) -> tuple[str, dict[str, Any] | None]:
+    """Return the text, and the pictures to show; raise `FileError` with what the model can do instead."""
     key = thread_key()
+    if command == "view" and (picture := await _open_picture(workspaces, documents, path)):
+        return picture.as_result()
 
     def work() -> str:
         editor = _Editor(workspaces.open(key), EditHistory.of(workspaces, key), path)
@@ -60,7 +65,15 @@ async def str_replace_editor(  # noqa: PLR0913 - a tool's arguments are those th
             case "undo_edit":
                 return editor.undo()
 
-    return await asyncio.to_thread(work)
+    return await asyncio.to_thread(work), None
+
+
+async def _open_picture(
+    workspaces: Workspaces, documents: WorkspaceDocuments | None, path: str
+) -> OpenedFile | None:
+    if documents is None:
+        return None
+    return await documents.open_picture(await asyncio.to_thread(workspaces.open, thread_key()), path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,7 +356,7 @@ class ResultPictures(AgentMiddleware[Any, Any]):
     async def _illustrate(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
         """Return `messages` with pictures; None if there are none."""
         parts = await self._parts(messages)
-        return _insert_pictures(messages, parts) if parts else None
+        return insert_pictures(messages, parts) if parts else None
 
     async def _parts(self, messages: Sequence[AnyMessage]) -> dict[int, Parts]:
         """Return the parts to add after each message, by its index; at most `MAX_PICTURES` pictures."""
@@ -382,49 +382,30 @@ class ResultPictures(AgentMiddleware[Any, Any]):
             return b""
 
     def _shown(self, message: ToolMessage, name: str, content: bytes) -> Parts:
-        return _label(self._source.introduce(message, name), content)
+        return label_picture(self._source.introduce(message, name), content)
 
 
-def _insert_pictures(messages: Sequence[AnyMessage], parts: dict[int, Parts]) -> list[AnyMessage]:
+def insert_pictures(messages: Sequence[AnyMessage], parts: dict[int, Parts]) -> list[AnyMessage]:
     """Return `messages` with the pictures added after the results of the same answer."""
     shown: list[AnyMessage] = []
     waiting: Parts = []
     for index, message in enumerate(messages):
         if waiting and not isinstance(message, ToolMessage):
-            shown.append(HumanMessage(list(waiting)))
+            shown.append(HumanMessage(message_content(waiting)))
             waiting.clear()
         shown.append(message)
         waiting += parts.get(index, [])
-    return [*shown, HumanMessage(list(waiting))] if waiting else shown
+    return [*shown, HumanMessage(message_content(waiting))] if waiting else shown
 
 
-@dataclass(frozen=True, slots=True)
-class FigureReader:
-    """The service that reads figures of the current thread, for the members who report on them."""
-
-    read: ReadPicture
-
-
-class ItemPictures(ResultPictures):
-    """Adds the newest figures of the thread to the requests of a member that reports on them."""
-
-    def __init__(self, figures: FigureReader) -> None:
-        super().__init__(figure_source(figures.read))
-
-    async def _illustrate(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
-        paths = [item.path for item in current_task().items if item.kind == "figure"][-MAX_PICTURES:]
-        contents = await asyncio.gather(*map(self._read_picture, paths))
-        parts = [
-            part
-            for path, content in zip(paths, contents, strict=True)
-            if content
-            for part in _label(f"This is {path}, a figure of this conversation:", content)
-        ]
-        # The request and the step stay the last message.
-        return [*messages[:-1], HumanMessage([*parts]), messages[-1]] if parts else None
+def message_content(parts: Parts) -> str | list[Any]:
+    """Return the parts as a message's content; text alone as text, which every endpoint accepts."""
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    return "\n".join(texts) if len(texts) == len(parts) else list(parts)
 
 
-def _label(text: str, content: bytes) -> Parts:
+def label_picture(text: str, content: bytes) -> Parts:
+    """Return the parts of a message that show a picture below a text."""
     picture = identify_picture(content)
     media_type = picture.media_type if picture else "image/png"
     url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"

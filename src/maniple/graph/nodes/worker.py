@@ -59,6 +59,7 @@ from maniple.tools.items import (
     ItemIndex,
     MirroredText,
     ThreadItems,
+    is_picture,
     report_path,
     result_path,
 )
@@ -387,16 +388,23 @@ def _task(
         by_user=step.by_user,
         items=[one for one in index.items if one.path not in shown and _can_use(role, one)],
         older_items=index.older if role.name != "reporter" else 0,
+        pictures=[one.path for one in index.items if _is_shown(role, one)],
     )
 
 
 def _can_use(role: Role, item: Item) -> bool:
     """Return whether an item is listed for a role: it can open it, or show it in a report."""
     if role.name == "reporter":
-        return item.kind == "figure"
+        return item.kind == "figure" or _is_shown(role, item)
     if role.has_files:
         return item.kind != "upload"  # `format_files` names those
-    return is_mirror(item.path)
+    return is_mirror(item.path) or item.kind == "upload" or is_picture(item.path)
+
+
+def _is_shown(role: Role, item: Item) -> bool:
+    """Return whether a picture is shown to a role before its step, without being opened."""
+    is_wanted = item.kind == "upload" or (item.kind == "figure" and role.name == "reporter")
+    return is_wanted and is_picture(item.path)
 
 
 def _thread_texts(state: State) -> list[str]:

@@ -1,0 +1,169 @@
+"""A picture of the user reaches every member whose model sees; the others say that they do not see it."""
+
+import base64
+import io
+import json
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from tests.api.in_process import open_service
+from tests.openai_server import call, reply, serving
+from tests.reading.files import joined_pdf, pdf, scan
+from tests.team import plan, step
+
+pytestmark = pytest.mark.anyio
+
+MEMBERS = ("researcher", "coder", "file_manager", "reporter")
+LOCAL = {"backend": "unsafe-local"}
+READERS = {"researcher": "read_item", "coder": "read_file", "file_manager": "read_file"}
+
+
+def chart(color: str = "white", size: tuple[int, int] = (640, 480)) -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", size, color).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def opening(name: str, **arguments: Any) -> dict[str, Any]:
+    """A script in which each member with a reader opens a file."""
+    steps = [step(member) for member in MEMBERS]
+    script: dict[str, Any] = {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(plan(*steps)))],
+        "reporter": [reply("# Report\n\nDone.")],
+    }
+    for member, reader in READERS.items():
+        script[member] = [call(reader, path=name, **arguments), reply("Read.")]
+    return script
+
+
+def requests_of(server: Any, member: str) -> list[dict[str, Any]]:
+    opened = f"You are the {member.replace('_', ' ')}"
+    shown = [one for one in server.requests if opened in str(one["messages"][0]["content"])]
+    assert shown, f"no request of {member}"
+    return shown
+
+
+def pictures(request: dict[str, Any]) -> list[bytes]:
+    parts = [
+        part for one in request["messages"] if isinstance(one["content"], list) for part in one["content"]
+    ]
+    urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    return [base64.b64decode(url.partition(",")[2]) for url in urls]
+
+
+def text_of(request: dict[str, Any]) -> str:
+    return json.dumps(request["messages"], ensure_ascii=False)
+
+
+def blind(base_url: str, **others: Any) -> dict[str, Any]:
+    endpoint = {"base_url": base_url, "max_retries": 0, "timeout_seconds": 60}
+    basic = {"model": "scripted", **endpoint, "capabilities": {"vision": False}}
+    return {"basic": basic, **{kind: {"model": name, **endpoint} for kind, name in others.items()}}
+
+
+async def upload(it: Any, name: str, content: bytes) -> str:
+    thread_id = await it.thread()
+    response = await it.client.post(f"/api/threads/{thread_id}/files", files={"files": (name, content)})
+    assert response.status_code == 201, response.text
+    return thread_id
+
+
+async def work(it: Any, thread_id: str, **body: Any) -> None:
+    run = await it.run(thread_id=thread_id, **body)
+    frames = await it.events_of(run["run_id"])
+    assert (await it.get(f"/api/runs/{run['run_id']}"))["status"] == "completed", frames[-3:]
+
+
+async def test_an_uploaded_picture_is_in_the_requests_of_every_member_whose_model_sees(tmp_path):
+    content = chart()
+    with serving(opening("chart.png")) as server:
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL) as it:
+            await work(it, await upload(it, "chart.png", content))
+    for member in MEMBERS:
+        assert all(content in pictures(request) for request in requests_of(server, member)), member
+    for member in READERS:
+        assert len(pictures(requests_of(server, member)[-1])) == 2, member
+
+
+async def test_members_whose_models_do_not_see_are_sent_no_picture_and_say_so(tmp_path):
+    with serving(opening("chart.png")) as server:
+        async with open_service(
+            server.base_url, tmp_path, sandbox=LOCAL, models=blind(server.base_url)
+        ) as it:
+            await work(it, await upload(it, "chart.png", chart()))
+    assert not any(pictures(request) for request in server.requests)
+    for member in MEMBERS:
+        shown = text_of(requests_of(server, member)[-1])
+        assert "chart.png is a picture (PNG, 640 x 480 pixels)" in shown, member
+        assert "No model of the settings does" in shown, member
+
+
+async def test_a_model_of_the_settings_that_sees_describes_it_to_members_that_do_not(tmp_path):
+    with serving({"other": [reply("Two bars: 3 and 7.")]}) as seer, serving(opening("chart.png")) as server:
+        models = blind(server.base_url)
+        models["vision"] = {**models["basic"], "model": "seer", "base_url": seer.base_url, "capabilities": {}}
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL, models=models) as it:
+            await work(it, await upload(it, "chart.png", chart()))
+    assert [len(pictures(request)) for request in seer.requests] == [1]
+    assert not any(pictures(request) for request in server.requests)
+    for member in MEMBERS:
+        shown = text_of(requests_of(server, member)[-1])
+        assert "The model seer sees" in shown, member
+        assert "Two bars: 3 and 7." in shown, member
+
+
+async def test_a_large_picture_is_scaled_to_what_models_take(tmp_path):
+    with serving(opening("chart.png")) as server:
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL) as it:
+            await work(it, await upload(it, "chart.png", chart(size=(5_000, 4_000))))
+    (shown, *_) = pictures(requests_of(server, "coder")[0])
+    assert Image.open(io.BytesIO(shown)).size == (1_568, 1_254)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("chart.png", chart()[:80]), ("photo.heic", bytes(4) + b"ftypheic" + bytes(99)), ("x.svg", b"<svg/>")],
+)
+async def test_a_picture_that_cannot_be_decoded_ends_no_step(tmp_path, name, content):
+    with serving(opening(name)) as server:
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL) as it:
+            await work(it, await upload(it, name, content))
+    assert not any(pictures(request) for request in server.requests)
+    assert name in text_of(requests_of(server, "researcher")[-1])
+
+
+async def test_scanned_pages_are_shown_and_the_text_of_the_others_is_read(tmp_path):
+    body = joined_pdf(pdf("Typed words"), scan("A", "B"))
+    with serving(opening("letter.pdf")) as server:
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL) as it:
+            await work(it, await upload(it, "letter.pdf", body))
+    for member in READERS:
+        last = requests_of(server, member)[-1]
+        assert len(pictures(last)) == 2, member
+        assert "Typed words" in text_of(last), member
+        assert "letter.pdf#page=3" in text_of(last), member
+
+
+async def test_one_page_is_shown_by_its_number(tmp_path):
+    with serving(opening("scan.pdf", page=6)) as server:
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL) as it:
+            await work(it, await upload(it, "scan.pdf", scan(*"ABCDEF")))
+    for member in READERS:
+        last = requests_of(server, member)[-1]
+        assert len(pictures(last)) == 1, member
+        assert "page 6 of 6" in text_of(last), member
+
+
+async def test_without_a_model_that_sees_the_pages_that_were_not_read_are_counted(tmp_path):
+    with serving(opening("scan.pdf")) as server:
+        async with open_service(
+            server.base_url, tmp_path, sandbox=LOCAL, models=blind(server.base_url)
+        ) as it:
+            await work(it, await upload(it, "scan.pdf", scan(*"ABC")))
+    for member in READERS:
+        shown = text_of(requests_of(server, member)[-1])
+        assert "None of the 3 pages has text" in shown, member
+        assert "does not see pictures" in shown, member
