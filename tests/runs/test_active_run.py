@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from maniple.agents.budget import UsageMeter
-from maniple.runs.active_run import ActiveRun, Phase
+from maniple.runs.active_run import ActiveRun, RunPhase
 
 pytestmark = pytest.mark.anyio
 
@@ -45,8 +45,8 @@ async def _drive(active: ActiveRun, graph: _Graph, handle: Any) -> list[Any]:
     with pytest.raises(asyncio.CancelledError):
         while (event := await active.next_event(events)) is not None:
             seen.append(event)
-            if active.phase is Phase.NEW:
-                active.enter(Phase.OPEN)
+            if active.phase is RunPhase.NEW:
+                active.enter(RunPhase.OPEN)
             await handle(event)
     return seen
 

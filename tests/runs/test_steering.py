@@ -19,7 +19,7 @@ from maniple.events import UserMessageAnswered, UserMessageReceived, as_json, re
 from maniple.graph import RunOptions
 from maniple.graph.nodes import SupervisorNode
 from maniple.runs import EngineConfig, NotFound, RunNotWorking, RunRequest, TooManyRuns, open_engine, steering
-from maniple.runs.active_run import Phase
+from maniple.runs.active_run import RunPhase
 from maniple.runs.steering import MAX_POSSIBLE_RUNS, MessageDesk
 from maniple.runs.stored_inputs import read_inputs
 from maniple.store import EventRecord, open_store
@@ -546,7 +546,7 @@ async def test_a_recovered_run_that_only_has_to_end_repeats_no_answer_to_a_messa
             record=run,
             inbox=Inbox([answered, unrecorded]),
             status="completed",
-            phase=Phase.NEW,
+            phase=RunPhase.NEW,
             enter=lambda phase: setattr(active, "phase", phase),
             shown_inputs=set(),
             shown_replies=set(),

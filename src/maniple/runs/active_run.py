@@ -29,7 +29,7 @@ CANCEL_SECONDS = 2.0
 _CANCEL_TRIES = 5
 
 
-class Phase(Enum):
+class RunPhase(Enum):
     """How far the stream of a run is in this process."""
 
     NEW = auto()
@@ -42,11 +42,11 @@ class Phase(Enum):
     """The last event is recorded."""
 
 
-_NEXT_PHASES: Mapping[Phase, frozenset[Phase]] = {
-    Phase.NEW: frozenset({Phase.OPEN, Phase.ENDED}),
-    Phase.OPEN: frozenset({Phase.CLOSING, Phase.ENDED}),
-    Phase.CLOSING: frozenset({Phase.ENDED}),
-    Phase.ENDED: frozenset(),
+_NEXT_PHASES: Mapping[RunPhase, frozenset[RunPhase]] = {
+    RunPhase.NEW: frozenset({RunPhase.OPEN, RunPhase.ENDED}),
+    RunPhase.OPEN: frozenset({RunPhase.CLOSING, RunPhase.ENDED}),
+    RunPhase.CLOSING: frozenset({RunPhase.ENDED}),
+    RunPhase.ENDED: frozenset(),
 }
 
 
@@ -84,7 +84,7 @@ class ActiveRun:
     inbox: Inbox
     control: RunControl = field(default_factory=RunControl)
     task: asyncio.Task[None] | None = None
-    phase: Phase = Phase.NEW
+    phase: RunPhase = RunPhase.NEW
     stop: Stop | None = None
     status: RunStatus | None = None
     """Its status as the stream says; from then on it is too late to cancel it."""
@@ -115,7 +115,7 @@ class ActiveRun:
         """Whether this program is about to stop."""
         return self.stop is Stop.SUSPEND
 
-    def enter(self, phase: Phase) -> None:
+    def enter(self, phase: RunPhase) -> None:
         """Go on to a phase; raises `ValueError` for one that cannot follow."""
         if phase not in _NEXT_PHASES[self.phase]:
             raise ValueError(f"a run cannot go from {self.phase} to {phase}")
@@ -142,7 +142,7 @@ class ActiveRun:
         is_due = self.stop is Stop.CANCEL and self.status is None
         self._reader = self.task
         try:
-            if is_due and self.phase is not Phase.NEW:  # a generator that has not begun would send nothing
+            if is_due and self.phase is not RunPhase.NEW:  # a generator that has not begun would send nothing
                 self.stop = Stop.CANCEL_RAISED
                 return await events.athrow(asyncio.CancelledError())
             return await anext(events)
@@ -163,7 +163,7 @@ class ActiveRun:
     def suspend(self) -> None:
         """Stop immediately, as if the process had died."""
         self.stop = Stop.SUSPEND
-        if self.task is not None and self.phase is not Phase.ENDED:
+        if self.task is not None and self.phase is not RunPhase.ENDED:
             self.task.cancel()
 
     def resume_after(self, stream: StreamState) -> None:
@@ -191,4 +191,4 @@ class ActiveRun:
                 self.failure = redacted
             await recorder.add(self.log, redacted)
             if isinstance(redacted, SessionState):
-                self.enter(Phase.ENDED)
+                self.enter(RunPhase.ENDED)

@@ -28,7 +28,7 @@ from maniple.events import (
 )
 from maniple.events.redactor import redacted_event
 from maniple.evidence import RedactedEvidence
-from maniple.runs.active_run import ActiveRun, Phase, RunServices, Stop
+from maniple.runs.active_run import ActiveRun, RunPhase, RunServices, Stop
 from maniple.runs.artifact_collector import (
     ArtifactCollector,
     ArtifactSaver,
@@ -239,7 +239,7 @@ class RunDriver:
         """Store the end of the run. A suspended run, or one with a lost event, stays unfinished."""
         try:
             await self.services.recorder.wait_until_stored()
-            if active.log.failure is None and (active.phase is Phase.ENDED or not active.is_suspended):
+            if active.log.failure is None and (active.phase is RunPhase.ENDED or not active.is_suspended):
                 if active.status == "cancelled" and self.environment.sandbox is not None:
                     # Before its end is stored: after that the next run of the thread may start.
                     await self.environment.sandbox.stop(active.record.thread_id)
@@ -294,7 +294,7 @@ class RunDriver:
     def forget(self, active: ActiveRun) -> None:
         """Remove a run that is no longer driven from quotas and metrics."""
         self.quotas.of(active.record.owner).forget(active.record.run_id, active.meter)
-        if self.services.telemetry.metrics is not None and active.phase is not Phase.ENDED:
+        if self.services.telemetry.metrics is not None and active.phase is not RunPhase.ENDED:
             self.services.telemetry.metrics.forget(active.record.run_id)
 
     async def fail(self, active: ActiveRun, stream: StreamState, error: ManipleError) -> None:

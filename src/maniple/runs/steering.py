@@ -42,7 +42,7 @@ from maniple.graph import Plan, PlanProgress, Team, members_of
 from maniple.graph.plan_edits import apply_change, apply_changes, apply_to_review
 from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
-from maniple.runs.active_run import ActiveRun, Phase, RunServices
+from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
 from maniple.runs.request import RunRequest
 from maniple.runtime import thread_state
@@ -146,7 +146,7 @@ async def accept_step_answer(
 
 async def show_inputs(services: RunServices, active: ActiveRun) -> None:
     """Record the events of inputs and replies that the run's stream lacks, while it is open."""
-    if active.phase is not Phase.OPEN:
+    if active.phase is not RunPhase.OPEN:
         return
     for one in active.inbox.received:
         if isinstance(one.content, Message):
@@ -201,14 +201,14 @@ class MessageDesk:
 
     async def resume(self) -> None:
         """Record the events of inputs and replies that an earlier process did not record."""
-        if self.active.phase is Phase.NEW and self.active.status is None:
+        if self.active.phase is RunPhase.NEW and self.active.status is None:
             await self._catch_up()
 
     async def _catch_up(self) -> None:
         active = self.active
         if active.inbox.received:
             await self._find_shown()
-        active.enter(Phase.OPEN)
+        active.enter(RunPhase.OPEN)
         await show_inputs(self.services, active)
 
     async def _find_shown(self) -> None:
@@ -238,10 +238,10 @@ class MessageDesk:
         active = self.active
         await self._stop()
         await active.inbox.close(await self._settler(status))
-        if active.phase is Phase.NEW:  # the first event of a recovered run was its end
+        if active.phase is RunPhase.NEW:  # the first event of a recovered run was its end
             await self._catch_up()
         await show_inputs(self.services, active)
-        active.enter(Phase.CLOSING)
+        active.enter(RunPhase.CLOSING)
 
     async def _settler(self, status: RunStatus) -> Callable[[ReceivedInput], Reply | None]:
         """Return what becomes of an input that waits when the run ends with `status`."""

@@ -21,7 +21,10 @@ class PassedOnMessages(AgentMiddleware[Any, Any]):
     """
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        inbox, step_id = run_scope().inbox, current_task().step
+        inbox = run_scope().inbox
+        if not inbox.is_reachable:
+            return await handler(request)
+        step_id = current_task().step
         added: list[BaseMessage] = []
         while True:
             new = [one for one in inbox.take_messages(step_id) if not _is_known(one, request.messages)]
