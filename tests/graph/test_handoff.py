@@ -35,7 +35,7 @@ async def test_one_member_does_the_whole_request_without_a_call_of_the_planner()
         assert not it.prompts("planner") and not it.prompts("reporter")
     assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
     assert "Your step: The sum\nCompute 1 + 3 with Python." in prompts[0]
-    assert "your result is the answer" in prompts[0]
+    assert "result is the answer" in prompts[0]
     assert steps(frames)[0] == ("coder", "The sum")
     assert [one["status"] for one in data(frames, "plan")[-1]["steps"]] == ["completed", "completed"]
     assert status(frames) == "completed"
