@@ -1,6 +1,7 @@
 """A picture of the user reaches every member whose model sees; the others say that they do not see it."""
 
 import base64
+import hashlib
 import io
 import json
 from typing import Any
@@ -167,3 +168,79 @@ async def test_without_a_model_that_sees_the_pages_that_were_not_read_are_counte
         shown = text_of(requests_of(server, member)[-1])
         assert "None of the 3 pages has text" in shown, member
         assert "does not see pictures" in shown, member
+
+
+def message_with(content: bytes, text: str = "What does the chart show?") -> dict[str, Any]:
+    url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
+    parts = [{"type": "text", "text": text}, {"type": "image", "image_url": url}]
+    return {"messages": [{"role": "user", "content": parts}]}
+
+
+async def files_of(it: Any, thread_id: str) -> list[str]:
+    return [one["path"] for one in (await it.get(f"/api/threads/{thread_id}/files"))["files"]]
+
+
+async def test_a_picture_in_a_message_is_an_upload_that_every_member_sees_and_opens(tmp_path):
+    content = chart("red")
+    name = f"picture-{hashlib.sha256(content).hexdigest()[:8]}.png"
+    with serving(opening(name)) as server:
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL) as it:
+            thread_id = await it.thread()
+            await work(it, thread_id, **message_with(content))
+            assert await files_of(it, thread_id) == [name]
+    for member in MEMBERS:
+        assert all(content in pictures(request) for request in requests_of(server, member)), member
+    for member in READERS:
+        last = requests_of(server, member)[-1]
+        assert len(pictures(last)) == 2, member
+        assert name in text_of(last), member
+
+
+async def test_the_same_bytes_are_one_item_whatever_way_they_came(tmp_path):
+    content = chart("blue")
+    script = {"coordinator": [reply("Blue."), reply("Still blue."), reply("And red.")]}
+    with serving(script) as server:
+        async with open_service(server.base_url, tmp_path) as it:
+            thread_id = await upload(it, "chart.png", content)
+            await work(it, thread_id, **message_with(content))
+            await work(it, thread_id, **message_with(content))
+            assert await files_of(it, thread_id) == ["chart.png"]
+            await work(it, thread_id, **message_with(chart("red")))
+            assert len(await files_of(it, thread_id)) == 2
+
+
+async def test_a_picture_that_the_user_deleted_does_not_come_back(tmp_path):
+    with serving({"coordinator": [reply("Red."), reply("Gone.")]}) as server:
+        async with open_service(server.base_url, tmp_path) as it:
+            thread_id = await it.thread()
+            await work(it, thread_id, **message_with(chart("red")))
+            (name,) = await files_of(it, thread_id)
+            assert (await it.client.delete(f"/api/threads/{thread_id}/files/{name}")).status_code == 204
+            await work(it, thread_id)
+            assert await files_of(it, thread_id) == []
+
+
+@pytest.mark.parametrize(
+    "url", ["data:image/png;base64,%%%", "data:image/png;base64,AAAA", "https://a.test/b.png"]
+)
+async def test_a_part_that_holds_no_picture_makes_no_file_and_ends_no_run(tmp_path, url):
+    parts = [{"type": "text", "text": "Look."}, {"type": "image", "image_url": url}]
+    with serving({"coordinator": [reply("I looked.")]}) as server:
+        async with open_service(server.base_url, tmp_path) as it:
+            thread_id = await it.thread()
+            await work(it, thread_id, messages=[{"role": "user", "content": parts}])
+            assert await files_of(it, thread_id) == []
+
+
+@pytest.mark.parametrize("sees", [True, False])
+async def test_the_member_that_answers_alone_sees_the_picture_once_or_says_that_it_does_not(tmp_path, sees):
+    content = chart("green")
+    with serving({"manus": [reply("Green.")]}) as server:
+        endpoint = blind(server.base_url)
+        endpoint["basic"]["capabilities"]["vision"] = sees
+        team = {"members": ["manus"]}
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL, models=endpoint, team=team) as it:
+            await work(it, await it.thread(), agent="manus", **message_with(content))
+    (request,) = [one for one in server.requests if "messages" in one]
+    assert pictures(request) == ([content] if sees else [])
+    assert ("your model does not see pictures" in text_of(request)) is not sees

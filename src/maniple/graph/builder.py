@@ -244,7 +244,7 @@ def build_graph(
         roles=rules.roles,
     )
     scopes = RunScopeRegistry(rules.approval, rules.budget, rules.prices)
-    nodes = _Nodes(scopes, rules.message_type)
+    nodes = _Nodes(scopes, rules.message_type, services.items)
     nodes.add("coordinator", coordinator, "planner", "clarify", END, is_first=True)
     nodes.add("clarify", ClarifyNode(), "coordinator")
     nodes.add("planner", planner, "supervisor", "review")
@@ -269,19 +269,25 @@ def build_graph(
 class _Nodes:
     """The graph under construction. Each node runs in the scope of its run."""
 
-    def __init__(self, scopes: RunScopeRegistry, message_type: Literal["ai", "human"]) -> None:
+    def __init__(
+        self,
+        scopes: RunScopeRegistry,
+        message_type: Literal["ai", "human"],
+        items: ThreadItems | None = None,
+    ) -> None:
         self.graph = StateGraph(
             State, context_schema=RunOptions, input_schema=TeamInput, output_schema=MessagesState
         )
         self._scopes = scopes
         self._message_type: Literal["ai", "human"] = message_type
+        self._items = items
 
     def add(
         self, name: str, node: Node, *destinations: str, is_first: bool = False, is_on_call: bool = False
     ) -> None:
         """Add a node. Nodes with turns in the events are marked with the agent's name."""
         metadata = {} if name in _SILENT else {AGENT_MARK: name, _ON_CALL: is_on_call}
-        action = InvocationNode(node, self._scopes, is_first, self._message_type)
+        action = InvocationNode(node, self._scopes, is_first, self._message_type, self._items)
         self.graph.add_node(name, action, metadata=metadata, destinations=destinations)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
 
     def begin(self, alone: Sequence[Worker], files: NamedFiles | None) -> None:

@@ -1,8 +1,10 @@
 """One invocation of the team's graph: its identity and the scope of its nodes."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import Any, Literal, cast
 from uuid import uuid4
 
@@ -17,6 +19,7 @@ from langgraph.types import Command
 
 from maniple.agents import as_ai_message
 from maniple.agents.call_ledgers import CheckpointLedger
+from maniple.agents.message_pictures import find_message_pictures
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
 from maniple.graph.outcome import close_invocation
@@ -30,6 +33,7 @@ from maniple.graph.state import (
 )
 from maniple.langgraph_internals import find_checkpointer, namespace_around, outermost_task
 from maniple.store.records import RunUsage
+from maniple.tools.items import ThreadItems
 from maniple.tools.run_context import SCOPE_KEY
 from maniple.types import PRIVATE_CHANNEL, RUN_MARK, is_mapping
 
@@ -53,6 +57,8 @@ class InvocationNode:
     """Whether an invocation can start with this node."""
     message_type: Literal["ai", "human"] = "ai"
     """The type of the messages with plans, results and reports."""
+    items: ThreadItems | None = None
+    """Where the pictures that the user sends in messages become items of the thread."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
         private, config = private_of(state), get_config()
@@ -84,6 +90,10 @@ class InvocationNode:
         return _with_identity(command, {"thread_id": thread_id, "run_id": run_id, "usage": usage})
 
     async def _run(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
+        if self.is_first and self.items is not None and private_of(state).get("next") != REENTRY:
+            await self.items.add_pictures(
+                await asyncio.to_thread(find_message_pictures, _new_messages(state))
+            )
         command = await self.node(state, runtime)
         update = cast("Mapping[str, Any]", command.update or {})
         if self.message_type == "human" or "messages" not in update:
@@ -133,6 +143,14 @@ def _check_answerable(scope: RunScope, options: RunOptions) -> None:
         f"{what}, but without a checkpointer no run can wait for an answer. Pass one to "
         "open_team(checkpointer=…), or compile the graph that contains the team with one."
     )
+
+
+def _new_messages(state: State) -> Sequence[BaseMessage]:
+    """Return the user's messages whose pictures may not be items of the thread yet."""
+    messages = state["messages"]
+    if not private_of(state).get("thread_id"):
+        return [one for one in messages if is_users(one)]  # the caller may have sent a history
+    return list(takewhile(is_users, reversed(messages)))[::-1]
 
 
 def _check_question(state: State) -> None:

@@ -41,6 +41,8 @@ class RenderedPicture:
     """The format of the original, such as `PNG`; of a page `PDF`."""
     pages: int = 1
     """The number of the frames or pages, of which one is shown."""
+    sha256: str = ""
+    """The digest of the file, in hex; "" where it is not known."""
 
 
 def render_picture(body: bytes) -> RenderedPicture:

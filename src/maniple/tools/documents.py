@@ -11,7 +11,7 @@ import re
 import zipfile
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from maniple.errors import FileError
@@ -161,9 +161,10 @@ class WorkspaceDocuments:
         key = (digest, page)
         if key not in self._rendered:
             try:
-                self._rendered[key] = await self.fork_server.render(head.content, page)
+                rendered = await self.fork_server.render(head.content, page)
             except UnreadableDocument as error:
                 raise FileError(f"{path!r} {error}.") from error
+            self._rendered[key] = replace(rendered, sha256=digest)
             while sum(len(one.content) for one in self._rendered.values()) > _CACHED_PICTURE_BYTES:
                 self._rendered.popitem(last=False)
         self._rendered.move_to_end(key)

@@ -12,7 +12,7 @@ import hashlib
 import io
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.errors import FileError
 from maniple.evidence import Evidence, Source, find_newest_text
 from maniple.media_types import media_type_of
+from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.sandbox import Workspace, Workspaces, is_cache
 from maniple.sandbox.mirrors import (
@@ -157,6 +158,28 @@ class ThreadItems:
             await asyncio.to_thread(self._write_source, key, source, page)
             written[path] = source.sha256
 
+    async def add_pictures(self, contents: Sequence[bytes]) -> None:
+        """Store pictures that the user sent in a message as uploads of the current thread.
+
+        The same bytes are one upload, whatever its name. What is no picture is left out. Raises `FileError`
+        if there is no room.
+        """
+        if contents:
+            await asyncio.to_thread(self._add_pictures, thread_key(), contents)
+
+    def _add_pictures(self, key: str, contents: Sequence[bytes]) -> None:
+        pictures = {hashlib.sha256(content).hexdigest(): content for content in contents}
+        uploads = self.workspaces.uploads(key)
+        known = {one.sha256 for one in uploads.list_uploads()}
+        new = [
+            (f"picture-{digest[:8]}.{info.media_type.removeprefix('image/')}", io.BytesIO(content))
+            for digest, content in pictures.items()
+            if digest not in known and (info := identify_picture(content))
+        ]
+        if new:
+            self.workspaces.open(key)
+            uploads.add(new)
+
     async def read_named(self, text: str) -> list[MirroredText]:
         """Return the mirrors on the current thread that a text names by their paths; none that is missing."""
         paths = dict.fromkeys(found[0] for found in MIRROR_PATH.finditer(text))
@@ -188,7 +211,7 @@ class ThreadItems:
             for path, size, _ in workspace.list_newest(MAX_SCANNED_FILES)
             if not path.startswith(f"{TOOL_RESULTS}/") and not is_cache(path)
         ]
-        copies = _find_copies(workspace, files)
+        copies = _find_copies(workspace, files, uploads)
         files = [(path, size) for path, size in files if path not in copies]
         items = [_describe(workspace, path, size, uploads, titles) for path, size in files[:MAX_ITEMS]]
         stored = frozenset(path for path, _ in files if is_mirror(path))
@@ -218,10 +241,12 @@ def is_drawn_figure(path: str) -> bool:
     return _DRAWN_FIGURE.fullmatch(path) is not None
 
 
-def _find_copies(workspace: Workspace, files: Sequence[tuple[str, int]]) -> set[str]:
+def _find_copies(
+    workspace: Workspace, files: Sequence[tuple[str, int]], uploads: Collection[str]
+) -> set[str]:
     """Return the figures whose content another one has: `savefig` and `show` write one each.
 
-    Of equal ones, that with the name which the code chose stays.
+    Of equal ones, an upload stays, else that with the name which the code chose.
     """
     sizes = Counter(size for path, size in files if is_picture(path))
     equal: dict[bytes, list[str]] = {}
@@ -230,7 +255,11 @@ def _find_copies(workspace: Workspace, files: Sequence[tuple[str, int]]) -> set[
             with suppress(FileError):
                 digest = hashlib.sha256(workspace.read(path, size).content).digest()
                 equal.setdefault(digest, []).append(path)
-    return {path for paths in equal.values() for path in sorted(paths, key=is_drawn_figure)[1:]}
+
+    def rank(path: str) -> tuple[bool, bool]:
+        return path not in uploads, is_drawn_figure(path)
+
+    return {path for paths in equal.values() for path in sorted(paths, key=rank)[1:]}
 
 
 def _describe(

@@ -16,6 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
+from maniple.agents.message_pictures import find_message_pictures
 from maniple.agents.middleware.base import ModelHandler, artifact_fields
 from maniple.agents.middleware.context_window import count_task_messages
 from maniple.agents.middleware.fencing import fence_untrusted
@@ -125,8 +126,9 @@ class ItemPictures(AgentMiddleware[Any, Any]):
             return await handler(request)
         seen = await self._open_all([*given, *(name for names in opened.values() for name in names)])
         if capabilities_of(request.model).has("vision"):
+            unsent = await asyncio.to_thread(_leave_out_sent, request.messages, given, seen)
             try:
-                return await handler(await self._extend(request, given, opened, seen, sees=True))
+                return await handler(await self._extend(request, unsent, opened, seen, sees=True))
             except ModelError as error:
                 # Endpoints reject pictures with various errors, and the work can continue without them.
                 if error.code != "model_bad_request":
@@ -193,6 +195,14 @@ def _find_given(most: int) -> list[str]:
     except LookupError:  # called outside of a step
         return []
     return list(paths[-most:]) if most > 0 else []
+
+
+def _leave_out_sent(
+    messages: Sequence[BaseMessage], given: Sequence[str], seen: Mapping[str, RenderedPicture | str]
+) -> list[str]:
+    """Return the pictures that the conversation does not hold itself."""
+    sent = {hashlib.sha256(one).hexdigest() for one in find_message_pictures(messages)}
+    return [name for name in given if getattr(seen[name], "sha256", "") not in sent]
 
 
 def _find_opened(messages: Sequence[BaseMessage]) -> dict[int, list[str]]:
