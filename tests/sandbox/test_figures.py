@@ -196,3 +196,67 @@ async def test_a_real_figure_that_a_later_call_saves_larger_is_still_one_item(
     assert _figures(workspace) == ["figures/figure-1.png", "large.png"]
     contents = {workspace.read(path, 10**7).content for path in _figures(workspace)}
     assert len(contents) == 1, "equal files are one item"
+
+
+_DRAWN = r"""
+class Drawn:
+    def __init__(self, content): self.content = content
+    def _repr_png_(self): return self.content
+    def __repr__(self): return "Drawn"
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "pictures"),
+    [
+        (r"Drawn(b'\x89PNG\r\n\x1a\n and more')", ("figures/figure-1.png",)),
+        (r"Drawn(b'\x89PNG\r\n\x1a\n and more');", ()),
+        ("Drawn(b'no picture')", ()),
+        ("Drawn(None)", ()),
+        ("Drawn", ()),
+        (r"Drawn(b'\x89PNG\r\n\x1a\n' + bytes(6_000_000))", ()),
+    ],
+    ids=["shown", "hidden by ;", "no PNG", "nothing", "a class", "too large"],
+)
+async def test_what_shows_itself_in_notebooks_is_a_figure_as_the_last_expression(
+    sandbox: Sandbox, workspace: Workspace, ending: str, pictures: tuple[str, ...]
+) -> None:
+    completed = await sandbox.run_python(f"{_DRAWN}\n{ending}", key="t", workspace=workspace)
+    assert (completed.exit_code, completed.images) == (0, pictures)
+
+
+async def test_a_picture_that_cannot_be_drawn_leaves_the_value_and_the_reason(
+    sandbox: Sandbox, workspace: Workspace
+) -> None:
+    drawing = "    def _repr_png_(self): raise OSError('no ink')\n    def __repr__(self): return 'Bad'\n"
+    code = f"class Bad:\n{drawing}\nBad()"
+    completed = await sandbox.run_python(code, key="t", workspace=workspace)
+    assert (completed.exit_code, completed.images, completed.value) == (0, (), "Bad")
+    assert "no ink" in completed.stderr
+
+
+_BARE = (
+    "from matplotlib.figure import Figure\nfigure = Figure()\naxes = figure.subplots()\naxes.plot([1, 2])\n"
+)
+
+
+@pytest.mark.skipif(_PREPARED is None or not _PREPARED.is_ready, reason="no packages are prepared")
+@pytest.mark.parametrize(
+    ("code", "pictures"),
+    [
+        ("from PIL import Image\nImage.new('RGB', (9, 9))", 1),
+        ("from PIL import Image\nImage.new('CMYK', (9, 9))", 1),
+        ("from PIL import Image\nImage.new('RGB', (9_000, 9_000))", 1),
+        (f"{_BARE}figure", 1),
+        (f"{_BARE}axes", 1),
+        (f"{REAL}figure", 1),
+        (f"{REAL}plt.show()\nfigure", 1),
+        (f"{REAL}import pandas as pd\npd.Series([1, 2]).plot()", 1),
+    ],
+)
+async def test_a_real_picture_or_figure_as_the_last_expression_is_shown_once(
+    prepared: Sandbox, workspace: Workspace, code: str, pictures: int
+) -> None:
+    completed = await prepared.run_python(code, key="t", workspace=workspace)
+    assert completed.exit_code == 0, completed.stderr
+    assert len(completed.images) == len(_figures(workspace)) == pictures

@@ -211,7 +211,8 @@ def rendered_picture_reader(workspaces: Workspaces, documents: WorkspaceDocument
     """Return a function that reads the pictures of the current thread."""
 
     async def read(name: str) -> RenderedPicture:
-        return await documents.render(workspaces.locate(thread_key()), name)
+        workspace = await asyncio.to_thread(workspaces.locate, thread_key())
+        return await documents.render(workspace, name)
 
     return read
 

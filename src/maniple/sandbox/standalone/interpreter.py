@@ -33,6 +33,9 @@ _FIGURES = "figures"
 _MAX_FIGURES = 10
 _MAX_FIGURE_BYTES = 5_000_000
 _MAX_WHY = 300
+_MAX_PICTURE_SIDE = 2_000
+_PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
+_PNG = b"\x89PNG\r\n\x1a\n"
 _RAISED, _INTERRUPTED = 1, 130
 _ONLY_AST = 0x400
 _TOP_LEVEL_AWAIT = 0x2000
@@ -167,6 +170,7 @@ class Interpreter:
         if value is None:
             return ""
         names["_"] = value
+        self._figures.show(value)
         return _cut(repr(value), limit)
 
     def _execute(self, code: CodeType) -> Any:
@@ -398,6 +402,32 @@ class Figures:
         pyplot.savefig = savefig
         pyplot.show = lambda *args, **options: self.save_open_figures()
 
+    def show(self, value: Any) -> None:
+        """Write a picture or a figure that a call ends with; print why it could not be written."""
+        try:
+            figure = _figure_of(value)
+            if figure is not None:
+                self._show_figure(figure)
+            elif content := _picture_of(value):
+                self._drawn += 1
+                if self._drawn <= _MAX_FIGURES:
+                    self._store(content)
+        except Exception as error:  # noqa: BLE001 - drawing is the code's own, and so is what it raises
+            _explain_lost(error)
+
+    def _show_figure(self, figure: Any) -> None:
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is not None and pyplot.fignum_exists(getattr(figure, "number", None)):
+            return  # it is written with the open ones
+        own = "" if getattr(figure, "stale", True) else getattr(figure, "_maniple_own", "")
+        if own and os.path.exists(os.path.join(self._workspace, own)):
+            if own not in self.saved:
+                self.saved.append(own)
+            return
+        self._drawn += 1
+        if self._drawn <= _MAX_FIGURES:
+            self._write(figure)
+
     def save_open_figures(self) -> None:
         """Write each open figure to the workspace and close it; print which could not be drawn or written."""
         pyplot = sys.modules.get("matplotlib.pyplot")
@@ -411,8 +441,7 @@ class Figures:
                 if self._drawn <= _MAX_FIGURES:
                     self._write(pyplot.figure(number))
             except Exception as error:  # noqa: BLE001 - drawing is the code's own, and so is what it raises
-                why = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_WHY]
-                print(f"[a figure was not kept: {why}]", file=sys.stderr)
+                _explain_lost(error)
             finally:
                 pyplot.close(number)
         if self._drawn > _MAX_FIGURES:
@@ -436,9 +465,15 @@ class Figures:
             figure.savefig(content, format="png")
         finally:
             self._writing = False
-        if content.tell() > _MAX_FIGURE_BYTES:
-            print(f"[a figure of {content.tell()} bytes was not kept; draw it smaller]", file=sys.stderr)
-            return
+        if name := self._store(content.getvalue()):
+            figure._maniple_own, figure._maniple_file = name, ""
+            figure.stale = False
+
+    def _store(self, content: bytes) -> str:
+        """Write a PNG to the workspace and return its path; "" if it is too large, which is printed."""
+        if len(content) > _MAX_FIGURE_BYTES:
+            print(f"[a figure of {len(content)} bytes was not kept; draw it smaller]", file=sys.stderr)
+            return ""
         os.makedirs(os.path.join(self._workspace, _FIGURES), exist_ok=True)
         while True:
             name = f"{_FIGURES}/figure-{self._next}.png"
@@ -448,8 +483,34 @@ class Figures:
             except FileExistsError:
                 continue
             with file:
-                file.write(content.getvalue())
+                file.write(content)
             self.saved.append(name)
-            figure._maniple_own, figure._maniple_file = name, ""
-            figure.stale = False
-            return
+            return name
+
+
+def _explain_lost(error: Exception) -> None:
+    why = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_WHY]
+    print(f"[a figure was not kept: {why}]", file=sys.stderr)
+
+
+def _figure_of(value: Any) -> Any:
+    """Return the matplotlib figure that a value is or belongs to; None for any other value."""
+    module = sys.modules.get("matplotlib.figure")
+    if module is None:
+        return None
+    found = value if isinstance(value, module.Figure) else getattr(value, "figure", None)
+    return found if isinstance(found, module.Figure) else None
+
+
+def _picture_of(value: Any) -> bytes:
+    """Return a picture of Pillow, or an object that shows itself in notebooks, as PNG; b"" for any other."""
+    pillow = sys.modules.get("PIL.Image")
+    if pillow is not None and isinstance(value, pillow.Image):
+        small = value.copy()
+        small.thumbnail((_MAX_PICTURE_SIDE, _MAX_PICTURE_SIDE))
+        content = io.BytesIO()
+        (small if small.mode in _PNG_MODES else small.convert("RGB")).save(content, "PNG")
+        return content.getvalue()
+    drawn = getattr(type(value), "_repr_png_", None)
+    shown = drawn(value) if callable(drawn) else None
+    return shown if isinstance(shown, bytes) and shown.startswith(_PNG) else b""
