@@ -506,8 +506,10 @@ def _picture_of(value: Any) -> bytes:
     """Return a picture of Pillow, or an object that shows itself in notebooks, as PNG; b"" for any other."""
     pillow = sys.modules.get("PIL.Image")
     if pillow is not None and isinstance(value, pillow.Image):
-        small = value.copy()
-        small.thumbnail((_MAX_PICTURE_SIDE, _MAX_PICTURE_SIDE))
+        # Not `thumbnail` of a copy: twice a large picture may be more memory than the session has.
+        factor = min(1, _MAX_PICTURE_SIDE / max(*value.size, 1))
+        size = tuple(max(1, round(side * factor)) for side in value.size)
+        small = value.resize(size, reducing_gap=2.0) if factor < 1 else value
         content = io.BytesIO()
         (small if small.mode in _PNG_MODES else small.convert("RGB")).save(content, "PNG")
         return content.getvalue()
