@@ -100,6 +100,8 @@ async def test_a_figure_that_is_gone_or_none_is_passed_over():
 async def test_a_model_that_is_known_not_to_see_is_sent_no_picture():
     _, requests = await work(call("draw", number=1), refused=False)
     assert pictures(requests[-1]) == []
+    assert "figures/figure-1.png" in requests[-1]["messages"][-1]["content"]
+    assert "does not see pictures" in requests[-1]["messages"][-1]["content"]
 
 
 async def test_a_request_with_refused_pictures_is_repeated_without_them():

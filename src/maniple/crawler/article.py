@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from maniple.crawler.document import HTML, PDF, FetchedDocument
 from maniple.egress import PermanentFetchError
@@ -47,6 +47,8 @@ class Article:
     """The whole document if `markdown` is a part of it, else empty."""
     was_named: bool = False
     """Whether a section was requested, so that the reader has seen the outline."""
+    picture: bytes = b""
+    """The picture that the address leads to; empty for a page or a document."""
 
     @property
     def text(self) -> str:
@@ -129,7 +131,9 @@ async def read_article(
         raise FetchError(f"{document.url} {error}; use another source.") from error
     if not parsed.markdown.strip() or "\0" in parsed.markdown:
         raise FetchError(_describe_unreadable(document, parsed.note if parsed.textless_pages else ""))
-    return await asyncio.to_thread(_article, parsed, document.url, max_characters, section)
+    article = await asyncio.to_thread(_article, parsed, document.url, max_characters, section)
+    is_picture = document.media_type in PICTURE_TYPES
+    return replace(article, picture=document.body) if is_picture else article
 
 
 async def _read(document: FetchedDocument, fork_server: ForkServer) -> MarkdownDocument:

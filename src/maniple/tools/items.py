@@ -57,6 +57,7 @@ _TITLE_CHARACTERS = 80
 _HEAD_BYTES = 400
 _MAX_NAMED_BYTES = 1_000_000
 _MAX_COMPARED_BYTES = 5_000_000
+_WEB_PICTURES = "pictures"
 _DRAWN_FIGURE = re.compile(r"figures/figure-\d+\.png")
 """The names of the figures that the interpreter stores."""
 
@@ -179,6 +180,21 @@ class ThreadItems:
         if new:
             self.workspaces.open(key)
             uploads.add(new)
+
+    async def store_picture(self, name: str, content: bytes) -> str:
+        """Store a picture that was read from the web; return its path, or "" if it is none or has no room."""
+        info = identify_picture(content)
+        if info is None:
+            return ""
+        stem = _UNSAFE_CHARACTERS.sub("-", name.rpartition(".")[0] or name).strip("-")[:60] or "picture"
+        digest = hashlib.sha256(content).hexdigest()[:8]
+        path = f"{_WEB_PICTURES}/{stem}-{digest}.{info.media_type.removeprefix('image/')}"
+        workspace = await asyncio.to_thread(self.workspaces.open, thread_key())
+        try:
+            await asyncio.to_thread(workspace.write, path, content)
+        except FileError:
+            return ""
+        return path
 
     async def read_named(self, text: str) -> list[MirroredText]:
         """Return the mirrors on the current thread that a text names by their paths; none that is missing."""

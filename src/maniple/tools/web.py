@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Protocol
-from urllib.parse import urlsplit
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
 
 from maniple.config import SearchSettings, Settings
 from maniple.crawler import Article, Crawler
@@ -20,7 +20,9 @@ from maniple.reading.formats import MAX_TEXT_CHARACTERS
 from maniple.search import FolderSearch, SearchProvider, find_outage
 from maniple.search.provider import SearchHit, hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
+from maniple.tools.documents import SHOWN_PICTURES
 from maniple.tools.evidence import cited, source_line
+from maniple.tools.items import ThreadItems
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 
@@ -124,18 +126,27 @@ class TeamReader:
     roles=("researcher",),
     is_core=True,
     idempotent=True,
+    response_format="content_and_artifact",
 )
-async def read_web_page(reader: TeamReader, /, url: str, section: str | int = "") -> str:
+async def read_web_page(
+    reader: TeamReader, items: ThreadItems | None, /, url: str, section: str | int = ""
+) -> tuple[str, dict[str, Any] | None]:
     """Return the page as Markdown under its title and its address; a part with an outline of a long one.
 
-    Raises `FetchError` when the page cannot be read.
+    A picture becomes an item of the thread, which is shown. Raises `FetchError` when the page cannot be read.
     """
     asked = url.strip()
     article = await reader.crawl(asked, str(section))
     # All of it: the report may quote a section that is read later.
     text = article.whole or article.markdown
     source = await source_line(article.url, article.title, text, asked=asked)
-    return article.text.replace(f"Source: {article.url}", source, 1)
+    shown = article.text.replace(f"Source: {article.url}", source, 1)
+    if not article.picture or items is None:
+        return shown, None
+    path = await items.store_picture(unquote(urlsplit(article.url).path.rpartition("/")[2]), article.picture)
+    if not path:
+        return f"{shown}\n\n[It is not kept as a file: there is no room for it.]", None
+    return f"{shown}\n\n[It is kept as {path}.]", {SHOWN_PICTURES: [path]}
 
 
 def open_document_folder(

@@ -21,6 +21,7 @@ from maniple.agents.middleware.base import ModelHandler, artifact_fields
 from maniple.agents.middleware.context_window import count_task_messages
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.middleware.tool_results import (
+    BLIND,
     MAX_PICTURES,
     Parts,
     insert_pictures,
@@ -48,7 +49,6 @@ _DESCRIBE = (
 _NONE_SEES = (
     "No model of the settings does. Say so in your answer where it matters; do not guess what it shows."
 )
-_BLIND = "your model does not see pictures"
 
 
 class PictureDescriber:
@@ -174,7 +174,7 @@ class ItemPictures(AgentMiddleware[Any, Any]):
     async def _explain(self, name: str, picture: RenderedPicture | str) -> Parts:
         if isinstance(picture, str):
             return await _show(name, picture)
-        about = f"{escape_unprintable(name)} is a picture ({_size(picture)}), and {_BLIND}."
+        about = f"{escape_unprintable(name)} is a picture ({_size(picture)}), and {BLIND}."
         return [{"type": "text", "text": f"{about} {await self._reader.describer.describe(picture)}"}]
 
 

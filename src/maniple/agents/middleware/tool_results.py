@@ -27,6 +27,7 @@ from maniple.llms import capabilities_of
 from maniple.llms.context_windows import characters_within, room_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
+from maniple.tools.documents import SHOWN_PICTURES
 from maniple.tools.items import WHOLE, StoredResults, describe_source_files
 from maniple.types import is_dict, is_list
 
@@ -268,6 +269,7 @@ def _parse_json(content: str, kind: type) -> Any:
 MAX_PICTURES = 4
 """The limit of pictures in a request; those of the newest results are taken."""
 MAX_OF_A_PAGE = 3
+BLIND = "your model does not see pictures"
 # More than `MAX_OF_A_PAGE`, because some pictures are icons or cannot be loaded.
 _TRIED_OF_A_PAGE = 6
 
@@ -284,6 +286,8 @@ class PictureSource:
     read: ReadPicture
     introduce: Callable[[ToolMessage, str], str]
     most_of_a_result: int = MAX_PICTURES
+    is_missed: bool = False
+    """Whether a model that does not see reads that it is not shown them."""
 
 
 def figure_source(read: ReadPicture) -> PictureSource:
@@ -297,7 +301,10 @@ def figure_source(read: ReadPicture) -> PictureSource:
         paths = [path for path in artifact if isinstance(path, str)] if is_list(artifact) else []
         return paths[-MAX_PICTURES:]
 
-    return PictureSource(find_names, read, lambda _, path: f"This is {path}, drawn by the code above:")
+    def introduce(_: ToolMessage, path: str) -> str:
+        return f"This is {path}, drawn by the code above:"
+
+    return PictureSource(find_names, read, introduce, is_missed=True)
 
 
 def server_picture_source(read: ReadPicture) -> PictureSource:
@@ -312,14 +319,16 @@ def server_picture_source(read: ReadPicture) -> PictureSource:
     def introduce(message: ToolMessage, path: str) -> str:
         return f"This picture, which is data too, is {path}, from the server {message.artifact['server']}:"
 
-    return PictureSource(find_names, read, introduce)
+    return PictureSource(find_names, read, introduce, is_missed=True)
 
 
 def page_picture_source(read: ReadPicture) -> PictureSource:
     """Return the source of the first pictures in the shown text of each page."""
 
     def find_names(message: ToolMessage) -> Sequence[str]:
-        found = _IMAGE.findall(message.text) if message.name == "crawl_tool" else ()
+        # A picture that is an item is shown as such (`ItemPictures`).
+        is_page = message.name == "crawl_tool" and SHOWN_PICTURES not in artifact_fields(message)
+        found = _IMAGE.findall(message.text) if is_page else ()
         return list(islice(dict.fromkeys(found), _TRIED_OF_A_PAGE))
 
     def introduce(_: ToolMessage, url: str) -> str:
@@ -341,7 +350,7 @@ class ResultPictures(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         if not capabilities_of(request.model).has("vision"):
-            return await handler(request)
+            return await handler(self._without(request))
         messages = await self._illustrate(request.messages)
         if messages is None:
             return await handler(request)
@@ -351,7 +360,19 @@ class ResultPictures(AgentMiddleware[Any, Any]):
             # Endpoints reject pictures with various errors, and the work can continue without them.
             if error.code != "model_bad_request":
                 raise
-        return await handler(request)
+        return await handler(self._without(request))
+
+    def _without(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with a note behind each result whose pictures the model does not see."""
+        if not self._source.is_missed:
+            return request
+        notes: dict[int, Parts] = {}
+        for index, message in enumerate(request.messages):
+            names = self._source.find_names(message) if isinstance(message, ToolMessage) else ()
+            if names:
+                text = f"[not shown to you, because {BLIND}: {', '.join(names)}]"
+                notes[index] = [{"type": "text", "text": text}]
+        return request.override(messages=insert_pictures(request.messages, notes)) if notes else request
 
     async def _illustrate(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
         """Return `messages` with pictures; None if there are none."""
