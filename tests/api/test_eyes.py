@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.api.in_process import open_service
+from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
 from tests.reading.files import joined_pdf, pdf, scan
 from tests.team import plan, step
@@ -244,3 +245,45 @@ async def test_the_member_that_answers_alone_sees_the_picture_once_or_says_that_
     (request,) = [one for one in server.requests if "messages" in one]
     assert pictures(request) == ([content] if sees else [])
     assert ("your model does not see pictures" in text_of(request)) is not sees
+
+
+ENDED = {"status": "success", "result": "Seen."}
+
+
+@pytest.mark.parametrize("sees", [True, False])
+async def test_the_browsers_agent_sees_and_opens_the_picture_or_says_that_it_does_not(tmp_path, sees):
+    content = chart("purple")
+    steps = plan(step("browser"), step("reporter"))
+    script = {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(steps))],
+        "browser": [call("read_file", path="chart.png"), call("terminate", **ENDED)],
+        "reporter": [reply("# Report\n\nDone.")],
+    }
+    with serving(script) as server:
+        models = blind(server.base_url)
+        models["basic"]["capabilities"]["vision"] = sees
+        async with open_service(server.base_url, tmp_path, models=models, browser={"enabled": True}) as it:
+            await work(it, await upload(it, "chart.png", content))
+    first, second = [one for one in server.requests if "terminate" in str(one.get("tools"))]
+    assert pictures(first) == ([content] if sees else [])
+    assert pictures(second) == ([content] * 2 if sees else [])
+    assert ("your model does not see pictures" in text_of(second)) is not sees
+
+
+async def test_a_picture_that_is_crawled_is_an_item_that_later_members_open(tmp_path):
+    content = chart("orange", (120, 80))
+    name = f"pictures/sales-2026-{hashlib.sha256(content).hexdigest()[:8]}.png"
+    async with open_site({"/sales%202026.png": Reply(content, "image/png")}) as site:
+        script = opening(name)
+        script["researcher"] = [call("crawl_tool", url=f"{site.url}/sales%202026.png"), reply("Read.")]
+        with serving(script) as server:
+            fetch = {"allow_private": ["127.0.0.0/8"]}
+            async with open_service(server.base_url, tmp_path, sandbox=LOCAL, fetch=fetch) as it:
+                thread_id = await it.thread()
+                await work(it, thread_id)
+                assert name in await files_of(it, thread_id)
+    for member in MEMBERS:
+        last = requests_of(server, member)[-1]
+        assert pictures(last) == [content], member
+        assert name in text_of(last), member
