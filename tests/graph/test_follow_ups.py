@@ -63,6 +63,23 @@ async def test_a_follow_up_is_given_the_last_report_with_its_sources(tmp_path):
     assert URL in final, "a source of the first run is cited and listed in the second"
 
 
+async def test_when_the_rest_is_planned_again_the_planner_sees_the_items_so_far(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    script = {
+        "coordinator": [HANDOFF],
+        "planner": [planned("researcher", "coder", "reporter"), planned("reporter")],
+        "researcher": [call("crawl_tool", url=URL), reply("It came in 1610 [1]. " + "x" * 2_000)],
+        "coder": [reply("STEP FAILED: no table")],
+        "supervisor": [reply('{"decision": "replan", "hint": null, "step": null}')],
+        "reporter": [reply(FIRST)],
+    }
+    async with scripted_team(script, toolbox=tools(workspaces), items=ThreadItems(workspaces)) as it:
+        await it.run("When did tea come to Europe?", thread_id="t")
+        first, second = it.prompts("planner")
+    assert "sources/1.md" not in first
+    assert "- sources/1.md (source, The history of tea" in second
+
+
 async def test_a_coder_opens_what_the_researcher_read_as_a_file(tmp_path):
     workspaces = Workspaces(tmp_path)
     script = {

@@ -169,8 +169,8 @@ WRITTEN_MEANWHILE = "The user wrote this while the team worked. Heed it in your 
 BY_USER_LINE = "The user wrote or changed this step: do it as it stands here."
 ANSWER_LINE = (
     "No report is written after this step: your result is the answer that the user reads. "
-    "Write it for the user, complete in itself, in Markdown. Cite sources, if there are any, "
-    "as `[3]`, and show figures as `![what it shows](its path)`."
+    "Write it for the user, complete in itself, in Markdown, and say what is missing. Cite sources, if "
+    "there are any, as `[3]`, and show figures as `![what it shows](its path)`."
 )
 
 # Not LangGraph's context, which contains the run's options.

@@ -147,20 +147,29 @@ def find_final_step(steps: Sequence[PlannedStep], ids: Sequence[int]) -> int | N
 def repeated_step(progress: PlanProgress, step: TrackedStep) -> TrackedStep | None:
     """Return the step whose result the report `step` repeats; None if a model has to write the report.
 
-    A model has to write it if a step has failed or the plan was changed.
+    The step wrote its result as the answer, with what earlier failures left out. A model has to write the
+    report if there is no such step, or if it is not done.
     """
-    work = progress.given_to(step) if step.repeats else ()
-    if not work or any(one.status != "completed" for one in work):
+    if not step.repeats or not all(progress.is_over(one) for one in progress.given_to(step)):
         return None
-    last = find_final_step(work, [one.id for one in work])
-    return progress.step(last) if last is not None else None
+    last = _find_answering_step(progress)
+    return last if last is not None and last.status == "completed" else None
 
 
 def is_answer(progress: PlanProgress, step: TrackedStep) -> bool:
     """Return whether the result of `step` will be the answer that the user reads."""
-    work = [one for one in progress.steps if one.agent_name != REPORTER]
     repeats = any(one.repeats for one in progress.steps if one.agent_name == REPORTER)
-    return repeats and find_final_step(work, [one.id for one in work]) == step.id
+    last = _find_answering_step(progress) if repeats else None
+    return last is not None and last.id == step.id
+
+
+def _find_answering_step(progress: PlanProgress) -> TrackedStep | None:
+    """Return the step that builds on all others; steps that were removed or replaced do not count."""
+    work = [
+        one for one in progress.steps if not (one.agent_name == REPORTER or one.is_removed or one.is_replaced)
+    ]
+    last = find_final_step(work, [one.id for one in work])
+    return progress.step(last) if last is not None else None
 
 
 def _make_report_step(plan: Plan, work: Sequence[PlannedStep]) -> PlannedStep:

@@ -25,6 +25,7 @@ from maniple.agents.task import (
     explain_failure,
     find_partial_work,
     format_failure,
+    names_missing,
 )
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError, describe_error
 from maniple.graph.lead import Lead
@@ -249,7 +250,7 @@ class WorkerNode:
         if step.by_code:
             return await write_bare_report(task, NO_REPORT)
         if repeated := repeated_step(progress, step):
-            return await check_report(task, repeated.result)
+            return _with_missing(progress, task, await check_report(task, repeated.result))
         return await self.agent.work(task)
 
     async def _named_items(self, task: Task, index: ItemIndex) -> list[StepResult]:
@@ -289,6 +290,17 @@ class WorkerNode:
         except Exception as error:  # noqa: BLE001 - a step can be worked on without its list of items
             _log.warning("The items of the thread could not be listed: %s", error, exc_info=True)
             return ItemIndex()
+
+
+def _with_missing(progress: PlanProgress, task: Task, answer: str) -> str:
+    """Return a member's answer with a line about each step before it that is missing and that it omits."""
+    places = {progress.place_of(step) for step in progress.unfinished}
+    missing = [
+        one.describe_missing()
+        for one in task.results
+        if not one.done and one.step in places and not names_missing(answer, one.title, one.reason)
+    ]
+    return "\n\n".join([answer, *missing])
 
 
 def _message(name: Worker, fields: Mapping[str, Any], *, is_alone: bool = False) -> BaseMessage:
