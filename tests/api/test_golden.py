@@ -145,6 +145,18 @@ async def test_a_hand_off_in_odd_chunks_is_the_same_stream_as_by_tool_call(clien
     assert by_text == by_tool
 
 
+async def test_a_hand_off_with_a_step_is_the_same_stream_as_the_planners_plan_of_it(client, model):
+    only = step("coder", "The sum")
+    written = json.dumps({"thought": "", "title": "The sum", "steps": [only]})
+    by_planner = golden(await ask(client, model, {"planner": [{"chunks": [written]}]}))
+    handed = [call("handoff_to_planner", locale="en", step=only)]
+    by_coordinator = golden(await ask(client, model, {"coordinator": handed}))
+    # The plan's message is no answer of a model, so that its id has not the prefix of one.
+    first = by_planner.index('start_of_llm {"agent_name": "planner"}') + 1
+    by_planner[first] = by_planner[first].replace('"lc_run--', '"')
+    assert by_coordinator == by_planner
+
+
 async def test_a_bad_plan_is_requested_again_and_only_the_good_one_is_shown(client, model):
     good = json.dumps(plan(step("coder"), step("reporter")))
     frames = await ask(client, model, {"planner": [reply("not json at all"), reply(good)]})

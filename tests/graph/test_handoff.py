@@ -92,6 +92,7 @@ async def test_a_line_with_the_members_name_is_a_step():
         {"steps": [STEP]},
         "Compute it.",
         "{'agent_name': ",
+        TEXT[:-12],
         "",
         [],
         {},

@@ -92,11 +92,8 @@ def _step_of_call(arguments: Mapping[str, Any]) -> Any:
 
 def _single(step: Any) -> Any:
     """Return the step in a value that a model wrote for it: an object, its JSON text, or a list of one."""
-    if isinstance(step, str) and step.lstrip().startswith(("{", "[")):
-        try:
-            step = read_json(step)
-        except ValueError:
-            return None
+    if isinstance(step, str) and step.lstrip().startswith(("{", "[", "```")):
+        step = _read_complete(step)
     if is_list(step):
         step = step[0] if len(step) == 1 else None
     if isinstance(step, str):
@@ -119,9 +116,14 @@ def _value_at(text: str, start: int) -> Any:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except (ValueError, RecursionError):
         pass
-    if text[start] == "{" and "}" not in text[start:]:
-        return None
+    return _read_complete(text[start:])
+
+
+def _read_complete(text: str) -> Any:
+    """Return the JSON value in a text, repaired if it is complete; None for no value."""
+    if "{" in text and "}" not in text:
+        return None  # a repair would close it, with half of a description
     try:
-        return read_json(text[start:])
+        return read_json(text)
     except ValueError:
         return None
