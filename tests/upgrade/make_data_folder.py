@@ -40,10 +40,20 @@ QUIET = {
     "MANIPLE_TEAM__MAX_PLAN_ADAPTATIONS": "0",
 }
 APPROVING = {"MANIPLE_RUNS__APPROVAL": '["write_file"]'}
-WORKING = ("approval_done", "asking", "killed")
+WORKING = ("approval_done", "asking", "killed", "step_answer_stored")
 """The cases whose runs work when the service is killed; it lets no further run work."""
-QUEUED = ("review_answered", "approval_answered", "question_answered", "gaps_retried", "queued")
+ANSWERED = {
+    "review_answered": "accept",
+    "approval_answered": {"type": "approve"},
+    "question_answered": "2024",
+    "answer_stored": {"type": "approve"},
+}
+RETRIED = ("gaps_retried", "retry_stored")
+QUEUED = (*ANSWERED, *RETRIED, "queued")
 """The cases whose runs wait for their turn then."""
+CUT = ("step_answer_stored", "answer_stored", "retry_stored")
+"""The cases whose answer, or retry, was stored when the service was killed, and nothing after that."""
+CUT_TABLES = {"tool_calls": "run_id", "checkpoints": "thread_id", "writes": "thread_id"}
 
 UPLOAD = ("prices.csv", b"tea,3\ncoffee,4\n")
 WRITTEN = {"path": "notes.md", "content": "# Notes\n\nTea costs 3 euros.\n"}
@@ -78,7 +88,7 @@ HANG = {"hang": True}
 NO_DATA = reply("STEP FAILED: no data")
 ASK = call("ask_human", question=YEAR)
 AT_WORK = {"researcher": [ASK, HANG], "coder": [HANG], "file_manager": [HANG], "reporter": [HANG]}
-"""Members of whom none ends. One script for all runs that work: a call may see that of the next run."""
+"""Members of whom none ends. A late call may get its reply from the script of the next run."""
 
 
 def script(steps: dict[str, Any], **roles: list[dict[str, Any]]) -> dict[str, Any]:
@@ -100,6 +110,7 @@ class Maker:
 
     client: httpx.AsyncClient
     model: OpenAIServer
+    database: Path
     cases: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     async def post(self, path: str, body: Any = None, status: int = 202) -> dict[str, Any]:
@@ -120,6 +131,12 @@ class Maker:
         """Follow a run until it has ended or waits."""
         response = await self.client.get(f"/api/runs/{run_id}/events?view={view}")
         return [frame for _, frame in numbered(response.text)]
+
+    async def go_on(self, name: str, action: str, body: Any = None) -> None:
+        """Answer or retry the run of a case."""
+        if name in CUT:
+            await asyncio.to_thread(cut_off, self.database, self.cases[name])
+        await self.post(f"/api/runs/{self.cases[name]['run_id']}/{action}", body)
 
     async def settle(self, run_id: str, status: str) -> None:
         """Wait until the run has ended or waits, which must be with this status."""
@@ -157,8 +174,8 @@ async def make_ended(it: Maker) -> None:
     await it.post(f"/api/runs/{failed}/retry")
     await it.settle(failed, "failed")
 
-    await it.settle(await it.begin("gaps", script(SEARCH, researcher=[NO_DATA])), "completed")
-    await it.settle(await it.begin("gaps_retried", script(SEARCH, researcher=[NO_DATA])), "completed")
+    for name in ("gaps", *RETRIED):
+        await it.settle(await it.begin(name, script(SEARCH, researcher=[NO_DATA])), "completed")
 
     cancelled = await it.begin("cancelled", script(CODE, coder=[HANG]))
     await it.asked("coder")
@@ -179,7 +196,7 @@ async def make_waiting(it: Maker) -> None:
     for name in ("review", "review_answered"):
         run_id = await it.begin(name, script(CODE), auto_accepted_plan=False)
         await it.settle(run_id, "interrupted")
-    for name in ("approval", "approval_answered", "approval_done"):
+    for name in ("approval", "approval_answered", "approval_done", "answer_stored"):
         await it.settle(await it.begin(name, script(FILE, file_manager=approved(name))), "interrupted")
     for name in ("question", "question_answered"):
         await it.settle(await it.begin(name, script(ASKS, researcher=[ASK, HANG])), "interrupted")
@@ -197,21 +214,19 @@ async def make_working(it: Maker) -> None:
     await it.post(f"/api/runs/{run_id}/resume", {"answer": {"type": "approve"}})
     await it.asked("file_manager")  # with the tool's result
 
-    run_id = await it.begin("asking", script(WAVES, **AT_WORK))
-    question = await it.event(run_id, "step_interrupt")
-    await it.asked("coder")
-    it.cases["asking"]["interrupt_id"] = question["interrupt_id"]
-
+    for name in ("asking", "step_answer_stored"):
+        run_id = await it.begin(name, script(WAVES, **AT_WORK))
+        question = await it.event(run_id, "step_interrupt")
+        await it.asked("coder")
+        it.cases[name]["interrupt_id"] = question["interrupt_id"]
     await make_killed(it)
     # All slots are taken: what is accepted now leaves no trace but its request.
-    for name, given in (
-        ("review_answered", "accept"),
-        ("approval_answered", {"type": "approve"}),
-        ("question_answered", "2024"),
-    ):
-        await it.post(f"/api/runs/{it.cases[name]['run_id']}/resume", {"answer": given})
-    await it.post(f"/api/runs/{it.cases['gaps_retried']['run_id']}/retry")
-    await it.begin("queued", script(CODE, **AT_WORK))
+    for name, given in ANSWERED.items():
+        await it.go_on(name, "resume", {"answer": given})
+    for name in RETRIED:
+        await it.go_on(name, "retry")
+    await it.begin("queued", {role: [HANG] for role in script(CODE, supervisor=[])})
+    await it.go_on("step_answer_stored", "resume", {"answer": "2024"})
     for status, names in (("running", WORKING), ("queued", QUEUED)):
         for name in names:
             found = (await it.client.get(f"/api/runs/{it.cases[name]['run_id']}")).json()
@@ -240,22 +255,53 @@ async def make_killed(it: Maker) -> None:
 
 async def make(home: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Make the data folder in `home`; return the cases, and the streams of each as its clients saw them."""
+    database = home / "data" / "maniple.db"
     with serving(script(CODE)) as model:
         env = environment(model.base_url, home, **QUIET)
         async with Mortal(env, home) as server, server.client() as client:
-            it = Maker(client, model)
+            it = Maker(client, model, database)
             await make_ended(it)
         env |= APPROVING
         async with Mortal(env, home) as server, server.client() as client:
-            it = Maker(client, model, it.cases)
+            it = Maker(client, model, database, it.cases)
             await make_waiting(it)
             streams = {name: await it.frames(one["run_id"]) for name, one in it.cases.items()}
         env |= {"MANIPLE_SERVER__MAX_RUNS": str(len(WORKING))}
         async with Mortal(env, home) as server:
             async with server.client() as client:
-                await make_working(Maker(client, model, it.cases))
+                await make_working(Maker(client, model, database, it.cases))
             await server.kill()
     return it.cases, streams
+
+
+def cut_off(database: Path, case: dict[str, Any]) -> None:
+    """Let the database store nothing of a run but its row from now on, as if the kill came then.
+
+    Its events are still stored, because the run would fail without them; `tidy` deletes them.
+    """
+    with closing(sqlite3.connect(database)) as connection:
+        for table, column in CUT_TABLES.items():
+            for change in ("INSERT", "UPDATE"):
+                connection.execute(
+                    f'CREATE TRIGGER "cut {table} {change} {case["run_id"]}" BEFORE {change} ON {table} '
+                    f"WHEN NEW.{column} = '{case[column]}' BEGIN SELECT RAISE(IGNORE); END"
+                )
+        connection.execute("CREATE TABLE IF NOT EXISTS cuts (run_id TEXT, last INTEGER)")
+        newest = "SELECT run_id, max(last) FROM events WHERE run_id = ? GROUP BY run_id"
+        connection.execute(f"INSERT INTO cuts {newest}", (case["run_id"],))
+        connection.commit()
+
+
+def delete_cut(connection: sqlite3.Connection) -> None:
+    """Delete the events that were stored after the cuts, and what made the cuts."""
+    connection.execute(
+        "DELETE FROM events WHERE first > (SELECT last FROM cuts WHERE cuts.run_id = events.run_id)"
+    )
+    names = connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'cut %'").fetchall()
+    for (name,) in names:
+        connection.execute(f'DROP TRIGGER "{name}"')
+    connection.execute("DROP TABLE cuts")
+    connection.commit()
 
 
 def tidy(data: Path) -> None:
@@ -263,6 +309,7 @@ def tidy(data: Path) -> None:
     for database in data.rglob("*.db"):
         with closing(sqlite3.connect(database)) as connection:
             assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+            delete_cut(connection)
             connection.execute("VACUUM")
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 

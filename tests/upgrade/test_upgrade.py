@@ -21,11 +21,13 @@ from tests.openai_server import OpenAIServer, call, reply, role_and_run, serving
 from tests.serving import Frame
 from tests.team import data, plan, step
 from tests.upgrade.make_data_folder import (
+    ANSWERED,
     ARCHIVE,
     CASES,
     DECISIONS,
     MESSAGES,
     NO_DATA,
+    RETRIED,
     UPLOAD,
     WRITTEN,
 )
@@ -276,11 +278,12 @@ async def test_a_question_of_a_member_is_answered(upgraded: Upgraded):
 
 
 async def test_an_answer_whose_turn_had_not_come_is_used_and_nothing_is_asked_again(upgraded: Upgraded):
-    for name in ("review_answered", "approval_answered", "question_answered"):
+    for name in ANSWERED:
         await upgraded.completed(name)
     assert upgraded.asked("review_answered") == {"coder": 1, "reporter": 1}
-    assert upgraded.asked("approval_answered") == {"file_manager": 1, "reporter": 1}
-    assert await upgraded.file("approval_answered", "approval_answered.md") == b"4\n"
+    for name in ("approval_answered", "answer_stored"):
+        assert upgraded.asked(name) == {"file_manager": 1, "reporter": 1}
+        assert await upgraded.file(name, f"{name}.md") == b"4\n"
     [member] = upgraded.prompts("researcher", "question_answered")
     assert member.count("2024") == 1
 
@@ -310,14 +313,18 @@ async def test_what_the_user_did_while_steps_worked_has_its_effect_exactly_once(
     assert MESSAGES[1] not in said
 
 
-async def test_the_answer_to_a_step_is_used_once_and_its_question_is_not_asked_again(upgraded: Upgraded):
-    await upgraded.frames("killed")
-    response = await upgraded.it.client.get(f"/api/runs/{CASE_OF['killed']['run_id']}/events?view=live")
+@pytest.mark.parametrize("name", ["killed", "step_answer_stored"])
+async def test_the_answer_to_a_step_is_used_once_and_its_question_is_not_asked_again(
+    upgraded: Upgraded, name: str
+):
+    frames = await upgraded.frames(name)
+    assert data(frames, "run_status")[-1] == {"status": "completed"}
+    response = await upgraded.it.client.get(f"/api/runs/{CASE_OF[name]['run_id']}/events?view=live")
     frames = [frame for _, frame in numbered(response.text)]
     asked = [one["interrupt_id"] for one in data(frames, "step_interrupt")]
-    assert asked == [CASE_OF["killed"]["interrupt_id"]]
+    assert asked == [CASE_OF[name]["interrupt_id"]]
     assert data(frames, "interrupt") == []
-    [member] = upgraded.prompts("researcher", "killed")
+    [member] = upgraded.prompts("researcher", name)
     assert member.count("2024") == 1
 
 
@@ -371,9 +378,10 @@ async def test_a_retry_does_what_was_not_done_and_nothing_else(upgraded: Upgrade
     assert last[-1][1]["messages"][-1]["content"].startswith(f"# The new report of {name}")
 
 
-async def test_a_retry_whose_turn_had_not_come_is_done(upgraded: Upgraded):
-    await upgraded.completed("gaps_retried")
-    assert upgraded.asked("gaps_retried") == {"researcher": 1, "reporter": 1}
+@pytest.mark.parametrize("name", RETRIED)
+async def test_a_retry_whose_turn_had_not_come_is_done(upgraded: Upgraded, name: str):
+    await upgraded.completed(name)
+    assert upgraded.asked(name) == {"researcher": 1, "reporter": 1}
 
 
 async def test_a_retry_that_fails_again_can_be_retried_again(home: Path):
