@@ -83,6 +83,12 @@ class Upgraded:
             Client().read(segment)
         return frames
 
+    async def live_frames(self, name: str) -> list[Frame]:
+        """Return all events of the run of a case, also those that the old client is not sent."""
+        path = f"/api/runs/{CASE_OF[name]['run_id']}/events?view=live"
+        async with asyncio.timeout(WAIT_SECONDS):
+            return [frame for _, frame in numbered((await self.it.client.get(path)).text)]
+
     async def events(self, run_id: str, name: str, times: int) -> None:
         """Follow a run until it has so many events of this name."""
         found = 0
@@ -278,8 +284,13 @@ async def test_a_question_of_a_member_is_answered(upgraded: Upgraded):
 
 
 async def test_an_answer_whose_turn_had_not_come_is_used_and_nothing_is_asked_again(upgraded: Upgraded):
-    for name in ANSWERED:
+    for name, given in ANSWERED.items():
         await upgraded.completed(name)
+        frames = await upgraded.live_frames(name)
+        asked = [one["interrupt_id"] for one in data(frames, "interrupt")]
+        assert [(one["interrupt_id"], one["answer"]) for one in data(frames, "user_answer")] == [
+            (asked[0], given)
+        ]
     assert upgraded.asked("review_answered") == {"coder": 1, "reporter": 1}
     for name in ("approval_answered", "answer_stored"):
         assert upgraded.asked(name) == {"file_manager": 1, "reporter": 1}
@@ -319,8 +330,7 @@ async def test_the_answer_to_a_step_is_used_once_and_its_question_is_not_asked_a
 ):
     frames = await upgraded.frames(name)
     assert data(frames, "run_status")[-1] == {"status": "completed"}
-    response = await upgraded.it.client.get(f"/api/runs/{CASE_OF[name]['run_id']}/events?view=live")
-    frames = [frame for _, frame in numbered(response.text)]
+    frames = await upgraded.live_frames(name)
     asked = [one["interrupt_id"] for one in data(frames, "step_interrupt")]
     assert asked == [CASE_OF[name]["interrupt_id"]]
     assert data(frames, "interrupt") == []
