@@ -38,8 +38,8 @@ class CapabilityContext:
     settings: Settings
     stack: AsyncExitStack
     """Closes what a capability has opened when the team is closed."""
-    offers: list[Offer] = field(default_factory=list)
-    unavailable: dict[type[Any], Unavailable] = field(default_factory=dict)
+    offers: list[Offer] = field(default_factory=list[Offer])
+    unavailable: dict[type[Any], Unavailable] = field(default_factory=dict[type[Any], Unavailable])
     """Why a service is absent, by its type."""
 
     @property

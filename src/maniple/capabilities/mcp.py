@@ -2,7 +2,7 @@
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -135,7 +135,7 @@ def obstacles_of(settings: McpSettings, servers: "McpServers | None") -> dict[st
 @asynccontextmanager
 async def open_one_by_one(
     settings: Settings, names: Collection[str], seconds: float = _PATIENCE_SECONDS
-) -> AsyncIterator["McpServers"]:
+) -> AsyncGenerator["McpServers"]:
     """Open only these servers, for inspection: no tool is accepted, and each server is waited for.
 
     The wait lasts at most the given seconds. Raises `McpError` if the SDK is missing.

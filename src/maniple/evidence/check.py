@@ -87,7 +87,7 @@ class SourceCheck:
 
     async def findings(self, block: str) -> list[UnverifiedCitation]:
         """Return the citations in `block` that could not be verified, in order."""
-        found = []
+        found = list[UnverifiedCitation]()
         for one in await self._read(block):
             reason = await self._find_objection(one)
             if reason:
@@ -253,7 +253,7 @@ def _figures(text: str) -> set[str]:
 
 def mark_findings(block: str, findings: Iterable[UnverifiedCitation]) -> str:
     """Return `block` with one `[unverified]` after each citation in `findings`."""
-    pieces, at = [], 0
+    pieces, at = list[str](), 0
     separators = {finding.citation.end: finding.citation.separator for finding in findings}
     for end, separator in sorted(separators.items()):
         pieces.append(block[at:end])

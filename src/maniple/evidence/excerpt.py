@@ -14,7 +14,7 @@ _MAX_TRIES = 60
 def find_excerpt(quotation: str, texts: Iterable[str]) -> str:
     """Return the text around the first run of words that `quotation` has in common with `texts`, or ""."""
     words = _WORD.findall(quotation)
-    known, room = [], MAX_SEARCHED
+    known, room = list[str](), MAX_SEARCHED
     for text in texts:
         known.append(text[:room])
         room -= len(known[-1])

@@ -87,7 +87,8 @@ def _parse(block: str, *, html: bool) -> _Spans:
             spans.indented.append((start, start + len(block[start:end].rstrip())))
         elif token.type == "inline":
             places = lines.locate(token, is_cell=before is not None and before.type in _CELLS)
-            for kind, start, end in token.meta[_KEY]:
+            found: list[tuple[str, int, int]] = token.meta[_KEY]
+            for kind, start, end in found:
                 span = (places[start], places[end - 1] + 1)
                 spans.closed.append(span)
                 spans.code.extend([span] if kind in _CODE else ())

@@ -22,7 +22,7 @@ class Unescaped:
     """A text with resolved escapes and entities, without invisible characters, and a map of the offsets."""
 
     def __init__(self, raw: str) -> None:
-        pieces, at, length = [], 0, 0
+        pieces, at, length = list[str](), 0, 0
         self._clear, self._raw = [0], [0]
         for found in _ESCAPED.finditer(raw):
             written = found[1] or (unescape(found[0]) if found[0][0] == "&" else "")
@@ -74,7 +74,7 @@ class Prose:
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
-    pieces, at = [], 0
+    pieces, at = list[str](), 0
     for start, end in spans:
         pieces += [text[at:start], _NOT_A_LINE_END.sub(" ", text[start:end])]
         at = end

@@ -52,9 +52,12 @@ def browser_use_tool(browser: ThreadBrowser, actions: Sequence[ActionName] | Non
         page = page_fingerprint(state) if state is not None else ""
         return result.text, {"changed": result.changed, "page": page}
 
+    def redact(given: Mapping[str, Any]) -> dict[str, Any]:
+        return mask_secrets(given, browser.last_state())
+
     return RedactedArgsTool.from_function(
         coroutine=browser_use,
-        redact=lambda given: mask_secrets(given, browser.last_state()),
+        redact=redact,
         name=BROWSER_USE,
         description="\n".join([_DESCRIPTION, *(f"- {line}" for line in ACTIONS.prompt_lines(offered))]),
         args_schema=ACTIONS.schema(offered),

@@ -1,6 +1,6 @@
 """The tools `ask_human`, which waits for the user, and `terminate`, which ends a step."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -10,6 +10,7 @@ from pydantic import AliasChoices, BaseModel, Field
 from maniple.tools.questions import ask_user
 from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import SCOPE_KEY, configurable
+from maniple.types import is_mapping
 
 _ENOUGH = (
     "The user has been asked often enough in this run and was not asked this. Decide for yourself, "
@@ -100,7 +101,7 @@ def _may_ask() -> bool:
 
 def answer_text(answer: Any) -> str:
     """Return the text of an answer, which is a text or a mapping with one; "" if there is none."""
-    if isinstance(answer, Mapping):
+    if is_mapping(answer):
         answer = next((answer[key] for key in ("answer", "message", "text") if answer.get(key)), "")
     return str(answer).strip()
 

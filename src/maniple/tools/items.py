@@ -108,7 +108,7 @@ class ThreadItems:
 
     workspaces: Workspaces
     redactor: Redactor = field(default_factory=Redactor)
-    _written: "OrderedDict[str, dict[str, str]]" = field(default_factory=OrderedDict)
+    _written: OrderedDict[str, dict[str, str]] = field(default_factory=OrderedDict[str, dict[str, str]])
     """By thread: what each mirror was written from. A restart writes them once more."""
 
     async def update(self, evidence: Evidence | None, texts: Iterable[MirroredText] = ()) -> ItemIndex:

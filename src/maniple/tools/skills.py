@@ -22,6 +22,7 @@ from maniple.sandbox import Workspace, Workspaces
 from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import escape_unprintable
+from maniple.types import is_dict
 
 MAX_SKILLS = 50
 MAX_FILES = 50
@@ -76,8 +77,8 @@ def _read(folder: Path) -> Skill:
         head: Any = yaml.safe_load(parts[1])
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: the head is not valid YAML") from error
-    head = head if isinstance(head, dict) else {}
-    name, description = head.get("name"), head.get("description")
+    fields: dict[str, Any] = head if is_dict(head) else {}
+    name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigError(f"{file}: name must consist of a-z, 0-9 and -, at most 64 characters.")
     if not isinstance(description, str) or not 0 < len(description.strip()) <= DESCRIPTION_CHARACTERS:

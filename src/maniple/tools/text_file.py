@@ -217,7 +217,7 @@ class _Page:
     """A page of a file: the text so far, the remaining bytes, and where it was cut."""
 
     left: int = PAGE_BYTES
-    shown: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list[str])
     cut: str = ""
 
     def add(self, piece: LinePiece, text: str) -> None:
