@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from maniple.config import SandboxSettings
-from maniple.sandbox import SandboxBackend, SandboxSession, Unavailable, Workspaces, open_sandbox
+from maniple.sandbox import SandboxBackend, SandboxSession, Workspaces, open_sandbox
 from maniple.sandbox.bubblewrap import BubblewrapBackend
 from maniple.sandbox.host import find_programs
 from maniple.sandbox.watchdog import Watchdog, WatchedBackend
@@ -27,10 +27,9 @@ WATCHED_SECONDS = 10
 async def measure() -> dict[str, float]:
     """Time each thing and its bare counterpart in turn, so that a busy machine slows both alike; medians."""
     settings = SandboxSettings(concurrent=AT_ONCE)
-    async with open_sandbox(settings) as sandbox:
-        assert not isinstance(sandbox, Unavailable), str(sandbox)
+    async with open_sandbox(settings):  # it passes its probes
+        pass
     programs = await asyncio.to_thread(find_programs, settings.python)
-    assert not isinstance(programs, Unavailable), str(programs)
     backend = await asyncio.to_thread(BubblewrapBackend, settings, programs)
     with tempfile.TemporaryDirectory() as folder:
         workspaces = Workspaces(Path(folder))
@@ -131,7 +130,6 @@ async def _watched(backend: BubblewrapBackend, workspaces: Workspaces, settings:
 async def _threads(workspaces: Workspaces) -> float:
     """Return how long the median of 64 threads takes with two calls, beside a model that takes 6 s."""
     async with open_sandbox(SandboxSettings()) as sandbox:
-        assert not isinstance(sandbox, Unavailable), str(sandbox)
 
         async def run(key: str) -> float:
             began = time.monotonic()

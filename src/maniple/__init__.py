@@ -15,16 +15,23 @@ if TYPE_CHECKING:
     from maniple.agents.offers import Offer
     from maniple.app import open_team
     from maniple.browser import Action, ActionResult, Browser, BrowserState, Page, PageServices, open_browser
-    from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable
+    from maniple.capabilities.base import Capability, CapabilityContext
     from maniple.config import Settings, load_settings
-    from maniple.errors import BrowserError, ConfigError, ManipleError, ModelError, PlanError, ToolFailure
+    from maniple.errors import (
+        BrowserError,
+        ConfigError,
+        ManipleError,
+        ModelError,
+        PlanError,
+        ToolFailure,
+        Unavailable,
+    )
     from maniple.events import Event, translate
     from maniple.graph import RunOptions, State, Team, build_graph
     from maniple.llms import ChatModels
     from maniple.llms.embedded import Progress
     from maniple.runtime import stream_run
     from maniple.runtime.models import LineProgress
-    from maniple.types import Unavailable
 
 # Resolved at first use: the agent framework takes a second to import, which `maniple --help` need not pay.
 _HOMES = {
@@ -36,7 +43,6 @@ _HOMES = {
     "BrowserState": "maniple.browser",
     "Capability": "maniple.capabilities.base",
     "CapabilityContext": "maniple.capabilities.base",
-    "CapabilityUnavailable": "maniple.capabilities.base",
     "ChatModels": "maniple.llms",
     "ConfigError": "maniple.errors",
     "Event": "maniple.events",
@@ -52,7 +58,7 @@ _HOMES = {
     "State": "maniple.graph",
     "Team": "maniple.graph",
     "ToolFailure": "maniple.errors",
-    "Unavailable": "maniple.types",
+    "Unavailable": "maniple.errors",
     "build_graph": "maniple.graph",
     "load_settings": "maniple.config",
     "open_browser": "maniple.browser",
@@ -69,7 +75,6 @@ __all__ = [
     "BrowserState",
     "Capability",
     "CapabilityContext",
-    "CapabilityUnavailable",
     "ChatModels",
     "ConfigError",
     "Event",

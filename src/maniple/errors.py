@@ -10,6 +10,7 @@ ManipleError
 │   ├── StoreReadOnly    the file or its directory cannot be written
 │   ├── StoreCorrupt     the file is damaged or not a database
 │   └── StoreBusy        another process holds the file
+├── Unavailable          a part of the team is not there on this machine; names the reason and the remedy
 ├── BudgetExhausted      a run has used up one of its limits; ends in a report, never in a failure
 └── ToolFailure          the model can read this and try something else
     ├── SandboxError     the sandbox refused or could not run the code
@@ -93,6 +94,21 @@ class EmbeddedModelError(ManipleError):
     """The embedded model could not be fetched, joined or started."""
 
     code = "embedded_model"
+
+
+class Unavailable(ManipleError):
+    """A part of the team is not there on this machine; what can do without it goes on and says so."""
+
+    code = "capability_unavailable"
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason, remedy)
+        self.reason = reason
+        self.remedy = remedy
+        """The command or setting that repairs it."""
+
+    def __str__(self) -> str:
+        return f"{self.reason} To fix it: {self.remedy}"
 
 
 class BudgetExhausted(ManipleError):

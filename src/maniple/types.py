@@ -1,7 +1,6 @@
 """Names shared by every layer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard, get_args
 
 LLMType = Literal["basic", "reasoning", "vision"]
@@ -78,17 +77,6 @@ StepStatus = Literal["not_started", "in_progress", "blocked", "completed", "fail
 RunStatus = Literal["completed", "failed", "cancelled", "interrupted", "budget_exhausted"]
 RunState = Literal["queued", "running", "interrupted", "completed", "failed", "cancelled", "budget_exhausted"]
 """A run as it is stored; the first three are not its end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """Why a part of the team is unavailable, and the command or setting that repairs it."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason} To fix it: {self.remedy}"
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:

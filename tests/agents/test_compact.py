@@ -12,7 +12,7 @@ from maniple.agents.offers import Offer
 from maniple.config import SandboxSettings
 from maniple.graph import TeamRules
 from maniple.graph.nodes.coordinator import choose_kind
-from maniple.sandbox import Unavailable, Workspaces, open_sandbox
+from maniple.sandbox import Workspaces, open_sandbox
 from maniple.tools.files import uploaded_files
 from tests.openai_server import reply
 from tests.team import TOOLS, agents, data, joined_text, scripted_team, status
@@ -35,7 +35,6 @@ def sort(kind):
 @pytest.fixture
 async def sandboxed(tmp_path):
     async with open_sandbox(SandboxSettings()) as sandbox:
-        assert not isinstance(sandbox, Unavailable)
         yield Offer({"coder": build_code_tools(sandbox, Workspaces(tmp_path))})
 
 

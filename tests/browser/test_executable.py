@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from maniple.browser import Unavailable, open_browser_if_any
+from maniple.browser import open_browser
 from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
-from maniple.errors import BrowserError
+from maniple.errors import BrowserError, Unavailable
 
 
 @pytest.fixture(autouse=True)
@@ -25,9 +25,9 @@ def program(path: Path) -> Path:
 def test_the_configured_one_comes_first_and_must_exist(tmp_path: Path) -> None:
     mine = program(tmp_path / "mine")
     assert find_executable(BrowserSettings(executable=mine)) == mine
-    missing = find_executable(BrowserSettings(executable=tmp_path / "none"))
-    assert isinstance(missing, Unavailable)
-    assert "browser.executable" in missing.reason
+    with pytest.raises(Unavailable) as missing:
+        find_executable(BrowserSettings(executable=tmp_path / "none"))
+    assert "browser.executable" in missing.value.reason
 
 
 def test_then_playwrights_own_then_the_path(cache: Path, tmp_path: Path) -> None:
@@ -47,9 +47,9 @@ def test_then_playwrights_own_then_the_path(cache: Path, tmp_path: Path) -> None
 
 
 def test_without_any_the_remedy_is_a_command(tmp_path: Path) -> None:
-    missing = find_executable(BrowserSettings(), str(tmp_path))
-    assert isinstance(missing, Unavailable)
-    assert str(missing) == (
+    with pytest.raises(Unavailable) as missing:
+        find_executable(BrowserSettings(), str(tmp_path))
+    assert str(missing.value) == (
         "There is no Chromium. To fix it: apt-get install -y --no-install-recommends "
         "chromium-headless-shell (or `playwright install chromium`)."
     )
@@ -57,9 +57,9 @@ def test_without_any_the_remedy_is_a_command(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_disabled_browser_is_reported(guard: AddressGuard) -> None:
-    async with open_browser_if_any(BrowserSettings(enabled=False), guard.resolve) as browser:
-        assert isinstance(browser, Unavailable)
-        assert "browser.enabled" in browser.remedy
+    with pytest.raises(Unavailable) as refused:
+        await open_browser(BrowserSettings(enabled=False), guard.resolve).__aenter__()
+    assert "browser.enabled" in refused.value.remedy
 
 
 @pytest.mark.anyio
@@ -68,8 +68,7 @@ async def test_a_browser_that_does_not_start_is_reported_and_retried(
     guard: AddressGuard, tmp_path: Path
 ) -> None:
     settings = BrowserSettings(executable=program(tmp_path / "broken"))
-    async with open_browser_if_any(settings, guard.resolve) as browser:
-        assert not isinstance(browser, Unavailable)
+    async with open_browser(settings, guard.resolve) as browser:
         for _ in range(2):
             with pytest.raises(BrowserError, match=r"broken.* did not start"):
                 await browser.read("http://127.0.0.2:8080/", thread="t")

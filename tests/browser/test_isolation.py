@@ -18,15 +18,14 @@ import pytest
 from maniple.browser.drivers.chromium import Chromium
 from maniple.browser.drivers.page_events import _copy_regular
 from maniple.browser.isolation import ChromiumFolders
-from maniple.browser.launch import find_executable, open_browser, open_browser_if_any
+from maniple.browser.launch import find_executable, open_browser
 from maniple.browser.page import PageServices
 from maniple.config import BrowserSettings, FetchSettings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import AddressGuard
-from maniple.errors import BrowserError
+from maniple.errors import BrowserError, Unavailable
 from maniple.sandbox import find_chromium_isolation
 from maniple.sandbox.chromium import BubblewrapChromium
-from maniple.types import Unavailable
 from tests.browser.driving import Driver
 from tests.browser.processes import children, chromium_processes, command_of, until
 from tests.crawler.web import Reply, Site
@@ -41,7 +40,6 @@ _SETTINGS = BrowserSettings(timeout_seconds=20)
 async def _started(port: int | None = None) -> AsyncIterator[tuple[Any, int]]:
     """A page, with no guard before it, and the process id of its browser."""
     executable = find_executable(_SETTINGS)
-    assert isinstance(executable, Path), str(executable)
     isolation = find_chromium_isolation(SandboxSettings())
     before = set(chromium_processes())
     resolve = AddressGuard(FetchSettings()).resolve
@@ -193,9 +191,9 @@ async def test_the_end_of_its_first_process_ends_them_all() -> None:
 
 async def test_without_bubblewrap_there_is_no_browser_and_the_reason(tmp_path: Path) -> None:
     isolation = BubblewrapChromium(SandboxSettings(), search_path=str(tmp_path))
-    async with open_browser_if_any(_SETTINGS, isolation=isolation) as browser:
-        assert isinstance(browser, Unavailable)
-        assert all(word in str(browser) for word in ("bwrap", "apt-get", "unsafe-local"))
+    with pytest.raises(Unavailable) as refused:
+        await open_browser(_SETTINGS, isolation=isolation).__aenter__()
+    assert all(word in str(refused.value) for word in ("bwrap", "apt-get", "unsafe-local"))
 
 
 async def test_a_bubblewrap_that_does_not_start_is_named(tmp_path: Path) -> None:
@@ -204,7 +202,6 @@ async def test_a_bubblewrap_that_does_not_start_is_named(tmp_path: Path) -> None
     bwrap.chmod(0o755)
     isolation = BubblewrapChromium(SandboxSettings(), search_path=f"{tmp_path}:/usr/bin:/bin")
     executable = find_executable(_SETTINGS)
-    assert isinstance(executable, Path), str(executable)
     resolve = AddressGuard(FetchSettings()).resolve
     async with aclosing(Chromium(_SETTINGS, executable, resolve, isolation)) as chromium:
         with pytest.raises(BrowserError, match="create new namespace") as failed:
@@ -213,10 +210,10 @@ async def test_a_bubblewrap_that_does_not_start_is_named(tmp_path: Path) -> None
 
 
 async def test_a_window_cannot_be_isolated_and_is_refused() -> None:
-    settings = BrowserSettings(headless=False)
+    settings = BrowserSettings(headless=False, executable=find_executable(_SETTINGS))
     isolation = find_chromium_isolation(SandboxSettings())
-    async with open_browser_if_any(settings, isolation=isolation) as browser:
-        assert isinstance(browser, Unavailable)
+    with pytest.raises(Unavailable, match="headless"):
+        await open_browser(settings, isolation=isolation).__aenter__()
 
 
 async def test_a_file_is_given_to_a_page_and_a_download_is_taken(

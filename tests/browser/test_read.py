@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.browser import Browser, Link, Unavailable, open_browser_if_any
+from maniple.browser import Browser, Link, open_browser
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
@@ -88,8 +88,7 @@ async def test_a_page_that_never_loads_is_left(guard: AddressGuard, site: Site) 
 
     site.pages["/silent"] = Reply(stream=silent)
     site.pages["/busy"] = Reply("<script>while (true);</script>")
-    async with open_browser_if_any(BrowserSettings(timeout_seconds=3), guard.resolve) as browser:
-        assert not isinstance(browser, Unavailable)
+    async with open_browser(BrowserSettings(timeout_seconds=3), guard.resolve) as browser:
         for path in ("/silent", "/busy"):
             with pytest.raises(BrowserError, match="took too long"):
                 await browser.read(f"{site.url}{path}", thread="t")
@@ -106,8 +105,7 @@ async def test_nothing_starts_before_the_first_page_and_nothing_stays_after(
     guard: AddressGuard, site: Site
 ) -> None:
     before = children()
-    async with open_browser_if_any(BrowserSettings(), guard.resolve) as browser:
-        assert not isinstance(browser, Unavailable)
+    async with open_browser(BrowserSettings(), guard.resolve) as browser:
         assert children() == before
         await browser.read(site.url, thread="t")
         assert chromium_processes()
@@ -160,8 +158,7 @@ async def playwright_may_complain(anyio_backend: str) -> AsyncIterator[None]:
 async def test_a_killed_driver_is_replaced_with_its_browser(guard: AddressGuard, site: Site) -> None:
     site.pages["/"] = Reply("<p>Back again")
     before = children()
-    async with open_browser_if_any(BrowserSettings(), guard.resolve) as browser:
-        assert not isinstance(browser, Unavailable)
+    async with open_browser(BrowserSettings(), guard.resolve) as browser:
         await browser.read(site.url, thread="t")
         [driver] = [process for process in children() - before if "playwright/driver" in command_of(process)]
         os.kill(driver, signal.SIGKILL)
@@ -197,8 +194,7 @@ async def test_a_call_cancelled_while_the_browser_starts_leaves_a_browser_that_w
 ) -> None:
     site.pages["/"] = Reply("<p>Up")
     before = children()
-    async with open_browser_if_any(BrowserSettings(), guard.resolve) as browser:
-        assert not isinstance(browser, Unavailable)
+    async with open_browser(BrowserSettings(), guard.resolve) as browser:
         reading = asyncio.create_task(browser.read(site.url, thread="t"))
         await until(lambda: bool(children() - before))
         reading.cancel()

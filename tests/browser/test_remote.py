@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from maniple.browser import Unavailable
-from maniple.browser.launch import find_executable, open_browser, open_browser_if_any
+from maniple.browser.launch import find_executable, open_browser
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
-from maniple.errors import BrowserError, ConfigError
+from maniple.errors import BrowserError, ConfigError, Unavailable
 from tests.browser.contract.elsewhere import Elsewhere, open_elsewhere
 from tests.crawler.allowed import ALLOWED
 from tests.crawler.web import Reply, Site, open_site
@@ -30,7 +29,6 @@ def to(url: str | None) -> BrowserSettings:
 @pytest.fixture
 def chromium() -> Path:
     executable = find_executable(BrowserSettings())
-    assert not isinstance(executable, Unavailable), executable
     return executable
 
 
@@ -98,6 +96,6 @@ async def test_a_backend_without_its_address_names_the_setting(
     backend: str, missing: str, guard: AddressGuard
 ) -> None:
     settings = BrowserSettings.model_validate({"backend": backend})
-    async with open_browser_if_any(settings, guard.resolve) as browser:
-        assert isinstance(browser, Unavailable)
-        assert f"browser.{missing}" in browser.remedy
+    with pytest.raises(Unavailable) as refused:
+        await open_browser(settings, guard.resolve).__aenter__()
+    assert f"browser.{missing}" in refused.value.remedy

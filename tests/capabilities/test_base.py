@@ -7,9 +7,9 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents.offers import Offer, merge_offers
-from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, open_all
+from maniple.capabilities.base import Capability, CapabilityContext, open_all
 from maniple.config import Settings
-from maniple.types import Unavailable
+from maniple.errors import Unavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -32,16 +32,19 @@ class EngineCapability(Capability):
     provides: ClassVar = (Engine,)
     closed: ClassVar[list[str]] = []
 
-    def __init__(self, found: Engine | Unavailable) -> None:
-        self._found = found
+    def __init__(self, missing: Unavailable | None) -> None:
+        self._missing = missing
 
     @asynccontextmanager
     async def _opening(self):
-        yield self._found
+        if self._missing is not None:
+            raise self._missing
+        yield Engine()
         self.closed.append("engine")
 
     async def open(self, context: CapabilityContext) -> Offer:
-        return Offer(services={Engine: await context.enter(self._opening())}, notices=("It is loud.",))
+        engine = await context.stack.enter_async_context(self._opening())
+        return Offer(services={Engine: engine}, notices=("It is loud.",))
 
 
 class CarCapability(Capability):
@@ -53,14 +56,14 @@ class CarCapability(Capability):
         return Offer({"driver": [drive]})
 
 
-async def opened(found: Engine | Unavailable) -> Offer:
+async def opened(missing: Unavailable | None = None) -> Offer:
     async with AsyncExitStack() as stack:
         context = CapabilityContext(Settings(), stack)
-        return await open_all([EngineCapability(found), CarCapability()], context)
+        return await open_all([EngineCapability(missing), CarCapability()], context)
 
 
 async def test_a_capability_uses_the_services_of_earlier_ones() -> None:
-    offer = await opened(Engine())
+    offer = await opened()
     assert [one.name for one in offer.tools_of("driver")] == ["drive"]
     assert (dict(offer.unavailable), offer.notices) == ({}, ("It is loud.",))
 
@@ -74,13 +77,13 @@ async def test_an_absent_service_is_one_notice_and_the_reason_of_each_worker_wit
 
 async def test_what_was_opened_is_closed_with_the_team() -> None:
     EngineCapability.closed.clear()
-    await opened(Engine())
+    await opened()
     assert EngineCapability.closed == ["engine"]
 
 
 async def test_a_service_that_nothing_provides_is_named() -> None:
     async with AsyncExitStack() as stack:
-        with pytest.raises(CapabilityUnavailable, match="Engine"):
+        with pytest.raises(Unavailable, match="Engine"):
             CapabilityContext(Settings(), stack).require(Engine)
 
 

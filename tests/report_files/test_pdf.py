@@ -10,7 +10,7 @@ import pypdf
 import pytest
 from PIL import Image
 
-from maniple.browser import Browser, Unavailable, open_browser_if_any
+from maniple.browser import Browser, open_browser
 from maniple.browser.drivers.chromium import Chromium
 from maniple.browser.drivers.playwright import PdfPrinter
 from maniple.browser.launch import find_executable
@@ -35,9 +35,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def browser(anyio_backend: str) -> AsyncIterator[Browser]:
     # Whatever keeps it from loopback is not the guard of addresses.
-    async with open_browser_if_any(BrowserSettings(allow_private=("127.0.0.0/8", "::1/128"))) as browser:
-        if isinstance(browser, Unavailable):
-            pytest.fail(f"The tests need a browser. {browser}")
+    async with open_browser(BrowserSettings(allow_private=("127.0.0.0/8", "::1/128"))) as browser:
         yield browser
 
 
@@ -176,7 +174,6 @@ class Told:
 
 async def test_a_print_that_is_cancelled_leaves_nothing_behind():
     executable = find_executable(BrowserSettings())
-    assert not isinstance(executable, Unavailable)
     async with aclosing(
         Told(Chromium(BrowserSettings(), executable, AddressGuard(FetchSettings()).resolve))
     ) as told:
@@ -193,24 +190,21 @@ async def test_a_print_that_is_cancelled_leaves_nothing_behind():
 
 
 async def test_a_browser_that_takes_too_long_is_reported_as_such():
-    async with open_browser_if_any(BrowserSettings(timeout_seconds=0.001)) as browser:
-        assert not isinstance(browser, Unavailable)
+    async with open_browser(BrowserSettings(timeout_seconds=0.001)) as browser:
         with pytest.raises(PrintFailed, match=r"longer than 0\.001 seconds"):
             await ReportRenderer(browser).render(report(TEA), "pdf")
 
 
 async def test_waiting_for_other_prints_is_not_reported_as_printing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("maniple.browser.drivers.playwright._MAX_PARALLEL_PRINTS", 0)
-    async with open_browser_if_any(BrowserSettings(timeout_seconds=0.01)) as browser:
-        assert not isinstance(browser, Unavailable)
+    async with open_browser(BrowserSettings(timeout_seconds=0.01)) as browser:
         with pytest.raises(PrintFailed, match="Others are being printed"):
             await ReportRenderer(browser).render(report(TEA), "pdf")
 
 
 async def test_the_browser_of_a_sandbox_cannot_print():
     settings = BrowserSettings(backend="sandbox", sandbox_url="http://127.0.0.1:1")
-    async with open_browser_if_any(settings) as browser:
-        assert not isinstance(browser, Unavailable)
+    async with open_browser(settings) as browser:
         with pytest.raises(BrowserError, match="cannot print"):
             await browser.print("<p>")
 

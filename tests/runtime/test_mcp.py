@@ -22,12 +22,12 @@ from maniple.capabilities.base import CapabilityContext, McpConnections
 from maniple.capabilities.mcp import McpCapability
 from maniple.config import Settings
 from maniple.egress import AddressGuard, EgressRoute
+from maniple.errors import Unavailable
 from maniple.outgoing import OutgoingGuard
 from maniple.redaction import Redactor
 from maniple.runtime.turn import stream_run
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.tools.items import StoredResults
-from maniple.types import Unavailable
 from tests.mcp.open_servers import misbehaving, until
 from tests.openai_server import Json, call, reply, serving
 from tests.pictures import gif, jpeg, png, webp

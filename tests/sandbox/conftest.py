@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, Workspace, Workspaces, open_sandbox
 from tests.sandbox.thread import Thread
 
 
@@ -18,8 +18,6 @@ async def sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
     """The real one, with short limits; these tests mean nothing without it."""
     settings = SandboxSettings(timeout_seconds=20, disk_mb=1, output_bytes=4096)
     async with open_sandbox(settings) as sandbox:
-        if isinstance(sandbox, Unavailable):
-            pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
 
 
@@ -27,8 +25,6 @@ async def sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
 async def hasty_sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
     """Gives every call two seconds."""
     async with open_sandbox(SandboxSettings(timeout_seconds=2)) as sandbox:
-        if isinstance(sandbox, Unavailable):
-            pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
 
 

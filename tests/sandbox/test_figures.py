@@ -7,7 +7,7 @@ import pytest
 from platformdirs import user_cache_path
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
+from maniple.sandbox import Sandbox, Workspace, open_sandbox
 from maniple.sandbox.package_environment import find_environment
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 
@@ -133,7 +133,6 @@ async def test_a_folder_of_figures_that_leads_elsewhere_is_the_codes_own_loss(
 async def test_a_real_figure_is_drawn_shown_and_stored(workspace: Workspace) -> None:
     cache_dir = user_cache_path("maniple", appauthor=False)
     async with open_sandbox(SandboxSettings(), cache_dir=cache_dir) as sandbox:
-        assert not isinstance(sandbox, Unavailable), str(sandbox)
         code = """
 import matplotlib.pyplot as plt
 plt.plot([1, 4, 9])
@@ -154,7 +153,6 @@ plt.title("second")
 async def prepared() -> AsyncIterator[Sandbox]:
     cache_dir = user_cache_path("maniple", appauthor=False)
     async with open_sandbox(SandboxSettings(), cache_dir=cache_dir) as sandbox:
-        assert not isinstance(sandbox, Unavailable), str(sandbox)
         yield sandbox
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox import Unavailable, Workspaces, open_sandbox, package_environment
+from maniple.sandbox import Workspaces, open_sandbox, package_environment
 from maniple.sandbox.bubblewrap import SandboxLayout
 from maniple.sandbox.host import find_python
 from maniple.sandbox.package_environment import (
@@ -32,7 +32,6 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def environment(folder: Path, *requirements: str) -> PackageEnvironment:
     base = find_python(None)
-    assert not isinstance(base, Unavailable)
     return PackageEnvironment(folder / "cache/sandbox/key", base, requirements)
 
 
@@ -200,7 +199,6 @@ async def test_what_is_installed_is_there_in_the_sandbox_and_cannot_be_changed(
     await install_packages(made, nobody)
     workspace = Workspaces(tmp_path / "workspaces").open("t")
     async with open_sandbox(own_packages, cache_dir=tmp_path / "cache") as sandbox:
-        assert not isinstance(sandbox, Unavailable)
         imported = await sandbox.run_python("import tiny; tiny.VERSION", key="t", workspace=workspace)
         assert imported.value == "'1.0'", imported.text()
         script = await sandbox.run_bash("tiny", key="t", workspace=workspace)
@@ -218,7 +216,6 @@ async def test_the_inspection_finds_what_cannot_be_imported(
     assert made is not None
     await install_packages(made, nobody)
     async with open_sandbox(own_packages, cache_dir=tmp_path / "cache") as sandbox:
-        assert not isinstance(sandbox, Unavailable)
         broken = await find_broken_packages(made, sandbox)
     assert broken == {"broken": "ModuleNotFoundError: No module named 'nothing_of_that_name'"}
     assert made.font_list() is None
@@ -227,7 +224,6 @@ async def test_the_inspection_finds_what_cannot_be_imported(
 async def test_without_an_environment_the_sandbox_has_plain_python(tmp_path: Path) -> None:
     workspace = Workspaces(tmp_path / "workspaces").open("t")
     async with open_sandbox(SandboxSettings(), cache_dir=tmp_path / "cache") as sandbox:
-        assert not isinstance(sandbox, Unavailable)
         plain = await sandbox.run_python("import sys; sys.prefix", key="t", workspace=workspace)
     assert plain.value.startswith("'/usr"), plain.text()
     assert SandboxLayout().python == ""

@@ -9,7 +9,7 @@ import pytest
 from maniple.config import Settings
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, EgressRoute
-from maniple.sandbox import Sandbox, Unavailable, Workspace, open_sandbox
+from maniple.sandbox import Sandbox, Workspace, open_sandbox
 from maniple.sandbox.package_environment import find_environment, list_installed_packages
 from tests.crawler.web import Reply, Site, open_site
 from tests.sandbox.wheels import write_wheel
@@ -48,8 +48,6 @@ async def fitted(site: Site) -> AsyncIterator[Sandbox]:
         pytest.fail("The tests need the sandbox's packages: run `.venv/bin/maniple doctor --packages`.")
     leads = EgressRoute(resolve, asyncio.open_connection)
     async with open_sandbox(settings, cache_dir=cache_dir, egress=leads) as sandbox:
-        if isinstance(sandbox, Unavailable):
-            pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
 
 

@@ -8,21 +8,22 @@ from typing import Any
 import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Sandbox, Unavailable, open_sandbox, socket_probe
+from maniple.errors import Unavailable
+from maniple.sandbox import Sandbox, open_sandbox, socket_probe
 from maniple.sandbox.socket_memory import SocketBounds
 from maniple.sandbox.watchdog import WatchedBackend
 
 pytestmark = pytest.mark.anyio
 
 
-Opened = Callable[[SandboxSettings, Path | None], Awaitable[Sandbox | Unavailable]]
+Opened = Callable[[SandboxSettings, Path | None], Awaitable[Sandbox]]
 
 
 @pytest.fixture
 def opened(passed_probes: set[object]) -> Iterator[Opened]:
     """Opens a sandbox as a new server does: nothing that passed is known but by its folder."""
 
-    async def open_once(settings: SandboxSettings, cache_dir: Path | None) -> Sandbox | Unavailable:
+    async def open_once(settings: SandboxSettings, cache_dir: Path | None) -> Sandbox:
         passed_probes.clear()
         async with open_sandbox(settings, cache_dir=cache_dir) as sandbox:
             return sandbox
@@ -53,9 +54,9 @@ async def test_a_watchdog_that_overlooks_sockets_is_refused_with_their_kinds(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _count_nothing(monkeypatch)
-    found = await opened(SandboxSettings(), tmp_path)
-    assert isinstance(found, Unavailable)
-    assert all(f"({kind})" in str(found) for kind in ("stream", "datagram", "tcp")), str(found)
+    with pytest.raises(Unavailable) as found:
+        await opened(SandboxSettings(), tmp_path)
+    assert all(f"({kind})" in str(found.value) for kind in ("stream", "datagram", "tcp")), found.value
     monkeypatch.undo()
     assert isinstance(await opened(SandboxSettings(), tmp_path), Sandbox), "a failure is not remembered"
 
@@ -80,7 +81,8 @@ async def test_the_attempts_take_at_most_twice_the_limit(
         return session
 
     monkeypatch.setattr(WatchedBackend, "start", started)
-    assert isinstance(await opened(SandboxSettings(), tmp_path), Unavailable)
+    with pytest.raises(Unavailable):
+        await opened(SandboxSettings(), tmp_path)
     assert len(said) == 3
     for held, limit in (map(int, line.split()) for line in said):
         assert limit < held <= 2.1 * limit

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from maniple.config import SandboxSettings
-from maniple.sandbox import Unavailable, Workspaces, open_sandbox
+from maniple.sandbox import Workspaces, open_sandbox
 from maniple.sandbox.processes import open_pipes
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,6 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 async def test_code_runs_and_a_timeout_ends_it(tmp_path: Path) -> None:
     async with open_sandbox(SandboxSettings(timeout_seconds=2)) as sandbox:
-        assert not isinstance(sandbox, Unavailable), str(sandbox)
         workspace = Workspaces(tmp_path).open("t")
         assert (await sandbox.run_python("print(1+3)", key="t", workspace=workspace)).stdout == "4\n"
         assert (await sandbox.run_bash("sleep 60", key="t", workspace=workspace)).timed_out

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maniple.errors import FileError, WorkspaceFull
+from maniple.errors import FileError, Unavailable, WorkspaceFull
 from maniple.sandbox import FileHead, Workspace, WorkspaceListing, Workspaces
 from maniple.sandbox.safe_open import split_path
 
@@ -240,12 +240,12 @@ def test_a_link_in_the_place_of_a_workspace_is_neither_listed_nor_removed(tmp_pa
 
 
 def test_a_root_that_cannot_be_written_is_noticed_before_it_is_needed(tmp_path: Path) -> None:
-    assert Workspaces(tmp_path / "not" / "yet" / "there").unavailable_reason() is None
+    Workspaces(tmp_path / "not" / "yet" / "there").check_writable()
     assert list(tmp_path.iterdir()) == []
     file = tmp_path / "file"
     file.touch()
     for unwritable in (Path("/proc/1/workspaces"), file / "workspaces"):
-        obstacle = Workspaces(unwritable).unavailable_reason()
-        assert obstacle is not None
-        assert f"{unwritable.parent} cannot be written" in obstacle.reason
-        assert "data_dir" in obstacle.remedy
+        with pytest.raises(Unavailable) as refused:
+            Workspaces(unwritable).check_writable()
+        assert f"{unwritable.parent} cannot be written" in refused.value.reason
+        assert "data_dir" in refused.value.remedy

@@ -6,8 +6,8 @@ import pytest
 from pydantic import SecretStr
 
 from maniple.config import SearchSettings
-from maniple.errors import SearchError
-from maniple.search import SearchHit, SearchProvider, Unavailable, open_search
+from maniple.errors import SearchError, Unavailable
+from maniple.search import SearchHit, SearchProvider, open_search
 from tests.crawler.web import Reply, Send, Site, open_site
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +57,6 @@ def settings(tavily: Site) -> SearchSettings:
 @pytest.fixture
 async def provider(settings: SearchSettings) -> AsyncIterator[SearchProvider]:
     async with open_search(settings) as provider:
-        assert not isinstance(provider, Unavailable)
         yield provider
 
 
@@ -109,7 +108,6 @@ async def test_a_server_that_does_not_answer_is_left(settings: SearchSettings, t
 
     tavily.pages["/search"] = Reply(stream=silent)
     async with open_search(settings.model_copy(update={"timeout_seconds": 0.2})) as provider:
-        assert not isinstance(provider, Unavailable)
         with pytest.raises(SearchError, match=r"tavily: .*0\.2 s"):
             await provider.search("bridges", limit=5)
 
@@ -118,7 +116,6 @@ async def test_an_unreachable_server_is_reported(settings: SearchSettings) -> No
     async with open_site({}) as gone:
         pass
     async with open_search(settings.model_copy(update={"tavily_base_url": gone.url})) as provider:
-        assert not isinstance(provider, Unavailable)
         with pytest.raises(SearchError, match="could not be reached"):
             await provider.search("bridges", limit=5)
 
@@ -130,6 +127,5 @@ async def test_an_empty_query_is_not_sent(provider: SearchProvider, tavily: Site
 
 
 async def test_without_a_key_the_unavailable_reason_names_the_setting() -> None:
-    async with open_search(SearchSettings(providers=("tavily",))) as provider:
-        assert isinstance(provider, Unavailable)
-        assert "TAVILY_API_KEY" in str(provider)
+    with pytest.raises(Unavailable, match="TAVILY_API_KEY"):
+        await open_search(SearchSettings(providers=("tavily",))).__aenter__()

@@ -9,7 +9,7 @@ from langgraph.graph import START, StateGraph
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
-from maniple.sandbox import Sandbox, Unavailable, Workspace, Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, Workspace, Workspaces, open_sandbox
 from maniple.tools.code import figure_reader, unwrap_code
 from maniple.tools.registry import PreparedTool
 from maniple.tools.run_context import thread_key
@@ -22,8 +22,6 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
     async with open_sandbox(SandboxSettings()) as sandbox:
-        if isinstance(sandbox, Unavailable):
-            pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
 
 

@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from maniple.agents.offers import Offer
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.runtime.turn import stream_run
-from maniple.sandbox import Sandbox, Unavailable, Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.host import give_away
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import checked, data, names, scripted_team
@@ -25,8 +25,6 @@ _WAIT = "open('go').read()\n"
 @pytest.fixture
 async def sandbox(anyio_backend: str) -> AsyncIterator[Sandbox]:
     async with open_sandbox(SandboxSettings(output_bytes=4096)) as sandbox:
-        if isinstance(sandbox, Unavailable):
-            pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
 
 

@@ -3,7 +3,7 @@
 from maniple.browser.actions import ACTIONS, Action, ActionName, ActionResult, action
 from maniple.browser.drivers import actions as _actions  # noqa: F401 - registers the built-in actions
 from maniple.browser.drivers.session import BrowserStorage
-from maniple.browser.launch import open_browser, open_browser_if_any
+from maniple.browser.launch import open_browser
 from maniple.browser.page import (
     Browser,
     BrowserState,
@@ -17,7 +17,6 @@ from maniple.browser.page import (
     ScrollInfo,
     Tab,
 )
-from maniple.types import Unavailable
 
 __all__ = [
     "ACTIONS",
@@ -36,8 +35,6 @@ __all__ = [
     "PageText",
     "ScrollInfo",
     "Tab",
-    "Unavailable",
     "action",
     "open_browser",
-    "open_browser_if_any",
 ]

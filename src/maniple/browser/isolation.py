@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from maniple.types import Unavailable
-
 
 @dataclass(frozen=True, slots=True)
 class ChromiumFolders:
@@ -24,8 +22,11 @@ class ChromiumFolders:
 class ChromiumIsolation(Protocol):
     """Starts Chromium in a sandbox."""
 
-    def find_problem(self) -> Unavailable | None:
-        """Return why there is no sandbox here, if that can be seen without a start. Blocks on disk."""
+    def check(self) -> None:
+        """Raise `Unavailable` if there is no sandbox here, as far as that is seen without a start.
+
+        Blocks on disk.
+        """
         ...
 
     def explain(self, failure: str) -> str:

@@ -21,9 +21,9 @@ from maniple.browser.page import Browser
 from maniple.config import BrowserSettings
 from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard, EgressResolver
-from maniple.errors import BrowserError, ConfigError
+from maniple.errors import ConfigError, Unavailable
 from maniple.reading.fork_server import ForkServer
-from maniple.types import Unavailable, installing
+from maniple.types import installing
 
 # The shell comes first: it needs half the memory of the full browser and sends no requests to Google.
 _HEADLESS_NAMES = ("chromium-headless-shell",)
@@ -39,7 +39,7 @@ async def open_browser(
     storage: Path | None = None,
     isolation: ChromiumIsolation | None = None,
 ) -> AsyncIterator[Browser]:
-    """Open a browser for a program; no process starts before the first page.
+    """Open the browser that the settings name; no process starts before the first page.
 
     Args:
         resolve: returns the address for a host and port, or raises `FetchError` to refuse the connection.
@@ -51,31 +51,11 @@ async def open_browser(
             it, Chromium runs unprotected where this process is root.
 
     Raises:
-        BrowserError: there is no browser; the message says how to install or configure one.
+        Unavailable: there is no browser; the message says how to install or configure one.
         ConfigError: an address or a network in the settings is invalid, or the storage folder is missing.
     """
-    opening = open_browser_if_any(
-        settings, resolve, downloads=downloads, storage=storage, isolation=isolation
-    )
-    async with opening as browser:
-        if isinstance(browser, Unavailable):
-            raise BrowserError(str(browser))
-        yield browser
-
-
-@asynccontextmanager
-async def open_browser_if_any(
-    settings: BrowserSettings,
-    resolve: EgressResolver | None = None,
-    *,
-    downloads: Path | None = None,
-    storage: Path | None = None,
-    isolation: ChromiumIsolation | None = None,
-) -> AsyncIterator[Browser | Unavailable]:
-    """Open a browser as `open_browser` does, or give the reason why there is none."""
     if not settings.enabled:
-        yield Unavailable("The browser is turned off.", "set `browser.enabled: true`.")
-        return
+        raise Unavailable("The browser is turned off.", "set `browser.enabled: true`.")
     resolve = resolve or AddressGuard(FetchSettings(allow_private=settings.allow_private or ())).resolve
     saved = _storage_in(storage, settings)
     if settings.backend == "sandbox":
@@ -87,14 +67,11 @@ async def open_browser_if_any(
 
 
 @asynccontextmanager
-async def _open_sandbox(
-    settings: BrowserSettings, resolve: EgressResolver
-) -> AsyncIterator[Browser | Unavailable]:
+async def _open_sandbox(settings: BrowserSettings, resolve: EgressResolver) -> AsyncIterator[Browser]:
     from maniple.browser.drivers.sandbox.browser import SandboxBrowser
 
     if settings.sandbox_url is None:
-        yield Unavailable("The sandbox's browser has no address.", "set `browser.sandbox_url`.")
-        return
+        raise Unavailable("The sandbox's browser has no address.", "set `browser.sandbox_url`.")
     async with aclosing(SandboxBrowser(settings.sandbox_url, settings, resolve)) as browser:
         yield browser
 
@@ -104,7 +81,7 @@ async def _open_with_playwright(
     chosen: tuple[BrowserSettings, EgressResolver, ChromiumIsolation | None],
     downloads: Path | None,
     storage: BrowserStorage | None,
-) -> AsyncIterator[Browser | Unavailable]:
+) -> AsyncIterator[Browser]:
     settings, resolve, isolation = chosen
     if settings.backend == "cdp":
         isolation = None  # nothing is started here
@@ -116,9 +93,6 @@ async def _open_with_playwright(
             settings, resolve, IndexerObserver(), fork_server, folder, isolation=isolation
         )
         backend = await asyncio.to_thread(_backend_of, resources)
-        if isinstance(backend, Unavailable):
-            yield backend
-            return
         yield await stack.enter_async_context(aclosing(PlaywrightBrowser(*backend, storage)))
 
 
@@ -126,24 +100,22 @@ _Backend = tuple[WindowResources, ContextSource, Callable[[], ContextSource] | N
 """The resources, the source of shared contexts, and what opens a thread's own source."""
 
 
-def _backend_of(resources: WindowResources) -> _Backend | Unavailable:
+def _backend_of(resources: WindowResources) -> _Backend:
     """Return the parts of the backend that the settings name. Blocks on disk.
 
     Raises:
+        Unavailable: there is none.
         ConfigError: an address in the settings is invalid.
     """
     settings, resolve = resources.settings, resources.resolve
     if settings.backend == "cdp":
         if settings.cdp_url is None:
-            return Unavailable("The Chromium to connect with has no address.", "set `browser.cdp_url`.")
+            raise Unavailable("The Chromium to connect with has no address.", "set `browser.cdp_url`.")
         return resources, RemoteChromium(settings.cdp_url, settings.timeout_seconds), None
     if settings.backend == "browser-use" and importlib.util.find_spec("browser_use") is None:
-        return Unavailable("browser-use is not installed.", f"run {installing('browser-use')}.")
+        raise Unavailable("browser-use is not installed.", f"run {installing('browser-use')}.")
     executable = find_executable(settings)
-    if isinstance(executable, Unavailable):
-        return executable
-    if problem := _isolation_problem(resources):
-        return problem
+    _check_isolation(resources)
 
     def open_own() -> ContextSource:
         return Chromium(settings, executable, resolve, resources.isolation)
@@ -153,15 +125,15 @@ def _backend_of(resources: WindowResources) -> _Backend | Unavailable:
     return _browser_use_backend(resources, executable)
 
 
-def _isolation_problem(resources: WindowResources) -> Unavailable | None:
+def _check_isolation(resources: WindowResources) -> None:
     if resources.isolation is None:
-        return None
+        return
     if not resources.settings.headless:
-        return Unavailable(
+        raise Unavailable(
             "As root, Chromium is isolated and cannot open a window.",
             "set `browser.headless: true`, or run as an ordinary user.",
         )
-    return resources.isolation.find_problem()
+    resources.isolation.check()
 
 
 def _browser_use_backend(resources: WindowResources, executable: Path) -> _Backend:
@@ -195,15 +167,15 @@ def _storage_in(folder: Path | None, settings: BrowserSettings) -> BrowserStorag
     return BrowserStorage(folder)
 
 
-def find_executable(settings: BrowserSettings, search_path: str | None = None) -> Path | Unavailable:
+def find_executable(settings: BrowserSettings, search_path: str | None = None) -> Path:
     """Return the configured Chromium, else Playwright's own, else one on the path.
 
-    `search_path` replaces the environment's PATH.
+    `search_path` replaces the environment's PATH. Raises `Unavailable` where there is none.
     """
     if settings.executable is not None:
         if settings.executable.is_file():
             return settings.executable
-        return Unavailable(
+        raise Unavailable(
             f"`browser.executable` names {settings.executable}, which is no file.", "correct it."
         )
     if managed := next(_playwright_executables(settings.headless), None):
@@ -212,7 +184,7 @@ def find_executable(settings: BrowserSettings, search_path: str | None = None) -
         if found := shutil.which(name, path=search_path):
             return Path(found)
     package = "chromium-headless-shell" if settings.headless else "chromium"
-    return Unavailable(
+    raise Unavailable(
         "There is no Chromium.",
         f"apt-get install -y --no-install-recommends {package} (or `playwright install chromium`).",
     )

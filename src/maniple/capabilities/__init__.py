@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from maniple.agents.offers import Offer
-from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, open_all
+from maniple.capabilities.base import Capability, CapabilityContext, open_all
 from maniple.capabilities.browsing import BrowserCapability
 from maniple.capabilities.extensions import (
     BuiltInToolsCapability,
@@ -27,7 +27,7 @@ from maniple.search import FolderSearch
 from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
 
-__all__ = ["Capability", "CapabilityContext", "CapabilityUnavailable", "Offer", "open_capabilities"]
+__all__ = ["Capability", "CapabilityContext", "Offer", "open_capabilities"]
 
 # Each may use the services of those before it. Middleware of earlier ones wraps that of later ones.
 BUILT_IN = (

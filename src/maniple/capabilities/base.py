@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -10,8 +10,8 @@ from langchain_core.tools import BaseTool
 
 from maniple.agents.offers import Offer, merge_offers
 from maniple.config import Settings
-from maniple.errors import ManipleError
-from maniple.types import Unavailable, Worker
+from maniple.errors import Unavailable
+from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.browser import Browser
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from maniple.tools.files import NamedFiles
 
 T = TypeVar("T")
-
-
-class CapabilityUnavailable(ManipleError):
-    """A capability is unavailable on this machine; `unavailable` has the reason and what to do."""
-
-    code = "capability_unavailable"
-
-    def __init__(self, unavailable: Unavailable) -> None:
-        super().__init__(str(unavailable))
-        self.unavailable = unavailable
 
 
 @dataclass(slots=True)
@@ -52,19 +42,12 @@ class CapabilityContext:
         return self.services.get(kind)
 
     def require(self, kind: type[T]) -> T:
-        """Return the service of this type; raises `CapabilityUnavailable` with why it is absent."""
+        """Return the service of this type; raises `Unavailable` with why it is absent."""
         found = self.service(kind)
         if found is not None:
             return found
         default = Unavailable(f"{kind.__name__} is not there.", "open the capability that provides it.")
-        raise CapabilityUnavailable(self.unavailable.get(kind, default))
-
-    async def enter(self, manager: AbstractAsyncContextManager[T | Unavailable]) -> T:
-        """Open `manager` until the team is closed; raises `CapabilityUnavailable` if that fails."""
-        opened = await self.stack.enter_async_context(manager)
-        if isinstance(opened, Unavailable):
-            raise CapabilityUnavailable(opened)
-        return opened
+        raise self.unavailable.get(kind, default)
 
     def tools_of(self, worker: Worker) -> list[BaseTool]:
         """Return the tools that a worker has from earlier capabilities."""
@@ -90,7 +73,7 @@ class Capability(ABC):
     async def open(self, context: CapabilityContext) -> Offer:
         """Open what is needed on `context` and return what the team gets.
 
-        Raises `CapabilityUnavailable` when it is absent on this machine: the team then works without it, and
+        Raises `Unavailable` when it is absent on this machine: the team then works without it, and
         a notice gives the reason. Raises `ConfigError` for a mistake in the settings: the team does not open.
         """
 
@@ -102,9 +85,9 @@ async def open_all(capabilities: Iterable[Capability], context: CapabilityContex
     for capability in capabilities:
         try:
             offer = await capability.open(context)
-        except CapabilityUnavailable as error:
+        except Unavailable as error:
             notices.append(str(error))
-            context.unavailable.update(dict.fromkeys(capability.provides, error.unavailable))
+            context.unavailable.update(dict.fromkeys(capability.provides, error))
             for worker in capability.roles:
                 reasons.setdefault(worker, str(error))
         else:

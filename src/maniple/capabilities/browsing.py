@@ -16,7 +16,7 @@ from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictu
 from maniple.agents.middleware.text_tools import TruncationNotes
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.agents.profiles import result_guards
-from maniple.browser import Browser, open_browser_if_any
+from maniple.browser import Browser, open_browser
 from maniple.browser.drivers.session import BrowserStorage
 from maniple.capabilities.base import Capability, CapabilityContext, TeamBrowser
 from maniple.config import Settings
@@ -44,8 +44,8 @@ class BrowserCapability(Capability):
     async def open(self, context: CapabilityContext) -> Offer:
         settings = context.settings
         storage = await asyncio.to_thread(browser_folder_of, settings)
-        browser = await context.enter(
-            open_browser_if_any(
+        browser = await context.stack.enter_async_context(
+            open_browser(
                 settings.browser, storage=storage, isolation=find_chromium_isolation(settings.sandbox)
             )
         )

@@ -18,7 +18,6 @@ from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.capabilities.base import (
     Capability,
     CapabilityContext,
-    CapabilityUnavailable,
     McpConnections,
     open_all,
 )
@@ -27,14 +26,14 @@ from maniple.config import Settings
 from maniple.config.mcp_settings import McpServerSettings, McpSettings, prefix_of, reveal_text
 from maniple.config.secrets import secrets_of
 from maniple.egress import EgressRoute
-from maniple.errors import McpError, SandboxError
+from maniple.errors import McpError, SandboxError, Unavailable
 from maniple.outgoing import OutgoingGuard
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
 from maniple.tools.code import figure_reader
 from maniple.tools.items import StoredResults
-from maniple.types import GENERAL, Unavailable, Worker, installing
+from maniple.types import GENERAL, Worker, installing
 
 if TYPE_CHECKING:
     from maniple.mcp import McpServers, ProgramPipes
@@ -191,7 +190,7 @@ async def _open_programs(context: CapabilityContext, wanted: Mapping[str, McpSer
         return _Programs(folder, None)
     try:
         sandbox = context.require(Sandbox)
-    except CapabilityUnavailable as error:
+    except Unavailable as error:
         return _Programs(folder, None, f"its program runs only in the sandbox. {error}")
     if sandbox.name != "bubblewrap":
         return _Programs(
@@ -203,7 +202,7 @@ async def _open_programs(context: CapabilityContext, wanted: Mapping[str, McpSer
     try:
         opening = open_service_launcher(settings.sandbox, context.require(EgressRoute).trusting())
         services = await context.stack.enter_async_context(opening)
-    except SandboxError as error:
+    except (SandboxError, Unavailable) as error:
         return _Programs(folder, None, str(error))
     return _Programs(folder, services)
 

@@ -25,7 +25,8 @@ class SearchCapability(Capability):
     async def open(self, context: CapabilityContext) -> Offer:
         settings, folder = context.settings.search, context.service(FolderSearch)
         guard = context.service(OutgoingGuard) or OutgoingGuard()
-        provider = await context.enter(open_search(settings, SearchContext(run_key, locale, folder)))
+        opening = open_search(settings, SearchContext(run_key, locale, folder))
+        provider = await context.stack.enter_async_context(opening)
         return Offer(
             services={TeamSearch: TeamSearch(GuardedSearch(provider, guard), settings.max_results)},
             notices=tuple(

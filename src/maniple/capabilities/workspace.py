@@ -8,7 +8,7 @@ from maniple.agents.middleware.item_pictures import ItemPictureReader, PictureDe
 from maniple.agents.middleware.tool_availability import HiddenTools
 from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, figure_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
-from maniple.capabilities.base import Capability, CapabilityContext, CapabilityUnavailable, UploadedFiles
+from maniple.capabilities.base import Capability, CapabilityContext, UploadedFiles
 from maniple.config import Settings
 from maniple.config.secrets import secrets_of
 from maniple.egress import AddressGuard, EgressRoute
@@ -66,8 +66,7 @@ class FilesCapability(Capability):
     async def open(self, context: CapabilityContext) -> Offer:
         settings = context.settings
         workspaces = await asyncio.to_thread(workspaces_of, settings)
-        if reason := await asyncio.to_thread(workspaces.unavailable_reason):
-            raise CapabilityUnavailable(reason)
+        await asyncio.to_thread(workspaces.check_writable)
         documents = WorkspaceDocuments(context.require(ForkServer))
         describer = PictureDescriber(context.service(ChatModels))
         return Offer(
@@ -96,7 +95,7 @@ class SandboxCapability(Capability):
         opening = open_sandbox(
             settings.sandbox, cache_dir=settings.cache_dir, egress=context.require(EgressRoute)
         )
-        return Offer(services={Sandbox: await context.enter(opening)})
+        return Offer(services={Sandbox: await context.stack.enter_async_context(opening)})
 
 
 class CodeCapability(Capability):

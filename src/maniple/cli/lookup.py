@@ -73,16 +73,18 @@ async def _search(
     import logging
 
     from maniple.cli.process import WrongUsage
-    from maniple.search import SearchContext, Unavailable, open_chain
+    from maniple.errors import Unavailable
+    from maniple.search import SearchContext, open_chain
     from maniple.tools.web import open_document_folder
 
     # Failures are printed below; without a handler Python would print the log as well.
     logging.getLogger("maniple").addHandler(logging.NullHandler())
     context = SearchContext(folder=open_document_folder(settings.search))
-    async with open_chain(settings.search, context) as chain:
-        if isinstance(chain, Unavailable):
-            raise WrongUsage(str(chain))
-        answer = await chain.ask(query, limit=limit or settings.search.max_results)
+    try:
+        async with open_chain(settings.search, context) as chain:
+            answer = await chain.ask(query, limit=limit or settings.search.max_results)
+    except Unavailable as error:
+        raise WrongUsage(str(error)) from error
     _print_failures(answer, consoles)
     if as_json:
         _print_json(answer)
@@ -164,14 +166,14 @@ def crawl(
 
 
 async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consoles", *, as_json: bool) -> int:
-    from maniple.browser import open_browser_if_any
+    from maniple.browser import open_browser
     from maniple.capabilities.research import rendering
     from maniple.crawler import Crawler
+    from maniple.errors import Unavailable
     from maniple.reading.fork_server import ForkServer
     from maniple.sandbox import find_chromium_isolation
     from maniple.search.providers.folder import SCHEME
     from maniple.tools.web import add_documents, open_document_folder
-    from maniple.types import Unavailable
 
     # The user may read the folder even if the team does not search it, as with `search --provider folder`.
     fork_server = ForkServer()
@@ -181,10 +183,11 @@ async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consol
         stack.callback(fork_server.close)
         if folder:
             await stack.enter_async_context(aclosing(folder))
-        browser = await stack.enter_async_context(
-            open_browser_if_any(settings.browser, isolation=find_chromium_isolation(settings.sandbox))
-        )
-        render = None if isinstance(browser, Unavailable) else rendering(browser)
+        opening = open_browser(settings.browser, isolation=find_chromium_isolation(settings.sandbox))
+        try:
+            render = rendering(await stack.enter_async_context(opening))
+        except Unavailable:  # pages that are whole without JavaScript can still be read
+            render = None
         crawler = Crawler(settings.fetch, render, fork_server)
         article = await add_documents(settings, crawler, folder, fork_server).crawl(address, section)
     _print_article(article, consoles, as_json=as_json)

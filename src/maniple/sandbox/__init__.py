@@ -18,7 +18,6 @@ from maniple.sandbox.workspaces import (
     WorkspaceListing,
     Workspaces,
 )
-from maniple.types import Unavailable
 
 __all__ = [
     "BubblewrapBackend",
@@ -34,7 +33,6 @@ __all__ = [
     "SandboxSession",
     "StoredUpload",
     "TreeEntry",
-    "Unavailable",
     "Upload",
     "UploadStore",
     "Workspace",

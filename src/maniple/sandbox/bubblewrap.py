@@ -65,7 +65,6 @@ from maniple.sandbox.usage import find_process_inside
 from maniple.sandbox.watchdog import ResourceLimits, Watchdog
 from maniple.sandbox.worker_session import WorkerLaunch, WorkerSession, compile_worker, start_worker
 from maniple.sandbox.workspaces import Workspace
-from maniple.types import Unavailable
 
 ENVIRONMENT = {
     **VARIABLES,
@@ -386,11 +385,9 @@ async def open_service_launcher(
 ) -> AsyncIterator[ServiceLauncher]:
     """Open a launcher of services, on a machine whose sandbox passed its probes.
 
-    Raises `SandboxError` where its programs are missing.
+    Raises `Unavailable` where its programs are missing.
     """
     programs = await asyncio.to_thread(find_programs, settings.python)
-    if isinstance(programs, Unavailable):
-        raise SandboxError(str(programs))
     watchdog = Watchdog()
     try:
         yield await asyncio.to_thread(ServiceLauncher, programs, watchdog, egress)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.errors import BrowserError
+from maniple.errors import BrowserError, Unavailable
 from maniple.sandbox.host import find_programs, give_away
 from maniple.sandbox.isolation import (
     CERTIFICATES,
@@ -28,7 +28,6 @@ from maniple.sandbox.isolation import (
     forward_command,
     read_forwarder,
 )
-from maniple.types import Unavailable
 
 # Its shared memory is in /tmp, of which an eighth of this is the most.
 _MEMORY_MB = 16_384
@@ -65,12 +64,15 @@ class BubblewrapChromium:
         self._python = settings.python
         self._search_path = search_path
 
-    def find_problem(self) -> Unavailable | None:
-        """Return why there is no sandbox here, if that can be seen without a start. Blocks on disk."""
-        programs = find_programs(self._python, self._search_path)
-        if not isinstance(programs, Unavailable):
-            return None
-        return Unavailable(f"{_UNPROTECTED}: {programs.reason}", f"{programs.remedy}; or {_REMEDY}")
+    def check(self) -> None:
+        """Raise `Unavailable` if there is no sandbox here, as far as that is seen without a start.
+
+        Blocks on disk.
+        """
+        try:
+            find_programs(self._python, self._search_path)
+        except Unavailable as error:
+            raise Unavailable(f"{_UNPROTECTED}: {error.reason}", f"{error.remedy}; or {_REMEDY}") from error
 
     def explain(self, failure: str) -> str:
         """Return the message for a sandbox that did not start; empty for other output."""
@@ -82,9 +84,10 @@ class BubblewrapChromium:
 
         Blocks on disk. Raises `BrowserError` where bubblewrap and its companions are missing.
         """
-        programs = find_programs(self._python, self._search_path)
-        if isinstance(programs, Unavailable):
-            raise BrowserError(f"{_UNPROTECTED}: {programs}")
+        try:
+            programs = find_programs(self._python, self._search_path)
+        except Unavailable as error:
+            raise BrowserError(f"{_UNPROTECTED}: {error}") from error
         home = folders.root / "home"
         for folder in (home, folders.downloads):
             folder.mkdir(mode=0o700, exist_ok=True)

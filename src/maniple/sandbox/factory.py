@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, cast
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import EgressRoute
-from maniple.errors import FileError, SandboxError
+from maniple.errors import FileError, SandboxError, Unavailable
 from maniple.sandbox.backend import ExecutionResult, SandboxBackend
 from maniple.sandbox.bubblewrap import BubblewrapBackend, SandboxLayout, open_layout
 from maniple.sandbox.host import find_programs, find_sandbox_account, standalone_program
@@ -34,7 +34,7 @@ from maniple.sandbox.socket_probe import find_unlimited_sockets
 from maniple.sandbox.usage import find_inspector
 from maniple.sandbox.watchdog import WatchableBackend, WatchableSession, Watchdog, WatchedBackend
 from maniple.sandbox.workspaces import Workspace, Workspaces
-from maniple.types import Unavailable, installing
+from maniple.types import installing
 
 if TYPE_CHECKING:
     from maniple.sandbox.backends.docker import DockerBackend
@@ -65,31 +65,23 @@ async def open_sandbox(
     cache_dir: Path | None = None,
     egress: EgressRoute | None = None,
     search_path: str | None = None,
-) -> AsyncIterator[Sandbox | Unavailable]:
-    """Yield a sandbox that passed its probes, or why there is none. Nothing replaces it.
+) -> AsyncIterator[Sandbox]:
+    """Yield a sandbox that passed its probes; raises `Unavailable` without one. Nothing replaces it.
 
     `cache_dir` holds the prepared packages, `egress` is the route for `network: allowlist`. `search_path`
     replaces PATH in the search for bwrap and its companions. Costs one sandboxed call.
     """
     async with AsyncExitStack() as stack:
         if settings.backend in OPTIONAL_BACKENDS:
-            chosen = await stack.enter_async_context(open_backend(settings, cache_dir))
-            if not isinstance(chosen, Unavailable):
-                chosen = await asyncio.to_thread(Sandbox, chosen, settings)
-                stack.push_async_callback(chosen.close)
-            yield chosen
-            return
-        try:
-            fittings = await stack.enter_async_context(open_layout(settings, cache_dir, egress))
-        except SandboxError as error:
-            yield Unavailable(str(error), "or set `sandbox.network: none`.")
-            return
-        watchdog = Watchdog()
-        stack.push_async_callback(asyncio.to_thread, watchdog.close)
-        backend = await _probed(settings, fittings, watchdog, (cache_dir, search_path))
-        if isinstance(backend, Unavailable):
-            yield backend
-            return
+            backend = await stack.enter_async_context(open_backend(settings, cache_dir))
+        else:
+            try:
+                fittings = await stack.enter_async_context(open_layout(settings, cache_dir, egress))
+            except SandboxError as error:
+                raise Unavailable(str(error), "or set `sandbox.network: none`.") from error
+            watchdog = Watchdog()
+            stack.push_async_callback(asyncio.to_thread, watchdog.close)
+            backend = await _probed(settings, fittings, watchdog, (cache_dir, search_path))
         sandbox = await asyncio.to_thread(Sandbox, backend, settings)
         stack.push_async_callback(sandbox.close)
         yield sandbox
@@ -100,24 +92,20 @@ async def _probed(
     fittings: SandboxLayout,
     watchdog: Watchdog,
     places: tuple[Path | None, str | None],
-) -> SandboxBackend | Unavailable:
+) -> SandboxBackend:
     cache_dir, search_path = places
     if settings.backend == "off":
-        return Unavailable("The sandbox is turned off.", "set `sandbox.backend: bubblewrap`.")
+        raise Unavailable("The sandbox is turned off.", "set `sandbox.backend: bubblewrap`.")
     programs = await asyncio.to_thread(find_programs, settings.python, search_path)
-    if isinstance(programs, Unavailable):
-        return programs
     try:
         backend = await asyncio.to_thread(BubblewrapBackend, settings, programs, fittings)
         escapes = await find_escapes(backend, set(backend.variables), settings.processes)
         if not escapes:
             escapes = await find_unlimited_sockets(settings, programs, watchdog, cache_dir)
     except (SandboxError, FileError, OSError) as error:
-        return Unavailable(str(error), await asyncio.to_thread(_remedy))
-    if isinstance(escapes, Unavailable):
-        return escapes
+        raise Unavailable(str(error), await asyncio.to_thread(_remedy)) from error
     if escapes:
-        return Unavailable(f"Code in the sandbox could {'; '.join(escapes)}.", _UPDATE)
+        raise Unavailable(f"Code in the sandbox could {'; '.join(escapes)}.", _UPDATE)
     return WatchedBackend(backend, watchdog, settings)
 
 
@@ -154,26 +142,23 @@ class BackendEntry:
 @asynccontextmanager
 async def open_backend(
     settings: SandboxSettings, cache_dir: Path | None = None
-) -> AsyncIterator[SandboxBackend | Unavailable]:
+) -> AsyncIterator[SandboxBackend]:
     """Yield the backend that the settings choose, one of `CHOICES`, once it has shown that it runs code.
 
-    Or why there is none: nothing takes its place. `cache_dir` is where the prepared packages are, for the one
-    backend that can use them. Costs a session or two.
+    Raises `Unavailable` where it has not: nothing takes its place. `cache_dir` is where the prepared packages
+    are, for the one backend that can use them. Costs a session or two.
     """
     entry = OPTIONAL_BACKENDS[settings.backend]
-    if unavailable := _find_unavailable_reason(settings, entry):
-        yield unavailable
-        return
+    _check_requirements(settings, entry)
     await asyncio.to_thread(entry.load)
     async with AsyncExitStack() as stack:
-        found: SandboxBackend | Unavailable
         try:
             environment = await asyncio.to_thread(_environment, settings, cache_dir)
             prepared = stack.enter_context(_with_packages(settings, environment))
-            found = await stack.enter_async_context(entry.open(prepared))
+            backend = await stack.enter_async_context(entry.open(prepared))
         except (SandboxError, FileError, OSError) as error:
-            found = Unavailable(str(error), _SETTINGS)
-        yield found
+            raise Unavailable(str(error), _SETTINGS) from error
+        yield backend
 
 
 def _environment(settings: SandboxSettings, cache_dir: Path | None) -> PackageEnvironment | None:
@@ -192,34 +177,33 @@ def _with_packages(
         yield settings.model_copy(update={"python": environment.python}) if is_ready else settings
 
 
-def _find_unavailable_reason(settings: SandboxSettings, entry: BackendEntry) -> Unavailable | None:
+def _check_requirements(settings: SandboxSettings, entry: BackendEntry) -> None:
+    """Raise `Unavailable` where the backend lacks its package, its key or what the settings ask of it."""
     name = settings.backend
     if entry.package and find_spec(entry.package) is None:
         reason = f"sandbox.backend is {name}, whose package {entry.package} is not installed."
-        return Unavailable(reason, installing(entry.extra))
+        raise Unavailable(reason, installing(entry.extra))
     for key, variable, needs in (
         ("e2b_api_key", "E2B_API_KEY", "e2b"),
         ("daytona_api_key", "DAYTONA_API_KEY", "daytona"),
     ):
         if name == needs and getattr(settings, key) is None:
-            return Unavailable(
+            raise Unavailable(
                 f"sandbox.backend is {name}, but its key is missing.", f"set {variable} in .env"
             )
     if settings.network == "allowlist":
-        return _explain_unsupported_allowlist(settings)
-    return None
+        _check_allowlist(settings)
 
 
-def _explain_unsupported_allowlist(settings: SandboxSettings) -> Unavailable | None:
-    """Return why the backend cannot restrict code to the allowed hosts."""
+def _check_allowlist(settings: SandboxSettings) -> None:
+    """Raise `Unavailable` if the backend cannot restrict code to the allowed hosts."""
     remedy = "set `sandbox.network: none`, or `sandbox.backend: bubblewrap`, which can."
     if settings.backend in ("docker", "unsafe-local"):
-        return Unavailable(f"sandbox.backend {settings.backend} cannot restrict code to some hosts.", remedy)
+        raise Unavailable(f"sandbox.backend {settings.backend} cannot restrict code to some hosts.", remedy)
     if ports := [host for host in settings.allow_hosts if ":" in host]:
-        return Unavailable(
+        raise Unavailable(
             f"{settings.backend} cannot restrict code to a port of a host ({ports[0]}).", remedy
         )
-    return None
 
 
 async def _check_greeting(backend: SandboxBackend) -> None:
@@ -282,13 +266,11 @@ OPTIONAL_BACKENDS = {
 _DAEMONS_LOCK, _PLANTED = "daemon", ("planted", "planted-folder/canary")
 
 
-async def find_escapes(
-    backend: WatchableBackend, variables: set[str], processes: int
-) -> list[str] | Unavailable:
+async def find_escapes(backend: WatchableBackend, variables: set[str], processes: int) -> list[str]:
     """Return what code could do without permission; each entry completes "Code in the sandbox could …".
 
     `variables` are the permitted names in its environment, `processes` is the permitted number. Costs one
-    session. Raises `SandboxError` if no code runs.
+    session. Raises `SandboxError` if no code runs, `Unavailable` if the test itself cannot.
     """
     with ExitStack() as stack:
         try:
@@ -296,7 +278,8 @@ async def find_escapes(
                 stack.enter_context, _open_targets(variables, processes)
             )
         except (FileError, OSError) as error:
-            return Unavailable(f"The sandbox could not be tested: {error}", await _temporary_folder_remedy())
+            remedy = await _temporary_folder_remedy()
+            raise Unavailable(f"The sandbox could not be tested: {error}", remedy) from error
         try:
             session = await backend.start(workspace)
             try:
@@ -309,7 +292,7 @@ async def find_escapes(
             await asyncio.to_thread(stack.close)
     if (escapes := _parse_escapes(completed)) is None:
         reason = f"The sandbox's own test did not finish: {completed.text()}"
-        return Unavailable(reason, "check the limits and `sandbox.python` in the settings.")
+        raise Unavailable(reason, "check the limits and `sandbox.python` in the settings.")
     return [*escapes, *unseen, *remains]
 
 
@@ -416,8 +399,6 @@ async def check_container(backend: "DockerBackend", settings: SandboxSettings) -
     backend.mirrors = backend.mirrors or not await _sees_files(backend)
     watchable = cast(WatchableBackend, backend)  # its processes are not visible here; the check is exempt
     found = await find_escapes(watchable, await backend.variables(), settings.processes)
-    if isinstance(found, Unavailable):
-        raise SandboxError(str(found))
     if escapes := [one for one in found if not one.startswith(_NO_ESCAPES)]:
         words = f"Code in a container of this engine could {'; '.join(escapes)}"
         raise SandboxError(f"{words}. Update Docker: 23 and newer let less through.")

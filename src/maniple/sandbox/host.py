@@ -16,7 +16,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from maniple.types import Unavailable
+from maniple.errors import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +140,28 @@ def find_python_prefixes(python: Path) -> Iterator[Path]:
             yield prefix
 
 
-def find_programs(python: Path | None, search_path: str | None = None) -> HostPrograms | Unavailable:
-    """Search `search_path` (default: PATH); `python` is the interpreter of the settings, if any."""
+def find_programs(python: Path | None, search_path: str | None = None) -> HostPrograms:
+    """Search `search_path` (default: PATH); `python` is the interpreter of the settings, if any.
+
+    Raises `Unavailable` with the first one that is not there.
+    """
     found: dict[str, str] = {}
     for name, package in _PACKAGES.items():
         path = shutil.which(name, path=search_path)
         if path is None:
-            return Unavailable(f"`{name}` is not installed.", f"apt-get install -y {package}")
+            raise Unavailable(f"`{name}` is not installed.", f"apt-get install -y {package}")
         found[name] = path
-    interpreter = find_python(python)
-    if isinstance(interpreter, Unavailable):
-        return interpreter
-    return HostPrograms(**found, python=str(interpreter))
+    return HostPrograms(**found, python=str(find_python(python)))
 
 
-def find_python(configured: Path | None) -> Path | Unavailable:
-    """Return the configured interpreter, else this process's base one or `python3`, if in the system."""
+def find_python(configured: Path | None) -> Path:
+    """Return the configured interpreter, else this process's base one or `python3`, if in the system.
+
+    Raises `Unavailable` where there is none.
+    """
     if configured is not None:
         if not configured.is_file():
-            return Unavailable(f"`sandbox.python` names {configured}, which is not a file.", "correct it.")
+            raise Unavailable(f"`sandbox.python` names {configured}, which is not a file.", "correct it.")
         return configured.absolute()
     # One under a home directory is shown to sandboxed code only if the settings name it.
     base = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
@@ -166,7 +169,7 @@ def find_python(configured: Path | None) -> Path | Unavailable:
         return base
     found = shutil.which("python3", path=SYSTEM_PATH)
     if found is None:
-        return Unavailable("There is no system-wide Python for sandboxed code.", "apt-get install -y python3")
+        raise Unavailable("There is no system-wide Python for sandboxed code.", "apt-get install -y python3")
     return Path(found)
 
 

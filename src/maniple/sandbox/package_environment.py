@@ -33,12 +33,11 @@ from importlib import resources
 from pathlib import Path
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.errors import SandboxError
+from maniple.errors import SandboxError, Unavailable
 from maniple.locks import file_lock
 from maniple.sandbox.host import find_python, standalone_program
 from maniple.sandbox.sessions import Sandbox
 from maniple.sandbox.workspaces import Workspace, Workspaces
-from maniple.types import Unavailable
 
 INNER_PATH = "/opt/python"
 """The mount point of the environment in a sandbox."""
@@ -122,8 +121,11 @@ def find_environment(settings: SandboxSettings, cache_dir: Path) -> PackageEnvir
     """
     if settings.backend not in ("bubblewrap", "unsafe-local"):
         return None
-    base = find_python(settings.python)
-    if isinstance(base, Unavailable) or (base.parent.parent / "pyvenv.cfg").is_file():
+    try:
+        base = find_python(settings.python)
+    except Unavailable:  # the sandbox gives the reason
+        return None
+    if (base.parent.parent / "pyvenv.cfg").is_file():
         return None
     requirements = _with(_lines("requirements.txt"), settings.packages)
     constraints = () if settings.packages else _lines("constraints.txt")

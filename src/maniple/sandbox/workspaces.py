@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from maniple.errors import FileError, WorkspaceFull
+from maniple.errors import FileError, Unavailable, WorkspaceFull
 from maniple.sandbox.file_names import clean_file_name
 from maniple.sandbox.host import give_away
 from maniple.sandbox.mirrors import MIRROR_FOLDERS, Mirrors, ReadOnlyMount, is_team_record
@@ -32,7 +32,6 @@ from maniple.sandbox.safe_open import (
     replace_file,
     split_path,
 )
-from maniple.types import Unavailable
 
 _READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _UNIQUE_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -703,13 +702,13 @@ class Workspaces:
             except OSError as error:
                 raise FileError(f"{folder} could not be removed: {error.strerror}.") from error
 
-    def unavailable_reason(self) -> Unavailable | None:
-        """Return why workspaces cannot be created, checked without creating one. Blocks on disk."""
+    def check_writable(self) -> None:
+        """Raise `Unavailable` if workspaces cannot be created. Creates none. Blocks on disk."""
         nearest = next(path for path in (self._root, *self._root.parents) if os.path.lexists(path))
         if os.access(f"{nearest}/.", os.W_OK | os.X_OK):  # the dot makes this fail for a file
-            return None
+            return
         reason = f"{nearest} cannot be written, so there is no folder for the team's files."
-        return Unavailable(
+        raise Unavailable(
             reason, "set data_dir in conf.yaml, or MANIPLE_DATA_DIR, to a folder that you can write."
         )
 

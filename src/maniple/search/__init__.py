@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 
 from maniple.config.web_settings import SearchSettings
+from maniple.errors import Unavailable
 from maniple.search.chain import RunSearchCache, SearchAnswer, SearchChain, find_outage
 from maniple.search.provider import ProviderSpec, SearchContext, SearchHit, SearchProvider
 from maniple.search.providers import missing_settings, parse_options, select_providers
 from maniple.search.providers.folder import FolderSearch
-from maniple.types import Unavailable
 
 __all__ = [
     "FolderSearch",
@@ -26,35 +26,34 @@ __all__ = [
     "select_providers",
 ]
 
-_OFF = Unavailable("Search is turned off: search.providers is empty.", "set search.providers in conf.yaml.")
-
 
 @asynccontextmanager
 async def open_search(
     settings: SearchSettings, context: SearchContext | None = None
-) -> AsyncIterator[SearchProvider | Unavailable]:
-    """Open search with a cache for each run, or return why there is none. Connects on first use."""
+) -> AsyncIterator[SearchProvider]:
+    """Open search with a cache for each run, as `open_chain` does. Connects on first use."""
     context = context or SearchContext()
     async with open_chain(settings, context) as chain:
-        yield chain if isinstance(chain, Unavailable) else RunSearchCache(chain, context.run_key)
+        yield RunSearchCache(chain, context.run_key)
 
 
 @asynccontextmanager
 async def open_chain(
     settings: SearchSettings, context: SearchContext | None = None
-) -> AsyncIterator[SearchChain | Unavailable]:
-    """Open the selected providers that have their settings, or return the reason why there is none.
+) -> AsyncIterator[SearchChain]:
+    """Open the selected providers that have their settings; raises `Unavailable` where there is none.
 
     Raises `ConfigError` where a provider of another package cannot be imported or its options are wrong.
     """
     context = context or SearchContext()
     missing = missing_settings(settings)
     specs = [spec for spec in select_providers(settings) if spec.name not in missing]
+    if not specs and not missing:
+        reason = "Search is turned off: search.providers is empty."
+        raise Unavailable(reason, "set search.providers in conf.yaml.")
     if not specs:
-        remedies = " or ".join(missing.values())
         reason = f"Search lacks the settings of {', '.join(missing)}."
-        yield Unavailable(reason, f"set {remedies}.") if missing else _OFF
-        return
+        raise Unavailable(reason, f"set {' or '.join(missing.values())}.")
     async with AsyncExitStack() as stack:
         providers: dict[str, SearchProvider] = {}
         for spec in specs:

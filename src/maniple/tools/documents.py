@@ -65,6 +65,8 @@ _MAGIC = {
     b"\x00\x00\x00": "probably video",
 }
 _MARKUP_FORMATS = ("html", "feed")
+_Key = tuple[str, str, int, int]
+_PageKey = tuple[str, int]
 _FORMAT_NAMES = {"pdf": "a PDF", "docx": "a Word document", "html": "a web page", "feed": "a feed"}
 
 
@@ -100,8 +102,10 @@ class WorkspaceDocuments:
     """Reads documents in processes of `fork_server`; the texts of the last ones are kept in memory."""
 
     fork_server: ForkServer
-    _read: "OrderedDict[tuple[str, str, int, int], DocumentText]" = field(default_factory=OrderedDict)
-    _rendered: "OrderedDict[tuple[str, int], RenderedPicture]" = field(default_factory=OrderedDict)
+    _read: OrderedDict[_Key, DocumentText] = field(default_factory=OrderedDict[_Key, DocumentText])
+    _rendered: OrderedDict[_PageKey, RenderedPicture] = field(
+        default_factory=OrderedDict["_PageKey", "RenderedPicture"]
+    )
 
     async def open(
         self, workspace: Workspace, path: str, wanted: LineRange, *, is_source: bool = False, page: int = 0

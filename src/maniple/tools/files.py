@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from importlib import import_module
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -180,9 +181,9 @@ class _Search:
     files: int = 0
     binary: int = 0
     in_parts: bool = False
-    found: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list[str])
     """Matching lines."""
-    names: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list[str])
     """Files that match by name only."""
 
     def search_file(self, workspace: Workspace, path: str) -> None:
@@ -287,8 +288,7 @@ def _compile(pattern: str) -> Place:
     RE2 takes time linear in the line for every pattern. With Python's `re`, a pattern can take exponential
     time and block the whole process.
     """
-    import re2
-
+    re2: Any = import_module("re2")  # it has no types
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _PATTERN_MEMORY_BYTES

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from maniple.browser import Page, Unavailable
-from maniple.browser.launch import open_browser, open_browser_if_any
+from maniple.browser import Page
+from maniple.browser.launch import open_browser
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
+from maniple.errors import Unavailable
 from tests.crawler.web import Reply, Site, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2"])]
@@ -58,9 +59,9 @@ async def on_a_page(guard: AddressGuard, site: Site) -> AsyncIterator[Page]:
 
 @pytest.mark.skipif(find_spec("browser_use") is not None, reason="it is installed here")
 async def test_without_it_the_install_command_is_named(guard: AddressGuard) -> None:
-    async with open_browser_if_any(SETTINGS, guard.resolve) as browser:
-        assert isinstance(browser, Unavailable)
-        assert "[browser-use]" in browser.remedy
+    with pytest.raises(Unavailable) as refused:
+        await open_browser(SETTINGS, guard.resolve).__aenter__()
+    assert "[browser-use]" in refused.value.remedy
 
 
 @installed

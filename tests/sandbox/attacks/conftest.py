@@ -4,15 +4,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Sandbox, Unavailable, open_sandbox
+from maniple.sandbox import Sandbox, open_sandbox
 
 
 @asynccontextmanager
 async def _narrow(timeout_seconds: float) -> AsyncIterator[Sandbox]:
     settings = SandboxSettings(timeout_seconds=timeout_seconds, memory_mb=192, disk_mb=20, processes=32)
     async with open_sandbox(settings) as sandbox:
-        if isinstance(sandbox, Unavailable):
-            pytest.fail(f"The tests need a working sandbox. {sandbox}")
         yield sandbox
 
 

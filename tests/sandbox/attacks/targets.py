@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Unavailable, Workspaces, open_sandbox
+from maniple.sandbox import Workspaces, open_sandbox
 from maniple.sandbox.isolation import ABSENT, CLONE, MACHINES, REFUSED
 from tests.sandbox.attacks import attempts
 
@@ -102,7 +102,6 @@ def _address() -> str:
 async def all_tried(root: Path) -> dict[str, str]:
     """What stopped each attack, in the sandbox as it is by default; "" for one that nothing stopped."""
     async with open_sandbox(SandboxSettings()) as sandbox:
-        assert not isinstance(sandbox, Unavailable), str(sandbox)
         with targets(root) as host:
             workspace = Workspaces(root / "workspaces").open("thread")
             code = f"{inspect.getsource(attempts)}\n\nmain({host!r})\n"

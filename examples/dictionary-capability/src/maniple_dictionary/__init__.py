@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from langchain_core.tools import BaseTool, StructuredTool
 
-from maniple import Capability, CapabilityContext, CapabilityUnavailable, Offer, ToolFailure, Unavailable
+from maniple import Capability, CapabilityContext, Offer, ToolFailure, Unavailable
 
 GLOSSARY = Path("glossary.json")
 
@@ -21,7 +21,7 @@ class DictionaryCapability(Capability):
     async def open(self, context: CapabilityContext) -> Offer:
         if not await asyncio.to_thread(GLOSSARY.is_file):
             missing = f"There is no {GLOSSARY} to look words up in."
-            raise CapabilityUnavailable(Unavailable(missing, f"create {GLOSSARY} beside conf.yaml."))
+            raise Unavailable(missing, f"create {GLOSSARY} beside conf.yaml.")
         definitions = json.loads(await asyncio.to_thread(GLOSSARY.read_text, encoding="utf-8"))
         return Offer(extra_tools={"researcher": [_look_up_tool(definitions)]})
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from maniple.agents import build_roles
-from maniple.browser import open_browser_if_any
+from maniple.browser import open_browser
 from maniple.browser.launch import find_executable
 from maniple.capabilities import Capability
 from maniple.capabilities.extensions import load_capabilities, own_tools, skills_offer
@@ -30,7 +30,7 @@ from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard
-from maniple.errors import ConfigError, FetchError, McpError, SandboxError
+from maniple.errors import ConfigError, FetchError, McpError, SandboxError, Unavailable
 from maniple.llms.embedded import Progress
 from maniple.llms.embedded.model_file import INSTALL_ENGINE, QWEN_CODER
 from maniple.sandbox import find_chromium_isolation, open_sandbox
@@ -45,7 +45,7 @@ from maniple.sandbox.package_environment import (
 from maniple.search import SearchContext, missing_settings, open_chain
 from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
-from maniple.types import Unavailable, installing
+from maniple.types import installing
 
 if TYPE_CHECKING:
     from maniple.mcp import ServerState
@@ -160,9 +160,11 @@ def check_model_file(settings: Settings, needed: bool) -> CheckResult:
 async def check_sandbox(settings: Settings) -> CheckResult:
     """Start the sandbox and run code that tries to escape from it."""
     own = settings.sandbox
-    async with open_sandbox(own) as sandbox:
-        if isinstance(sandbox, Unavailable):
-            return CheckResult("sandbox", "warning", f"{sandbox.reason} No code is run.", sandbox.remedy)
+    try:
+        async with open_sandbox(own):
+            pass
+    except Unavailable as error:
+        return CheckResult("sandbox", "warning", f"{error.reason} No code is run.", error.remedy)
     if own.backend == "unsafe-local":
         return CheckResult("sandbox", "warning", UNSAFE, "Set sandbox.backend: bubblewrap in conf.yaml.")
     result = "passed its escape tests" if own.backend in ("bubblewrap", "docker") else "ran Python"
@@ -180,14 +182,14 @@ async def check_search(settings: Settings) -> CheckResult:
     None is asked, because that may cost money: a connection is enough to know of an outage.
     """
     missing = missing_settings(settings.search)
-    async with open_chain(
-        settings.search, SearchContext(folder=open_document_folder(settings.search))
-    ) as chain:
-        if isinstance(chain, Unavailable):
-            return CheckResult("web search", "warning", chain.reason, chain.remedy)
-        asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)
-        with _without_log("maniple.search"):  # what it would say is the finding
-            outage = await chain.describe_outage()
+    context = SearchContext(folder=open_document_folder(settings.search))
+    try:
+        async with open_chain(settings.search, context) as chain:
+            asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)
+            with _without_log("maniple.search"):  # what it would say is the finding
+                outage = await chain.describe_outage()
+    except Unavailable as error:
+        return CheckResult("web search", "warning", error.reason, error.remedy)
     if outage:
         return CheckResult("web search", "warning", f"{asked}; none of them can be reached", outage)
     if missing:
@@ -219,9 +221,10 @@ async def check_browser(settings: Settings) -> CheckResult:
     if not own.enabled:
         return CheckResult("browser", "ok", "turned off (browser.enabled)")
     try:
-        async with open_browser_if_any(own, isolation=find_chromium_isolation(settings.sandbox)) as browser:
-            if isinstance(browser, Unavailable):
-                return CheckResult("browser", "warning", browser.reason, browser.remedy)
+        async with open_browser(own, isolation=find_chromium_isolation(settings.sandbox)):
+            pass
+    except Unavailable as error:
+        return CheckResult("browser", "warning", error.reason, error.remedy)
     except ConfigError as error:
         return CheckResult("browser", "problem", str(error), "Correct it in conf.yaml or .env.")
     if own.backend in ("cdp", "sandbox"):
@@ -299,12 +302,12 @@ async def check_packages(settings: Settings, progress: Progress, *, build: bool)
                 f"not installed. {_STANDARD_LIBRARY_ONLY}",
                 "Run maniple doctor to install them.",
             )
-        if settings.sandbox.backend == "bubblewrap":
-            programs = await asyncio.to_thread(find_programs, settings.sandbox.python)
-            if isinstance(programs, Unavailable):
-                return CheckResult(_PACKAGES, "ok", "not installed, because there is no sandbox")
         try:
+            if settings.sandbox.backend == "bubblewrap":
+                await asyncio.to_thread(find_programs, settings.sandbox.python)
             await install_packages(environment, lambda text: progress.step(f"sandbox packages: {text}"))
+        except Unavailable:  # `check_sandbox` says why
+            return CheckResult(_PACKAGES, "ok", "not installed, because there is no sandbox")
         except SandboxError as error:
             return CheckResult(_PACKAGES, "warning", f"{error} {_STANDARD_LIBRARY_ONLY}")
     return await _try_packages(environment, settings)
@@ -320,13 +323,13 @@ def _no_environment_reason(settings: Settings) -> str:
 async def _try_packages(environment: PackageEnvironment, settings: Settings) -> CheckResult:
     installed = ", ".join(environment.installed())
     patient = settings.sandbox.model_copy(update={"timeout_seconds": _IMPORT_SECONDS, "network": "none"})
-    async with open_sandbox(patient, cache_dir=settings.cache_dir) as sandbox:
-        if isinstance(sandbox, Unavailable):
-            return CheckResult(_PACKAGES, "ok", f"{installed}; not tested, because there is no sandbox")
-        try:
+    try:
+        async with open_sandbox(patient, cache_dir=settings.cache_dir) as sandbox:
             broken = await find_broken_packages(environment, sandbox)
-        except SandboxError as error:
-            return CheckResult(_PACKAGES, "warning", str(error), _packages_remedy(environment))
+    except Unavailable:  # `check_sandbox` says why
+        return CheckResult(_PACKAGES, "ok", f"{installed}; not tested, because there is no sandbox")
+    except SandboxError as error:
+        return CheckResult(_PACKAGES, "warning", str(error), _packages_remedy(environment))
     if broken:
         detail = "; ".join(f"{name} cannot be imported: {reason}" for name, reason in broken.items())
         return CheckResult(_PACKAGES, "warning", detail, _packages_remedy(environment))
