@@ -203,7 +203,8 @@ def _print_article(article: "Article", consoles: "Consoles", *, as_json: bool) -
         from maniple.cli.text import json_line
 
         data = asdict(article)
-        del data["whole"], data["was_named"]  # the rest of a long document, and state of the outline
+        # The rest of a long document, state of the outline, and the bytes of a picture.
+        del data["whole"], data["was_named"], data["picture"]
         print(json_line(data))
         return
     text = clean(article.text)
