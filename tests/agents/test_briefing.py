@@ -1,9 +1,11 @@
 """What a member is given to read for its step."""
 
+import re
+
 import pytest
 
 from maniple.agents.briefing import build_messages, format_results, share_out
-from maniple.agents.task import PlanStepSummary, StepResult, Task, ThreadHistory
+from maniple.agents.task import EarlierTurn, PlanStepSummary, StepResult, Task, ThreadHistory
 from maniple.llms.context_windows import count_tokens
 from maniple.tools.items import Item
 
@@ -56,7 +58,9 @@ def test_the_longest_share_what_the_others_leave(sizes, total, shares):
 
 
 def test_the_last_report_is_whole_up_to_a_quarter_of_the_window():
-    history = ThreadHistory(["What is tea?"], "# Tea\n\n" + "A drink [1].\n" * 100, "reports/1.md")
+    history = ThreadHistory(
+        [EarlierTurn("What is tea?")], "# Tea\n\n" + "A drink [1].\n" * 100, "reports/1.md"
+    )
     text = shown(Task("Shorter, in German", "Rewrite", "Shorten it.", history=history), 32_000)
     assert history.report in text
     assert "What is tea?" in text
@@ -87,3 +91,23 @@ def test_items_are_named_with_kind_title_and_size_and_older_ones_are_counted():
 
 def test_a_first_question_has_no_empty_parts():
     assert shown(Task("1+3=?", "Add", "Add them."), 32_000) == "Request: 1+3=?\nYour step: Add\nAdd them."
+
+
+def test_earlier_turns_are_whole_within_an_eighth_of_the_window_and_the_newest_first():
+    brief = "Call customers partners. " * 40 + "Never say client."
+    turns = [EarlierTurn(f"request {number} {'word ' * 200}", f"results/{number}.md") for number in range(9)]
+    history = ThreadHistory([*turns, EarlierTurn(brief, "results/0-user.md"), EarlierTurn("And now?")])
+    whole = shown(Task("Why?", "T", "D", history=history), 64_000)
+    assert all(one.text.strip() in whole for one in history.turns)
+    part = shown(Task("Why?", "T", "D", history=history), 4_000)
+    assert "Never say client." in part
+    assert "And now?" in part
+    assert "request 0" not in part
+    assert re.search(r"- \d older ones", part)
+    cut = shown(Task("Why?", "T", "D", history=ThreadHistory([turns[0]])), 1_500)
+    assert "results/0.md" in cut
+
+
+def test_what_the_user_decided_in_this_run_is_shown():
+    notes = ["The user rejected the call rm(a), which did not run: No, there is no backup"]
+    assert notes[0] in shown(Task("Why?", "T", "D", notes=notes), 8_000)

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents.offers import Offer
-from maniple.graph.state import history_of
+from maniple.graph.earlier_turns import history_of
 from maniple.sandbox import Workspaces
 from maniple.tools.evidence import source_line
 from maniple.tools.items import StoredResults, ThreadItems
@@ -290,7 +290,7 @@ async def test_the_request_of_a_reviewed_run_is_none_of_the_earlier_ones(tmp_pat
     assert "earlier requests" not in coder
     assert "let the coder compute" in coder
     assert "looks good" not in coder
-    assert history_of(state.values).requests == []
+    assert history_of(state.values).turns == []
 
 
 async def test_the_reporter_is_given_an_earlier_report_that_its_step_names(tmp_path):

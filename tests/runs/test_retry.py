@@ -199,14 +199,29 @@ async def test_a_retry_that_is_cancelled_before_it_begins_can_be_retried(opening
         assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
 
 
-async def test_a_run_that_was_cancelled_the_first_time_is_not_retried(opening):
-    async with opening({**script(), "coder": [{"hang": True}]}) as here:
+async def test_a_cancelled_run_goes_on_where_it_stopped(opening):
+    coder = [{"hang": True, "times": 1}, reply("It is 4.")]
+    async with opening({**script(reply("Found.")), "coder": coder}) as here:
         run = await here.ask()
         await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
         await here.engine.cancel(run.run_id)
-        assert "gaps" not in data(await here.frames(run.run_id), "run_status")[0]
+        [ended] = data(await here.frames(run.run_id), "run_status")
+        assert ended["gaps"][0]["step"] == "coder's step"
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
+        assert len(here.it.prompts("planner")) == 1
+        assert len(here.it.prompts("researcher")) == 1
         with pytest.raises(NothingToRetry):
             await here.engine.retry(run.run_id)
+
+
+@pytest.mark.parametrize("role", ["coordinator", "planner"])
+async def test_a_run_that_was_cancelled_before_it_had_a_plan_begins_again(opening, role):
+    told = script(reply("Found."))
+    async with opening({**told, role: [{"hang": True, "times": 1}, *told[role]]}) as here:
+        run = await here.ask()
+        await asyncio.to_thread(here.it.server.wait_for, lambda stats: stats["by_role"].get(role) == 1)
+        await here.engine.cancel(run.run_id)
+        assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
 
 
 async def test_a_retry_has_the_whole_budget_again(opening):

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from maniple.agents.task import PlanStepSummary, StepResult, Task, ThreadHistory
+from maniple.agents.task import EarlierTurn, PlanStepSummary, StepResult, Task, ThreadHistory
 from maniple.llms.context_windows import characters_within, text_tokens
-from maniple.text import shorten
 from maniple.tools.items import Item
 
 RESULTS_SHARE = 0.5
@@ -15,8 +14,10 @@ REPORT_SHARE = 0.25
 """The share of the prompt's room for the thread's last report."""
 HEAD_SHARE = 0.7
 """The share of a shortened text for its beginning; the rest is for its end."""
-_EARLIER_REQUESTS = 10
-_EARLIER_CHARACTERS = 500
+_TURNS_SHARE = 0.5
+"""The share of earlier turns in the room for history; an eighth of the window with `REPORT_SHARE`."""
+_MIN_TURN_TOKENS = 60
+"""An earlier turn that would be shortened to less is only counted."""
 
 
 def build_messages(task: Task, room: int) -> list[BaseMessage]:
@@ -29,6 +30,7 @@ def build_messages(task: Task, room: int) -> list[BaseMessage]:
         format_history(task.history, int(REPORT_SHARE * room)),
         *format_results([*task.named_items, *task.results], int(RESULTS_SHARE * room)),
         format_items(task.items, task.older_items),
+        format_notes(task.notes),
         "\n\n".join(filter(None, (format_plan(task.plan), format_removed(task.removed), task.instruction()))),
     ]
     return [HumanMessage(text) for text in texts if text]
@@ -37,9 +39,8 @@ def build_messages(task: Task, room: int) -> list[BaseMessage]:
 def format_history(history: ThreadHistory, tokens: int) -> str:
     """Return the thread's earlier requests and its last report; "" for a new thread."""
     parts: list[str] = []
-    earlier = history.requests[-_EARLIER_REQUESTS:]
-    if earlier:
-        lines = [f"- {shorten(one, _EARLIER_CHARACTERS)}" for one in earlier]
+    if history.turns:
+        lines = _format_turns(history.turns, int(_TURNS_SHARE * tokens))
         parts.append("\n".join(["The user's earlier requests in this conversation, oldest first:", *lines]))
     if history.report:
         where = history.report_path
@@ -47,6 +48,27 @@ def format_history(history: ThreadHistory, tokens: int) -> str:
         place = f" (file {where})" if where and not note else ""
         parts.append(f"Your team's last answer{place}{note}:\n<report>\n{shown}\n</report>")
     return "\n\n".join(parts)
+
+
+def _format_turns(turns: Sequence[EarlierTurn], tokens: int) -> list[str]:
+    """Return the turns within `tokens`: the newest whole, older ones shortened, the oldest counted."""
+    lines: list[str] = []
+    for number, turn in enumerate(reversed(turns)):
+        size = text_tokens(turn.text)
+        if size > tokens and tokens < _MIN_TURN_TOKENS:
+            lines.append(f"- {len(turns) - number} older ones")
+            break
+        shown, note = _within(turn.text, min(size, tokens), turn.path)
+        lines.append(f"- {shown}{note}")
+        tokens -= min(size, tokens)
+    return lines[::-1]
+
+
+def format_notes(notes: Sequence[str]) -> str:
+    """Return what the user said and decided in this run; "" for nothing."""
+    if not notes:
+        return ""
+    return "\n".join(["While the team worked on this request:", *(f"- {one}" for one in notes)])
 
 
 def format_results(results: Sequence[StepResult], tokens: int) -> list[str]:

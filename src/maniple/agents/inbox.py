@@ -47,6 +47,8 @@ class OpenQuestion:
     key: str
     interrupt_id: str
     """The id by which it is answered, the same if the run pauses with the question."""
+    form: Any = None
+    """The question as it is shown."""
     answered: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Ends when the answer is stored."""
     is_parked: bool = False
@@ -256,7 +258,7 @@ class Inbox:
         async with self._writing:
             if question not in self.questions:
                 raise InputRefused
-            content = StepAnswer(question.key, question.interrupt_id, answer)
+            content = StepAnswer(question.key, question.interrupt_id, answer, question.form)
             await run_to_completion(self._write([ReceivedInput(question.key, content)]))
 
     async def seal_questions(self) -> bool:

@@ -86,6 +86,8 @@ class StepAnswer:
     """The key of the question, the same in each execution of the step."""
     interrupt_id: str
     answer: Any
+    form: Any = None
+    """The question as the user was shown it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class Resume:
     answer: Any
     after: int
     """The number of the run's newest event when it was answered."""
+    form: Any = None
+    """The question as the user was shown it."""
 
 
 @dataclass(frozen=True, slots=True)

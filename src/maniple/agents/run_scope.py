@@ -19,6 +19,7 @@ from maniple.tools.run_context import SCOPE_KEY, configurable
 if TYPE_CHECKING:
     from langchain_core.callbacks import BaseCallbackHandler
 
+    from maniple.agents.turn_record import EndedRun
     from maniple.evidence import Evidence
     from maniple.store.protocols import ToolCallLedger
     from maniple.tools.questions import Asker
@@ -67,6 +68,8 @@ class RunScope:
     """The wave of concurrent steps, with its number, of each graph of the run (its checkpoint namespace)."""
     asker: Asker | None = None
     """Asks the user for the present step; None if the run pauses for every question."""
+    read_run: Callable[[str], Awaitable[EndedRun | None]] | None = None
+    """Reads the earlier run that had the request with this id; None where runs are not stored."""
     can_pause: bool = True
     """Whether a question can interrupt the run and be answered later: a checkpointer is needed."""
 

@@ -86,10 +86,20 @@ class PlanStepSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierTurn:
+    """An earlier request with what the user said and decided about it, and what it left without an answer."""
+
+    text: str
+    """All of it, the request first."""
+    path: str = ""
+    """The workspace file that holds it; "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadHistory:
     """The history of the thread before the present request."""
 
-    requests: Sequence[str] = ()
+    turns: Sequence[EarlierTurn] = ()
     """The user's earlier requests, oldest first."""
     report: str = ""
     """The team's last report or answer, with its list of sources."""
@@ -146,6 +156,8 @@ class Task:
     """The agent's messages of an earlier try whose model gave no answer; the agent continues from them."""
     user_messages: Sequence[str] = ()
     """The messages that the user sent to the run before the step started, oldest first."""
+    notes: Sequence[str] = ()
+    """What else the user said and decided in this run, oldest first."""
 
     def instruction(self) -> str:
         """Return the prompt of the step, with the files and the caller's system messages."""

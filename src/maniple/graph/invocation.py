@@ -22,6 +22,7 @@ from maniple.agents.call_ledgers import CheckpointLedger
 from maniple.agents.message_pictures import find_message_pictures
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
+from maniple.graph.earlier_turns import fold_turn
 from maniple.graph.outcome import close_invocation
 from maniple.graph.state import (
     PrivateState,
@@ -30,6 +31,7 @@ from maniple.graph.state import (
     is_users,
     merge_private,
     private_of,
+    with_private,
 )
 from maniple.langgraph_internals import find_checkpointer, namespace_around, outermost_task
 from maniple.store.records import RunUsage
@@ -62,7 +64,7 @@ class InvocationNode:
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
         private, config = private_of(state), get_config()
-        if self.is_first and private.get("next") != REENTRY:
+        if is_new := self.is_first and private.get("next") != REENTRY:
             _check_question(state)
             private = merge_private(private, {"run_id": "", "usage": {}})
         thread_id, given = _choose_thread(config, private), config.get("configurable", {}).get(SCOPE_KEY)
@@ -70,9 +72,13 @@ class InvocationNode:
         if isinstance(given, RunScope):
             scope = replace(given, thread_id=thread_id, can_pause=can_pause and given.can_pause)
             _check_answerable(scope, options)
+            identity: PrivateState = {"thread_id": thread_id, "run_id": given.run_id}
+            if is_new and (turns := await fold_turn(state, given)) is not None:
+                state = with_private(state, turns=turns)
+                identity["turns"] = turns
             with enter_scope(config, scope):
                 command = await self._run(state, runtime)
-            return _with_identity(command, {"thread_id": thread_id, "run_id": given.run_id})
+            return _with_identity(command, identity)
         run_id = private.get("run_id") or _choose_run(config)
         used = RunUsage(**private.get("usage", {}))
         with self.scopes.enter(run_id, thread_id, used, _open_ledger(config, run_id)) as own:

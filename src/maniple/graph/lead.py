@@ -15,8 +15,9 @@ from maniple.agents.profiles import profile_of
 from maniple.agents.task import BY_USER_LINE, PlanStepSummary
 from maniple.errors import ModelError
 from maniple.graph.adaptation import answers_of
+from maniple.graph.earlier_turns import history_of
 from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
-from maniple.graph.state import State, history_of, request_of
+from maniple.graph.state import State, request_of
 from maniple.graph.step_records import LeadDecision, asks_for_something
 from maniple.graph.written_plan import REPORTER, object_schema
 from maniple.llms import Shape, ShapeError, ask_for

@@ -9,7 +9,7 @@ from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeSt
 from langgraph.runtime import Runtime
 
 from maniple.agents import find_author, is_handover
-from maniple.agents.task import ThreadHistory
+from maniple.agents.turn_record import TurnRecord
 from maniple.graph.plan import PlanProgress
 from maniple.graph.step_records import StepRecord, apply_records
 from maniple.tools.items import MirroredText, report_path
@@ -60,6 +60,8 @@ class PrivateState(TypedDict, total=False):
     """The language of the request, such as `de-DE`."""
     files: list[str]
     """Descriptions of the user's files in the workspace, for prompts."""
+    turns: list[TurnRecord]
+    """Earlier turns in which the user said or decided something, or that were not answered; oldest first."""
     summary: dict[str, str] | None
     """A summary (`text`) of the messages up to the one with the id `upto`; the messages themselves stay."""
 
@@ -220,17 +222,16 @@ def mirrored_reports(state: State) -> list[MirroredText]:
     return [MirroredText(report_path(number), text) for number, text in enumerate(reports_of(state), start=1)]
 
 
-def history_of(state: State) -> ThreadHistory:
-    """Return the history of the thread before the present request."""
+def answer_of(state: State) -> str:
+    """Return the team's last report or answer before the present request; "" for none."""
     messages = state["messages"]
     asked = [at for at, message in enumerate(messages) if is_users(message)]
     earlier = messages[: asked[-1]] if asked else []
-    requests = [message.text for message in earlier if is_users(message)]
     reports = [message for message in earlier if _is_report(message)]
     # An API caller sends back answers without a name; what the coordinator says by itself is no report.
     replies = (one for one in earlier if isinstance(one, AIMessage) and not is_handover(one))
     answers = reports or [one for one in replies if one.name not in DIRECTORS]
-    return ThreadHistory(requests, answers[-1].text if answers else "")
+    return answers[-1].text if answers else ""
 
 
 def _is_report(message: BaseMessage) -> bool:

@@ -16,10 +16,11 @@ from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.adaptation import answers_of
+from maniple.graph.earlier_turns import history_of
 from maniple.graph.limits import current_meter
 from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_change
-from maniple.graph.state import STEERING_MARK, State, history_of, request_of
+from maniple.graph.state import STEERING_MARK, State, request_of
 from maniple.graph.written_plan import REPORTER, object_schema
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of

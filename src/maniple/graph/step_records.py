@@ -5,8 +5,8 @@ every execution of the wave, live or after a restart, results in the same plan.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal, TypedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypedDict, cast
 
 from pydantic import BaseModel, model_validator
 
@@ -14,7 +14,8 @@ from maniple.agents.inputs import PlanChange
 from maniple.graph.plan import PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.written_plan import REPORTER
-from maniple.types import DecisionKind, is_mapping
+from maniple.langgraph_internals import results_of_calls
+from maniple.types import PRIVATE_CHANNEL, DecisionKind, is_mapping
 
 NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
 
@@ -87,6 +88,21 @@ def apply_records(
             progress = apply_changes(progress, [waiting.pop(0)], members)
         progress = _apply_record(progress, record)
     return apply_changes(progress, waiting, members)
+
+
+def read_records(writes: Iterable[tuple[str, str, Any]]) -> tuple[list[StepRecord], set[int]]:
+    """Return the records among the pending writes of a superstep, and the invocations that have ended."""
+    writes = list(writes)
+    records = [
+        cast("StepRecord", one) for one in results_of_calls(writes) if is_mapping(one) and "kind" in one
+    ]
+    ended: set[int] = set()
+    for _, channel, value in writes:
+        if channel == PRIVATE_CHANNEL and is_mapping(value):
+            finished = cast("Mapping[str, list[StepRecord]]", value.get("ended") or {})
+            records += (record for group in finished.values() for record in group)
+            ended |= {int(number) for number in finished}
+    return records, ended
 
 
 def is_effective(progress: PlanProgress, record: StepRecord) -> bool:

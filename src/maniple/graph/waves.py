@@ -33,16 +33,15 @@ from maniple.graph.limits import current_meter
 from maniple.graph.plan import PlanProgress, TrackedStep
 from maniple.graph.state import PrivateState, State, make_update, private_of, with_private
 from maniple.graph.steering import find_replanning
-from maniple.graph.step_records import LeadDecision, StepRecord, apply_records, is_effective
+from maniple.graph.step_records import LeadDecision, StepRecord, apply_records, is_effective, read_records
 from maniple.langgraph_internals import (
     graph_namespace,
     is_resuming,
     read_checkpoint,
-    results_of_calls,
     store_result_of_call,
 )
 from maniple.tools.questions import UserAnswer
-from maniple.types import AGENT_MARK, PLAN_EVENT, PRIVATE_CHANNEL, STEP_INTERRUPT, STEP_RESUMED, Worker
+from maniple.types import AGENT_MARK, PLAN_EVENT, STEP_INTERRUPT, STEP_RESUMED, Worker
 
 _LEAD = "supervisor"
 _LAST = LeadDecision(decision="continue_without")
@@ -331,15 +330,11 @@ class StepWave:
             self._is_restored = True
 
     def _restore(self, writes: Sequence[tuple[str, str, Any]]) -> None:
-        for result in results_of_calls(writes):
-            if isinstance(result, Mapping) and "kind" in result:
-                self.add(cast("StepRecord", result))
-        for _, channel, value in writes:
-            if channel == PRIVATE_CHANNEL and isinstance(value, Mapping):
-                for number, records in (cast("PrivateState", value).get("ended") or {}).items():
-                    for record in records:
-                        self.add(record)
-                    self.leave(int(number))
+        records, ended = read_records(writes)
+        for record in records:
+            self.add(record)
+        for number in ended:
+            self.leave(number)
 
 
 class StepInvocation:
@@ -501,7 +496,7 @@ class StepAsker:
                 raise
             # LangGraph's exception holds the interrupt, whose id is in that of the question.
             [asked] = cast("Sequence[Interrupt]", pause.args[0])
-            question = OpenQuestion(key, self.inbox.make_id(asked.id))
+            question = OpenQuestion(key, self.inbox.make_id(asked.id), payload)
             if not await self._is_answered(question, payload):
                 raise
         self.inbox.count_answer()

@@ -6,12 +6,14 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from maniple.agents.budget import UsageMeter
 from maniple.agents.inbox import Inbox
 from maniple.agents.inputs import ReceivedInput
 from maniple.agents.run_scope import RunScope
+from maniple.agents.turn_record import EndedRun
 from maniple.errors import ManipleError, StoreError
 from maniple.events import (
     Event,
@@ -40,7 +42,7 @@ from maniple.runs.event_log import RunEventLog
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
 from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
-from maniple.runs.stored_inputs import StoredInputs
+from maniple.runs.stored_inputs import StoredInputs, read_inputs
 from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, Turn, drive, run_of, thread_state
 from maniple.store import RunChange, RunRecord
@@ -50,6 +52,8 @@ from maniple.telemetry.logs import log_context
 
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
+_EARLIER_RUNS = 5
+"""The number of earlier runs among which that of a request is searched: queued ones may be between."""
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.005, 1.0
 """The first and the longest pause between two checks whether the previous run has ended."""
 _LOG = logging.getLogger(__name__)
@@ -167,14 +171,23 @@ class RunDriver:
                 RedactedEvidence(self.services.store.evidence(record.run_id), self.services.config.redactor),
                 is_watched=lambda: active.log.is_followed,
                 store_file=ArtifactSaver(self.services.store, record),
+                read_run=partial(self._read_ended_run, record),
             ),
             callbacks=self.services.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,
             gate=self._wait_for_turn(active, start),
             durable=True,
-            was_retried=record.retries > 0,
             thread_name=record.thread_name,
         )
+
+    async def _read_ended_run(self, record: RunRecord, request_id: str) -> EndedRun | None:
+        """Return the newest earlier run on the thread of a run if it had this request."""
+        store = self.services.store
+        earlier = await store.runs.list_by_thread(record.thread_id, _EARLIER_RUNS, record.created_at)
+        run = next((one for one in earlier if request_id in one.request), None)
+        if run is None or run.status in ("queued", "running"):
+            return None
+        return EndedRun(run.status, run.error or "", await read_inputs(store.inputs, run.run_id))
 
     @asynccontextmanager
     async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:

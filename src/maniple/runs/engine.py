@@ -69,9 +69,9 @@ class Engine(Protocol):
     async def retry(self, run_id: str, owner: str = "") -> AcceptedRun:
         """Do again what a run that failed, or whose answer has gaps, has not done; what is done stays.
 
-        A retry that was cancelled can be retried as well. The run continues with a new segment of its events
-        and its whole budget again. Raises `NotFound`, `NothingToRetry`, `ThreadBusy` and the errors of
-        `submit`.
+        A cancelled run goes on where it stopped, with the changes that the user had sent. The run continues
+        with a new segment of its events and its whole budget again. Raises `NotFound`, `NothingToRetry`,
+        `ThreadBusy` and the errors of `submit`.
         """
         ...
 
@@ -150,8 +150,6 @@ class InvalidPlanEdit(ManipleError):
 
 
 def can_be_retried(record: RunRecord, view: RunView) -> bool:
-    """Return whether a run ended with something undone: it failed, has gaps, or its retry was cancelled."""
-    if record.status == "cancelled":
-        return record.retries > 0
+    """Return whether a run ended with something undone: it failed, was cancelled, or has gaps."""
     has_answer = record.status in ("completed", "budget_exhausted")
-    return record.status == "failed" or (has_answer and bool(view.gaps))
+    return record.status in ("failed", "cancelled") or (has_answer and bool(view.gaps))

@@ -39,6 +39,7 @@ from maniple.runs.stored_inputs import as_record, read_inputs
 from maniple.runs.usage import QuotaRegistry
 from maniple.runtime import Start, remember
 from maniple.store import EventRecord, InputRecord, RunRecord, Store, Thread, read_event_pages
+from maniple.tools.questions import interrupt_of
 
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
@@ -425,7 +426,8 @@ class InProcessEngine:
             raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {waits_for}.")
         newest = await self._newest_number(record.run_id)
         question = interrupt_id or open_questions[0]
-        changed = await self._store.runs.answer(record.run_id, self._record(Resume(question, answer, newest)))
+        resume = Resume(question, answer, newest, pending.get(interrupt_of(question)))
+        changed = await self._store.runs.answer(record.run_id, self._record(resume))
         if changed is None:
             raise RunNotWaiting("The run was answered by another request.")
         self._start_task(await self._prepare(changed), "answer", StreamState())

@@ -20,8 +20,9 @@ from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events import Event, StreamState, Translator
 from maniple.events.conversation import attributed
 from maniple.events.turns import order_turns
-from maniple.graph import RECURSION_LIMIT, RunOptions, Team, members_of
-from maniple.graph.state import private_of, progress_of
+from maniple.graph import RECURSION_LIMIT, PlanProgress, RunOptions, Team, members_of
+from maniple.graph.state import make_update, private_of, progress_of
+from maniple.graph.step_records import apply_records, read_records
 from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
 
 RECALL_SECONDS = 5.0
@@ -55,8 +56,6 @@ class Turn:
     gate: AbstractAsyncContextManager[Any] | None = None
     thread_name: str = ""
     """The name of the thread for clients, if it is not the id."""
-    was_retried: bool = False
-    """Whether the run had ended before: what it still lacks is reported also when it is cancelled."""
 
 
 async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
@@ -197,7 +196,24 @@ class _Thread:
         if turn.start in ("continue", "retry") and run_of(state) == turn.run_id:
             self.resumed_run = resumed_run
             return Command(goto="supervisor") if self._waits_for_edits(state) else None
+        if state.next and run_of(state) != turn.run_id:
+            await self._store_finished_steps(state)
         return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
+
+    async def _store_finished_steps(self, state: StateSnapshot) -> None:
+        """Store what the last run of the thread had finished in the superstep in which it was stopped.
+
+        The next input would drop the results of that superstep.
+        """
+        plan, saver = private_of(state.values).get("plan"), self.team.checkpointer
+        if not plan or not isinstance(saver, BaseCheckpointSaver):
+            return
+        saved = await saver.aget_tuple(state.config)
+        records, _ = read_records((saved.pending_writes if saved is not None else None) or ())
+        if records:
+            progress = apply_records(PlanProgress.from_state(plan), records)
+            update = make_update(plan=progress.to_state(), ended=None)
+            await self.team.aupdate_state(self.config, update, as_node="supervisor")
 
     def _waits_for_edits(self, state: StateSnapshot) -> bool:
         """Return whether the graph has ended although changes of its plan are pending."""
@@ -248,7 +264,7 @@ async def _complete_state(
     """Read what the closing events need from the state; return the cancellation before or meanwhile."""
     if not translator.knows_conversation:
         cancelled = await _recall(thread, translator) or cancelled
-    if cancelled is not None and thread.turn.was_retried:
+    if cancelled is not None:
         translator.leave_gaps(await _stored_plan(thread))
     return cancelled
 

@@ -34,6 +34,7 @@ from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.adaptation import format_unfinished
 from maniple.graph.clarification import ASK_TOOL, as_question, find_question, merge_clarifications
+from maniple.graph.earlier_turns import format_decided_turns
 from maniple.graph.handoff import HANDOFF, find_step, handoff_tool, is_handoff, locale_of
 from maniple.graph.limits import current_meter
 from maniple.graph.state import (
@@ -220,7 +221,8 @@ class CoordinatorNode:
             locale=options.locale,
         )
         addition = format_caller(caller_of(state)) + format_files(private_of(state).get("files") or ())
-        return [SystemMessage(prompt + addition), *conversation_of(state)]
+        decided = [HumanMessage(text) for text in [format_decided_turns(state)] if text]
+        return [SystemMessage(prompt + addition), *decided, *conversation_of(state)]
 
     async def _compact(self, state: State, options: RunOptions) -> _CoordinatorOutcome:
         """Classify the request; answer small talk and questions that the model can answer without tools."""

@@ -21,6 +21,7 @@ from maniple.agents.profiles import profile_of
 from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
 from maniple.errors import BudgetExhausted, ModelError, PlanError, SearchError
 from maniple.graph.adaptation import apply_rest, request_for_rest
+from maniple.graph.earlier_turns import format_decided_turns, mirrored_turns
 from maniple.graph.limits import current_meter, plan_report_only
 from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.state import (
@@ -205,7 +206,8 @@ class PlannerNode:
         """Return the items of the thread without uploads, which the system prompt lists."""
         if self.items is None:
             return ""
-        index = await self.items.update(current_evidence(), mirrored_reports(state))
+        texts = [*mirrored_reports(state), *mirrored_turns(state)]
+        index = await self.items.update(current_evidence(), texts)
         return format_items([one for one in index.items if one.kind != "upload"], index.older)
 
     async def _conversation(
@@ -226,7 +228,7 @@ class PlannerNode:
         system = SystemMessage(
             prompt + format_caller(caller_of(state)) + format_files(private.get("files") or ())
         )
-        return [system, *conversation_of(state)]
+        return [system, *_messages_of(format_decided_turns(state)), *conversation_of(state)]
 
 
 def _messages_of(*texts: str | None) -> list[BaseMessage]:

@@ -28,6 +28,7 @@ from maniple.agents.task import (
     names_missing,
 )
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError, describe_error
+from maniple.graph.earlier_turns import history_of, mirrored_turns, notes_of_run
 from maniple.graph.lead import Lead
 from maniple.graph.limits import current_meter, write_bare_report
 from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
@@ -38,7 +39,6 @@ from maniple.graph.state import (
     State,
     caller_of,
     conversation_of,
-    history_of,
     make_update,
     mirrored_reports,
     private_of,
@@ -190,7 +190,7 @@ class WorkerNode:
     ) -> _Outcome:
         """Make one attempt of a step."""
         history = history_of(state)
-        index = await self._index(state, progress, step, len(history.requests) + 1)
+        index = await self._index(state, progress, step, len(history.turns) + 1)
         task = _task(state, progress, step, self.role, index, history)
         continued = await load_messages(step.continuation)
         task = replace(task, items_of_thread=self.items, continued=continued)
@@ -284,7 +284,9 @@ class WorkerNode:
             and (repeated is None or step.id != repeated.id)
         ]
         try:
-            return await self.items.update(current_evidence(), [*mirrored_reports(state), *results])
+            return await self.items.update(
+                current_evidence(), [*mirrored_reports(state), *mirrored_turns(state), *results]
+            )
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a step can be worked on without its list of items
@@ -356,7 +358,7 @@ def _task(
     index: ItemIndex,
     history: ThreadHistory,
 ) -> Task:
-    request = len(history.requests) + 1
+    request = len(history.turns) + 1
 
     def stored(path: str) -> str:
         return path if path in index.stored else ""
@@ -385,6 +387,7 @@ def _task(
         results=results,
         step=step.id,
         user_messages=run_scope().inbox.begin_step(step.id),
+        notes=notes_of_run(progress),
         locale=private_of(state).get("locale") or "",
         caller=caller_of(state) if is_report else "",
         thread_texts=_thread_texts(state) if is_report else (),

@@ -1,0 +1,160 @@
+"""The record of a turn of the conversation: what the user said and decided in it, and what it left."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from maniple.agents.inputs import (
+    Cancel,
+    Message,
+    PlanChange,
+    ReceivedInput,
+    Reply,
+    Resume,
+    Retry,
+    StepAnswer,
+)
+from maniple.text import shorten
+from maniple.tools.decisions import (
+    CallApproval,
+    CallEdit,
+    CallRejection,
+    is_plan_acceptance,
+    parse_approval,
+    parse_plan_feedback,
+)
+from maniple.tools.interaction import answer_text
+from maniple.types import RunStatus, is_mapping
+
+_ARGUMENT_CHARACTERS = 1_000
+"""The longest arguments of a call in a note; the user's own words are never cut here."""
+_CHANGES: Mapping[str, str] = {
+    "skip": "The user removed {step} from the plan.",
+    "redo": "The user had {step} done again.",
+    "edit": "The user changed {step} of the plan{fields}",
+    "add": "The user added a step to the plan{fields}",
+    "move": "The user moved {step} of the plan.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run that has ended or pauses: its status, its error ("" for none), and what was sent to it."""
+
+    status: RunStatus
+    error: str = ""
+    received: Sequence[ReceivedInput] = ()
+
+
+class TurnNote(TypedDict):
+    """One thing that the user said or decided; `id` is that of the input."""
+
+    id: str
+    text: str
+
+
+class TurnResult(TypedDict):
+    """The result of a step of a run that gave no answer."""
+
+    step: int
+    agent: str
+    title: str
+    text: str
+
+
+class TurnRecord(TypedDict):
+    """An earlier turn, as plain data in the graph's state."""
+
+    request_id: str
+    """The id of the message with the request."""
+    number: int
+    """The number of the request on the thread, from 1."""
+    ended: str
+    """How it ended, as a sentence; "" if it was answered."""
+    notes: list[TurnNote]
+    results: list[TurnResult]
+
+
+def describe_inputs(received: Sequence[ReceivedInput], titles: Mapping[int, str]) -> list[TurnNote]:
+    """Return what the user said and decided in a run, in order; `titles` are those of the plan's steps."""
+    noted = ((one, _describe(one, titles)) for one in received)
+    return [{"id": one.input_id, "text": text} for one, text in noted if text]
+
+
+def _describe(one: ReceivedInput, titles: Mapping[int, str]) -> str:
+    match one.content:
+        case Message(text):
+            return f"The user wrote while the team worked: {text}{_describe_reply(one.reply)}"
+        case PlanChange() if one.sender == "user":
+            return _describe_change(one.content, titles)
+        case StepAnswer() | Resume():
+            return _describe_answer(one.content.form, one.content.answer)
+        case Retry():
+            return "The user had the team do again what was missing."
+        case Cancel() if one.reply is None or one.reply.disposition != "refused":
+            return "The user cancelled the work."
+        case _:
+            return ""
+
+
+def _describe_reply(reply: Reply | None) -> str:
+    if reply is None:
+        return ""
+    return f"\nThe team's lead replied: {reply.text}" if reply.text else ""
+
+
+def _describe_change(change: PlanChange, titles: Mapping[int, str]) -> str:
+    title = titles.get(change.step_id, "")
+    step = f"step {change.step_id} ({title})" if title else f"step {change.step_id}"
+    parts = (change.agent_name, change.title, change.description)
+    fields = f": {': '.join(filter(None, parts))}"
+    sentence = _CHANGES.get(change.action, "")
+    return sentence.format(step=step, fields=fields)
+
+
+def _describe_answer(form: Any, answer: Any) -> str:
+    """Return the answer to a question, together with the question."""
+    asked: Mapping[str, Any] = form if is_mapping(form) else {}
+    match asked.get("kind"):
+        case "tool_approval" if asked.get("reason") == "approval":
+            return _describe_approval(asked, answer)
+        case "tool_approval":
+            call = _format_call(asked, asked.get("tool_input"))
+            return f"Asked whether the call {call} had been done, the user answered: {_as_text(answer)}"
+        case "plan_review":
+            return _describe_review(answer)
+        case _:
+            question = asked.get("question") or (_as_text(form) if form else "")
+            said = f"The user answered: {answer_text(answer) or 'nothing'}"
+            return f"The team asked: {question}\n{said}" if question else said
+
+
+def _describe_approval(asked: Mapping[str, Any], answer: Any) -> str:
+    call = _format_call(asked, asked.get("tool_input"))
+    match parse_approval(answer):
+        case CallApproval():
+            return f"The user approved the call {call}."
+        case CallEdit(arguments):
+            return f"The user changed the call {call} to {_format_call(asked, arguments)}; that one ran."
+        case CallRejection(reason):
+            return f"The user rejected the call {call}, which did not run{': ' if reason else '.'}{reason}"
+        case _:
+            said = _as_text(answer)
+            return f"Asked to approve the call {call}, the user said, without deciding: {said}"
+
+
+def _describe_review(answer: Any) -> str:
+    if is_plan_acceptance(answer):
+        return "The user accepted the plan."
+    if is_mapping(answer) or (isinstance(answer, str) and answer.lstrip().startswith("{")):
+        return "The user changed the plan in its review."
+    return f"Shown the plan, the user said: {parse_plan_feedback(str(answer))}"
+
+
+def _format_call(asked: Mapping[str, Any], arguments: Any) -> str:
+    return f"{asked.get('tool_name')}({shorten(_as_text(arguments), _ARGUMENT_CHARACTERS)})"
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

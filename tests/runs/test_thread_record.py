@@ -1,0 +1,180 @@
+"""What the user said and decided in a turn is known in the next one, whatever way the turn ended."""
+
+import json
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from maniple.agents.inputs import PlanChange
+from maniple.agents.offers import Offer
+from maniple.runs import EngineConfig, RunRequest, open_engine
+from maniple.store import open_store
+from maniple.tools.interaction import ask_tools
+from tests.openai_server import call, reply
+from tests.runs.test_steering import decided, shown_to, working
+from tests.team import plan, scripted_team, step
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+ANSWER = "2019, the leap of it all"
+HELLO = reply("Hello, that is all that I know about it at present.")
+COMMAND = call("bash_tool", cmd="rm a")
+
+
+def script(*steps, **roles):
+    return {
+        "coordinator": [call("handoff_to_planner", locale="en-US"), HELLO],
+        "planner": [reply(json.dumps(plan(*(steps or (step("coder", "Sum"), step("reporter"))))))],
+        "coder": [reply("It is 4.")],
+        "researcher": [reply("Found.")],
+        "reporter": [reply("# Report")],
+        **roles,
+    }
+
+
+async def ask(it, text, **options):
+    """Send a request; return the id of its run when it has ended or waits."""
+    run = (await it.engine.submit(RunRequest([HumanMessage(text)], "t", **options))).run
+    await it.events_of(run.run_id)
+    return run.run_id
+
+
+def newest(it, role):
+    return shown_to(it.prompts(role)[-1])
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("No, there is no backup of it", "did not run: No, there is no backup of it"),
+        ({"type": "edit", "args": {"cmd": "ls b"}}, 'to bash_tool({"cmd": "ls b"})'),
+        ("yes", "The user approved the call bash_tool"),
+    ],
+)
+async def test_what_became_of_an_approval_is_known_in_the_next_turn(tmp_path, answer, shown):
+    told = script(coder=[COMMAND, reply("Done.")])
+    async with working(tmp_path, told, config=EngineConfig(approval=["bash_tool"])) as it:
+        run_id = await ask(it, "Delete a")
+        await it.engine.resume(run_id, answer)
+        await it.events_of(run_id)
+        assert shown in newest(it, "reporter")
+        await ask(it, "Why?")
+        assert shown in newest(it, "coordinator")
+
+
+async def test_an_answer_to_a_question_is_known_to_later_steps_and_in_the_next_turns(tmp_path):
+    steps = plan(step("coder", "Ask"), step("researcher", "Find"), step("reporter"))
+    told = script(
+        coordinator=[call("handoff_to_planner"), HELLO, call("handoff_to_planner")],
+        planner=[reply(json.dumps(steps))],
+        coder=[call("ask_human", question="Which year?"), reply("Asked.")],
+    )
+    async with (
+        open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
+        scripted_team(told, checkpointer=store.checkpointer, toolbox=Offer({"coder": ask_tools(3)})) as it,
+        open_engine(it.team, store, kind="server") as engine,
+    ):
+
+        async def asked(text):
+            run = (await engine.submit(RunRequest([HumanMessage(text)], "t"))).run
+            _ = [page async for page in engine.events(run.run_id)]
+            return run.run_id
+
+        run_id = await asked("How many?")
+        await engine.resume(run_id, ANSWER)
+        _ = [page async for page in engine.events(run_id)]
+        for prompt in (it.prompts("researcher")[-1], it.prompts("reporter")[-1]):
+            assert "Which year?" in prompt
+            assert ANSWER in prompt
+        await asked("Why?")
+        assert ANSWER in it.prompts("coordinator")[-1]
+        await asked("And again?")
+        assert ANSWER in it.prompts("planner")[-1]
+        assert ANSWER in it.prompts("researcher")[-1]
+
+
+async def test_after_a_cancel_the_next_request_has_what_was_done_and_what_the_user_had_written(tmp_path):
+    parallel = [
+        {**step("researcher", "Find"), "needs": []},
+        {**step("coder", "Sum"), "needs": []},
+        step("reporter"),
+    ]
+    told = script(
+        *parallel,
+        coordinator=[call("handoff_to_planner")],
+        coder=[call("python_repl_tool", code="1"), reply("It is 4.")],
+        researcher=[reply("Tea is 4 euros.")],
+        supervisor=[decided("answer"), decided("change_plan", changes=[{"action": "skip", "step_id": 1}])],
+    )
+    async with working(tmp_path, told) as it:
+        run_id = await it.begin("Compare prices")
+        await it.completed(run_id, "Find")
+        for number, text in enumerate(("Only of 2024, please.", "In euros."), start=1):
+            await it.engine.send_message(run_id, text)
+            await it.answered(run_id, number)
+        await it.engine.cancel(run_id)
+        it.gate.set()
+        await ask(it, "Go on where you stopped, with my changes.")
+        for prompt in (newest(it, "planner"), newest(it, "coder")):
+            assert "Only of 2024, please." in prompt
+            assert "In euros." in prompt
+            assert "Tea is 4 euros." in prompt
+
+
+async def test_a_retry_after_a_cancel_has_the_changes_of_the_user(tmp_path):
+    told = script(
+        step("coder", "Sum"),
+        step("researcher", "Find"),
+        step("reporter"),
+        coder=[call("python_repl_tool", code="1"), reply("It is 4.")],
+    )
+    async with working(tmp_path, told) as it:
+        run_id = await it.begin("Compare prices")
+        await it.engine.change_plan(run_id, PlanChange("edit", 2, description="Find those of 2024."))
+        await it.engine.cancel(run_id)
+        it.gate.set()
+        await it.engine.retry(run_id)
+        await it.events_of(run_id)
+        await it.engine.resume(run_id, "run again")  # nobody knows whether the call was done
+        await it.events_of(run_id)
+        assert "Find those of 2024." in newest(it, "researcher")
+        assert (await it.engine.status(run_id)).status == "completed"
+
+
+async def test_the_record_is_the_same_after_a_restart(tmp_path):
+    told = script(coder=[COMMAND, reply("Done.")])
+    prompts = []
+    for restarts in (False, True):
+        folder = tmp_path / str(restarts)
+        config = EngineConfig(approval=["bash_tool"])
+        async with working(folder, told, config=config) as it:
+            run_id = await ask(it, "Delete a")
+            await it.engine.resume(run_id, "no, never")
+            await it.events_of(run_id)
+            if not restarts:
+                await ask(it, "Why?")
+                prompts.append(it.prompts("coordinator")[-1][1:])
+        if restarts:
+            async with working(folder, {**told, "coordinator": [HELLO]}, config=config) as it:
+                await ask(it, "Why?")
+                prompts.append(it.prompts("coordinator")[-1][1:])
+    assert prompts[0] == prompts[1]
+    assert "no, never" in str(prompts)
+
+
+async def test_a_turn_in_which_the_user_decided_nothing_adds_nothing(tmp_path):
+    told = script(coordinator=[HELLO])
+    async with working(tmp_path, told) as it:
+        await ask(it, "Hi")
+        await ask(it, "Hi again")
+        assert [message["role"] for message in it.prompts("coordinator")[-1]] == [
+            *("system", "user", "assistant", "user")
+        ]
+
+
+async def test_a_failed_run_is_told_of_in_the_next_turn(tmp_path):
+    told = script(coordinator=[{"status": 401, "times": 1}, HELLO], planner=[{"status": 401}])
+    async with working(tmp_path, told) as it:
+        run_id = await ask(it, "Sum it")
+        assert (await it.engine.status(run_id)).status == "failed"
+        await ask(it, "What happened?")
+        assert "This was not answered" in newest(it, "coordinator")
