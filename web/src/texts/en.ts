@@ -233,6 +233,7 @@ export const en = {
   whyNot: "Why not? (optional)",
   answeredElsewhere: "It was answered elsewhere.",
   gaps: "The answer lacks the results of these steps:",
+  notDone: "Not done when the run was cancelled:",
   budgetUsed: "The run reached its budget; its results so far are kept. Ask again with a higher `runs.budget`, or ask for less.",
   status: {
     queued: "Waiting for its turn",

@@ -234,6 +234,7 @@ export const zh: typeof en = {
   whyNot: "为什么拒绝?(可选)",
   answeredElsewhere: "已在别处答复。",
   gaps: "以下步骤未完成，答案中缺少其结果：",
+  notDone: "运行取消时尚未完成：",
   budgetUsed: "运行已用尽预算;已完成的内容保留。请提高 `runs.budget` 后再问,或缩小问题范围。",
   status: {
     queued: "排队中",

@@ -102,8 +102,8 @@ def has_answer(run: RunView) -> bool:
 
 
 def is_undone(run: RunView) -> bool:
-    """Return whether a run that has ended can be retried: it failed, or left steps undone."""
-    return run.status == "failed" or bool(run.gaps)
+    """Return whether a run that has ended can be retried: it failed, was cancelled, or left steps undone."""
+    return run.status in ("failed", "cancelled") or bool(run.gaps)
 
 
 def summary_line(run: RunView, seconds: float) -> str:

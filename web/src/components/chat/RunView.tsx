@@ -54,7 +54,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false }
         </p>
       ))}
       {run.status === "budget_exhausted" && run.problems.length === 0 && <p class="notice">{texts.budgetUsed}</p>}
-      {gaps.length > 0 && <Gaps gaps={gaps} />}
+      {gaps.length > 0 && <Gaps gaps={gaps} isCancelled={run.status === "cancelled"} />}
       {/* Where nothing can be answered, as in a replay; else the forms are above the composer. */}
       {!acts && run.forms.map((one) => <InterruptForm key={keyOf(one)} run={run} waiting={one} asker={askerOf(run, one)} />)}
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} threadId={run.threadId} />}
@@ -100,13 +100,13 @@ function unstatedGaps({ gaps }: RunModel, answer = ""): Gap[] {
   );
 }
 
-function Gaps({ gaps }: { gaps: Gap[] }) {
+function Gaps({ gaps, isCancelled }: { gaps: Gap[]; isCancelled: boolean }) {
   return (
     <div class="notice">
-      <p>{texts.gaps}</p>
+      <p>{isCancelled ? texts.notDone : texts.gaps}</p>
       <ul>
         {gaps.map(({ step, reason }) => (
-          <li key={step}>{reason ? `${step}: ${reason}` : step}</li>
+          <li key={step}>{reason && !isCancelled ? `${step}: ${reason}` : step}</li>
         ))}
       </ul>
     </div>
@@ -122,6 +122,9 @@ function Thoughts({ text }: { text: string }) {
   );
 }
 
+/** The statuses of runs that go on with what they have not done. */
+const UNANSWERED = new Set(["failed", "cancelled"]);
+
 function Standing({ run }: Shown) {
   const { acts } = useService();
   return (
@@ -132,7 +135,7 @@ function Standing({ run }: Shown) {
       {run.calls > 0 && <span>{texts.calls(run.calls)}</span>}
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{texts.share}</button>}
       {acts && run.isAtWork && <ActionButton act={() => acts.cancel(run)}>{texts.cancelRun}</ActionButton>}
-      {acts && run.isOver && (run.status === "failed" || run.gaps.length > 0) && (
+      {acts && run.isOver && (UNANSWERED.has(run.status) || run.gaps.length > 0) && (
         <ActionButton act={() => acts.retry(run)}>{texts.retryRun}</ActionButton>
       )}
       {acts && run.isOver && run.status !== "completed" && run.question && (
