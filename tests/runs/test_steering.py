@@ -29,6 +29,7 @@ from tests.team import plan, scripted_team, step
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 WORDS = "Use the numbers of 2024."
+CALL_WITH_TEXT = {"text": "Tea costs 4 euros in three shops."}
 STEPS = [step("coder", "Sum"), step("reporter", "Report")]
 
 
@@ -567,4 +568,17 @@ async def test_a_message_leaves_the_stored_request_as_it_was(tmp_path):
         assert (await it.engine.status(run_id)).request == before
         stored = await read_inputs(it.store.inputs, run_id)
         assert [one.content for one in stored] == [Message(WORDS), Message(WORDS)]
+        await it.ended(run_id)
+
+
+async def test_the_lead_sees_what_the_members_at_work_have_so_far(tmp_path):
+    """Asked what was found so far, it does not have to wait for the end of a step."""
+    coder = [{**CALL_WITH_TEXT, **call("python_repl_tool", code="1 + 3")}, reply("It is 4.")]
+    async with working(tmp_path, script(supervisor=[decided("answer")], coder=coder)) as it:
+        run_id = await it.begin()
+        await it.engine.send_message(run_id, "What have you found so far?")
+        await it.answered(run_id)
+        shown = shown_to(it.prompts("supervisor")[0])
+        assert CALL_WITH_TEXT["text"] in shown
+        assert "1 + 3" in shown
         await it.ended(run_id)

@@ -236,7 +236,7 @@ def build_graph(
     adaptations = rules.max_plan_adaptations if rewrites else 0
     lead = Lead(model_of("supervisor"), rules.step_retries, rules.roles, adaptations, services.search)
     supervisor = SupervisorNode(lead, available, rules.supervisor, rules.roles, rules.parallel_steps)
-    message_lead = MessageLead(lead.model, rules.roles, can_replan=rewrites)
+    message_lead = MessageLead(lead.model, rules.roles, can_replan=rewrites, search=services.search)
     coordinator = CoordinatorNode(
         *(model_of("coordinator"), available, rules.max_clarifications, services.files),
         search=services.search,

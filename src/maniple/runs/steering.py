@@ -44,6 +44,7 @@ from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
 from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
+from maniple.runs.newest_work import find_newest_work
 from maniple.runs.request import RunRequest
 from maniple.runtime import thread_state
 from maniple.store import RunRecord, read_event_pages
@@ -295,10 +296,12 @@ class MessageDesk:
         members = _allowed_members(team, active.request)
         progress = _current_plan(active, progress, members)
         earlier, begun = active.inbox.decided, active.inbox.begun_steps
+        work = await asyncio.to_thread(find_newest_work, active.log.newest)
+        sources = await services.store.evidence(record.run_id).sources()
 
         async def decide(_: object) -> Steering:
             values = cast("State", state.values)
-            case = MessageCase(message, earlier, values, progress, members, begun)
+            case = MessageCase(message, earlier, values, progress, members, begun, work, sources)
             return await team.message_lead.decide(case)
 
         usage = _UsageOfCalls()
