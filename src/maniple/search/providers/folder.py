@@ -60,8 +60,14 @@ PASSAGE_CHARACTERS = 1_000
 MAX_PASSAGES = 2_000
 """Per document; the text after them is not indexed."""
 _MAX_QUERY_WORDS = 16
-# Text that is written without spaces is indexed by pairs of neighbouring characters.
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+")
+# Text that is written without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) is indexed by
+# pairs of neighbouring characters.
+UNSPACED_CHARACTERS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+    "\U00020000-\U0003134f"
+)
+"""As ranges of a regular expression."""
+_UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]+")
 _WORD = re.compile(r"[^\W_]+")
 _SHORT_WORD_CHARACTERS = 3
 
