@@ -21,6 +21,7 @@ from maniple.errors import ConfigError
 from maniple.sandbox import Workspaces
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
 from maniple.tools.interaction import ask_tools, inquiry_tools, terminate_tool
+from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import StoredResults
 from maniple.tools.registry import (
     TOOLS,
@@ -220,6 +221,7 @@ def test_every_factory_makes_the_tool_whose_name_it_registers(tmp_path: Path) ->
         skill_tool([], Workspaces(tmp_path)),
         terminate_tool(),
         StoredResults(Workspaces(tmp_path)).reader(),
+        ItemSearch(Workspaces(tmp_path)).tool("read_item"),
     ]
     defined = {definition.name for definition in load_tools().definitions}
     assert {tool.name for tool in made} | defined == set(load_tools().names)

@@ -22,7 +22,9 @@ from maniple.agents.task import Agent
 from maniple.config import TeamSettings
 from maniple.llms import ChatModels, prompting_of
 from maniple.redaction import Redactor
+from maniple.tools.files import READ_FILE
 from maniple.tools.interaction import ask_tools
+from maniple.tools.item_search import SEARCH_ITEMS, ItemSearch
 from maniple.tools.items import READ_ITEM, StoredResults
 from maniple.types import ProfileName, Worker
 
@@ -77,13 +79,17 @@ def build_workers(
 
 
 def static_tools(worker: Worker, offer: Offer) -> list[BaseTool]:
-    """Return the static tools of a worker, with a reader of stored results if it cannot read files."""
+    """Return the static tools of a worker, with a reader of stored results if it cannot read files.
+
+    Whoever can open items can also search them.
+    """
     tools = [*offer.tools_of(worker), *offer.extra_tools.get(worker, ())]
-    stored = offer.service(StoredResults)
-    reads_files = any(tool.name == "read_file" for tool in tools)
-    if stored is None or reads_files or not (tools or worker in offer.dynamic_tools):
-        return tools
-    return [*tools, stored.reader()]
+    stored, search = offer.service(StoredResults), offer.service(ItemSearch)
+    reads_files = any(tool.name == READ_FILE for tool in tools)
+    if stored is not None and not reads_files and (tools or worker in offer.dynamic_tools):
+        tools.append(stored.reader())
+    opener = next((tool.name for tool in tools if tool.name in (READ_FILE, READ_ITEM)), None)
+    return tools if search is None or opener is None else [*tools, search.tool(opener)]
 
 
 def result_guards(
@@ -121,9 +127,11 @@ def _bound(tool: BaseTool, offer: Offer, context: WorkerContext) -> BaseTool:
 
 def _tool_filters(context: WorkerContext, offer: Offer) -> list[Middleware]:
     filters: list[Middleware] = []
-    stored = offer.service(StoredResults)
+    stored, search = offer.service(StoredResults), offer.service(ItemSearch)
     if stored is not None and context.has_tool(READ_ITEM):
-        filters.append(HiddenTools({READ_ITEM}, stored.has_any))
+        filters.append(HiddenTools({READ_ITEM, SEARCH_ITEMS}, stored.has_any))
+    elif search is not None and context.has_tool(SEARCH_ITEMS):
+        filters.append(HiddenTools({SEARCH_ITEMS}, search.has_items))
     return [*filters, *(each for make in offer.tool_filters for each in make(context))]
 
 

@@ -23,6 +23,7 @@ from maniple.store.configured import storage_folder
 from maniple.tools.code import CodeEnvironment, figure_reader
 from maniple.tools.documents import WorkspaceDocuments, rendered_picture_reader
 from maniple.tools.files import build_file_check, uploaded_files
+from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import load_tools
@@ -60,7 +61,7 @@ class FilesCapability(Capability):
     roles: ClassVar = ("file_manager",)
     provides: ClassVar = (
         *(Workspaces, StoredResults, ThreadItems, MadeFiles, UploadedFiles, WorkspaceDocuments),
-        ItemPictureReader,
+        *(ItemPictureReader, ItemSearch),
     )
 
     async def open(self, context: CapabilityContext) -> Offer:
@@ -77,6 +78,7 @@ class FilesCapability(Capability):
                     rendered_picture_reader(workspaces, documents), describer
                 ),
                 ThreadItems: ThreadItems(workspaces, context.require(Redactor)),
+                ItemSearch: ItemSearch(workspaces, context.require(Redactor), documents),
                 MadeFiles: MadeFiles(workspaces, context.require(Redactor)),
                 UploadedFiles: UploadedFiles(uploaded_files(workspaces)),
                 WorkspaceDocuments: documents,

@@ -427,12 +427,13 @@ class Workspace:
             return sum(one.size for one in self.tree(path) if one.kind == "file")
         return self.size(path) or 0
 
-    def list_newest(self, limit: int) -> list[tuple[str, int, int]]:
+    def list_newest(self, limit: int, beneath: str = "") -> list[tuple[str, int, int]]:
         """Return (path, bytes, change time in nanoseconds) of up to `limit` regular files, newest first.
 
         It is the ctime of the kernel, which code cannot set.
         """
-        found = sorted(self._regular(limit), key=lambda one: one[1].st_ctime_ns, reverse=True)
+        walked = self._regular(limit, split_path(beneath))
+        found = sorted(walked, key=lambda one: one[1].st_ctime_ns, reverse=True)
         return [(path, status.st_size, status.st_ctime_ns) for path, status in found]
 
     def stamps(self, limit: int) -> set[tuple[str, int, int]]:

@@ -23,7 +23,7 @@ from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import LineRange, decode_text, escape_unprintable, read_page, read_text_page
 
 MAX_DOCUMENT_BYTES = 50_000_000
-_HEAD_BYTES = 2_000
+HEAD_BYTES = 2_000
 _CACHED_DOCUMENTS = 8
 _ZIP, _OFFICE_97 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _LOCKED_OFFICE = "EncryptedPackage".encode("utf-16-le")
@@ -114,7 +114,7 @@ class WorkspaceDocuments:
 
         Raises `FileError` for what cannot be read, with the reason.
         """
-        head = await asyncio.to_thread(workspace.read, path, _HEAD_BYTES)
+        head = await asyncio.to_thread(workspace.read, path, HEAD_BYTES)
         kind = _kind_of(head.content, is_source=is_source)
         if page and kind != "pdf":
             raise FileError(f"{path!r} is no PDF, so it has no page {page} to be shown: leave page out.")
@@ -136,7 +136,7 @@ class WorkspaceDocuments:
     async def open_picture(self, workspace: Workspace, path: str) -> OpenedFile | None:
         """Return a picture to be shown; None for any other file. Raises `FileError` if it is damaged."""
         try:
-            head = await asyncio.to_thread(workspace.read, path, _HEAD_BYTES)
+            head = await asyncio.to_thread(workspace.read, path, HEAD_BYTES)
         except FileError:
             return None  # a folder, or nothing: the caller knows what to say
         is_shown = _kind_of(head.content, is_source=True) == _PICTURE
@@ -180,7 +180,7 @@ class WorkspaceDocuments:
         Markup is a document unless the caller works on it as text (`is_source`). Raises `FileError` for a
         document that is locked, damaged or of an unknown format, and names it.
         """
-        head = await asyncio.to_thread(workspace.read, path, _HEAD_BYTES)
+        head = await asyncio.to_thread(workspace.read, path, HEAD_BYTES)
         kind = _kind_of(head.content, is_source=is_source)
         if kind is None:
             return None
@@ -240,6 +240,11 @@ _OFFICE_OLD = (
 )
 _DAMAGED = "a damaged ZIP archive"
 _ARCHIVE = "a ZIP archive; unpack it with Python"
+
+
+def needs_conversion(head: bytes) -> bool:
+    """Return whether a file that begins like this may be a document that `WorkspaceDocuments` reads."""
+    return _kind_of(head, is_source=False) in ("zip", *_FORMAT_NAMES)
 
 
 def _kind_of(head: bytes, *, is_source: bool) -> str | None:

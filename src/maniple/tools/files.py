@@ -35,6 +35,7 @@ from maniple.tools.text_file import (
     open_pieces,
 )
 
+READ_FILE = "read_file"
 _LISTED_FILES = 200
 
 
@@ -76,7 +77,7 @@ async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
 
 
 @define_tool(
-    "read_file",
+    READ_FILE,
     "Read a file of the workspace as text (also PDF, Word, and the user's web pages; source=true: their "
     "markup), or lines of it (end_line 0: to its end; start_character: where to begin in start_line). Shows "
     "pictures, and a PDF's page as one.",
