@@ -244,7 +244,7 @@ async def test_the_member_that_answers_alone_sees_the_picture_once_or_says_that_
             await work(it, await it.thread(), agent="manus", **message_with(content))
     (request,) = [one for one in server.requests if "messages" in one]
     assert pictures(request) == ([content] if sees else [])
-    assert ("your model does not see pictures" in text_of(request)) is not sees
+    assert ("does not see pictures" in text_of(request)) is not sees
 
 
 ENDED = {"status": "success", "result": "Seen."}
@@ -268,7 +268,7 @@ async def test_the_browsers_agent_sees_and_opens_the_picture_or_says_that_it_doe
     first, second = [one for one in server.requests if "terminate" in str(one.get("tools"))]
     assert pictures(first) == ([content] if sees else [])
     assert pictures(second) == ([content] * 2 if sees else [])
-    assert ("your model does not see pictures" in text_of(second)) is not sees
+    assert ("does not see pictures" in text_of(second)) is not sees
 
 
 async def test_a_picture_that_is_crawled_is_an_item_that_later_members_open(tmp_path):

@@ -119,7 +119,7 @@ class ItemSearch:
     workspaces: Workspaces
     redactor: Redactor = field(default_factory=Redactor)
     documents: WorkspaceDocuments | None = None
-    _indexes: "OrderedDict[str, _ThreadIndex]" = field(default_factory=OrderedDict)
+    _indexes: OrderedDict[str, _ThreadIndex] = field(default_factory=OrderedDict[str, _ThreadIndex])
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     async def has_items(self) -> bool:
