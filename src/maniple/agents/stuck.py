@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +13,8 @@ from langchain_core.tools import BaseTool
 
 from maniple.agents.middleware.base import ModelHandler, artifact_fields
 from maniple.agents.middleware.context_window import group_messages
-from maniple.agents.task import StepFailed, set_in_context
+from maniple.agents.step_state import enter_step_state, step_state
+from maniple.agents.task import StepFailed
 from maniple.agents.tool_observations import ObservedCall
 
 StuckKind = Literal["same", "alternating", "nothing_new", "unchanged"]
@@ -229,12 +229,9 @@ class _Watch:
         return self._stuck
 
 
-_WATCH: ContextVar[_Watch | None] = ContextVar("maniple_stuck_watch", default=None)
-
-
 def watch_step() -> AbstractContextManager[None]:
     """Return a context in which all answers count as one step."""
-    return set_in_context(_WATCH, _Watch())
+    return enter_step_state(_Watch())
 
 
 class StuckDetection(AgentMiddleware[Any, Any]):
@@ -245,7 +242,7 @@ class StuckDetection(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         # From the state, because the messages of the request may have been shortened since.
-        stuck = (_WATCH.get() or _Watch()).update(request.state["messages"], _readers(request))
+        stuck = (step_state(_Watch) or _Watch()).update(request.state["messages"], _readers(request))
         if stuck is None:
             return await handler(request)
         if stuck.is_final:

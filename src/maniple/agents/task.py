@@ -1,15 +1,15 @@
 """The task of a worker, its result, and their formats in prompts."""
 
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
 from maniple.agents.inputs import SKIPPED
+from maniple.agents.step_state import enter_step_state, step_state
 from maniple.prompts import render
 from maniple.text import fix_surrogates, shorten
 from maniple.tools.items import Item, ThreadItems
@@ -185,18 +185,17 @@ ANSWER_LINE = (
     "there are any, as `[3]`, and show figures as `![what it shows](its path)`."
 )
 
-# Not LangGraph's context, which contains the run's options.
-_CURRENT: ContextVar[Task] = ContextVar("maniple_task")
-
 
 def set_current_task(task: Task) -> AbstractContextManager[None]:
     """Return a context in which `task` is the current task."""
-    return set_in_context(_CURRENT, task)
+    return enter_step_state(task)
 
 
 def current_task() -> Task:
     """Return the current task; raises `LookupError` outside of a step."""
-    return _CURRENT.get()
+    if (task := step_state(Task)) is None:
+        raise LookupError("no step is being worked on")
+    return task
 
 
 class Agent(Protocol):
@@ -309,13 +308,3 @@ def truncate_middle(text: str, limit: int) -> str:
 
 
 T = TypeVar("T")
-
-
-@contextmanager
-def set_in_context(variable: ContextVar[T], value: T) -> Generator[None]:
-    """Set `variable` to `value` in the body."""
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)

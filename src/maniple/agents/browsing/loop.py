@@ -11,7 +11,6 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -26,19 +25,19 @@ from pydantic import BaseModel, Field
 from maniple.agents.briefing import build_messages
 from maniple.agents.browsing.middleware import FAILED, ITERATIONS_EXHAUSTED
 from maniple.agents.browsing.recording import store_partial_recording, store_recording
-from maniple.agents.browsing.trace import CURRENT_TRACE, BrowserTrace
+from maniple.agents.browsing.trace import BrowserTrace, current_trace
 from maniple.agents.browsing.view import policy_of
 from maniple.agents.compact import call_tool
 from maniple.agents.middleware.fencing import fence_untrusted, remove_fences
 from maniple.agents.react import AgentGraph, extract_answer, step_context
 from maniple.agents.run_scope import run_scope
+from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import (
     StepFailed,
     StepResult,
     Task,
     current_task,
     set_current_task,
-    set_in_context,
     truncate_middle,
 )
 from maniple.config import BrowsingSettings
@@ -182,8 +181,10 @@ def _format_phase(number: int, phase: Phase) -> str:
 
 RECURSION_LIMIT = 10_000
 """LangGraph's limit; the loop has limits of its own."""
-_CURRENT_PHASES: ContextVar[list[Phase]] = ContextVar("maniple_browser_phases")
-"""The phases of the running call, which `browse` reports if the call times out."""
+
+
+class _ReachedPhases(list[Phase]):
+    """The phases of the running call, which `browse` reports if the call times out."""
 
 
 class _State(TypedDict):
@@ -248,8 +249,8 @@ class BrowsingLoop:
         """
         trace = BrowserTrace(self._is_recorded)
         limit = asyncio.timeout(self._settings.max_seconds)
-        reached: list[Phase] = []
-        with set_in_context(CURRENT_TRACE, trace), set_in_context(_CURRENT_PHASES, reached):
+        reached = _ReachedPhases()
+        with enter_step_state(trace, reached):
             try:
                 async with limit:
                     done = await self._graph.ainvoke(
@@ -283,9 +284,10 @@ class BrowsingLoop:
     async def _work(self, state: _State) -> Command[Any]:
         """Work on the first open phase."""
         phases = [Phase.of(one) for one in state["phases"]]
-        _CURRENT_PHASES.get()[:] = phases
+        if (reached := step_state(_ReachedPhases)) is not None:
+            reached[:] = phases
         at = next(at for at, one in enumerate(phases) if one.status == "not_started")
-        trace = CURRENT_TRACE.get() or BrowserTrace()
+        trace = current_trace() or BrowserTrace()
         trace.begin(
             phases[at].goal if len(phases) > 1 else "", state["answers"], state["steps"], state["kept"]
         )

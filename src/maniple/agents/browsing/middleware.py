@@ -24,7 +24,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from maniple.agents.browsing.trace import CURRENT_TRACE
+from maniple.agents.browsing.trace import current_trace
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler, artifact_fields
 from maniple.agents.middleware.call_order import preceding_calls
 from maniple.agents.middleware.call_records import AUTHOR_KEY
@@ -32,7 +32,8 @@ from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.middleware.limits import count_answers
 from maniple.agents.middleware.text_tools import TextToolCalls
 from maniple.agents.middleware.tool_errors import make_storable
-from maniple.agents.task import StepFailed, current_task, set_in_context
+from maniple.agents.step_state import set_in_context
+from maniple.agents.task import StepFailed, current_task
 from maniple.evidence import extract
 from maniple.llms import Shape, ShapeError, ask, ask_for, capabilities_of
 from maniple.llms.context_windows import characters_within, room_of
@@ -57,7 +58,7 @@ class BrowsingLimits(AgentMiddleware[Any, Any]):
         self._max_failures = max_failures
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        trace = CURRENT_TRACE.get()
+        trace = current_trace()
         before = trace.offset if trace is not None else 0
         if before + count_answers(request.state) >= self._max_iterations:
             raise StepFailed(ITERATIONS_EXHAUSTED)
@@ -83,7 +84,7 @@ class StartPage(AgentMiddleware[Any, Any]):
     """Opens the page at which the task begins, as the first step, without asking the model."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        trace = CURRENT_TRACE.get()
+        trace = current_trace()
         address = current_task().start_page
         has_begun = (trace is not None and trace.offset > 0) or count_answers(request.state) > 0
         if not address or has_begun:

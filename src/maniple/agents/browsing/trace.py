@@ -5,7 +5,6 @@ The trace itself is lost in a pause. After a pause, its values are computed from
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -20,6 +19,7 @@ from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.middleware.call_order import wait_for_turn
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.middleware.limits import StepState, count_answers
+from maniple.agents.step_state import step_state
 from maniple.text import without_thoughts
 from maniple.tools.browser import BROWSER_USE
 from maniple.tools.registry import redact_arguments
@@ -153,8 +153,9 @@ class BrowserTrace:
         await adispatch_custom_event(BROWSER_STEP, event)
 
 
-CURRENT_TRACE: ContextVar[BrowserTrace | None] = ContextVar("maniple_browser_trace", default=None)
-"""The trace of the running browser call; None if an agent calls `browser_use` itself."""
+def current_trace() -> BrowserTrace | None:
+    """Return the trace of the running browser call; None if an agent calls `browser_use` itself."""
+    return step_state(BrowserTrace)
 
 
 class TraceMiddleware(AgentMiddleware[Any, Any]):
@@ -168,7 +169,7 @@ class TraceMiddleware(AgentMiddleware[Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest, handler: ModelHandler
     ) -> ModelResponse | ExtendedModelResponse:
-        trace = CURRENT_TRACE.get()
+        trace = current_trace()
         if trace is None:
             return await handler(request)
         trace.answers = count_answers(request.state)
@@ -186,7 +187,7 @@ class TraceMiddleware(AgentMiddleware[Any, Any]):
         return ExtendedModelResponse(response, Command(update={"extracted": extracted}))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
-        trace = CURRENT_TRACE.get()
+        trace = current_trace()
         if trace is None:
             return await handler(request)
         trace.answers = count_answers(request.state)

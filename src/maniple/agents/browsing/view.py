@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from maniple.agents.browsing.earlier_views import EarlierViews
 from maniple.agents.browsing.recording import ObservedPage
-from maniple.agents.browsing.trace import CURRENT_TRACE
+from maniple.agents.browsing.trace import current_trace
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.context_window import group_messages
 from maniple.agents.middleware.fencing import fence_untrusted
@@ -139,7 +139,7 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
 
     async def _observe(self, *, sees: bool) -> BrowserState | str:
         """Return the state of the browser, or why it cannot be observed."""
-        trace = CURRENT_TRACE.get()
+        trace = current_trace()
         recorded = trace is not None and trace.is_recorded()
         before = self._browser.last_state()
         wanted = recorded or (sees and self._vision != "never" and self._is_likely_shown(before))

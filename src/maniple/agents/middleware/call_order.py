@@ -7,7 +7,6 @@ answer; calls that only read run in parallel.
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
-from maniple.agents.task import set_in_context
+from maniple.agents.step_state import enter_step_state, set_in_context, step_state
 from maniple.tools.evidence import EARLIER_CALLS
 
 _GATHERING_SECONDS = 0.2
@@ -82,17 +81,14 @@ class _CallSequence:
                 await call.ended.wait()
 
 
-_ORDER: ContextVar[_CallSequence | None] = ContextVar("maniple_call_order", default=None)
-
-
 def preserve_call_order() -> AbstractContextManager[None]:
     """Return a context in which the calls of each answer keep their order."""
-    return set_in_context(_ORDER, _CallSequence())
+    return enter_step_state(_CallSequence())
 
 
 async def wait_for_turn(request: ToolCallRequest, is_approved: bool) -> None:
     """Wait until a call may begin; raises `GraphInterrupt` if the user must answer an earlier call first."""
-    order = _ORDER.get()
+    order = step_state(_CallSequence)
     if order is not None and is_ordered(request.tool):
         await order.wait_for_turn_of(preceding_calls(request), is_approved=is_approved)
 
@@ -112,13 +108,13 @@ class CallOrder(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         response = await handler(request)
-        if (order := _ORDER.get()) is not None:
+        if (order := step_state(_CallSequence)) is not None:
             calls = [call for one in response.result if isinstance(one, AIMessage) for call in one.tool_calls]
             order.begin([str(call["id"]) for call in calls])
         return response
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
-        if (order := _ORDER.get()) is None:
+        if (order := step_state(_CallSequence)) is None:
             return await handler(request)
         call = order.call(str(request.tool_call["id"]))
         call.is_ordered = is_ordered(request.tool)
@@ -136,12 +132,15 @@ class CallOrder(AgentMiddleware[Any, Any]):
 
 MAX_CONCURRENT_CALLS = 5
 """The limit of concurrent calls in one step; further calls wait."""
-_CALL_SLOTS: ContextVar[asyncio.Semaphore | None] = ContextVar("maniple_tool_slots", default=None)
+
+
+class _CallSlots(asyncio.Semaphore):
+    """The free places for concurrent calls of a step."""
 
 
 def limit_concurrency() -> AbstractContextManager[None]:
     """Return a context that runs at most `MAX_CONCURRENT_CALLS` calls concurrently."""
-    return set_in_context(_CALL_SLOTS, asyncio.Semaphore(MAX_CONCURRENT_CALLS))
+    return enter_step_state(_CallSlots(MAX_CONCURRENT_CALLS))
 
 
 class ConcurrencyLimit(AgentMiddleware[Any, Any]):
@@ -156,5 +155,5 @@ class ConcurrencyLimit(AgentMiddleware[Any, Any]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         if is_ordered(request.tool):
             return await handler(request)
-        async with _CALL_SLOTS.get() or nullcontext():
+        async with step_state(_CallSlots) or nullcontext():
             return await handler(request)

@@ -8,14 +8,14 @@ import json
 import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message_to_dict, messages_from_dict
 
 from maniple.agents.middleware.call_records import AUTHOR_KEY, decode_answer, find_message
 from maniple.agents.run_scope import run_scope, task_key
-from maniple.agents.task import set_in_context, truncate_middle
+from maniple.agents.step_state import enter_step_state, step_state
+from maniple.agents.task import truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.store.protocols import ToolCallLedger
 
@@ -29,20 +29,20 @@ _UNKNOWN = (
 )
 
 
-_CALL_TASKS: ContextVar[dict[str, str] | None] = ContextVar("call_tasks", default=None)
-"""The graph's task of each of the step's calls, by the call's id: each call is a task of its own."""
+class _CallTasks(dict[str, str]):
+    """The graph's task of each of the step's calls, by the call's id: each call is a task of its own."""
 
 
 @contextmanager
 def register_calls() -> Generator[None]:
     """Remember the tasks of the calls of one step."""
-    with set_in_context(_CALL_TASKS, dict[str, str]()):
+    with enter_step_state(_CallTasks()):
         yield
 
 
 def register_call(tool_call_id: str) -> None:
     """Remember that a call is the graph's current task."""
-    if (tasks := _CALL_TASKS.get()) is not None:
+    if (tasks := step_state(_CallTasks)) is not None:
         tasks[tool_call_id] = task_key()
 
 
@@ -64,7 +64,7 @@ def save_messages(
     room = MAX_CHARACTERS // (2 * len(plain))
     for each in (plain, [_shorten(one, room) for one in plain]):
         data = {
-            "tasks": dict(_CALL_TASKS.get() or {}),
+            "tasks": dict(step_state(_CallTasks) or {}),
             "messages": [message_to_dict(one) for one in each],
             "cut_off": dict(cut_off or {}),
         }

@@ -8,7 +8,6 @@ is decided at the first model call of a step; later ones may only follow at the 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -20,19 +19,20 @@ from langchain_core.tools import BaseTool
 from maniple.agents.middleware.base import ModelHandler, ToolAnswer, ToolHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.middleware.fencing import fence_untrusted
-from maniple.agents.task import set_in_context
+from maniple.agents.step_state import enter_step_state, step_state
 from maniple.llms.streams import receive_calls
 from maniple.text import without_thoughts
 from maniple.tools.items import STORED_RESULT
 from maniple.tools.registry import PreparedTool
 
-_DECIDED: ContextVar[dict[int, Any] | None] = ContextVar("maniple_step_tools", default=None)
-"""What the middleware decided in this step, by its identity; None outside of a step."""
+
+class _Decisions(dict[int, Any]):
+    """What the middleware decided in a step, by its identity."""
 
 
 def keep_tools() -> AbstractContextManager[None]:
     """Return a context in which all model calls are one step, whose tools stay the same."""
-    return set_in_context(_DECIDED, {})
+    return enter_step_state(_Decisions())
 
 
 class ToolSource(Protocol):
@@ -60,7 +60,7 @@ class DynamicTools(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         """Send the request with the step's tools."""
-        decided = _DECIDED.get()
+        decided = step_state(_Decisions)
         earlier: list[BaseTool] = decided.get(id(self), []) if decided is not None else []
         known = {tool.name for tool in earlier}
         tools = [*earlier, *(tool for tool in self._source.list_tools() if tool.name not in known)]
@@ -94,7 +94,7 @@ class HiddenTools(AgentMiddleware[Any, Any]):
         return await handler(request.override(tools=tools))
 
     async def _is_available(self, request: ModelRequest) -> bool:
-        decided = _DECIDED.get()
+        decided = step_state(_Decisions)
         if decided is None:
             return await self._has_files()
         if id(self) not in decided:
@@ -122,7 +122,7 @@ class SearchlessTools(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         """Send the request with the tools that work now."""
-        decided = _DECIDED.get()
+        decided = step_state(_Decisions)
         is_out: bool | None = decided.get(id(self)) if decided is not None else None
         if is_out is None:
             is_out = bool(await self._find_outage())
@@ -140,7 +140,7 @@ def _has_stored_result(messages: Sequence[AnyMessage]) -> bool:
 
 
 _OFFERED = 0
-"""The key of the names of the offered tools in `_DECIDED`; identities are never 0."""
+"""The key of the names of the offered tools in `_Decisions`; identities are never 0."""
 
 
 class ToolNameRecorder(AgentMiddleware[Any, Any]):
@@ -150,7 +150,7 @@ class ToolNameRecorder(AgentMiddleware[Any, Any]):
     """
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        if (decided := _DECIDED.get()) is not None:
+        if (decided := step_state(_Decisions)) is not None:
             decided[_OFFERED] = [tool.name for tool in request.tools if not isinstance(tool, dict)]
         return await handler(request)
 
@@ -162,7 +162,7 @@ class UnknownTools(AgentMiddleware[Any, Any]):
     """
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
-        offered = (_DECIDED.get() or {}).get(_OFFERED)
+        offered = (step_state(_Decisions) or _Decisions()).get(_OFFERED)
         if request.tool is not None or offered is None:
             return await handler(request)
         name, call_id = request.tool_call["name"], request.tool_call["id"]
