@@ -3,7 +3,7 @@
 import random
 import tracemalloc
 
-from maniple.text import shorten
+from maniple.text import file_size, shorten
 
 
 def test_a_text_becomes_one_line_that_ends_with_an_ellipsis_where_it_is_cut():
@@ -24,3 +24,12 @@ def test_a_text_of_megabytes_is_not_split_as_a_whole():
     finally:
         tracemalloc.stop()
     assert peak < 4 * len(text)
+
+
+def test_a_size_is_written_in_the_unit_of_its_magnitude():
+    written = {
+        0: "0 bytes", 1: "1 byte", 999: "999 bytes", 1_000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB",
+        25_000_000: "25.0 MB", 999_999_999: "1.0 GB", 3_210_000_000: "3.2 GB",
+        5_000_000_000_000: "5,000.0 GB",
+    }  # fmt: skip
+    assert {size: file_size(size) for size in written} == written

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 _THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.S)
+_UNITS = ((1e3, "kB"), (1e6, "MB"), (1e9, "GB"))
 
 
 def fix_surrogates(value: Any) -> Any:
@@ -27,6 +28,19 @@ def _joined(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 model call`, `1,204 tokens`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def file_size(size_bytes: int) -> str:
+    """Return `1 byte`, `999 bytes`, `2.0 kB`, `1.5 MB`, `3.2 GB`; what rounds to 1,000 gets the next unit."""
+    if size_bytes < 1000:
+        return counted(size_bytes, "byte")
+    unit = next((unit for unit in _UNITS if size_bytes < 999.95 * unit[0]), _UNITS[-1])
+    return f"{size_bytes / unit[0]:,.1f} {unit[1]}"
 
 
 def shorten(text: str, limit: int) -> str:

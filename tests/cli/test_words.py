@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from maniple.cli.text import arguments_line, counted, duration, one_line, result_line, result_lines, step_line
+from maniple.cli.text import arguments_line, duration, one_line, result_line, result_lines, step_line
 from maniple.events import BrowserStepChanged
+from maniple.text import counted
 
 TRACEBACK = """before
 [stderr]

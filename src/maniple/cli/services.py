@@ -15,10 +15,10 @@ from maniple.cli.connection_limits import limited_protocol, raise_descriptor_lim
 from maniple.cli.process import pause_garbage_collection
 from maniple.cli.render import Consoles
 from maniple.cli.store_admin import NO_VALID_KEY, has_valid_key
-from maniple.cli.text import counted
 from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
 from maniple.store import ApiKey
+from maniple.text import counted
 
 if TYPE_CHECKING:
     from maniple.api.state import Service

@@ -171,8 +171,8 @@ async def _revoke(settings: "Settings", key_id: str) -> int:
 async def _forget(settings: "Settings") -> int:
     from maniple.cli.process import WrongUsage
     from maniple.cli.render import Consoles
-    from maniple.cli.text import counted
     from maniple.store import count_valid_keys
+    from maniple.text import counted
 
     async with open_database(settings) as store:
         forgotten = await store.keys.delete_revoked()
@@ -313,7 +313,7 @@ async def _check_integrity(settings: "Settings") -> int:
 
 
 async def _vacuum(settings: "Settings") -> int:
-    from maniple.cli.text import file_size
+    from maniple.text import file_size
 
     file = _existing_database_file(settings)
     if file is None:
@@ -360,7 +360,7 @@ async def _export(settings: "Settings", name: str, output: Path | None) -> int:
             lines = await _export_lines(settings, name, file)
     except FileExistsError as error:
         raise WrongUsage(f"{output} exists. Choose a new file.") from error
-    from maniple.cli.text import counted
+    from maniple.text import counted
 
     print(f"Wrote {counted(lines, 'record')} to {output}.", file=sys.stderr)
     return 0

@@ -6,23 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from maniple.text import counted
+
 if TYPE_CHECKING:
     from maniple.events import BrowserStepChanged, Event
     from maniple.evidence import Source
 
 _EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning)\b")
-
-
-def counted(number: int, noun: str) -> str:
-    """Return `1 model call`, `1,204 tokens`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def file_size(size_bytes: int) -> str:
-    """Return `1 byte`, `999 bytes`, `2.0 kB`, `1.5 MB`."""
-    if size_bytes < 1000:
-        return counted(size_bytes, "byte")
-    return f"{size_bytes / 1e3:,.1f} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:,.1f} MB"
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from maniple.cli.text import counted, file_size, one_line
+from maniple.cli.text import one_line
 from maniple.errors import FileError
 from maniple.sandbox import (
     StoredUpload,
@@ -23,6 +23,7 @@ from maniple.sandbox import (
 )
 from maniple.sandbox.mirrors import is_mirror, is_team_record
 from maniple.sandbox.safe_open import MAX_DEPTH
+from maniple.text import counted, file_size
 
 _LISTED_FILES = 20
 _SCANNED_FILES = 2_000

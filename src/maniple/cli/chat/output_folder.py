@@ -7,13 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from maniple.cli.process import WrongUsage
-from maniple.cli.text import clean, counted, one_line
+from maniple.cli.text import clean, one_line
 from maniple.errors import FileError
 from maniple.report_files import Bundle, load_report, write_bundle
 from maniple.report_files.bundle import REPORT, EntryKind
 from maniple.run_page.pictures import FigureFinder
 from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store
+from maniple.text import counted
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -39,9 +39,10 @@ from maniple.cli.chat.session import (
 )
 from maniple.cli.options import SAVE_FORMATS, UnknownMember, parse_members
 from maniple.cli.render import Consoles
-from maniple.cli.text import clean, counted, one_line, source_lines, time_ago
+from maniple.cli.text import clean, one_line, source_lines, time_ago
 from maniple.errors import FileError, ManipleError
 from maniple.media_types import REPORT_SUFFIXES
+from maniple.text import counted
 
 _PROMPT_MARK = FormattedText([("bold", "› ")])
 _TITLE_CHARACTERS = 60

@@ -21,7 +21,7 @@ from maniple.cli.process import TypedLine, cancel_on_interrupt, hide_typing, is_
 from maniple.cli.render import Consoles, RunDisplay
 from maniple.cli.render.run_text import TO_TEAM, has_answer
 from maniple.cli.store_admin import TERMINAL_OWNER, find_thread
-from maniple.cli.text import clean, counted, file_size, one_line, time_ago
+from maniple.cli.text import clean, one_line, time_ago
 from maniple.errors import FileError, ManipleError
 from maniple.events import (
     RunInterrupted,
@@ -37,6 +37,7 @@ from maniple.graph import RunOptions
 from maniple.media_types import REPORT_SUFFIXES, ReportFormat
 from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy, can_be_retried
 from maniple.store import RunRecord, Store, Thread, read_event_pages
+from maniple.text import counted, file_size
 from maniple.types import Worker
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from maniple.capabilities.mcp import open_one_by_one
 from maniple.cli.mcp import silence_server_logs
 from maniple.cli.options import load_configured, settings_files
 from maniple.cli.process import has_uvloop
-from maniple.cli.text import clean, counted, json_line
+from maniple.cli.text import clean, json_line
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.config.web_settings import FetchSettings
@@ -43,6 +43,7 @@ from maniple.sandbox.package_environment import (
     install_packages,
 )
 from maniple.search import SearchContext, missing_settings, open_chain
+from maniple.text import counted
 from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
 from maniple.types import installing

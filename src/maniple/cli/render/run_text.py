@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from maniple.cli.text import clean, counted, duration, escape_invisible, one_line
+from maniple.cli.text import clean, duration, escape_invisible, one_line
 from maniple.events import (
     LeadDecided,
     ModelUnreachable,
@@ -16,6 +16,7 @@ from maniple.events import (
     RunView,
     StepInterrupted,
 )
+from maniple.text import counted
 from maniple.types import RunStatus
 
 EXIT_CODES: Mapping[RunStatus, int] = {
