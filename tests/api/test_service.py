@@ -175,6 +175,48 @@ async def test_a_method_that_a_path_lacks_is_refused_with_all_those_it_has(it: I
     assert set(response.headers["allow"].split(", ")) == {"DELETE", "GET", "PATCH"}
 
 
+async def test_an_address_that_does_not_exist_is_answered_with_where_to_look(it: InProcessService):
+    for method, path, status in (
+        ("GET", "/api/nothing", 404),
+        ("POST", "/v1/chat/completions", 404),
+        ("GET", "/%ff%0a", 404),
+        ("PUT", "/api/threads/t", 405),
+    ):
+        response = await it.client.request(method, path)
+        assert response.status_code == status
+        body = response.json()
+        assert body["code"] == {404: "not_found", 405: "method_not_allowed"}[status]
+        assert "/docs" in body["detail"]
+        assert method in body["detail"]
+    assert "PATCH" in (await it.client.put("/api/threads/t")).json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/api/threads", "/api/chat/stream", "/api/threads/{}/runs"])
+@pytest.mark.parametrize(
+    "media_type", ["application/x-www-form-urlencoded", "text/plain", "x/" + "y" * 900, ""]
+)
+async def test_a_body_that_is_not_sent_as_json_is_answered_with_the_header_that_is_missing(
+    it: InProcessService, path, media_type
+):
+    headers = {"content-type": media_type} if media_type else {}
+    address = path.format(await it.thread())
+    response = await it.client.post(address, content=b'{"input": "1+3=?"}', headers=headers)
+    body = response.json()
+    assert (response.status_code, body["code"]) == (422, "invalid_request")
+    assert "content-type: application/json" in body["detail"]
+    assert media_type[:50] in body["detail"]
+    assert len(body["detail"]) < 300
+
+
+async def test_a_json_body_with_mistakes_is_still_answered_with_their_places(it: InProcessService):
+    for content in (b"[]", b"{", b'{"input": 3}'):
+        for media_type in ("application/json; charset=utf-8", "Application/Merge+JSON"):
+            address = f"/api/threads/{await it.thread()}/runs"
+            response = await it.client.post(address, content=content, headers={"content-type": media_type})
+            assert response.status_code == 422
+            assert response.json()["detail"][0]["loc"][0] == "body"
+
+
 async def test_every_route_is_described_with_its_answers_and_refusals(it: InProcessService):
     document = it.app.openapi()
     for path, methods in document["paths"].items():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -15,7 +16,7 @@ from starlette.responses import JSONResponse
 from maniple.api.browser_guard import SECURITY_HEADERS
 from maniple.api.responses import ErrorResponse
 from maniple.errors import ManipleError, StoreError
-from maniple.text import fix_surrogates
+from maniple.text import fix_surrogates, shorten
 
 SHOWN_INPUT_CHARACTERS = 500
 STATUS_BY_CODE = {
@@ -42,6 +43,8 @@ STATUS_BY_CODE = {
 }
 _RETRY_AFTER_SECONDS = {"daily_limit": 3600}
 _SOON_SECONDS = 5
+_SEND_JSON = "Send JSON, with the header -H 'content-type: application/json' (or --json) of curl; see /docs."
+_PATH_CHARACTERS = 100
 
 
 async def answer_invalid_request(request: Request, error: Exception) -> JSONResponse:
@@ -52,10 +55,25 @@ async def answer_invalid_request(request: Request, error: Exception) -> JSONResp
     """
     if not isinstance(error, RequestValidationError):
         raise error
+    if sentence := _describe_media_type(request, error):
+        return JSONResponse({"detail": sentence, "code": "invalid_request"}, status_code=422)
     details = [
         _presentable(detail) for detail in jsonable_encoder(error.errors(), custom_encoder={float: _number})
     ]
     return JSONResponse({"detail": details, "code": "invalid_request"}, status_code=422)
+
+
+def _describe_media_type(request: Request, error: RequestValidationError) -> str:
+    """Return how to send JSON if the body was not read as JSON because of its type; "" otherwise."""
+    sent = request.headers.get("content-type", "")
+    media_type = sent.partition(";")[0].strip().lower()
+    is_json = media_type.startswith("application/") and media_type.endswith(("/json", "+json"))
+    if is_json or not any(one["loc"] == ("body",) for one in error.errors()):
+        return ""
+    if error.body is None:
+        return f"The request has no body. {_SEND_JSON}"
+    named = f"has the type {shorten(media_type, 60)!r}" if media_type else "has no type"
+    return f"The body {named}. {_SEND_JSON}"
 
 
 def _presentable(detail: dict[str, Any]) -> dict[str, Any]:
@@ -90,8 +108,24 @@ async def answer_http_exception(request: Request, error: Exception) -> JSONRespo
         raise error
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
     headers = {**(error.headers or {}), **_allowed(request)} if error.status_code == 405 else error.headers
-    content = {"detail": error.detail, "code": code}
+    content = {"detail": _describe_http_error(request, error, headers or {}), "code": code}
     return JSONResponse(content, status_code=error.status_code, headers=headers)
+
+
+def _describe_http_error(request: Request, error: HTTPException, headers: Mapping[str, str]) -> str:
+    """Return the error's own text; for an address that the router does not know, what exists instead."""
+    if error.detail != HTTPStatus(error.status_code).phrase:
+        return error.detail
+    documents = "/docs describes every address, and /openapi.json is the same for programs."
+    asked = f"{request.method} {shorten(request.scope['path'], _PATH_CHARACTERS)}"
+    match error.status_code:
+        case 404:
+            return fix_surrogates(f"There is nothing at {asked}. {documents}")
+        case 405:
+            allowed = f" The methods of this address: {headers['allow']}." if "allow" in headers else ""
+            return fix_surrogates(f"{asked} is not possible.{allowed} {documents}")
+        case _:
+            return error.detail
 
 
 def _allowed(request: Request) -> dict[str, str]:
