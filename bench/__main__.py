@@ -38,6 +38,7 @@ AT_MOST = {
     "prompt_tokens": 2_100,
     "first_event_ms": 10,
     "ratio": 1.5,
+    "modules": 95,
     "ready_s": 1.5,
     "memory_ready_mb": 140,
     "growth_mb_in_50_runs": 5,

@@ -1,10 +1,11 @@
-"""Time of a run beside that of a bare graph, and when its first event comes."""
+"""Time of a run beside that of a bare graph, when its first event comes, and the modules that take part."""
 
 import statistics
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import coverage
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -39,6 +40,7 @@ async def measure(base_url: str) -> dict[str, float]:
         ours: list[float] = []
         theirs: list[float] = []
         first: list[float] = []
+        modules = await _count_modules(stream_run(team, [HumanMessage("1+3=? #run=a")]))
         for number in range(WARM_UP + ROUNDS):
             question = [HumanMessage(f"1+3=? #run=b{number}")]
             took, to_first = await _timed(stream_run(team, question))
@@ -53,6 +55,7 @@ async def measure(base_url: str) -> dict[str, float]:
         "run_ms": _median(ours),
         "bare_graph_ms": _median(theirs),
         "ratio": round(statistics.median(ratios), 2),
+        "modules": modules,
         "first_event_ms": _median(first),
         "first_event_worst_ms": round(max(first) * 1000, 2),
     }
@@ -68,6 +71,17 @@ async def _timed(events: AsyncIterator[Any]) -> tuple[float, float]:
         if number == 2:
             first = time.perf_counter() - started
     return time.perf_counter() - started, first
+
+
+async def _count_modules(events: AsyncIterator[Any]) -> int:
+    """Read all events of the first run; return how many modules of maniple had a line executed meanwhile."""
+    tracer = coverage.Coverage(source_pkgs=["maniple"], data_file=None)
+    tracer.set_option("run:disable_warnings", ["module-not-measured"])
+    with tracer.collect():
+        async for _ in events:
+            pass
+    data = tracer.get_data()
+    return sum(bool(data.lines(path)) for path in data.measured_files())
 
 
 def _median(seconds: list[float]) -> float:
