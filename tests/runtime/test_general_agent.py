@@ -55,10 +55,21 @@ async def test_the_general_agent_answers_alone_with_every_tool_that_is_there(tmp
     ]
     offered = {tool["function"]["name"] for tool in server.requests[0]["tools"]}
     assert {"write_file", "str_replace_editor", "crawl_tool", "ask_human", "terminate"} <= offered
+    assert "search_items" not in offered
     assert {name for name in offered if "file" in name} == {
         *("write_file", "read_file", "list_files", "search_files"),
         *("file_operations", "undo_file_operations"),
     }, "each action on files is offered once"
+
+
+async def test_the_general_agent_searches_a_thread_that_has_items(tmp_path):
+    found = [call("search_items", query="4"), reply("It is in a.txt.")]
+    async with general({"manus": [*SCRIPT["manus"], *found]}, tmp_path) as (runtime, server):
+        await ask(runtime, "1+3=?")
+        frames = await ask(runtime, "Where is it?")
+    offered = [{tool["function"]["name"] for tool in one["tools"]} for one in server.requests]
+    assert ["search_items" in names for names in offered] == [False, False, True, True]
+    assert "- a.txt (file), line 1: **4**" in data(frames, "tool_call_result")[-1]["tool_result"]
 
 
 async def test_terminate_ends_the_work_with_its_answer(tmp_path):

@@ -49,6 +49,7 @@ from maniple.agents.task import Task, format_caller, format_files, set_current_t
 from maniple.llms import broke_off
 from maniple.llms.context_windows import room_of
 from maniple.text import without_thoughts
+from maniple.tools.item_search import SEARCH_ITEMS
 
 CONVERSATION_SHARE = 0.25
 """The share of the prompt's room that an agent which answers alone gets of the conversation, the newest part.
@@ -97,6 +98,8 @@ class ReactAgent:
     has_tools: bool
     graph: AgentGraph
     model: BaseChatModel
+    searches: bool = False
+    """Whether it can search the items of its thread."""
 
     @property
     def room(self) -> int:
@@ -117,13 +120,13 @@ class ReactAgent:
         )
         if task.conversation:
             recent = fit_messages(task.conversation, int(CONVERSATION_SHARE * self.room))
-            items = format_items(task.items, task.older_items)
+            items = format_items(task.items, task.older_items, searches=self.searches)
             listed = [HumanMessage(items)] if items else []
             system = SystemMessage(prompt + format_caller(task.caller) + format_files(task.files))
             meanwhile = task.meanwhile()
             written = [HumanMessage(meanwhile)] if meanwhile else []
             return [system, *recent[:-1], *listed, *recent[-1:], *written]
-        return [SystemMessage(prompt), *build_messages(task, self.room)]
+        return [SystemMessage(prompt), *build_messages(task, self.room, searches=self.searches)]
 
 
 def extract_answer(messages: Sequence[BaseMessage]) -> str:
@@ -151,7 +154,8 @@ def build_react_agent(
         offered=offered,
     )
     has_tools = bool(tools) or any(isinstance(one, DynamicTools) for one in offered)
-    return ReactAgent(role, has_tools, graph, model)
+    searches = any(tool.name == SEARCH_ITEMS for tool in tools)
+    return ReactAgent(role, has_tools, graph, model, searches)
 
 
 def build_react_graph(
