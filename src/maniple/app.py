@@ -31,6 +31,7 @@ from maniple.runtime.models import Answering, LineProgress, ModelUse, open_model
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import SearchProvider
+from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import ThreadItems
 from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import check_approval
@@ -299,6 +300,7 @@ def _compile(
             no_search="" if search else offer.unavailable.get("researcher", ""),
             files=files.names if files else None,
             items=offer.service(ThreadItems),
+            item_search=offer.service(ItemSearch),
             made_files=offer.service(MadeFiles),
         ),
         checkpointer=checkpointer,

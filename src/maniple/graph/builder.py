@@ -40,6 +40,7 @@ from maniple.langgraph_internals import find_checkpointer, stores_only_at_the_en
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
+from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import ThreadItems
 from maniple.tools.made_files import MadeFiles, TeamFile
 from maniple.tools.run_context import SCOPE_KEY, configurable
@@ -200,6 +201,8 @@ class TeamServices:
     """Lists the files that the user put into the workspace."""
     items: ThreadItems | None = None
     """Lists and mirrors the items of a thread."""
+    item_search: ItemSearch | None = None
+    """Finds words in the items of a thread."""
     made_files: MadeFiles | None = None
     """Lists what the team made in a thread, for the program that embeds it."""
 
@@ -236,7 +239,9 @@ def build_graph(
     adaptations = rules.max_plan_adaptations if rewrites else 0
     lead = Lead(model_of("supervisor"), rules.step_retries, rules.roles, adaptations, services.search)
     supervisor = SupervisorNode(lead, available, rules.supervisor, rules.roles, rules.parallel_steps)
-    message_lead = MessageLead(lead.model, rules.roles, can_replan=rewrites, search=services.search)
+    message_lead = MessageLead(
+        lead.model, rules.roles, rewrites, search=services.search, items=services.item_search
+    )
     coordinator = CoordinatorNode(
         *(model_of("coordinator"), available, rules.max_clarifications, services.files),
         search=services.search,

@@ -9,7 +9,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import BaseModel, Field
 
 from maniple.agents import ROLES, Roles, find_current_roles, format_briefs, mark_author
-from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history, format_notes, format_removed
+from maniple.agents.briefing import (
+    REPORT_SHARE,
+    RESULTS_SHARE,
+    format_found,
+    format_history,
+    format_notes,
+    format_removed,
+)
 from maniple.agents.inputs import ChangeAction, Disposition, PlanChange, Reply, UserMessage
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
@@ -21,12 +28,13 @@ from maniple.graph.earlier_turns import history_of, notes_of_run
 from maniple.graph.limits import current_meter
 from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_change
-from maniple.graph.state import STEERING_MARK, State, request_of
+from maniple.graph.state import STEERING_MARK, State, private_of, request_of
 from maniple.graph.written_plan import REPORTER, object_schema
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.search import SearchProvider
+from maniple.tools.item_search import ItemHit, ItemSearch
 from maniple.types import Worker
 
 AnswerKind = Literal["answer", "change_plan", "pass_on", "replan", "finish", "next_run"]
@@ -39,6 +47,7 @@ _DISPOSITIONS: Mapping[AnswerKind, Disposition] = {
     "next_run": "next_run",
 }
 _SHOWN_SOURCES = 30
+_HITS = 5
 _PASSED_ON = "Your message was passed on to the members who are working now."
 _NEXT_RUN = "The team will work on this after the present request."
 
@@ -109,6 +118,8 @@ class MessageLead:
     can_replan: bool = False
     search: SearchProvider | None = None
     """If it is unavailable, the researcher's description says so."""
+    items: ItemSearch | None = None
+    """Finds what the thread has about a message."""
 
     async def decide(self, case: MessageCase) -> Steering:
         """Return the decision about a message.
@@ -120,6 +131,8 @@ class MessageLead:
         if REPORTER not in case.members:  # one member works alone, without a lead
             return _decide_by_rule(case)
         kinds = self._kinds(case)
+        thread_id = private_of(case.state).get("thread_id") or ""
+        found = await self.items.find_items(thread_id, case.message.text, _HITS) if self.items else None
         briefs = format_briefs(case.members, await find_current_roles(self.roles, self.search))
         shape = Shape("MessageAnswer", _schema(kinds, case.members), MessageAnswer)
 
@@ -131,7 +144,7 @@ class MessageLead:
             async with current_meter().enforce_time_limit():
                 answer, _ = await send_within_window(
                     self.model,
-                    _messages(case, kinds, briefs, room_of(self.model)),
+                    _messages(case, kinds, briefs, room_of(self.model), found.hits if found else ()),
                     lambda shown: ask_for(self.model, shown, shape, check=check),
                 )
         except BudgetExhausted:
@@ -240,7 +253,11 @@ def _check(answer: MessageAnswer, case: MessageCase, kinds: Collection[AnswerKin
 
 
 def _messages(
-    case: MessageCase, kinds: Collection[AnswerKind], briefs: Sequence[Mapping[str, str]], room: int
+    case: MessageCase,
+    kinds: Collection[AnswerKind],
+    briefs: Sequence[Mapping[str, str]],
+    room: int,
+    found: Sequence[ItemHit] = (),
 ) -> list[BaseMessage]:
     team = [brief["name"] for brief in briefs]
     prompt = render("steering", members=briefs, team=team, decisions=kinds, locale="")
@@ -256,6 +273,7 @@ def _messages(
         format_removed(case.progress.dropped),
         format_notes(notes_of_run(case.progress)),
         *(_as_text(one) for one in case.earlier),
+        format_found(found),
         f"The user's new message: {case.message.text}",
     ]
     return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]

@@ -324,7 +324,7 @@ def _mark(text: str, spans: Sequence[tuple[int, int, int]], first: int) -> str:
     """Return the part of `text` around `first` in one line, with the words between asterisks."""
     start = max(0, first - _BEFORE_MATCH)
     end = min(len(text), start + SNIPPET_CHARACTERS)
-    pieces, at = [], start
+    pieces, at = list[str](), start
     for begin, stop in _merged(spans):
         if begin >= at and stop <= end:
             pieces += (text[at:begin], "**", text[begin:stop], "**")

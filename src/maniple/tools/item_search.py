@@ -5,6 +5,7 @@ files at each one, so nothing has to be kept in step, and a restart loses nothin
 """
 
 import asyncio
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -35,6 +36,7 @@ from maniple.tools.text_file import decode_text, escape_unprintable
 if TYPE_CHECKING:
     from maniple.search.text_index import TextHits, TextIndex
 
+_log = logging.getLogger(__name__)
 SEARCH_ITEMS = "search_items"
 MAX_HITS = 20
 DEFAULT_HITS = 8
@@ -144,7 +146,8 @@ class ItemSearch:
         """
         try:
             return await asyncio.to_thread(self._find, thread, text, limit, _MIN_SHARE_FOR_LEAD)
-        except FileError:
+        except Exception as error:  # noqa: BLE001 - a message is decided without it
+            _log.warning("The items of the thread could not be searched: %s", error, exc_info=True)
             return ItemHits()
 
     def _has_items(self, key: str) -> bool:
