@@ -146,13 +146,15 @@ async def test_an_upload_over_the_limit_is_refused_even_if_it_hides_its_size(mod
         thread = await it.thread()
         small = await send(it, thread, ("fits", b"x" * 1_900_000))
         assert small.status_code == 201, "larger than max_body_bytes, which is for JSON"
-        declared = await send(it, thread, ("big", b"x" * 2_000_001))
+        declared = await send(it, thread, ("big", b"x" * 2_500_000))
+        assert "2.5 MB" in declared.json()["detail"]
         headers = {"content-type": "multipart/form-data; boundary=b"}
         streamed = await it.client.post(f"/api/threads/{thread}/files", content=hidden(), headers=headers)
         assert workspace(it, thread).files(10) == [("fits", 1_900_000)]
     for response in (declared, streamed):
         assert (response.status_code, response.json()["code"]) == (413, "too_large")
         assert "server.max_upload_bytes" in response.json()["detail"]
+        assert "2.0 MB" in response.json()["detail"]
 
 
 async def test_files_beyond_the_workspaces_quota_are_refused_all_together(model, tmp_path):
@@ -160,7 +162,12 @@ async def test_files_beyond_the_workspaces_quota_are_refused_all_together(model,
         thread = await it.thread()
         response = await send(it, thread, ("a", b"x" * 600_000), ("b", b"x" * 600_000))
         assert (response.status_code, response.json()["code"]) == (413, "workspace_full")
-        assert "sandbox.disk_mb" in response.json()["detail"]
+        for words in ("sandbox.disk_mb", "'a'", "'b'", "600.0 kB", "1.2 MB", "1.0 MB"):
+            assert words in response.json()["detail"]
+        assert workspace(it, thread).files(10) == []
+        response = await send(it, thread, ("small", b"x"), ("huge.csv", b"x" * 3_000_000))
+        assert "'huge.csv' (3.0 MB)" in response.json()["detail"]
+        assert "'small'" not in response.json()["detail"]
         assert workspace(it, thread).files(10) == []
         for content in (b"x" * 1_000_000, b"y" * 1_000_000):
             assert (await send(it, thread, ("a", content))).status_code == 201, "replacing needs no more room"
@@ -294,3 +301,24 @@ async def test_an_upload_that_breaks_off_leaves_nothing(server, client):
     await client.post(path, files={"files": ("whole", b"x")})
     listed = (await client.get(path)).json()["files"]
     assert [one["path"] for one in listed] == ["whole"]
+
+
+async def test_a_message_over_the_limit_is_refused_with_its_size_and_the_way_for_files(model, tmp_path):
+    picture = {"type": "image", "image_url": "data:image/png;base64," + "A" * 1_500_000}
+    async with open_service(model.base_url, tmp_path) as it:
+        thread = await it.thread()
+        for path, body in (
+            (f"/api/threads/{thread}/runs", {"messages": [{"role": "user", "content": [picture]}]}),
+            ("/api/chat/stream", {"messages": [{"role": "user", "content": [picture]}]}),
+        ):
+            response = await it.client.post(path, json=body)
+            assert (response.status_code, response.json()["code"]) == (413, "too_large")
+            for words in ("1.5 MB", "1.0 MB", "server.max_body_bytes", "/files", "25.0 MB"):
+                assert words in response.json()["detail"]
+
+
+async def test_clients_with_access_read_the_limits_for_files(model, tmp_path):
+    limits = {"server": {"max_upload_bytes": 7_000_000}, "sandbox": {"backend": "off", "disk_mb": 3}}
+    async with open_service(model.base_url, tmp_path, **limits) as it:
+        found = (await it.get("/healthz"))["limits"]
+        assert found == {"files": 100, "upload_bytes": 7_000_000, "workspace_bytes": 3 * 1024 * 1024}

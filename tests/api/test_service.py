@@ -28,7 +28,7 @@ COMPONENTS = [
     "PlanChangeIn", "PlanStep", "PlanView", "Problem", "Readiness", "Ready", "ReportView", "RunAccepted",
     "RunBody", "RunPage", "RunStub", "RunSummary", "RunView", "SaidView", "SourceView", "Sources",
     "StoredFile", "StoredFiles", "TeamMember", "TeamMembers", "ThreadChange", "ThreadDetail",
-    "ThreadFile", "ThreadFiles", "ThreadPage", "ThreadView", "UsageView",
+    "ThreadFile", "ThreadFiles", "ThreadPage", "ThreadView", "UploadLimits", "UsageView",
 ]
 # fmt: on
 

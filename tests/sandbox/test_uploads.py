@@ -1,5 +1,6 @@
 """What the user puts into a workspace, and what is known of it later."""
 
+import errno
 import hashlib
 import io
 from pathlib import Path
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maniple.errors import FileError, WorkspaceFull
-from maniple.sandbox import Upload, UploadStore, Workspaces, clean_file_name, group_files
+from maniple.sandbox import Upload, UploadStore, Workspaces, clean_file_name, group_files, workspaces
 from maniple.sandbox.safe_open import split_path
 
 
@@ -100,3 +101,41 @@ def test_of_many_files_those_of_a_folder_are_counted_together(
     assert [one.path for one in found] == groups
     assert sum(one.files for one in found) == len(paths)
     assert sum(one.size for one in found) == 2 * len(paths)
+
+
+def test_files_without_room_are_refused_with_their_names_sizes_and_the_setting(uploads: UploadStore) -> None:
+    uploads.add([("before", io.BytesIO(b"a" * 300))])
+    cases = {
+        (("a", 100), ("big", 800), ("c", 100)): ("'big' (800 bytes) does not fit", "700 bytes"),
+        (("a", 400), ("b", 500)): ("'b' (500 bytes), 'a' (400 bytes)", "900 bytes together", "700 bytes"),
+        (("a", 800), ("b", 900), ("c", 800), ("d", 800), ("e", 1)): ("'b' (900 bytes)", "1 more file do not"),
+        (("before", 1_200),): ("'before' (1.2 kB) does not fit", "room for 1.0 kB"),
+        (("n" * 150 + "\x1b\n", 900),): ("nnn…' (900 bytes)",),
+    }
+    for files, words in cases.items():
+        with pytest.raises(WorkspaceFull) as refused:
+            uploads.add([(name, io.BytesIO(b"x" * size)) for name, size in files])
+        for one in (*words, "sandbox.disk_mb", "Nothing was stored", "300 bytes"):
+            assert one in str(refused.value)
+        assert uploads.workspace.files(10) == [("before", 300)]
+
+
+def test_an_error_in_the_middle_names_the_files_that_were_stored(uploads: UploadStore) -> None:
+    (uploads.workspace.path / "folder").mkdir(parents=True)
+    for names, words in (
+        (("a", "b", "folder", "c"), "Of the 4 files, 2 are stored: 'a', 'b'."),
+        (("folder", "d"), "None of the 2 files was stored."),
+    ):
+        with pytest.raises(FileError, match="is a directory") as refused:
+            uploads.add([(name, io.BytesIO(b"x")) for name in names])
+        assert words in str(refused.value)
+    assert [one.path for one in uploads.list_uploads()] == ["a", "b"]
+
+
+def test_a_full_disk_is_named_with_what_to_do(uploads: UploadStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(workspaces, "replace_file", fill)
+    with pytest.raises(WorkspaceFull, match=r"disk.*full"):
+        uploads.add([("a", io.BytesIO(b"x"))])

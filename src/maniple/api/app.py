@@ -29,12 +29,14 @@ from maniple.api.error_responses import (
     answer_invalid_request,
 )
 from maniple.api.requests import NO_AGENT, adapt_document
+from maniple.api.responses import UploadLimits
 from maniple.api.routes import chat, files, page, runs, service, threads
 from maniple.api.state import open_service
 from maniple.config import Settings, TeamSettings
 from maniple.config.service_settings import LOOPBACK_HOSTS, ServerSettings
 from maniple.errors import ManipleError
 from maniple.llms.embedded import Progress
+from maniple.text import file_size
 from maniple.types import GENERAL
 
 LANGMANUS_ORIGIN = "http://localhost:3000"
@@ -63,6 +65,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_service(settings, progress) as opened:
             app.state.service = opened
+            app.state.limits = UploadLimits.of(settings)
             # These objects are permanent, so they are excluded from later garbage collections.
             gc.collect()
             gc.freeze()
@@ -174,7 +177,7 @@ class BodyLimit:
         limit = self._max_upload_bytes if is_upload else self._max_bytes
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > limit:
-            await self._refuse(is_upload, scope, receive, send)
+            await self._refuse(is_upload, scope, receive, send, int(declared))
         elif is_upload:
             await self._app(scope, self._counted(receive), send)
         else:
@@ -194,15 +197,25 @@ class BodyLimit:
                 break
         await self._app(scope, _replayed(body, receive), send)
 
-    async def _refuse(self, is_upload: bool, scope: Scope, receive: Receive, send: Send) -> None:
-        content = {"detail": self._message(is_upload), "code": BodyTooLarge.code}
+    async def _refuse(
+        self, is_upload: bool, scope: Scope, receive: Receive, send: Send, size: int | None = None
+    ) -> None:
+        content = {"detail": self._message(is_upload, size), "code": BodyTooLarge.code}
         await JSONResponse(content, status_code=413)(scope, receive, send)
 
-    def _message(self, is_upload: bool) -> str:
-        limit, name = (
-            (self._max_upload_bytes, "max_upload_bytes") if is_upload else (self._max_bytes, "max_body_bytes")
+    def _message(self, is_upload: bool, size: int | None = None) -> str:
+        limit = self._max_upload_bytes if is_upload else self._max_bytes
+        has = f"has {file_size(size)}" if size is not None else "is larger"
+        if is_upload:
+            return (
+                f"The upload {has}, and one upload may have {file_size(limit)} (server.max_upload_bytes in "
+                "conf.yaml). Nothing was stored. Send fewer or smaller files at a time, or raise the limit."
+            )
+        return (
+            f"The request {has}, and a request of this address may have {file_size(limit)} "
+            "(server.max_body_bytes in conf.yaml). Send pictures and long texts as files, with "
+            f"POST /api/threads/ID/files (up to {file_size(self._max_upload_bytes)}), or raise the limit."
         )
-        return f"The request body is larger than {limit} bytes (server.{name})."
 
     def _counted(self, receive: Receive) -> Receive:
         size = 0

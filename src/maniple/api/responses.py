@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from pydantic.json_schema import SkipJsonSchema
 
 from maniple.agents import find_author
+from maniple.config import Settings
 from maniple.events import (
     AgentEnded,
     AgentStarted,
@@ -35,6 +36,7 @@ from maniple.sandbox import StoredUpload
 from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id
 from maniple.types import RunState
 
+MAX_UPLOADED_FILES = 100
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
 """busy: a run works or is queued; interrupted: a run waits for an answer; error: the newest run failed."""
 
@@ -379,12 +381,31 @@ class TeamMembers(BaseModel):
     team_members: dict[str, TeamMember]
 
 
+class UploadLimits(BaseModel):
+    """How large the files are that a client may put into a conversation, in bytes."""
+
+    files: int = MAX_UPLOADED_FILES
+    """The files of one upload."""
+    upload_bytes: int
+    """One upload, with all its files (`server.max_upload_bytes`)."""
+    workspace_bytes: int
+    """All files of a conversation (`sandbox.disk_mb`)."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "UploadLimits":
+        """Return the limits of a service with these settings."""
+        return cls(
+            upload_bytes=settings.server.max_upload_bytes, workspace_bytes=settings.sandbox.workspace_bytes
+        )
+
+
 class Health(BaseModel):
-    """The process is alive. `model` and `notices` are sent only to callers with access."""
+    """The process is alive. `model`, `notices` and `limits` are sent only to callers with access."""
 
     status: Literal["ok"] = "ok"
     model: str = ""
     notices: list[str] = Field(default_factory=list[str])
+    limits: UploadLimits | None = None
 
 
 class PartReadiness(BaseModel):

@@ -43,7 +43,7 @@ def workspaces_of(settings: Settings) -> Workspaces:
     return Workspaces(
         place.folder,
         place.earlier,
-        max_bytes=settings.sandbox.disk_mb * 1024 * 1024,
+        max_bytes=settings.sandbox.workspace_bytes,
         copies=settings.sandbox.backend != "bubblewrap",
     )
 

@@ -97,6 +97,11 @@ class SandboxSettings(Section):
     daytona_api_url: EndpointUrl = None
     e2b_api_key: ApiKey = None
 
+    @property
+    def workspace_bytes(self) -> int:
+        """The limit of all files of a workspace together, in bytes."""
+        return self.disk_mb * 1024 * 1024
+
     @model_validator(mode="after")
     def _calls_need_sessions(self) -> "SandboxSettings":
         if self.resident is not None and self.resident < self.concurrent:

@@ -8,11 +8,10 @@ from maniple.sandbox.factory import open_sandbox
 from maniple.sandbox.file_groups import FileGroup, group_files
 from maniple.sandbox.file_names import clean_file_name, is_cache
 from maniple.sandbox.sessions import Sandbox
+from maniple.sandbox.uploads import StoredUpload, Upload
 from maniple.sandbox.workspaces import (
     FileHead,
-    StoredUpload,
     TreeEntry,
-    Upload,
     UploadStore,
     Workspace,
     WorkspaceListing,

@@ -32,6 +32,8 @@ from maniple.sandbox.safe_open import (
     replace_file,
     split_path,
 )
+from maniple.sandbox.uploads import StoredUpload, Upload, describe_excess, naming_stored
+from maniple.text import file_size
 
 _READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _UNIQUE_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -199,12 +201,16 @@ class Workspace:
         """Raise `WorkspaceFull` when the workspace cannot take `more` bytes."""
         if self.max_bytes is None or more <= 0:
             return
-        used = sum(found.st_size for _, found in self._walk((), _COUNTED_ENTRIES))
+        used = self.used_bytes()
         if used + more > self.max_bytes:
             raise WorkspaceFull(
                 f"The workspace holds {used} bytes and may hold {self.max_bytes}: {more} more do not fit. "
                 "Delete what is not needed, or write an empty text over it (sandbox.disk_mb is the limit)."
             )
+
+    def used_bytes(self) -> int:
+        """Return the bytes of all files together."""
+        return sum(found.st_size for _, found in self._walk((), _COUNTED_ENTRIES))
 
     def delete(self, path: str) -> None:
         """Remove a file, or the link itself."""
@@ -513,23 +519,6 @@ class WorkspaceListing:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
-    """An uploaded file: its path in the workspace, bytes, and SHA-256 in hex."""
-
-    path: str
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredUpload:
-    """An upload, and whether it replaced a file of the same name."""
-
-    upload: Upload
-    replaced: bool
-
-
-@dataclass(frozen=True, slots=True)
 class UploadStore:
     """The uploads of one thread. Every method blocks on disk.
 
@@ -546,8 +535,12 @@ class UploadStore:
         there is no room for all.
         """
         named = [(clean_file_name(name), source, source.seek(0, os.SEEK_END)) for name, source in files]
-        self.workspace.check_room(sum(size - (self.workspace.size(path) or 0) for path, _, size in named))
-        return [self._add(path, source, size) for path, source, size in named]
+        self._check_room([(path, size) for path, _, size in named])
+        stored: list[StoredUpload] = []
+        for path, source, size in named:
+            with naming_stored(stored, len(named)):
+                stored.append(self._add(path, source, size))
+        return stored
 
     def add_folder(self, files: Sequence[tuple[str, Path]]) -> list[StoredUpload]:
         """Copy files to paths in the workspace; each part of a path is a `clean_file_name`.
@@ -559,13 +552,30 @@ class UploadStore:
         for _, path in files:
             with path.open("rb") as source:
                 sizes.append(os.fstat(source.fileno()).st_size)
-        present = sum(self.workspace.size(name) or 0 for name, _ in files)
-        self.workspace.check_room(sum(sizes) - present)
+        self._check_room([(name, size) for (name, _), size in zip(files, sizes, strict=True)])
         stored: list[StoredUpload] = []
         for (name, path), size in zip(files, sizes, strict=True):
-            with path.open("rb") as source:
+            with path.open("rb") as source, naming_stored(stored, len(files)):
                 stored.append(self._add(name, source, size))
         return stored
+
+    def _check_room(self, files: Sequence[tuple[str, int]]) -> None:
+        """Raise `WorkspaceFull`, in a text for the user, when there is no room for files of these bytes."""
+        limit = self.workspace.max_bytes
+        if limit is None:
+            return
+        sizes = dict(files)  # of two files of one name, the last one stays
+        present = sum(self.workspace.size(path) or 0 for path in sizes)
+        more = sum(sizes.values()) - present
+        used = self.workspace.used_bytes() if more > 0 else 0
+        if more <= 0 or used + more <= limit:
+            return
+        room = max(limit - used + present, 0)
+        raise WorkspaceFull(
+            f"{describe_excess(sizes, room)} Nothing was stored. The files of a conversation may have "
+            f"{file_size(limit)} together (sandbox.disk_mb in conf.yaml), and it has {file_size(used)}. "
+            "Choose smaller or fewer files, delete files of the conversation, or raise the limit."
+        )
 
     def _add(self, path: str, source: BinaryIO, size: int) -> StoredUpload:
         source.seek(0)
@@ -772,8 +782,10 @@ def _translate_errors(path: str, done: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise FileError(f"{path!r} leads through a link or a file; neither is followed.") from error
-        kind = WorkspaceFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else FileError
-        raise kind(f"{path!r} could not be {done}: {error.strerror}.") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            reason = f"{path!r} could not be {done}: the disk of the workspaces is full ({error.strerror})."
+            raise WorkspaceFull(f"{reason} Free space on it and try again.") from error
+        raise FileError(f"{path!r} could not be {done}: {error.strerror}.") from error
 
 
 def _pieces(source: BinaryIO, size: int, digest: "hashlib._Hash") -> Iterator[bytes]:

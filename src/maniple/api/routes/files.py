@@ -15,7 +15,14 @@ from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.downloads import ARCHIVE, ATTACHMENT, FILE_HEADERS, OpenFileResponse, stream_archive
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import ThreadId
-from maniple.api.responses import StoredFile, StoredFiles, ThreadFile, ThreadFiles, get_thread
+from maniple.api.responses import (
+    MAX_UPLOADED_FILES,
+    StoredFile,
+    StoredFiles,
+    ThreadFile,
+    ThreadFiles,
+    get_thread,
+)
 from maniple.api.state import ServiceOf
 from maniple.errors import FileError
 from maniple.report_files.thread_archive import write_thread_archive
@@ -23,7 +30,6 @@ from maniple.runs import NotFound
 from maniple.sandbox import StoredUpload, Workspaces
 
 router = keyed_router("files")
-MAX_FILES = 100
 LISTED_FILES = 1_000
 _ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 _FilePath = Annotated[str, Path(max_length=4_096, description="The file's path in the workspace")]
@@ -148,7 +154,7 @@ async def delete_file(thread_id: _ThreadPath, path: _FilePath, service: ServiceO
 async def _files(request: Request) -> AsyncGenerator[list[tuple[str, BinaryIO]]]:
     """Yield the names and the contents of the files in the body; large ones are buffered on disk."""
     try:
-        async with request.form(max_files=MAX_FILES, max_fields=MAX_FILES) as form:
+        async with request.form(max_files=MAX_UPLOADED_FILES, max_fields=MAX_UPLOADED_FILES) as form:
             sent = [one for _, one in form.multi_items() if isinstance(one, UploadFile)]
             files = [(one.filename or "", one.file) for one in sent if one.filename or one.size]
             if not files:

@@ -19,13 +19,20 @@ _FIGURES: dict[int | str, dict[str, Any]] = {
 _UNREADY = {503: {"model": Readiness, "description": "No run can be answered now"}}
 
 
-@router.get("/healthz", summary="Ask whether the process is alive", responses=error_responses())
+@router.get(
+    "/healthz",
+    summary="Ask whether the process is alive",
+    response_model_exclude_none=True,
+    responses=error_responses(),
+)
 async def healthz(request: Request, service: ServiceOf) -> Health:
-    """Whether the process is alive and, for callers with access, its model and notices."""
+    """Whether the process is alive and, for callers with access, its model, notices and limits for files."""
     if request.state.caller is None:
         return Health()
     runtime = service.runtime
-    return Health(model=runtime.answering.model, notices=list(runtime.notices))
+    return Health(
+        model=runtime.answering.model, notices=list(runtime.notices), limits=request.app.state.limits
+    )
 
 
 @_keyed.get(
