@@ -16,6 +16,7 @@ from maniple.runs.artifact_collector import ArtifactQuota, WorkspaceCollector
 from maniple.sandbox import Workspaces
 from maniple.store import open_store
 from tests.openai_server import SIMPLE, call
+from tests.pictures import png
 from tests.runs.test_recovery import events_of
 from tests.store.samples import stored_run
 from tests.team import checked, data, names, scripted_team, status
@@ -56,6 +57,40 @@ async def test_new_files_of_the_workspace_are_reported_before_the_end(tmp_path):
     assert first["url"] == f"/api/artifacts/{first['artifact_id']}"
     assert content == b"two " + b"*" * len(KEY)
     assert artifact.sha256 == hashlib.sha256(content).hexdigest()
+
+
+async def test_a_copy_is_an_artifact_and_what_is_unchanged_is_none(tmp_path):
+    """Each pair is what a run writes, and the names of its artifacts."""
+    picture = png()
+    steps = [
+        (
+            {"report.md": b"text", "chart.png": picture, "empty.txt": b""},
+            ["chart.png", "empty.txt", "report.md"],
+        ),
+        ({}, []),
+        ({"out/report.md": b"text"}, ["report.md"]),
+        ({"out/report.md": b"text", "report.md": b"text"}, []),
+        ({"aa/report.md": b"text", "zz/report.md": b"text"}, ["report.md", "report.md"]),
+        ({"diagram.png": picture, "out/chart.png": picture}, ["chart.png", "diagram.png"]),
+        ({"figures/figure-1.png": picture, "more/empty.txt": b""}, []),
+        ({"data.csv": b"given"}, []),
+        ({"copies/data.csv": b"given"}, ["data.csv"]),
+        ({}, []),
+    ]
+    workspaces = Workspaces(tmp_path / "workspaces")
+    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+        run = await stored_run(store)
+        workspace = workspaces.open(run.thread_id)
+        collector = WorkspaceCollector(store, workspaces, Redactor())
+        workspaces.uploads(run.thread_id).add([("data.csv", io.BytesIO(b"given"))])
+        for written, expected in steps:
+            quota, found = ArtifactQuota.half(), []
+            for path, content in written.items():
+                workspace.write(path, content)
+                found += [one.name async for one in collector.collect(run, quota)]  # after each call
+            quota.complete()
+            found += [one.name async for one in collector.collect(run, quota)]
+            assert sorted(found) == expected, written
 
 
 async def test_files_of_a_call_are_reported_during_the_run_and_drafts_are_not(tmp_path):

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Set
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,6 @@ from maniple.errors import FileError, StoreError
 from maniple.events import ArtifactCreated, read_event
 from maniple.evidence import Source, find_newest_text
 from maniple.media_types import media_type_of
-from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.runs.active_run import ActiveRun
 from maniple.runs.event_log import Recorder
@@ -29,18 +29,25 @@ _LOG = logging.getLogger(__name__)
 Stamp = tuple[str, int, int]
 """The version of a file: path, size in bytes, time of its last change in nanoseconds."""
 
+Content = tuple[str, str]
+"""What an artifact holds: its name, and the SHA-256 (hex) of its bytes."""
+
 
 @dataclass(slots=True)
 class ArtifactQuota:
     """The remaining quota of a run, the scanned file versions (`seen`), and the reported paths (`reported`).
 
     A path is reported once, because a file that grows with each call would use up the quota with its drafts.
+    `holders` are the paths that have a content under a name: one for each artifact, and the next one is a copy.
     """
 
     files: int = MAX_WORKSPACE_FILES
     bytes: int = MAX_WORKSPACE_BYTES
     seen: set[Stamp] = field(default_factory=set[Stamp])
     reported: set[str] = field(default_factory=set[str])
+    holders: defaultdict[Content, set[str]] = field(
+        default_factory=lambda: defaultdict[Content, set[str]](set)
+    )
 
     @classmethod
     def half(cls) -> "ArtifactQuota":
@@ -66,8 +73,10 @@ class WorkspaceCollector:
     async def collect(
         self, run: RunRecord, quota: ArtifactQuota | None = None
     ) -> AsyncGenerator[ArtifactCreated]:
-        """Store each file whose content no run of the thread has stored, and yield its event.
+        """Store each file that no run of the thread has stored, and yield its event.
 
+        A file with the name and the content of an artifact is that artifact, and further ones are copies, which
+        are stored as well. Of figures that the interpreter names itself, copies are left out, and empty files.
         If there are too many files, the newest are stored. Unchanged uploads are left out. A file that cannot
         be stored is logged and stays in the workspace; the run does not fail. `quota` is what earlier scans
         of the run have left.
@@ -80,7 +89,7 @@ class WorkspaceCollector:
                 _newest_files, workspace, MAX_WORKSPACE_FILES + len(given), quota.seen
             )
             earlier = await self.store.artifacts.list_by_thread(run.thread_id) if newest else []
-            known = {(artifact.name, artifact.sha256) for artifact in earlier}
+            known = Counter((artifact.name, artifact.sha256) for artifact in earlier)
             uploads = {(upload.path, upload.sha256) for upload in given}
             left = MAX_WORKSPACE_BYTES
             for stamp in newest:
@@ -93,7 +102,7 @@ class WorkspaceCollector:
                     if file is None or (path, file.sha256) in uploads:
                         continue
                     left -= len(file.content)
-                    artifact = await self._store_file(run, path, file, known)
+                    artifact = await self._store_file(run, path, file, _Known(known, quota.holders))
                     del file
                 if artifact:
                     quota.files, quota.bytes = quota.files - 1, quota.bytes - artifact.size
@@ -120,17 +129,39 @@ class WorkspaceCollector:
         return _MaskedFile(masked, sha256, sha256 if same else hashlib.sha256(masked).hexdigest())
 
     async def _store_file(
-        self, run: RunRecord, path: str, file: "_MaskedFile", known: set[tuple[str, str]]
+        self, run: RunRecord, path: str, file: "_MaskedFile", known: "_Known"
     ) -> Artifact | None:
         name = self.redactor.text(path.rpartition("/")[2])
         # A figure that code saved and showed is one file, under the name that the code chose.
-        is_copy = identify_picture(file.content) is not None and any(
-            sha256 == file.masked_sha256 for _, sha256 in known
-        )
-        if is_copy or (name, file.masked_sha256) in known:
+        is_drawn_twice = is_drawn_figure(path) and known.has_content(file.masked_sha256)
+        if is_drawn_twice or not known.add(path, (name, file.masked_sha256), is_empty=not file.content):
             return None
-        known.add((name, file.masked_sha256))
         return await self.store.artifacts.add(run, name, media_type_of(name), file.content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """How many artifacts of the thread hold a content, and which paths of this run's scans have it."""
+
+    artifacts: Counter[Content]
+    holders: defaultdict[Content, set[str]]
+
+    def has_content(self, sha256: str) -> bool:
+        """Return whether an artifact has these bytes, under any name."""
+        return any(digest == sha256 for _, digest in self.artifacts)
+
+    def add(self, path: str, content: Content, *, is_empty: bool) -> bool:
+        """Add what a path holds; return whether that is a new file, for which there is no artifact yet."""
+        holders = self.holders[content]
+        if path in holders:
+            return False  # it was written again, as it was
+        holders.add(path)
+        # A project has many empty files of one name; they would use up the quota.
+        most = 1 if is_empty else len(holders)
+        if self.artifacts[content] >= most:
+            return False
+        self.artifacts[content] += 1
+        return True
 
 
 @dataclass(frozen=True, slots=True)
