@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Set
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -38,16 +38,14 @@ class ArtifactQuota:
     """The remaining quota of a run, the scanned file versions (`seen`), and the reported paths (`reported`).
 
     A path is reported once, because a file that grows with each call would use up the quota with its drafts.
-    `holders` are the paths that have a content under a name: one for each artifact, and the next one is a copy.
+    `holders` are the paths that have a content under a name: more than there are artifacts are copies.
     """
 
     files: int = MAX_WORKSPACE_FILES
     bytes: int = MAX_WORKSPACE_BYTES
     seen: set[Stamp] = field(default_factory=set[Stamp])
     reported: set[str] = field(default_factory=set[str])
-    holders: defaultdict[Content, set[str]] = field(
-        default_factory=lambda: defaultdict[Content, set[str]](set)
-    )
+    holders: dict[Content, set[str]] = field(default_factory=dict[Content, set[str]])
 
     @classmethod
     def half(cls) -> "ArtifactQuota":
@@ -75,8 +73,8 @@ class WorkspaceCollector:
     ) -> AsyncGenerator[ArtifactCreated]:
         """Store each file that no run of the thread has stored, and yield its event.
 
-        A file with the name and the content of an artifact is that artifact, and further ones are copies, which
-        are stored as well. Of figures that the interpreter names itself, copies are left out, and empty files.
+        A file with the name and the content of an artifact is that artifact; further ones are copies, which are
+        stored as well. Left out are copies that are empty, and figures that code has also saved itself.
         If there are too many files, the newest are stored. Unchanged uploads are left out. A file that cannot
         be stored is logged and stays in the workspace; the run does not fail. `quota` is what earlier scans
         of the run have left.
@@ -144,7 +142,7 @@ class _Known:
     """How many artifacts of the thread hold a content, and which paths of this run's scans have it."""
 
     artifacts: Counter[Content]
-    holders: defaultdict[Content, set[str]]
+    holders: dict[Content, set[str]]
 
     def has_content(self, sha256: str) -> bool:
         """Return whether an artifact has these bytes, under any name."""
@@ -152,7 +150,7 @@ class _Known:
 
     def add(self, path: str, content: Content, *, is_empty: bool) -> bool:
         """Add what a path holds; return whether that is a new file, for which there is no artifact yet."""
-        holders = self.holders[content]
+        holders = self.holders.setdefault(content, set())
         if path in holders:
             return False  # it was written again, as it was
         holders.add(path)
