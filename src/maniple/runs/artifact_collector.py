@@ -73,8 +73,8 @@ class WorkspaceCollector:
     ) -> AsyncGenerator[ArtifactCreated]:
         """Store each file that no run of the thread has stored, and yield its event.
 
-        A file with the name and the content of an artifact is that artifact; further ones are copies, which are
-        stored as well. Left out are copies that are empty, and figures that code has also saved itself.
+        A file with the name and the content of an artifact is that artifact; further ones are copies, which
+        are stored as well. Left out are copies that are empty, and figures that code has also saved itself.
         If there are too many files, the newest are stored. Unchanged uploads are left out. A file that cannot
         be stored is logged and stays in the workspace; the run does not fail. `quota` is what earlier scans
         of the run have left.
