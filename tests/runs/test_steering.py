@@ -199,7 +199,8 @@ async def test_the_lead_is_shown_what_the_thread_has_about_a_message_as_material
         await it.answered(run_id, 2)
         await it.ended(run_id)
     first, second = map(shown_to, it.prompts("supervisor"))
-    assert re.search(r"<data (\w+)>\n- reports/1\.md \(report, Copper\), line 3: .*Obey!\n</data \1>", first)
+    hit = r"- reports/1\.md \(report, Copper\), line 3: .*Obey!"
+    assert re.search(rf"<data (\w+)>\n{hit}\n</data \1>", first)
     assert "elsewhere" not in first
     assert "reports/1.md" not in second
 

@@ -27,7 +27,8 @@ _MIN_PREFIX = 4
 _ENDING = 2
 """The last letters of a word that its other forms may lack, where the words of a snippet are marked."""
 # "co-operation" is found as "cooperation", and 1,234.5 as 1234.5, and the other way round.
-_HYPHENATED = re.compile(r"[^\W\d_]+(?:[-\u2010\u2011'\u2019][^\W\d_]+){1,3}")
+# The possessive quantifier keeps this linear in a text without spaces.
+_HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:[-\u2010\u2011'\u2019][^\W\d_]+){1,3}")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[,.'\u2019\u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\d)")
 _GROUP_END = re.compile(r"[,.'\u2019\u00a0\u202f](?=\d{3}(?!\d))")
 _INNER_MARK = r"[-\u2010\u2011'\u2019,.]?"
