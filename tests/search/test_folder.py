@@ -44,7 +44,7 @@ def documents(tmp_path: Path) -> Path:
         "# Bridges\n\nStone arches stand for centuries.\n\nSteel spans further."
     )
     (place / "travel notes/2026.txt").write_text("Expenses\n\nThe train to Lyon was 80 euros.")
-    (place / "桥.md").write_text("# 桥梁\n\n赵州桥是石拱桥，位于河北。", encoding="utf-8")
+    (place / "桥.md").write_text("# 桥梁\n\n赵州桥是石拱桥，位于河北。\n\nสะพานข้ามแม่น้ำ", encoding="utf-8")
     READ.clear()
     return place
 
@@ -96,7 +96,9 @@ async def test_forms_of_a_word_are_found(search: FolderSearch, query: str) -> No
     assert (await names(search, query))[0] == "folder:bridges.md"
 
 
-@pytest.mark.parametrize("query", ["赵州桥", "石拱桥在哪里", "河北 桥梁", "桥", "梁", "州", "石"])
+@pytest.mark.parametrize(
+    "query", ["赵州桥", "石拱桥在哪里", "河北 桥梁", "桥", "梁", "州", "石", "ข้าม", "แม่น้ำ"]
+)
 async def test_what_is_written_without_spaces_is_found(search: FolderSearch, query: str) -> None:
     assert await names(search, query) == ["folder:%E6%A1%A5.md"]
 
