@@ -21,7 +21,7 @@ from maniple.config import ModelSettings, ModelsSettings, TeamSettings
 from maniple.graph import build_graph
 from maniple.llms import open_chat_models
 from maniple.runs import InProcessEngine, RunRequest, open_engine
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from maniple.store import open_store
 from tests.serving import memory_mb
 

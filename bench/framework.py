@@ -16,7 +16,7 @@ from maniple.agents.profiles import build_workers
 from maniple.config import ModelSettings, ModelsSettings, TeamSettings
 from maniple.graph import build_graph
 from maniple.llms import open_chat_models
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 
 ROUNDS = 40
 WARM_UP = 5

@@ -2,7 +2,7 @@
 
 `GET /test/loop` tells the longest callback so far, in milliseconds of the processor: what a busy machine
 gives to other programs, or Python to another thread, does not count. Calls that wait are found by blockbuster
-(`tests/runtime/test_blocking.py`).
+(`tests/app/test_blocking.py`).
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from maniple.config import ModelsSettings, TeamSettings
 from maniple.events import Event
 from maniple.graph import RunOptions, Team, TeamRules, TeamServices, build_graph
 from maniple.llms import open_chat_models
-from maniple.runtime.turn import stream_run
+from maniple.runs.turn import stream_run
 from tests.grammar import Client
 from tests.openai_server import OpenAIServer, serving
 

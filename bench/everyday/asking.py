@@ -21,7 +21,7 @@ from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings, load_settings
 from maniple.events import AgentStarted, SessionState
 from maniple.reading.pictures import identify_picture
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from maniple.sandbox import Workspace
 from tests.environment import CERTIFICATES
 

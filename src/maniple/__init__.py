@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maniple.agents.offers import Offer
+    from maniple.agents.team_models import LineProgress
     from maniple.app import open_team
     from maniple.browser import Action, ActionResult, Browser, BrowserState, Page, PageServices, open_browser
     from maniple.capabilities.base import Capability, CapabilityContext
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from maniple.graph import RunOptions, State, Team, build_graph
     from maniple.llms import ChatModels
     from maniple.llms.embedded import Progress
-    from maniple.runtime import stream_run
-    from maniple.runtime.models import LineProgress
+    from maniple.runs.turn import stream_run
 
 # Resolved at first use: the agent framework takes a second to import, which `maniple --help` need not pay.
 _HOMES = {
@@ -46,7 +46,7 @@ _HOMES = {
     "ChatModels": "maniple.llms",
     "ConfigError": "maniple.errors",
     "Event": "maniple.events",
-    "LineProgress": "maniple.runtime.models",
+    "LineProgress": "maniple.agents.team_models",
     "ManipleError": "maniple.errors",
     "ModelError": "maniple.errors",
     "PlanError": "maniple.errors",
@@ -63,7 +63,7 @@ _HOMES = {
     "load_settings": "maniple.config",
     "open_browser": "maniple.browser",
     "open_team": "maniple.app",
-    "stream_run": "maniple.runtime",
+    "stream_run": "maniple.runs.turn",
     "translate": "maniple.events",
 }
 

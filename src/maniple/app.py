@@ -17,6 +17,7 @@ from maniple.agents import Agent, Roles, build_roles, without_search
 from maniple.agents.budget import Budget, load_prices
 from maniple.agents.offers import Offer, join_abilities
 from maniple.agents.profiles import build_workers, reads_pages_only
+from maniple.agents.team_models import Answering, LineProgress, ModelUse, open_models, uses_of
 from maniple.browser import Browser
 from maniple.capabilities import open_capabilities
 from maniple.capabilities.base import McpConnections, TeamBrowser, UploadedFiles
@@ -27,7 +28,6 @@ from maniple.graph import Team, TeamRules, TeamServices, build_graph, members_of
 from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress
 from maniple.prompts import preload
-from maniple.runtime.models import Answering, LineProgress, ModelUse, open_models, uses_of
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import SearchProvider

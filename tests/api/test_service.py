@@ -11,9 +11,9 @@ import httpx
 import pytest
 from fastapi.openapi.utils import get_openapi
 
+from maniple.agents.team_models import ModelUse
 from maniple.api import app as api_app
 from maniple.api import readiness
-from maniple.runtime.models import ModelUse
 from maniple.sandbox import Workspaces
 from maniple.store import error_translation
 from tests.api.in_process import InProcessService, open_service

@@ -11,6 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 import maniple.config.load as loader
+from maniple.agents.team_models import open_models
 from maniple.capabilities.extensions import own_tools
 from maniple.cli.app import app
 from maniple.config import Settings, load_settings
@@ -19,7 +20,6 @@ from maniple.config.values import HARMLESS, Section
 from maniple.config.web_settings import SearchSettings
 from maniple.errors import ConfigError
 from maniple.llms.embedded import SilentProgress
-from maniple.runtime.models import open_models
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {"BASIC_API_KEY": "sk-of-the-user", "BASIC_MODEL": "m", "TAVILY_API_KEY": "tvly-of-the-user"}

@@ -12,6 +12,7 @@ import httpx
 import httpx2
 import pytest
 
+from maniple.agents.team_models import ModelUse
 from maniple.api.readiness import ModelReach
 from maniple.cli.doctor.model_checks import EndpointSetting, check_endpoint
 from maniple.config import ModelSettings
@@ -20,7 +21,6 @@ from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.errors import ModelError
 from maniple.llms import open_chat_models
 from maniple.llms.embedded.discovery import find_local_server
-from maniple.runtime.models import ModelUse
 from maniple.search.provider import HttpEndpoint, ProviderFailure
 from tests.llms.test_chat import QUESTION, settings
 

@@ -193,7 +193,7 @@ async def test_a_whole_run_that_contains_a_secret_is_clean_and_legal() -> None:
     async with scripted_team(script) as team:
         from langchain_core.messages import HumanMessage
 
-        from maniple.runtime.turn import stream_run
+        from maniple.runs.turn import stream_run
 
         events = stream_run(team.team, [HumanMessage(f"use {KEY}")])
         clean = redacted([event async for event in events], Redactor([KEY]))

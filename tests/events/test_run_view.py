@@ -33,7 +33,7 @@ from maniple.events import (
 )
 from maniple.events.base import TurnMark
 from maniple.events.run_view import CACHED_RUNS, OUTPUT_CHARACTERS
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from maniple.store import EventRecord
 from tests.openai_server import SIMPLE, reply
 from tests.team import checked, names, scripted_team

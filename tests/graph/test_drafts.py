@@ -16,7 +16,7 @@ from maniple.graph import RunOptions
 from maniple.graph.nodes.coordinator import certain_text
 from maniple.graph.plan import Plan
 from maniple.graph.written_plan import normalize_plan, read_draft
-from maniple.runtime.turn import stream_run
+from maniple.runs.turn import stream_run
 from maniple.types import WORKERS
 from tests.openai_server import call, reply
 from tests.team import Scripted, data, drafts, joined_text, plan, scripted_team, status, step

@@ -18,7 +18,7 @@ from maniple.config import ModelsSettings
 from maniple.events import translate
 from maniple.graph import TeamRules, build_graph
 from maniple.llms import open_chat_models
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 from tests.team import agents, checked, data, joined_text, plan, scripted_team, step
 

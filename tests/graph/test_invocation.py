@@ -15,7 +15,7 @@ from maniple.agents.offers import Offer
 from maniple.agents.run_scope import run_scope
 from maniple.graph import RunOptions
 from maniple.graph.state import private_of
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from maniple.tools.evidence import cited
 from maniple.tools.run_context import run_key, thread_key
 from tests.openai_server import SIMPLE

@@ -16,7 +16,7 @@ from maniple.app import open_runtime
 from maniple.config import Settings
 from maniple.errors import ConfigError
 from maniple.graph import RunOptions, TeamRules
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from maniple.tools.interaction import ask_tools
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import TOOLS, checked, plan, python_repl_tool, scripted_team, status, step

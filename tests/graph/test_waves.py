@@ -19,7 +19,7 @@ from maniple.events import AgentEnded, AgentStarted, Event
 from maniple.graph import RunOptions, TeamRules, build_graph
 from maniple.graph.state import progress_of
 from maniple.llms import open_chat_models
-from maniple.runtime.turn import stream_run
+from maniple.runs.turn import stream_run
 from tests.openai_server import call, reply, serving
 from tests.team import Scripted, agents, checked, data, plan, status, step
 

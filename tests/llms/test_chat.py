@@ -23,7 +23,7 @@ from maniple.graph import build_graph
 from maniple.llms import ChatModels, ask, capabilities_of, endpoint_errors, open_chat_models
 from maniple.llms.endpoint_errors import EndpointOutage
 from maniple.llms.endpoints import EndpointName
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
 

@@ -129,7 +129,7 @@ def test_the_text_has_the_requested_format() -> None:
 async def test_a_whole_run_is_counted_by_one_line() -> None:
     from langchain_core.messages import HumanMessage
 
-    from maniple.runtime.turn import stream_run
+    from maniple.runs.turn import stream_run
 
     metrics = Metrics()
     async with scripted_team(SIMPLE) as team:

@@ -12,7 +12,7 @@ from maniple.app import open_runtime
 from maniple.config import FetchSettings, ModelSettings, ModelsSettings, SearchSettings, Settings
 from maniple.crawler import Crawler
 from maniple.errors import ToolFailure
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from maniple.tools.web import DocumentReader, open_document_folder
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving

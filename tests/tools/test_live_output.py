@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.agents.offers import Offer
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.runtime.turn import stream_run
+from maniple.runs.turn import stream_run
 from maniple.sandbox import Sandbox, Workspaces, open_sandbox
 from maniple.sandbox.host import give_away
 from tests.openai_server import SIMPLE, call, reply

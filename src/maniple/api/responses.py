@@ -31,7 +31,7 @@ from maniple.evidence import SourceKind
 from maniple.graph import Team
 from maniple.graph.state import private_of
 from maniple.runs import AgentUsage, NotFound
-from maniple.runtime import thread_state
+from maniple.runs.turn import thread_state
 from maniple.sandbox import StoredUpload
 from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id
 from maniple.types import RunState

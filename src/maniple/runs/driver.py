@@ -43,8 +43,8 @@ from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
 from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
 from maniple.runs.stored_inputs import StoredInputs, read_inputs
+from maniple.runs.turn import Start, Turn, drive, run_of, thread_state
 from maniple.runs.usage import QuotaRegistry
-from maniple.runtime import Start, Turn, drive, run_of, thread_state
 from maniple.store import RunChange, RunRecord
 from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger

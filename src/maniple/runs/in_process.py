@@ -36,8 +36,8 @@ from maniple.runs.steering import (
     request_plan_edit,
 )
 from maniple.runs.stored_inputs import as_record, read_inputs
+from maniple.runs.turn import Start, remember
 from maniple.runs.usage import QuotaRegistry
-from maniple.runtime import Start, remember
 from maniple.store import EventRecord, InputRecord, RunRecord, Store, Thread, read_event_pages
 from maniple.tools.questions import interrupt_of
 

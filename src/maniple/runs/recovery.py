@@ -18,8 +18,8 @@ from maniple.runs.active_run import RunServices
 from maniple.runs.request import RunRequest
 from maniple.runs.steering import add_next_runs
 from maniple.runs.stored_inputs import read_inputs
+from maniple.runs.turn import Start
 from maniple.runs.usage import usage_of_run
-from maniple.runtime import Start
 from maniple.store import RunChange, RunRecord, Store
 
 MAX_STALLS = 20

@@ -46,7 +46,7 @@ from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
 from maniple.runs.newest_work import find_newest_work
 from maniple.runs.request import RunRequest
-from maniple.runtime import thread_state
+from maniple.runs.turn import thread_state
 from maniple.store import RunRecord, read_event_pages
 from maniple.tools.questions import interrupt_of
 from maniple.types import RUN_MARK, RunStatus, Worker

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 
+from maniple.agents.team_models import open_models
 from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
 from maniple.config.sources import MODEL_PREFIXES
@@ -15,7 +16,6 @@ from maniple.llms.capabilities import Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
 from maniple.llms.endpoints import OPENAI_URL, EndpointName
 from maniple.llms.models import AZURE_API_VERSION
-from maniple.runtime.models import open_models
 from maniple.types import LLM_TYPES, LLMType
 
 _ENDPOINT_SECONDS = 5.0

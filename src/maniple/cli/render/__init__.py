@@ -13,7 +13,7 @@ from maniple.cli.text import clean
 from maniple.events import Event, RunView
 
 if TYPE_CHECKING:
-    from maniple.runtime import Answering
+    from maniple.agents.team_models import Answering
 
 
 class RunDisplay(Protocol):

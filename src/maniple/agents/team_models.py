@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ class Answering:
 @asynccontextmanager
 async def open_models(
     settings: Settings, progress: Progress, *, deferred: bool = False
-) -> AsyncIterator[tuple[ChatModels, Answering]]:
+) -> AsyncGenerator[tuple[ChatModels, Answering]]:
     """Yield the chat models and which one answers. `deferred` is that of `open_chat_models`.
 
     Raises `ConfigError` when only files that are not trusted configure one, `ModelError` when nothing is
@@ -92,7 +92,7 @@ def _answering(basic: ModelSettings) -> Answering:
 @asynccontextmanager
 async def _local_endpoint(
     settings: Settings, progress: Progress
-) -> AsyncIterator[tuple[ModelSettings, Answering]]:
+) -> AsyncGenerator[tuple[ModelSettings, Answering]]:
     embedded = settings.embedded
     if settings.origin.skips_models:
         raise ConfigError(_MODEL_SKIPPED)

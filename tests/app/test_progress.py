@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 import maniple
+from maniple.agents import team_models as models
+from maniple.agents.team_models import LineProgress
 from maniple.config import Settings
 from maniple.llms.embedded import LocalEndpoint
-from maniple.runtime import models
-from maniple.runtime.models import LineProgress
 from tests.openai_server import SIMPLE, serving
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.events import Event
 from maniple.graph import RunOptions
-from maniple.runtime import Turn, drive, remember, stream_run
+from maniple.runs.turn import Turn, drive, remember, stream_run
 from tests.openai_server import SIMPLE, reply
 from tests.team import Scripted, checked, scripted_team, status
 

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from maniple.app import Runtime, open_runtime
 from maniple.config import Settings
 from maniple.graph import RunOptions, members_of
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from tests.api.in_process import QUESTION, open_service, settings_of
 from tests.cli.processes import MAIN, environment, run, start
 from tests.openai_server import SIMPLE, call, reply, serving

@@ -24,7 +24,7 @@ from maniple.config import (
     TeamSettings,
 )
 from maniple.llms import open_chat_models
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from tests.crawler.web import Reply, Site, open_site
 from tests.openai_server import OpenAIServer, call, reply, serving
 from tests.team import checked, data, plan, status, step

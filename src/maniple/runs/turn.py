@@ -46,7 +46,7 @@ class Turn:
     messages: Sequence[BaseMessage]
     options: RunOptions = field(default_factory=RunOptions)
     start: Start = "message"
-    answers: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stream: StreamState = field(default_factory=StreamState)
     durable: bool = False
     """Whether each step is stored before the next one begins, so that a crash loses none."""
@@ -128,7 +128,12 @@ class _Thread:
     @property
     def keeps(self) -> bool:
         """Whether the thread has a checkpointer, which stores it between runs."""
-        return isinstance(self.team.checkpointer, BaseCheckpointSaver)
+        return self._saver is not None
+
+    @property
+    def _saver(self) -> BaseCheckpointSaver[Any] | None:
+        saver = cast("Any", self.team).checkpointer
+        return cast("BaseCheckpointSaver[Any]", saver) if isinstance(saver, BaseCheckpointSaver) else None
 
     @property
     def config(self) -> RunnableConfig:
@@ -166,7 +171,8 @@ class _Thread:
         given, inbox = await self.input(), self._inbox
         while True:
             translator.resume()
-            raw_events = self.team.astream_events(
+            team: Any = self.team  # its type is not known in all parts
+            raw_events = team.astream_events(
                 given, self.config, context=self.turn.options, version="v2", **keeping
             )
             # A generator, although its type does not say so: closing it cancels the graph and waits for its
@@ -205,8 +211,8 @@ class _Thread:
 
         The next input would drop the results of that superstep.
         """
-        plan, saver = private_of(state.values).get("plan"), self.team.checkpointer
-        if not plan or not isinstance(saver, BaseCheckpointSaver):
+        plan, saver = private_of(state.values).get("plan"), self._saver
+        if not plan or saver is None:
             return
         saved = await saver.aget_tuple(state.config)
         records, _ = read_records((saved.pending_writes if saved is not None else None) or ())

@@ -25,7 +25,7 @@ from maniple.egress import AddressGuard, EgressRoute
 from maniple.errors import Unavailable
 from maniple.outgoing import OutgoingGuard
 from maniple.redaction import Redactor
-from maniple.runtime.turn import stream_run
+from maniple.runs.turn import stream_run
 from maniple.sandbox import Sandbox, Workspaces
 from maniple.tools.items import StoredResults
 from tests.mcp.open_servers import misbehaving, until
@@ -292,7 +292,7 @@ async def test_a_program_that_may_run_only_in_the_sandbox_does_not_run_without_o
 
 def test_nothing_of_the_sdk_is_loaded_when_no_server_is_configured():
     code = (
-        "import sys, maniple.runtime\n"
+        "import sys, maniple.app, maniple.runs.turn\n"
         "print([name for name in sys.modules if name == 'mcp' or name.startswith(('mcp.', 'maniple.mcp'))])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -23,7 +23,7 @@ from maniple.config import (
     TeamSettings,
 )
 from maniple.graph import RunOptions
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from tests.agents.browsing.depot import DEPOT, PIN, TASK, USER
 from tests.agents.browsing.shop import done, shop_script, use, views
 from tests.crawler.web import Reply, Site, open_site

@@ -9,10 +9,10 @@ from langchain_core.messages import HumanMessage
 from maniple.app import open_runtime
 from maniple.config import load_settings
 from maniple.errors import ConfigError
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from maniple.tools.skills import find_skills
 from tests.openai_server import call, reply, serving
-from tests.runtime.test_own_roles import NO_MODEL
+from tests.app.test_own_roles import NO_MODEL
 from tests.team import checked, data, plan, step
 
 pytestmark = pytest.mark.anyio

@@ -6,7 +6,7 @@ import pytest
 
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
-from tests.runtime.test_workers import results, script
+from tests.app.test_workers import results, script
 
 pytestmark = pytest.mark.anyio
 APP = Reply(

@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.app import open_runtime
 from maniple.config import ModelSettings, ModelsSettings, Settings
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from tests.openai_server import SIMPLE, serving
 from tests.team import checked, data, status
 

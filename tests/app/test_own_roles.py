@@ -14,7 +14,7 @@ from maniple.capabilities.extensions import as_tool, own_tools
 from maniple.cli.doctor.checks import check_extensions
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
-from maniple.runtime import stream_run
+from maniple.runs.turn import stream_run
 from tests.api.in_process import QUESTION, open_service
 from tests.cli.processes import environment, run
 from tests.grammar import Client
