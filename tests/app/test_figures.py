@@ -5,10 +5,10 @@ from langchain_core.messages import HumanMessage
 
 from maniple.runs.turn import stream_run
 from maniple.sandbox import Workspaces
+from tests.app.test_workers import script, team
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
 from tests.pictures import png
-from tests.app.test_workers import script, team
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 from tests.team import checked, data, status
 

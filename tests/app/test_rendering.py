@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.test_workers import results, script
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
-from tests.app.test_workers import results, script
 
 pytestmark = pytest.mark.anyio
 APP = Reply(

@@ -11,8 +11,8 @@ from maniple.config import load_settings
 from maniple.errors import ConfigError
 from maniple.runs.turn import stream_run
 from maniple.tools.skills import find_skills
-from tests.openai_server import call, reply, serving
 from tests.app.test_own_roles import NO_MODEL
+from tests.openai_server import call, reply, serving
 from tests.team import checked, data, plan, step
 
 pytestmark = pytest.mark.anyio
