@@ -22,6 +22,11 @@ _GIVE = """kind => {
         : new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
     document.querySelector("#question").dispatchEvent(event);
 }"""
+_DROP_SIZES = """sizes => {
+    const data = new DataTransfer();
+    for (const [name, size] of Object.entries(sizes)) data.items.add(new File([new Uint8Array(size)], name));
+    document.querySelector("#question").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+}"""
 _HIDE = """isHidden => {
     Object.defineProperty(document, "hidden", { get: () => isHidden, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
@@ -117,6 +122,25 @@ def test_a_refused_upload_shows_the_reason_and_loses_no_input(tab: Page):
     expect(tab.get_by_label("Your question")).to_have_value("What is in them?")
     tab.get_by_role("link", name="New conversation").click()
     expect(tab.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_file_that_is_too_large_is_refused_when_it_is_chosen_and_the_others_stay(tab: Page):
+    with tab.expect_response("**/healthz"):
+        tab.goto("/#report")
+    sent = []
+    tab.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    tab.evaluate(_DROP_SIZES, {"small.csv": 10, "huge.csv": 30_000_000, "part.csv": 20_000_000})
+    for words in ("huge.csv", "30.0 MB", "25.0 MB", "server.max_upload_bytes"):
+        expect(tab.get_by_role("alert")).to_contain_text(words)
+    expect(tab.locator(".chosen li")).to_contain_text(["small.csv", "part.csv"])
+    tab.evaluate(_DROP_SIZES, {"more.csv": 6_000_000})
+    for words in ("more.csv", "6.0 MB", "26.0 MB", "25.0 MB", "server.max_upload_bytes"):
+        expect(tab.get_by_role("alert")).to_contain_text(words)
+    expect(tab.locator(".chosen li")).to_have_count(2)
+    tab.evaluate(_DROP_SIZES, {f"{number}.txt": 1 for number in range(99)})
+    expect(tab.get_by_role("alert")).to_contain_text("98.txt")
+    expect(tab.locator(".chosen li")).to_have_count(100)
+    assert sent == []
 
 
 def test_a_browser_that_keeps_nothing_shows_the_page_all_the_same(tab: Page):

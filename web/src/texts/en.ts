@@ -39,6 +39,13 @@ export const en = {
   team: "Team",
   files: "Add files",
   drop: "Remove",
+  tooLargeUpload: (name: string, size: string, limit: string) =>
+    `${name} (${size}) was not added: one upload may have ${limit} (server.max_upload_bytes in conf.yaml). Choose a smaller file, or raise the limit.`,
+  tooLargeTogether: (name: string, size: string, together: string, limit: string) =>
+    `${name} (${size}) was not added: with the files chosen before it, the upload would have ${together} of ${limit} (server.max_upload_bytes in conf.yaml). Send the others first, or raise the limit.`,
+  tooLargeWorkspace: (name: string, size: string, limit: string) =>
+    `${name} (${size}) was not added: the files of a conversation may have ${limit} together (sandbox.disk_mb in conf.yaml). Choose a smaller file, or raise the limit.`,
+  tooManyFiles: (name: string, limit: number) => `${name} was not added: one upload may have ${limit} files. Send the others first, or put them into an archive.`,
   plan: "Plan",
   planDraft: "is being written …",
   work: "Work",

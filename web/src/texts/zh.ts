@@ -40,6 +40,13 @@ export const zh: typeof en = {
   team: "团队",
   files: "添加文件",
   drop: "移除",
+  tooLargeUpload: (name: string, size: string, limit: string) =>
+    `未添加 ${name}(${size}):一次上传最多 ${limit}(conf.yaml 中的 server.max_upload_bytes)。请选择更小的文件,或提高该限制。`,
+  tooLargeTogether: (name: string, size: string, together: string, limit: string) =>
+    `未添加 ${name}(${size}):加上之前选择的文件,上传将达到 ${together},超过 ${limit}(conf.yaml 中的 server.max_upload_bytes)。请先发送其他文件,或提高该限制。`,
+  tooLargeWorkspace: (name: string, size: string, limit: string) =>
+    `未添加 ${name}(${size}):一个对话的文件合计最多 ${limit}(conf.yaml 中的 sandbox.disk_mb)。请选择更小的文件,或提高该限制。`,
+  tooManyFiles: (name: string, limit: number) => `未添加 ${name}:一次上传最多 ${limit} 个文件。请先发送其他文件,或将它们打包。`,
   plan: "计划",
   planDraft: "正在编写…",
   work: "过程",

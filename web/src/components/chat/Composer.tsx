@@ -2,12 +2,13 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
 import { currentPurpose, sendDraft, typed } from "../../composing";
-import { cancel, openId, openRuns, tick } from "../../conversation";
+import { cancel, openId, openRuns, tick, trouble } from "../../conversation";
 import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
 import { type FormPurpose, type Purpose, answering, forTeam, formOf, keyOf, suggestedForm } from "../../purpose";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
+import { type UploadLimits, checkFiles, uploadLimits } from "../../uploads";
 import { Options, chosenOptions } from "./Options";
 import { pasted, useDropped } from "./fileInput";
 
@@ -20,7 +21,13 @@ export function Composer() {
   const runs = openRuns();
   const active = runs.find((run) => run.isAtWork || run.status === "interrupted");
   const purpose = currentPurpose(draft);
-  const add = (more: File[]) => more.length > 0 && setDraft({ ...draft, files: [...files, ...more] });
+  const limits = useLimits();
+  const add = (more: File[]) => {
+    if (more.length === 0) return;
+    const { accepted, refusals } = checkFiles(files, more, limits);
+    trouble.value = refusals.join(" ");
+    setDraft({ ...draft, files: [...files, ...accepted] });
+  };
   const isOver = useDropped(add);
   useEffect(() => {
     read<{ team_members: Record<string, Member> }>("/api/team_members").then(
@@ -80,6 +87,13 @@ export function Composer() {
       </div>
     </form>
   );
+}
+
+/** The service's limits for files; null until they are known. */
+function useLimits(): UploadLimits | null {
+  const [limits, setLimits] = useState<UploadLimits | null>(null);
+  useEffect(() => void uploadLimits().then(setLimits, () => undefined), [apiKey.value]);
+  return limits;
 }
 
 /** Whether a text belongs to a run that has begun, as an answer or a message: the options are those of that run. */

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { ArtifactLink } from "../../events";
 import { save } from "../../download";
 import { texts } from "../../texts";
+import { sizeOf } from "../../uploads";
 import { useService } from "../service";
 import { Picture } from "./Picture";
 
@@ -102,8 +103,4 @@ function foldersOf(files: readonly ThreadFile[]): Map<string, ThreadFile[]> {
     folders.set(folder, [...(folders.get(folder) ?? []), file]);
   }
   return folders;
-}
-
-export function sizeOf(bytes: number): string {
-  return bytes < 1_000 ? `${bytes} B` : bytes < 1_000_000 ? `${(bytes / 1e3).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }

@@ -1,5 +1,5 @@
 import type { ArtifactLink } from "../../../events";
-import { sizeOf } from "../Files";
+import { sizeOf } from "../../../uploads";
 import { Picture } from "../Picture";
 
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
