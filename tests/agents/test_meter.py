@@ -108,7 +108,8 @@ async def test_an_answer_that_broke_off_is_paid_and_one_that_never_came_is_not()
             with pytest.raises(ModelError):
                 await model.ainvoke(QUESTION, config={"callbacks": never.callbacks})
     assert broken.used.input_tokens > 0
-    assert (never.used.input_tokens, never.used.model_calls) == (0, 1)
+    assert never.used.input_tokens == 0
+    assert broken.used.model_calls == never.used.model_calls == 0, "only answered calls are counted"
 
 
 @pytest.mark.parametrize("limit", [{"tokens": 400}, {"cost": 0.0004}])

@@ -75,3 +75,23 @@ async def test_a_run_without_model_calls_has_no_shares(it: InProcessService, mod
     run = await it.run()
     assert (await it.get(f"/api/runs/{run['run_id']}"))["by_agent"] == []
     await it.client.post(f"/api/runs/{run['run_id']}/cancel")
+
+
+@pytest.mark.parametrize("failure", [{"status": 400}, {"status": 500}, reply("one two", cut_after=1)])
+async def test_failed_calls_are_in_neither_the_usage_of_a_run_nor_its_shares_also_after_a_retry(
+    model: OpenAIServer, tmp_path: Path, failure: dict[str, Any]
+):
+    basic = {"model": "scripted", "base_url": model.base_url, "max_retries": 0}
+    async with open_service(model.base_url, tmp_path, models={"basic": basic}) as it:
+        for role in ("coordinator", "planner", "coder", "reporter"):
+            model.reset({**SIMPLE, role: [failure]})
+            run = await it.run()
+            frames = await it.events_of(run["run_id"])
+            before = await it.get(f"/api/runs/{run['run_id']}")
+            model.reset(SIMPLE)
+            retried = await it.client.post(f"/api/runs/{run['run_id']}/retry")
+            if retried.status_code != 409:  # nothing is left to be done
+                await it.client.get(f"/api/runs/{run['run_id']}/events?after={len(frames)}")
+            after = await it.get(f"/api/runs/{run['run_id']}")
+            for stands in (before, after):
+                assert sum(one["model_calls"] for one in stands["by_agent"]) == stands["usage"]["model_calls"]

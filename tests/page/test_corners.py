@@ -25,7 +25,8 @@ _GIVE = """kind => {
 _DROP_SIZES = """sizes => {
     const data = new DataTransfer();
     for (const [name, size] of Object.entries(sizes)) data.items.add(new File([new Uint8Array(size)], name));
-    document.querySelector("#question").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true }));
+    const event = new DragEvent("drop", { dataTransfer: data, bubbles: true });
+    document.querySelector("#question").dispatchEvent(event);
 }"""
 _HIDE = """isHidden => {
     Object.defineProperty(document, "hidden", { get: () => isHidden, configurable: true });

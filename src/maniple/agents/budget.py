@@ -340,7 +340,7 @@ class UsageMeter:
         return [ModelCallCounter(self), ToolCallCounter(self)]
 
     def begin(self, call_id: UUID, prompt: Sequence[BaseMessage], metadata: Mapping[str, Any]) -> None:
-        """Count a model call, or raise `BudgetExhausted`."""
+        """Count a model call until it fails, or raise `BudgetExhausted`."""
         model = str(metadata.get("ls_model_name") or "")
         tokens = count_tokens(prompt)
         cost = self._prices.get(model, Prices()).of(tokens, 0)
@@ -379,13 +379,15 @@ class UsageMeter:
             self._count(call, answer)
 
     def fail(self, call_id: UUID, answer: AIMessage | None) -> None:
-        """Count the tokens of a failed call. A call without any answer costs nothing.
+        """Count the tokens of a failed call, which is no model call: only those that are answered are.
 
-        Without `answer`, what arrived of it is estimated.
+        A call without any answer costs nothing. Without `answer`, what arrived of it is estimated.
         """
         call = self._calls.pop(call_id, None)
         if call is None:
             return
+        # As the `usage` events count them, of which the usage by agent and of a restarted run are made.
+        self._add(model_calls=-1)
         self._reserve += call.is_reserve
         if answer is not None and (answer.text or answer.tool_calls):
             self._count(call, answer)
