@@ -79,6 +79,14 @@ RunState = Literal["queued", "running", "interrupted", "completed", "failed", "c
 """A run as it is stored; the first three are not its end."""
 
 
+STEP_FAILED = "STEP FAILED:"
+"""Begins a member's answer that says why its step could not be done (`agents.step_outcome` parses it)."""
+STEP_PARTIAL = "PARTIAL:"
+"""Begins the line of a member's answer that says what is missing in it."""
+STEP_NEEDS = "NEEDS:"
+"""Begins the line of a member's answer that says what another member could provide."""
+
+
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Return whether a value of unknown type, such as JSON data, is a mapping.
 

@@ -4,6 +4,8 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from maniple.agents import Task
+from maniple.agents.step_outcome import parse_answer
+from maniple.tools.interaction import terminate_tool
 from tests.agents.endpoints import coder_with, results_shown
 from tests.agents.restartable_team import calls
 from tests.openai_server import call, reply
@@ -58,3 +60,22 @@ async def test_a_failure_of_it_ends_nothing(wrong):
     async with coder_with(tools(), call("finish", **wrong), MORE) as (coder, server):
         assert await coder.work(TASK) == "I go on."
     assert len(results_shown(server)) == 1
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        ({"status": "partial", "result": "3 [1]", "missing": "May"}, ("partial", "May", "", "3 [1]")),
+        ({"status": "partial", "missing": "May", "needs": "a page"}, ("partial", "May", "a page", "I read.")),
+        ({"status": "failure", "result": "no", "needs": "a login"}, ("failed", "no", "a login", "no")),
+        ({"status": "failure", "needs": "a login"}, ("failed", "I read.", "a login", "I read.")),
+        ({"status": "success", "result": "3", "missing": None, "needs": None}, ("done", "", "", "3")),
+    ],
+)
+async def test_the_outcome_given_to_terminate_is_that_of_the_step(ending, expected):
+    answer = {**call("terminate", **ending), "text": "I read."}
+    async with coder_with([terminate_tool()], answer, MORE) as (coder, _):
+        parsed = parse_answer(await coder.work(TASK))
+    status, reason, needs, text = expected
+    assert (parsed.outcome.status, parsed.outcome.reason, parsed.outcome.needs) == (status, reason, needs)
+    assert parsed.text.splitlines()[0] == text

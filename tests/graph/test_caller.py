@@ -5,7 +5,6 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from maniple.agents.middleware.text_tools import TRUNCATION_NOTE
 from maniple.events import PlanStepView
-from maniple.graph.nodes.worker import reason_of
 from maniple.graph.plan import PlanProgress
 from tests.graph.test_team import CODER, HANDOFF, WORK, script
 from tests.openai_server import reply
@@ -63,19 +62,6 @@ async def test_a_repaired_step_has_no_reason():
     seen = [(one["status"], one.get("reason")) for one in told]
     assert ("failed", "why") in seen
     assert seen[seen.index(("failed", "why")) + 1 :] == [("in_progress", None), *[("completed", None)] * 3]
-
-
-@pytest.mark.parametrize(
-    ("failure", "reason"),
-    [
-        ("", ""),
-        ("\n no key \nmore", "no key"),
-        ("I tried.\n**NEEDS: the price**", "I tried. **NEEDS: the price**"),
-        ("x" * 400, "x" * 299 + "…"),
-    ],
-)
-def test_a_reason_is_one_short_line(failure, reason):
-    assert reason_of(failure) == reason
 
 
 def test_a_step_view_without_a_reason_has_no_such_key():

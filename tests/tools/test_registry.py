@@ -287,4 +287,4 @@ def test_a_factory_cannot_take_the_name_of_another_tool(name: str) -> None:
 
 def test_workers_that_run_alone_end_with_a_status_and_a_result() -> None:
     function = convert_to_openai_function(terminate_tool())
-    assert list(function["parameters"]["properties"]) == ["status", "result"]
+    assert list(function["parameters"]["properties"]) == ["status", "result", "missing", "needs"]

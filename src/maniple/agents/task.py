@@ -19,6 +19,8 @@ CALLER_CHARACTERS = 4_000
 COMPACT_CALLER_CHARACTERS = 600
 MISSING = "MISSING:"
 """Begins the line of a report about a step that is not done."""
+PARTIAL_WORK = "\nUntil then:\n"
+"""Follows the reason of a failure; what was found before it comes after."""
 NOT_WRITTEN = "No report could be written"
 """Precedes the reason in a report that code assembled because no model wrote one."""
 _GIVEN_UP: tuple[StepStatus, ...] = ("failed", "skipped")
@@ -225,7 +227,6 @@ _EXCEPTION = re.compile(
     r"|\(os error \d|<[A-Za-z_.]{1,60}(?: object at 0x| \[Errno)"
 )
 _FENCE = re.compile(r"</?data\b[^>]{0,40}>")
-_PARTIAL_WORK = "\nUntil then:\n"
 _MAX_REASON_LENGTH = 300
 _SEARCH = "The web search did not answer. Check the network, or set another provider in search.providers."
 _PAGE = "The page could not be read. Check that its address is right and can be reached from here."
@@ -267,7 +268,7 @@ def explain_failure(failure: str) -> str:
 def find_partial_work(failure: str) -> str:
     """Return what a failed step had found; "" for nothing, and for further lines of an error."""
     first, _, rest = failure.lstrip().partition("\n")
-    found = failure.partition(_PARTIAL_WORK)[2]
+    found = failure.partition(PARTIAL_WORK)[2]
     if not found and not _TOOL_FAILED.search(first) and not _EXCEPTION.search(first):
         found = rest
     return found.strip()
@@ -278,7 +279,7 @@ def format_failure(failure: str) -> str:
     if not is_raw_failure(failure):
         return failure
     found = find_partial_work(failure)
-    return f"{explain_failure(failure)}{_PARTIAL_WORK}{found}" if found else explain_failure(failure)
+    return f"{explain_failure(failure)}{PARTIAL_WORK}{found}" if found else explain_failure(failure)
 
 
 def format_caller(caller: str, limit: int = CALLER_CHARACTERS) -> str:

@@ -9,6 +9,7 @@ from maniple.agents import StepResult
 from maniple.agents.briefing import format_removed, format_results
 from maniple.agents.task import explain_failure
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, PlanProgress, TrackedStep
+from maniple.types import STEP_FAILED
 
 
 def prepare_replanning(progress: PlanProgress) -> PlanProgress:
@@ -104,5 +105,5 @@ def answers_of(progress: PlanProgress, tokens: int) -> list[HumanMessage]:
 
 
 def _result(step: TrackedStep) -> StepResult:
-    text = step.result if step.status == "completed" else f"STEP FAILED: {step.result}"
+    text = step.result if step.status == "completed" else f"{STEP_FAILED} {step.result}"
     return StepResult(step.agent_name, step.title, text, step=step.id)

@@ -18,7 +18,7 @@ from maniple.graph.adaptation import answers_of
 from maniple.graph.earlier_turns import history_of
 from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
 from maniple.graph.state import State, request_of
-from maniple.graph.step_records import LeadDecision, asks_for_something
+from maniple.graph.step_records import LeadDecision
 from maniple.graph.written_plan import REPORTER, object_schema
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
@@ -49,7 +49,7 @@ class Failure:
 
     def needs_no_model(self) -> bool:
         """Return whether a rule suffices: for a failed report, or if there is nothing to choose."""
-        if self.step.agent_name == REPORTER and not asks_for_something(self.step):
+        if self.step.agent_name == REPORTER and not self.step.outcome.needs:
             return True
         others = [one for one in self.progress.steps if one.status in OPEN and one.agent_name != REPORTER]
         return not (self.has_tries_left or self.can_replan or others)

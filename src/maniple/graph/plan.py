@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from maniple.agents.inputs import SKIPPED
+from maniple.agents.step_outcome import StepOutcome
 from maniple.types import StepStatus, is_list, is_mapping
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})
@@ -98,6 +99,8 @@ class TrackedStep(PlannedStep):
     attempts: int = 0
     result: str = ""
     reason: str = ""
+    outcome: StepOutcome = StepOutcome()
+    """How its member ended the last attempt."""
     settled: bool = False
     """For a failed step: the run continues without it and does not retry it."""
     is_replaced: bool = False
@@ -202,6 +205,11 @@ class PlanProgress(BaseModel):
         changes = {"reason": "", **changes}
         steps = tuple(s.model_copy(update=changes) if s.id == step_id else s for s in self.steps)
         return self.model_copy(update={"steps": steps})
+
+    def with_attempt(self, step_id: int, fields: Mapping[str, Any]) -> "PlanProgress":
+        """Return the plan with a step changed by an attempt; `fields` are plain data."""
+        outcome = StepOutcome.model_validate(fields.get("outcome") or {})
+        return self.with_step(step_id, **{**fields, "outcome": outcome})
 
     def inserted_before(self, step_id: int, step: PlannedStep) -> "PlanProgress":
         """Return the plan with a new step before `step_id`, which gets its result."""

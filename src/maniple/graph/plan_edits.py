@@ -19,6 +19,7 @@ _WORKED_ON = (
     "attempts",
     "result",
     "reason",
+    "outcome",
     "settled",
     "by_code",
     "is_replaced",

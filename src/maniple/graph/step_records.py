@@ -4,7 +4,6 @@ The plan of a wave is a pure function of its initial plan, its records in order,
 every execution of the wave, live or after a restart, results in the same plan.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, cast
 
@@ -16,8 +15,6 @@ from maniple.graph.plan_edits import apply_changes
 from maniple.graph.written_plan import REPORTER
 from maniple.langgraph_internals import results_of_calls
 from maniple.types import PRIVATE_CHANNEL, DecisionKind, is_mapping
-
-NEEDS = re.compile(r"[ \t*#_`]{0,20}NEEDS:")
 
 
 class NewStep(BaseModel):
@@ -70,11 +67,6 @@ class StepRecord(TypedDict):
     """For a decision: the ids of the running steps, which finish even if no further step starts."""
 
 
-def asks_for_something(step: TrackedStep) -> bool:
-    """Return whether a failed step asks for something that another member could provide."""
-    return NEEDS.match(step.result.rstrip().rpartition("\n")[2]) is not None
-
-
 def apply_records(
     progress: PlanProgress,
     records: Iterable[StepRecord],
@@ -116,7 +108,7 @@ def _apply_record(progress: PlanProgress, record: StepRecord) -> PlanProgress:
     if step is None or not is_effective(progress, record):
         return progress
     if record["kind"] == "try":
-        return progress.with_step(step.id, **record["fields"])
+        return progress.with_attempt(step.id, record["fields"])
     if record["kind"] == "decision":
         decision = LeadDecision.model_validate(record["fields"])
         return apply_decision(progress, step, decision, record["at_work"])
@@ -154,7 +146,7 @@ def _retry(progress: PlanProgress, failed: TrackedStep, hint: str | None) -> Pla
 def _reassign(progress: PlanProgress, failed: TrackedStep, new: NewStep, hint: str | None) -> PlanProgress:
     """Return the plan with the failed step assigned to another member, or with a step that it needs first."""
     title = new.title or failed.title
-    if not asks_for_something(failed):
+    if not failed.outcome.needs:
         return progress.with_step(
             failed.id,
             agent_name=new.agent_name,

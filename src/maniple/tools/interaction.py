@@ -10,7 +10,7 @@ from pydantic import AliasChoices, BaseModel, Field
 from maniple.tools.questions import ask_user
 from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import SCOPE_KEY, configurable
-from maniple.types import is_mapping
+from maniple.types import STEP_FAILED, STEP_NEEDS, STEP_PARTIAL, is_mapping
 
 _ENOUGH = (
     "The user has been asked often enough in this run and was not asked this. Decide for yourself, "
@@ -107,26 +107,37 @@ def answer_text(answer: Any) -> str:
 
 
 class _End(BaseModel):
-    status: Literal["success", "failure"] = Field(
-        default="success", description="failure: the task could not be done, and the result says why."
+    status: Literal["success", "partial", "failure"] = Field(
+        default="success",
+        description="partial: something is missing in the result. failure: the task could not be done, and "
+        "the result says why.",
     )
     result: str = Field(
         default="",
         description="The whole answer, in Markdown.",
         validation_alias=AliasChoices("result", "answer"),
     )
+    missing: str | None = Field(default=None, description="For partial: what is missing.")
+    needs: str | None = Field(
+        default=None, description="For partial and failure: what another member could provide, if anything."
+    )
 
 
 @tool_factory("terminate")
 def terminate_tool() -> BaseTool:
-    """Return the tool `terminate(status, result)`; its result ends the step (`is_terminal`).
+    """Return the tool `terminate`; its result ends the step (`is_terminal`).
 
-    Models may name the result `answer`. Without a result, the model's last text is the result, as in
-    OpenManus, whose tool has only a status.
+    The result is in the form that `agents.step_outcome` parses. Models may name the result `answer`. Without
+    a result, the model's last text is the result, as in OpenManus, whose tool has only a status.
     """
 
-    async def terminate(status: str, result: str) -> str:
-        return result if status == "success" else f"STEP FAILED: {result}".strip()
+    async def terminate(
+        status: str, result: str, missing: str | None = None, needs: str | None = None
+    ) -> str:
+        text = f"{STEP_FAILED} {result}".strip() if status == "failure" else result
+        lines = [f"{STEP_PARTIAL} {missing or ''}".strip()] if status == "partial" or missing else []
+        lines += [f"{STEP_NEEDS} {needs}"] if needs else []
+        return "\n\n".join(filter(None, (text, *lines)))
 
     return StructuredTool.from_function(
         coroutine=terminate,

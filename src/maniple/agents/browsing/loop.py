@@ -23,7 +23,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from maniple.agents.briefing import build_messages
-from maniple.agents.browsing.middleware import FAILED, ITERATIONS_EXHAUSTED
+from maniple.agents.browsing.middleware import ITERATIONS_EXHAUSTED
 from maniple.agents.browsing.recording import store_partial_recording, store_recording
 from maniple.agents.browsing.trace import BrowserTrace, current_trace
 from maniple.agents.browsing.view import policy_of
@@ -31,6 +31,7 @@ from maniple.agents.compact import call_tool
 from maniple.agents.middleware.fencing import fence_untrusted, remove_fences
 from maniple.agents.react import AgentGraph, extract_answer, step_context
 from maniple.agents.run_scope import run_scope
+from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import (
     StepFailed,
@@ -45,9 +46,14 @@ from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
+from maniple.types import STEP_FAILED
 
 PhaseStatus = Literal["not_started", "completed", "failed"]
 GOAL_CHARACTERS = 500
+_UNTIL_THEN = "Until then:"
+"""The line between the reason of a failure and what was extracted before it."""
+_DONE_BEFORE = "Done before:"
+"""The line between the reason of a failure and the results of the phases before it."""
 _RESULT_CHARACTERS = 2_000
 _LONG_CHARACTERS = 600
 """A task of more characters is complex."""
@@ -274,7 +280,7 @@ class BrowsingLoop:
                 await _end_early(trace, error)
                 raise
             text = remove_fences(_final_answer(phases))
-            await trace.end("failed" if text.startswith(FAILED) else "completed")
+            await trace.end("failed" if text.startswith(STEP_FAILED) else "completed")
             return BrowsingResult(text, await store_recording(trace.recording.frames))
 
     async def _plan(self, state: _State) -> Mapping[str, Any]:
@@ -383,11 +389,9 @@ def _phase_task(instruction: str, phases: Sequence[Phase], at: int) -> Task:
 
 
 def _finish_phase(phase: Phase, answer: str) -> Phase:
-    if not answer.strip():
-        return phase.finish("the agent gave no answer", done=False)
-    if answer.startswith(FAILED):
-        return phase.finish(answer.removeprefix(FAILED).strip() or "the agent gave no reason", done=False)
-    return phase.finish(answer, done=True)
+    parsed = parse_answer(answer)
+    is_failed = parsed.outcome.status == "failed"
+    return phase.finish(parsed.text.strip() if is_failed else answer, done=not is_failed)
 
 
 def _final_answer(phases: Sequence[Phase]) -> str:
@@ -396,7 +400,7 @@ def _final_answer(phases: Sequence[Phase]) -> str:
     if failed is None:
         return phases[-1].result
     done = [f"{one.goal}: {one.result}" for one in phases if one.status == "completed"]
-    return "\n".join([f"{FAILED} {failed.result}", *(["Done before:", *done] if done else [])])
+    return "\n".join([f"{STEP_FAILED} {failed.result}", *([_DONE_BEFORE, *done] if done else [])])
 
 
 def _fail_current(phases: Sequence[Phase], reason: str) -> list[Phase]:
@@ -407,7 +411,7 @@ def _fail_current(phases: Sequence[Phase], reason: str) -> list[Phase]:
 
 
 def _append_extracted(reason: str, trace: BrowserTrace) -> str:
-    return "\n".join([f"{reason}.", *(["Until then:", *trace.extracted] if trace.extracted else [])])
+    return "\n".join([f"{reason}.", *([_UNTIL_THEN, *trace.extracted] if trace.extracted else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,9 +433,18 @@ class BrowserWorker:
                 raise
         with suppress(ValueError, KeyError, TypeError):
             answer = str(json.loads(answer)["result_content"])
-        reason, _, found = answer.partition("\n")
-        # What was extracted before the failure comes from pages, so other agents must read it as data.
-        return f"{reason}\n{fence_untrusted(found)}" if reason.startswith(FAILED) and found else answer
+        return _fence_findings(answer) if answer.startswith(STEP_FAILED) else answer
+
+
+def _fence_findings(failure: str) -> str:
+    """Return a failure with what was found before it as data for other agents, because it is from pages.
+
+    What the browser's agent itself says, such as what it needs, stays its own words.
+    """
+    lines = failure.splitlines()
+    end = next((at for at, line in enumerate(lines) if line in (_UNTIL_THEN, _DONE_BEFORE)), len(lines))
+    own, found = "\n".join(lines[:end]), "\n".join(lines[end:])
+    return f"{own}\n{fence_untrusted(found)}" if found else failure
 
 
 def _instruction(task: Task) -> str:

@@ -40,10 +40,8 @@ from maniple.llms.context_windows import characters_within, room_of
 from maniple.text import without_thoughts
 from maniple.tools.browser import BROWSER_USE
 from maniple.tools.thread_browser import PAGE_MODEL, ThreadBrowser
-from maniple.types import is_dict
+from maniple.types import STEP_FAILED, is_dict
 
-FAILED = "STEP FAILED:"
-"""The prefix of the answer of a failed call."""
 TOO_MANY_FAILURES = "Too many consecutive failures"
 ITERATIONS_EXHAUSTED = "Max iterations reached"
 """The reason that ends the whole call: a new plan has no iterations left either."""
@@ -115,7 +113,7 @@ class ConclusionCheck(AgentMiddleware[Any, Any]):
         if not isinstance(answer, AIMessage) or answer.tool_calls:
             return response
         text = without_thoughts(answer.text)
-        if text.startswith(FAILED) or not capabilities_of(request.model).has("tools"):
+        if text.startswith(STEP_FAILED) or not capabilities_of(request.model).has("tools"):
             return response
         # Several endpoints reject an empty message.
         added = [AIMessage(text[:_SHOWN_CHARACTERS] or "(nothing)"), HumanMessage(_ASKED)]

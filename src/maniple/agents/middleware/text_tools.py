@@ -29,11 +29,11 @@ from maniple.agents.middleware.tool_errors import make_storable
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of, read_json
 from maniple.text import without_thoughts
-from maniple.types import is_dict
+from maniple.types import STEP_FAILED, is_dict
 
 _OPENING = re.compile(r"\A(?:```(?:json|tool_call)?|<tool_call>)\s*")
 _CUT_CALL = (
-    "STEP FAILED: the answer reached its length limit in the middle of a tool call "
+    f"{STEP_FAILED} the answer reached its length limit in the middle of a tool call "
     "(models.*.max_output_tokens)."
 )
 _CLOSINGS = ("```", "</tool_call>")

@@ -24,6 +24,7 @@ from maniple.llms.streams import receive_calls
 from maniple.text import without_thoughts
 from maniple.tools.items import STORED_RESULT
 from maniple.tools.registry import PreparedTool
+from maniple.types import STEP_FAILED, STEP_NEEDS, STEP_PARTIAL
 
 
 class _Decisions(dict[int, Any]):
@@ -170,10 +171,6 @@ class UnknownTools(AgentMiddleware[Any, Any]):
         return ToolMessage(text, name=name, tool_call_id=call_id, status="error")
 
 
-_WITHOUT_TEXT = ("", "STEP FAILED:")
-"""Results of terminal tools without text; the agent's last text is the answer then."""
-
-
 class ToolPreparation(AgentMiddleware[Any, Any]):
     """Prepares each `PreparedTool` as soon as the model begins to write a call of it."""
 
@@ -214,11 +211,21 @@ class TerminalTools(AgentMiddleware[Any, Any]):
             if tool is not None and result.status != "error":
                 is_trusted = AUTHOR_KEY in result.additional_kwargs or AUTHOR_KEY in (tool.metadata or {})
                 text = result.text
-                if is_trusted and text in _WITHOUT_TEXT:
-                    text = f"{text} {_last_text(request.messages)}".strip()
+                if is_trusted:
+                    text = _with_text(text, _last_text(request.messages))
                 answer = AIMessage(text if is_trusted else fence_untrusted(text))
                 return ModelResponse(result=[answer])
         return await handler(request)
+
+
+def _with_text(result: str, last: str) -> str:
+    """Return the result of a terminal tool, with the agent's last text if it has none but labels."""
+    head = STEP_FAILED if result.startswith(STEP_FAILED) else ""
+    labels = result.removeprefix(head).strip()
+    parts = labels.split("\n\n") if labels else []
+    if not all(part.startswith((STEP_PARTIAL, STEP_NEEDS)) for part in parts):
+        return result
+    return "\n\n".join(filter(None, (f"{head} {last}".strip(), labels)))
 
 
 def _last_text(messages: Sequence[AnyMessage]) -> str:

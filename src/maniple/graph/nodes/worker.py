@@ -1,7 +1,6 @@
 """The node of a worker."""
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +17,7 @@ from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
+from maniple.agents.step_outcome import ParsedAnswer, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import (
     MISSING,
     PlanStepSummary,
@@ -48,7 +48,7 @@ from maniple.graph.state import (
     texts_of_user,
 )
 from maniple.graph.steering import exchange_of
-from maniple.graph.step_records import NEEDS, LeadDecision, asks_for_something
+from maniple.graph.step_records import LeadDecision
 from maniple.graph.waves import Waves
 from maniple.graph.written_plan import REPORTER, is_answer, repeated_step
 from maniple.sandbox.mirrors import is_mirror
@@ -66,8 +66,6 @@ from maniple.tools.items import (
 )
 from maniple.types import Worker
 
-_FAILED = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.I)
-REASON_CHARACTERS = 300
 NO_REPORT = "The reporter gave none."
 NO_MODEL = "The model did not answer. Check its endpoint, then retry the run."
 MODEL_REASONS: Mapping[str, str] = {
@@ -78,13 +76,12 @@ MODEL_REASONS: Mapping[str, str] = {
     "model_not_configured": "No model is configured for this step. Set one, then retry the run.",
 }
 """Why a step has no result, by the code of its model's error; `NO_MODEL` for other codes."""
-NO_REASON = "the member gave no reason"
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    """The outcome of an attempt of a step: its text, and why it is not done ("" if it is done)."""
+class _Attempt:
+    """What an attempt of a step changes: its text, and why it is not done ("" if it is done)."""
 
     text: str
     reason: str = ""
@@ -95,16 +92,27 @@ class _Outcome:
     """For a report: it is compiled from the results by code, because its model failed."""
     continuation: dict[str, Any] | None = None
     """What the agent had done when its model gave no answer."""
+    outcome: StepOutcome | None = None
+    """What the member itself said, if it ended the attempt."""
+
+    @classmethod
+    def of(cls, answer: ParsedAnswer, **fields: Any) -> "_Attempt":
+        """Return the attempt that ended with an answer."""
+        outcome = answer.outcome
+        reason = outcome.summary if outcome.status == "failed" else ""
+        return cls(answer.text, reason, outcome=outcome, **fields)
 
     def as_fields(self, step: TrackedStep, attempts: int) -> dict[str, Any]:
         """Return the changed fields of the step as plain data; log a failure."""
         if self.reason:
             _log.warning("Step %d (%s) failed: %s", step.id, step.agent_name, self.reason)
+        by_code = StepOutcome(status="failed" if self.reason else "done", reason=self.reason)
         return {
             "status": "failed" if self.reason else "completed",
             "attempts": attempts,
             "result": self.text,
             "reason": self.reason,
+            "outcome": (self.outcome or by_code).model_dump(mode="json"),
             "settled": self.is_final,
             "error_code": self.error_code,
             "continuation": self.continuation or None,
@@ -176,7 +184,7 @@ class WorkerNode:
         if outcome is None:
             return Command(goto="supervisor", update=make_update())
         fields = outcome.as_fields(step, step.attempts)
-        progress = progress.with_step(step.id, **fields)
+        progress = progress.with_attempt(step.id, fields)
         is_alone = options.agent == self.role.name
         is_undelivered = bool(outcome.error_code) and (is_alone or self.role.name == REPORTER)
         is_undelivered = is_undelivered and not outcome.by_code
@@ -187,7 +195,7 @@ class WorkerNode:
 
     async def _work(
         self, state: State, options: RunOptions, progress: PlanProgress, step: TrackedStep
-    ) -> _Outcome:
+    ) -> _Attempt:
         """Make one attempt of a step."""
         history = history_of(state)
         index = await self._index(state, progress, step, len(history.turns) + 1)
@@ -209,27 +217,26 @@ class WorkerNode:
             return await self._try(progress, step, task)
         except BudgetExhausted as error:
             if self.role.name == REPORTER:
-                return _Outcome(await write_bare_report(task, str(error)))
-            text = error.with_what_was_done()
-            return _Outcome(text, reason_of(text), continuation=error.continuation)
+                return _Attempt(await write_bare_report(task, str(error)))
+            answer = parse_failure(error.with_what_was_done())
+            return _Attempt.of(answer, continuation=error.continuation)
         except (GraphBubbleUp, StoreError):
             raise
         except Exception as error:  # noqa: BLE001 - no defect of one step may end the others
             return await self._failed(task, error)
 
-    async def _try(self, progress: PlanProgress, step: TrackedStep, task: Task) -> _Outcome:
+    async def _try(self, progress: PlanProgress, step: TrackedStep, task: Task) -> _Attempt:
         is_reporter = self.role.name == REPORTER
         try:
             async with current_meter().enforce_time_limit(reporting=is_reporter):
                 answer = await self._answer(progress, step, task)
         except StepFailed as failure:
-            return _Outcome(str(failure), reason_of(str(failure)) or NO_REASON, failure.is_final)
-        text, done = _report_of(answer) if is_reporter else outcome_of(answer)
+            return _Attempt.of(parse_failure(str(failure)), is_final=failure.is_final)
         if step.by_code:  # the answer is not a report by the reporter, which counts as a gap
-            return _Outcome(text, NO_REPORT, is_final=True)
-        return _Outcome(text, "" if done else reason_of(text) or NO_REASON)
+            return _Attempt(answer, NO_REPORT, is_final=True)
+        return _Attempt.of(parse_answer(answer, is_report=is_reporter))
 
-    async def _failed(self, task: Task, error: Exception) -> _Outcome:
+    async def _failed(self, task: Task, error: Exception) -> _Attempt:
         """Return the outcome of a step that an error ended; a report is compiled by code if possible."""
         is_model = isinstance(error, ModelError)
         _log.warning("A step of the %s failed: %s", self.role.name, error, exc_info=not is_model)
@@ -239,12 +246,12 @@ class WorkerNode:
         reason = MODEL_REASONS.get(code, NO_MODEL) if is_model else explain_failure(text)
         if is_reporter and has_findings:
             report = await write_bare_report(task, reason)
-            return _Outcome(report, reason, True, code if is_model else "", by_code=is_model)
+            return _Attempt(report, reason, True, code if is_model else "", by_code=is_model)
         if not isinstance(error, ModelError):
-            return _Outcome(text, reason, is_reporter, code)
+            return _Attempt(text, reason, is_reporter, code)
         # Where the next try cannot continue from the messages, it reads what was done instead.
         text = text if error.continuation else error.with_what_was_done()
-        return _Outcome(text, reason, is_reporter, code, continuation=error.continuation)
+        return _Attempt(text, reason, is_reporter, code, continuation=error.continuation)
 
     async def _answer(self, progress: PlanProgress, step: TrackedStep, task: Task) -> str:
         if step.by_code:
@@ -315,32 +322,6 @@ def _message(name: Worker, fields: Mapping[str, Any], *, is_alone: bool = False)
     if is_failed:
         message.additional_kwargs[FAILED_MARK] = True
     return mark_author(name, message)
-
-
-def _report_of(text: str) -> tuple[str, bool]:
-    """Return the text and whether it is a report: any text that does not begin with `STEP FAILED:`."""
-    return outcome_of(text) if not text or _FAILED.match(text) else (text, True)
-
-
-def outcome_of(text: str) -> tuple[str, bool]:
-    """Return a worker's answer and whether its step is done.
-
-    A step is not done if the answer is empty, begins with `STEP FAILED:`, or has a last line with `NEEDS:`.
-    """
-    if not text:
-        return "the member gave no answer", False
-    if found := _FAILED.match(text):
-        return text[found.end() :] or "the member gave no reason", False
-    return text, NEEDS.match(text.rstrip().rpartition("\n")[2]) is None
-
-
-def reason_of(failure: str) -> str:
-    """Return why a step failed in one line: the first line of the worker's answer, and what it needs."""
-    lines = [line.strip() for line in failure.splitlines() if line.strip()]
-    if not lines:
-        return ""
-    line = " ".join(dict.fromkeys((lines[0], lines[-1]))) if NEEDS.match(lines[-1]) else lines[0]
-    return shorten(line, REASON_CHARACTERS)
 
 
 def _unplanned(name: Worker, state: State) -> TrackedStep:
@@ -431,7 +412,7 @@ def _note(progress: PlanProgress, step: TrackedStep) -> str | None:
     if not step.result or step.continuation:  # the agent itself sees what came of the earlier try
         return step.note
     lines = [step.note, f"An earlier try failed: {step.result}"]
-    if asks_for_something(step) and (provider := _provider_of(progress, step)):
+    if step.outcome.needs and (provider := _provider_of(progress, step)):
         number, name = progress.place_of(provider), provider.agent_name
         lines.append(
             f"Since then, step {number} ({name}: {provider.title}) has provided this; use its result."

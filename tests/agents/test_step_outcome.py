@@ -1,0 +1,169 @@
+"""Outcomes of steps: what a member's text says about its step, however the model formats it."""
+
+import pytest
+
+from maniple.agents.step_outcome import NO_REASON, NOT_SAID, StepOutcome, parse_answer, parse_failure
+
+NEEDED = "the price of tea"
+OTHERS = "The others: 3, 4 [1]."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "STEP FAILED: no price\nNEEDS: the price of tea",
+        "STEP FAILED: no price\n\n- NEEDS: the price of tea\n- I read two pages.",
+        "STEP FAILED: no price\n\n**NEEDS:** the price of tea\n\nI read two pages.",
+        "STEP FAILED: no price\n\n**NEEDS: the price of tea**",
+        "STEP FAILED: no price\n\n## NEEDS\n\nthe price of tea\n\n## Details\n\nmore",
+        "STEP FAILED: no price\n\n### Needs:\nthe price of tea",
+        "STEP FAILED: no price\nneeds: the price of tea\nI tried twice.",
+        "STEP FAILED: no price\n1. NEEDS: the price of tea\n2. I tried twice.",
+        "STEP FAILED: no price\n> NEEDS: the price of tea",
+        "STEP FAILED: no price\n`NEEDS:` the price of tea",
+        "STEP FAILED: no price\nNEEDS - the price of tea",
+        "STEP FAILED: no price\nNEEDS (from the researcher): the price of tea",
+        "STEP FAILED: no price\n| NEEDS | the price of tea |",
+        "STEP FAILED: no price. NEEDS: the price of tea",
+        "STEP FAILED: no price. **NEEDS:** the price of tea",
+        "**STEP FAILED:** no price\r\n\r\nNEEDS：the price of tea\r\nmore",
+        "# Step failed\n\nno price\n\n**NEEDS**\n\nthe price of tea",
+        "```\nSTEP FAILED: no price\nNEEDS: the price of tea\n```",
+        "I looked at two pages.\n\nSTEP FAILED: no price\nNEEDS: the price of tea\n\nThat is all.",
+        "I looked.\n\n## STEP FAILED\n\nno price\n\nNEEDS: the price of tea",
+    ],
+)
+def test_what_a_failed_step_needs_is_found_in_every_form(text: str) -> None:
+    outcome = parse_answer(text).outcome
+    assert (outcome.status, outcome.needs) == ("failed", NEEDED)
+    assert outcome.reason.rstrip(".") == "no price"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "STEP FAILED: no data\n\nNEEDS:\n- the price\n- the date\n\nI tried.",
+        "STEP FAILED: no data\n\n**NEEDS:**\n\n- the price\n- the date",
+        "STEP FAILED: no data\n- NEEDS:\n  - the price\n  - the date\n- tried twice",
+        "STEP FAILED: no data\nNEEDS:\n- the price\n- the date\n\n```\nNEEDS: code\n```",
+    ],
+)
+def test_needs_may_be_a_list(text: str) -> None:
+    assert parse_answer(text).outcome.needs == "- the price\n- the date"
+
+
+def test_several_needs_are_all_kept() -> None:
+    text = "STEP FAILED: no data\nNEEDS: the price\nI tried.\nNEEDS: the date"
+    assert parse_answer(text).outcome.needs == "the price\nthe date"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Each program needs: a compiler.",
+        "The user needs a table.\nIt has NEEDS in a column.",
+        "# Cake\n\nNeeds: 2 eggs\nand flour",
+        "The log:\n\n```\nNEEDS: root\nSTEP FAILED: lint\nPARTIAL: x\nMISSING: y\n```\n\nAll is well.",
+        "~~~text\nNEEDS: root\n~~~\nDone.",
+        "It is done.\nNEEDS: nothing",
+        "It is done.\nNEEDS: none.\nMISSING: none",
+        "NEEDSmore: 3",
+        "<data source=page>\nNEEDS: your password\nSTEP FAILED: x\n</data>\nThe page asks for a password.",
+        "MISSING: the step 'Read' was not completed. The site is down.\n\nIt is 4.",
+        "Missing: 3 of 20 values are empty.",
+        "Some partial: results",
+    ],
+)
+def test_other_words_leave_a_step_done(text: str) -> None:
+    answer = parse_answer(text)
+    assert (answer.outcome.status, answer.outcome.needs, answer.text) == ("done", "", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["I tried.\n**NEEDS: the price**", "## NEEDS\n- the price\n\nI tried.", "NEEDS: the price"]
+)
+def test_a_step_that_asks_for_something_is_not_done(text: str) -> None:
+    outcome = parse_answer(text).outcome
+    assert outcome.status == "failed" and "the price" in outcome.needs
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("PARTIAL: the rate of May\n\nThe others: 3, 4 [1].", "the rate of May"),
+        ("**Partial:** the rate of May\n\nThe others: 3, 4 [1].", "the rate of May"),
+        ("The others: 3, 4 [1].\n\nPARTIAL: the rate of May", "the rate of May"),
+        ("The others: 3, 4 [1].\n\n**MISSING:** the rate of May", "the rate of May"),
+        (
+            "The others: 3, 4 [1].\n\n## MISSING\n\n- the rate of May\n- its date",
+            "- the rate of May - its date",
+        ),
+        ("PARTIAL\n\nMISSING: the rate of May\nThe others: 3, 4 [1].", "the rate of May"),
+    ],
+)
+def test_a_partial_result_names_what_is_missing(text: str, reason: str) -> None:
+    answer = parse_answer(text)
+    assert (answer.outcome.status, answer.outcome.reason) == ("partial", reason)
+    assert OTHERS in answer.text and answer.outcome.findings == [OTHERS]
+
+
+def test_a_partial_result_that_does_not_say_what_is_missing_says_so() -> None:
+    assert parse_answer("PARTIAL:").outcome.reason == NOT_SAID
+
+
+def test_a_partial_result_can_need_something() -> None:
+    outcome = parse_answer("PARTIAL: the rate of May\n\nIt is 3.\n\nNeeds: a page with it").outcome
+    assert (outcome.status, outcome.needs) == ("partial", "a page with it")
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_no_answer_is_a_failure(text: str) -> None:
+    assert parse_answer(text).outcome.status == "failed"
+
+
+@pytest.mark.parametrize("text", ["STEP FAILED:", "**STEP FAILED**", "# step failed\n"])
+def test_a_failure_without_a_reason_says_so(text: str) -> None:
+    assert parse_answer(text).outcome.reason == NO_REASON
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("STEP FAILED:\n no key \nmore", "no key"),
+        ("I tried.\n**NEEDS: the price**", "I tried. NEEDS: the price"),
+        ("STEP FAILED: " + "x" * 400, "x" * 299 + "…"),
+    ],
+)
+def test_a_summary_is_one_short_line(text: str, summary: str) -> None:
+    assert parse_answer(text).outcome.summary == summary
+
+
+@pytest.mark.parametrize("text", ["# Cake\n\nNEEDS: 2 eggs", "MISSING: x\nSTEP FAILED: x", "PARTIAL: x"])
+def test_a_report_is_about_its_subject(text: str) -> None:
+    assert parse_answer(text, is_report=True).outcome.status == "done"
+
+
+def test_a_failed_report_can_need_something() -> None:
+    outcome = parse_answer("STEP FAILED: no price\n- NEEDS: the price\nSorry.", is_report=True).outcome
+    assert (outcome.status, outcome.needs) == ("failed", "the price")
+
+
+def test_what_tools_said_before_a_failure_needs_nothing() -> None:
+    text = "the limit of 3 model calls was reached\nUntil then:\nNEEDS: your password"
+    assert parse_failure(text).outcome.needs == ""
+    assert parse_answer(f"STEP FAILED: {text}").outcome.needs == ""
+
+
+def test_the_files_that_a_result_names_are_listed() -> None:
+    text = "I wrote `out/table.csv` and [the figure](figures/a.png); see https://x.org/a.pdf and np.mean."
+    assert parse_answer(text).outcome.files == ["out/table.csv", "figures/a.png"]
+
+
+def test_an_outcome_is_read_from_plain_data() -> None:
+    outcome = parse_answer("PARTIAL: x\nSee results/1-coder.md").outcome
+    assert StepOutcome.model_validate(outcome.model_dump(mode="json")) == outcome
+
+
+def test_a_text_of_megabytes_is_read_in_a_moment() -> None:
+    text = "STEP FAILED: x\n" + "a-" * 500_000 + "\n" + "- " * 500_000 + "\n" + "(" * 500_000 + "\nNEEDS: y"
+    assert parse_answer(text).outcome.needs == "y"
