@@ -92,7 +92,11 @@ async def test_the_lead_gives_a_step_to_another_member_who_gets_all_of_it():
     async with scripted_team(script(only, **lead)) as it:
         frames = await it.run()
         assert "Your step: Look it up\nFind the sum on the web." in it.prompts("researcher")[0]
-    assert plan_statuses(frames) == [(1, "researcher", "completed"), (2, "reporter", "completed")]
+    assert plan_statuses(frames) == [
+        (1, "coder", "failed"),
+        (3, "researcher", "completed"),
+        (2, "reporter", "completed"),
+    ]
 
 
 async def test_what_a_step_needs_is_provided_first_and_then_it_is_tried_again():

@@ -9,6 +9,12 @@ from tests.team import data, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 PRICE = {"agent_name": "researcher", "title": "The price", "description": "Find the price of tea."}
+
+
+def gaps(frames):
+    return [(one["step"], one["reason"]) for one in data(frames, "run_status")[-1].get("gaps") or ()]
+
+
 FORMS = [
     "STEP FAILED: no price\n\n**NEEDS:**\n- the price\n\nI read two pages.",
     "STEP FAILED: no price\n- NEEDS: the price\n- I read two pages.",
@@ -25,6 +31,59 @@ async def test_a_step_is_tried_again_after_what_it_needs_however_it_asks(form: s
         assert "step 1 (researcher: The price)" in it.prompts("coder")[1]
     steps = [(one["title"], one["status"]) for one in data(frames, "plan")[-1]["steps"]]
     assert steps == [(title, "completed") for title in ("The price", "coder's step", "reporter's step")]
+
+
+async def test_a_step_that_another_member_does_instead_stays_in_the_plan_as_failed() -> None:
+    lead = {"supervisor": [decision("reassign", step=PRICE)], "researcher": [reply("Three euros.")]}
+    only, coder = plan(step("coder"), step("reporter")), [reply("STEP FAILED: no price")]
+    async with scripted_team(script(only, coder=coder, **lead)) as it:
+        frames = await it.run()
+        assert "no price" in it.prompts("researcher")[0]
+        assert "no price" not in it.prompts("reporter")[0]
+    steps = data(frames, "plan")[-1]["steps"]
+    assert [(one["id"], one["agent_name"], one["status"]) for one in steps] == [
+        (1, "coder", "failed"),
+        (3, "researcher", "completed"),
+        (2, "reporter", "completed"),
+    ]
+    assert "Step 2" in steps[0]["reason"] and "no price" in steps[0]["reason"]
+    assert gaps(frames) == []
+
+
+async def test_if_the_replacement_fails_too_one_gap_remains() -> None:
+    lead = {
+        "supervisor": [decision("reassign", step=PRICE), decision("continue_without")],
+        "researcher": [reply("STEP FAILED: no site")],
+    }
+    only, coder = plan(step("coder"), step("reporter")), [reply("STEP FAILED: no price\nFound: tea [1]")]
+    async with scripted_team(script(only, coder=coder, **lead)) as it:
+        frames = await it.run()
+        assert "tea [1]" in it.prompts("reporter")[0]
+    assert gaps(frames) == [("The price", "No site.")]
+
+
+async def test_the_lead_says_whether_the_failed_step_is_tried_again() -> None:
+    lead = {
+        "supervisor": [decision("reassign", step=PRICE, then_retry=True)],
+        "researcher": [reply("Three euros.")],
+    }
+    only, coder = plan(step("coder"), step("reporter")), [reply("STEP FAILED: no price"), reply("It is 4.")]
+    async with scripted_team(script(only, coder=coder, **lead)) as it:
+        frames = await it.run()
+    steps = [(one["title"], one["status"]) for one in data(frames, "plan")[-1]["steps"]]
+    assert steps == [(title, "completed") for title in ("The price", "coder's step", "reporter's step")]
+
+
+async def test_a_step_that_needs_something_can_be_done_by_another_member_instead() -> None:
+    lead = {
+        "supervisor": [decision("reassign", step=PRICE, then_retry=False)],
+        "researcher": [reply("Three euros.")],
+    }
+    only, coder = plan(step("coder"), step("reporter")), [reply(FORMS[0])]
+    async with scripted_team(script(only, coder=coder, **lead)) as it:
+        frames = await it.run()
+    steps = [(one["title"], one["status"]) for one in data(frames, "plan")[-1]["steps"]]
+    assert steps[:2] == [("coder's step", "failed"), ("The price", "completed")]
 
 
 def test_a_stored_plan_without_outcomes_is_read() -> None:

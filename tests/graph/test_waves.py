@@ -400,6 +400,7 @@ async def test_a_step_given_to_another_member_is_taken_up_by_one_who_is_there():
         statuses = await invoke(it, saver)
     # C ends only when it was done: so it ran in the same wave, in the invocation of B.
     assert log.count("begin") == Counter(["A", "B", "C", "Other", "Report"])
+    assert statuses.pop("A") == "failed"
     assert set(statuses.values()) == {"completed"}
 
 

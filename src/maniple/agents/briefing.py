@@ -105,7 +105,8 @@ def _state(step: PlanStepSummary) -> str:
     if step.is_own:
         return "yours"
     needs = f", needs {', '.join(map(str, step.needs))}" if step.needs else ""
-    return step.status.replace("_", " ") + needs
+    instead = f", step {step.replaced_by} is done instead" if step.replaced_by else ""
+    return step.status.replace("_", " ") + needs + instead
 
 
 def format_removed(titles: Sequence[str]) -> str:

@@ -58,14 +58,33 @@ def names_missing(report: str, title: str, reason: str) -> bool:
 def find_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[tuple[str, str]]:
     """Return title and reason of the steps of a plan that were not done; `with_open`: also of those to begin.
 
-    What the user skipped, or other steps replaced, is no gap.
+    What the user skipped, or other steps replaced, is no gap: the steps that replaced it may be.
     """
     statuses = (*_GIVEN_UP, *_OPEN) if with_open else _GIVEN_UP
     return [
         (step["title"], _gap_reason(step))
         for step in plan.get("steps", ())
-        if step["status"] in statuses and step.get("reason") != SKIPPED and not step.get("is_replaced")
+        if step["status"] in statuses
+        and step.get("reason") != SKIPPED
+        and not step.get("is_replaced")
+        and place_of_replacement(plan, step) is None
     ]
+
+
+def place_of_replacement(plan: Mapping[str, Any], step: Mapping[str, Any]) -> int | None:
+    """Return the position, from 1, of the step that another member does instead of `step`; None if none does.
+
+    A step that the user removed does not count.
+    """
+    new = step.get("replaced_by")
+    return next(
+        (
+            place
+            for place, one in enumerate(plan.get("steps", ()), start=1)
+            if new is not None and one["id"] == new and one.get("reason") != SKIPPED
+        ),
+        None,
+    )
 
 
 def _gap_reason(step: Mapping[str, Any]) -> str:
@@ -85,6 +104,8 @@ class PlanStepSummary:
     is_own: bool = False
     needs: Sequence[int] = ()
     """The steps whose results it waits for, where the reader has to know them."""
+    replaced_by: int = 0
+    """The position of the step that is done instead; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from langgraph.types import Command, Interrupt
 from pydantic import ValidationError
 
 from maniple.agents.budget import count_cached
-from maniple.agents.task import explain_failure, find_gaps, is_raw_failure
+from maniple.agents.task import explain_failure, find_gaps, is_raw_failure, place_of_replacement
 from maniple.errors import ManipleError, describe_error
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event
 from maniple.events.conversation import as_chat_message
@@ -409,7 +409,7 @@ def _text_events(turn: AgentTurn, call: str, chunk: Any) -> Iterator[Event]:
 
 
 def _plan_changed(plan: Mapping[str, Any]) -> PlanChanged:
-    return PlanChanged(title=plan["title"], steps=[_step_view(step) for step in plan["steps"]])
+    return PlanChanged(title=plan["title"], steps=[_step_view(step, plan) for step in plan["steps"]])
 
 
 def _messages_of(update: Mapping[str, Any]) -> list[BaseMessage]:
@@ -420,13 +420,15 @@ def _list_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[RunG
     return [RunGap(step=step, reason=reason) for step, reason in find_gaps(plan, with_open=with_open)]
 
 
-def _step_view(step: Mapping[str, Any]) -> PlanStepView:
+def _step_view(step: Mapping[str, Any], plan: Mapping[str, Any]) -> PlanStepView:
     known = {name: step[name] for name in ("id", "agent_name", "title", "description", "status")}
     # A checkpoint of an older version has no reasons.
     reason = step.get("reason") if step["status"] in ("failed", "blocked", "skipped") else None
     reason, details, repeats = fix_surrogates(reason or ""), None, step.get("repeats") or None
     if is_raw_failure(reason):
         reason, details = explain_failure(reason), reason
+    if place := place_of_replacement(plan, step):
+        reason = f"Step {place} does it instead. {reason}".strip()
     return PlanStepView(**known, reason=reason or None, details=details, repeats=repeats)
 
 

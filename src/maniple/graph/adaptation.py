@@ -29,7 +29,7 @@ def request_for_rest(progress: PlanProgress, tokens: int, feedback: str = "") ->
     replanning necessary, if there is one. The lead's hint comes last.
     """
     lines = [
-        f"{n}. {step.agent_name}: {step.title} ({_how(step)})"
+        f"{n}. {step.agent_name}: {step.title} ({_how(progress, step)})"
         for n, step in enumerate(progress.steps, 1)
         if not step.is_removed
     ]
@@ -92,9 +92,11 @@ def apply_rest(progress: PlanProgress, rest: Plan) -> PlanProgress:
     return progress.model_copy(update=changed)
 
 
-def _how(step: TrackedStep) -> str:
+def _how(progress: PlanProgress, step: TrackedStep) -> str:
     if step.status in OPEN:
         return "not done, to be replaced"
+    if place := progress.place_of_replacement(step):
+        return f"{step.status}, step {place} was done instead: {step.reason}"
     return f"failed: {step.reason}" if step.status == "failed" else step.status
 
 

@@ -156,7 +156,14 @@ def _messages(
     team = [brief["name"] for brief in briefs]
     prompt = render("lead", members=briefs, team=team, decisions=kinds, locale="")
     lines = [
-        PlanStepSummary(one.id, one.agent_name, one.title, one.status, needs=_awaited(progress, one))
+        PlanStepSummary(
+            one.id,
+            one.agent_name,
+            one.title,
+            one.status,
+            needs=_awaited(progress, one),
+            replaced_by=one.replaced_by or 0,
+        )
         for one in progress.steps
         if not one.is_removed
     ]
@@ -193,6 +200,7 @@ def _schema(kinds: Sequence[DecisionKind], members: Sequence[Worker]) -> dict[st
         decision={"type": "string", "enum": list(kinds)},
         hint={"type": ["string", "null"]},
         step={"anyOf": [step, {"type": "null"}]},
+        then_retry={"type": ["boolean", "null"]},
     )
 
 

@@ -105,6 +105,8 @@ class TrackedStep(PlannedStep):
     """For a failed step: the run continues without it and does not retry it."""
     is_replaced: bool = False
     """For a failed step: the rest of the plan was written again to get its result in another way."""
+    replaced_by: int | None = None
+    """The id of the step that the lead gave to another member instead of this one."""
     by_code: bool = False
     """For a report: it is compiled from the results by code, because no model could write it."""
     error_code: str = ""
@@ -169,7 +171,9 @@ class PlanProgress(BaseModel):
     @property
     def unfinished(self) -> list[TrackedStep]:
         """The steps whose results are missing: failed, given up, or never reached; none that was replaced."""
-        return [s for s in self.steps if s.status != "completed" and not s.is_removed and not s.is_replaced]
+        return [
+            s for s in self.steps if s.status != "completed" and not s.is_removed and not self.is_replaced(s)
+        ]
 
     def open_work(self) -> list[TrackedStep]:
         """Return the open steps without the report."""
@@ -190,6 +194,30 @@ class PlanProgress(BaseModel):
         if step.needs is None or step.agent_name == "reporter":
             return earlier
         return tuple(one for one in earlier if one.id in step.needs)
+
+    def replacement_of(self, step: TrackedStep) -> TrackedStep | None:
+        """Return the step that another member does instead; None if there is none, or the user removed it."""
+        new = self.step(step.replaced_by) if step.replaced_by is not None else None
+        return None if new is None or new.is_removed else new
+
+    def is_replaced(self, step: TrackedStep) -> bool:
+        """Return whether other steps were planned for the result of `step`; what they lack is their gap."""
+        return step.is_replaced or self.replacement_of(step) is not None
+
+    def place_of_replacement(self, step: TrackedStep) -> int:
+        """Return the position of the step that is done instead, from 1; 0 if there is none."""
+        new = self.replacement_of(step)
+        return 0 if new is None else self.place_of(new)
+
+    def is_made_up_for(self, step: TrackedStep) -> bool:
+        """Return whether the step that replaced `step`, or in turn that one, is done."""
+        seen = {step.id}
+        while (new := self.replacement_of(step)) is not None and new.id not in seen:
+            if new.status == "completed":
+                return True
+            seen.add(new.id)
+            step = new
+        return False
 
     def is_over(self, step: TrackedStep) -> bool:
         """Return whether steps that need `step` can start: it is done, or the run continues without it."""
@@ -220,6 +248,28 @@ class PlanProgress(BaseModel):
             helped = helped.model_copy(update={"needs": [*helped.needs, new.id]})
         steps = (*self.steps[:position], new, helped, *self.steps[position + 1 :])
         return self.model_copy(update={"steps": steps})
+
+    def replaced(self, step_id: int, step: PlannedStep) -> "PlanProgress":
+        """Return the plan with a new step after a failed one, which stays: the new one is done instead.
+
+        It gets what the failed step got, and that step's answer. What gets the failed step's result gets its
+        result, too. The failed step's attempts count for it.
+        """
+        failed = next(one for one in self.steps if one.id == step_id)
+        needs = None if failed.needs is None else [*failed.needs, failed.id]
+        number = max(one.id for one in self.steps) + 1
+        new = TrackedStep(id=number, **step.model_dump())
+        new = new.model_copy(update={"needs": needs, "attempts": failed.attempts})
+        settled = {"settled": True, "replaced_by": number, "continuation": None}
+        steps: list[TrackedStep] = []
+        for one in self.steps:
+            if one.id == step_id:
+                steps += [one.model_copy(update=settled), new]
+            elif one.needs is not None and step_id in one.needs:
+                steps.append(one.model_copy(update={"needs": [*one.needs, number]}))
+            else:
+                steps.append(one)
+        return self.model_copy(update={"steps": tuple(steps)})
 
     def skipped_to_report(self, reason: str, at_work: Collection[int] = ()) -> "PlanProgress":
         """Return the plan with open steps skipped for `reason`, except the report and those `at_work`."""

@@ -23,6 +23,7 @@ _WORKED_ON = (
     "settled",
     "by_code",
     "is_replaced",
+    "replaced_by",
     "error_code",
     "continuation",
 )
@@ -76,7 +77,7 @@ def retry(progress: PlanProgress) -> PlanProgress:
         step.id
         for step in progress.steps
         if step.agent_name == "reporter"
-        or (step.status in ("failed", "skipped") and not step.is_removed and not step.is_replaced)
+        or (step.status in ("failed", "skipped") and not step.is_removed and not progress.is_replaced(step))
     ]
     for step_id in reopened:
         step = _require_step(progress.step(step_id), step_id)

@@ -31,6 +31,8 @@ class LeadDecision(BaseModel):
     decision: DecisionKind
     hint: str | None = None
     step: NewStep | None = None
+    then_retry: bool | None = None
+    """For `reassign`: whether the failed step is tried again after the new one, or that is done instead."""
 
     @model_validator(mode="before")
     @classmethod
@@ -127,7 +129,7 @@ def apply_decision(
         case "retry":
             return _retry(progress, failed, decision.hint)
         case "reassign" if decision.step is not None:
-            return _reassign(progress, failed, decision.step, decision.hint)
+            return _reassign(progress, failed, decision.step, decision)
         case "replan":
             return progress.model_copy(update={"replan_hint": decision.hint or ""})
         case "finish":
@@ -143,26 +145,26 @@ def _retry(progress: PlanProgress, failed: TrackedStep, hint: str | None) -> Pla
     )
 
 
-def _reassign(progress: PlanProgress, failed: TrackedStep, new: NewStep, hint: str | None) -> PlanProgress:
-    """Return the plan with the failed step assigned to another member, or with a step that it needs first."""
+def _reassign(
+    progress: PlanProgress, failed: TrackedStep, new: NewStep, decision: LeadDecision
+) -> PlanProgress:
+    """Return the plan with a step of another member, before the failed one is tried again or instead of it.
+
+    If the lead does not say which, it is the former if the failed step needs something. A report is always
+    tried again.
+    """
     title = new.title or failed.title
-    if not failed.outcome.needs:
-        return progress.with_step(
-            failed.id,
-            agent_name=new.agent_name,
-            title=title,
-            description=new.description,
-            by_user=False,
-            note=_join_notes(failed.note, hint),
-            status="not_started",
-            continuation=None,
-        )
+    step = PlannedStep(
+        agent_name=new.agent_name, title=title, description=new.description, note=decision.hint
+    )
+    then_retry = bool(failed.outcome.needs) if decision.then_retry is None else decision.then_retry
+    if not then_retry and failed.agent_name != REPORTER:
+        return progress.replaced(failed.id, step)
     same = any(
         one.agent_name == new.agent_name and one.description == new.description for one in progress.steps
     )
     if same:
         return _give_up(progress, failed)
-    step = PlannedStep(agent_name=new.agent_name, title=title, description=new.description, note=hint)
     return _retry(progress, failed, None).inserted_before(failed.id, step)
 
 

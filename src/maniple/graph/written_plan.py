@@ -166,7 +166,9 @@ def is_answer(progress: PlanProgress, step: TrackedStep) -> bool:
 def _find_answering_step(progress: PlanProgress) -> TrackedStep | None:
     """Return the step that builds on all others; steps that were removed or replaced do not count."""
     work = [
-        one for one in progress.steps if not (one.agent_name == REPORTER or one.is_removed or one.is_replaced)
+        one
+        for one in progress.steps
+        if not (one.agent_name == REPORTER or one.is_removed or progress.is_replaced(one))
     ]
     last = find_final_step(work, [one.id for one in work])
     return progress.step(last) if last is not None else None

@@ -355,7 +355,7 @@ def _task(
             reason="" if one.status == "completed" else explain_failure(one.reason or one.result),
         )
         for one in progress.given_to(step)
-        if one.status not in TO_BEGIN and not one.is_removed
+        if one.status not in TO_BEGIN and not one.is_removed and not _is_obsolete(progress, one, step)
     ]
     report = stored(report_path(len(reports_of(state))))
     shown = {report, *(one.path for one in results)}
@@ -376,7 +376,14 @@ def _task(
         is_answer=is_answer(progress, step),
         history=replace(history, report_path=report),
         plan=[
-            PlanStepSummary(progress.place_of(one), one.agent_name, one.title, one.status, one.id == step.id)
+            PlanStepSummary(
+                progress.place_of(one),
+                one.agent_name,
+                one.title,
+                one.status,
+                one.id == step.id,
+                replaced_by=progress.place_of_replacement(one),
+            )
             for one in progress.steps
             if not one.repeats and not one.is_removed
         ],
@@ -386,6 +393,11 @@ def _task(
         older_items=index.older if role.name != "reporter" else 0,
         pictures=[one.path for one in index.items if _is_shown(role, one)],
     )
+
+
+def _is_obsolete(progress: PlanProgress, one: TrackedStep, reader: TrackedStep) -> bool:
+    """Return whether the result of a failed step need not be shown, because its replacement is done."""
+    return one.status == "failed" and one.replaced_by != reader.id and progress.is_made_up_for(one)
 
 
 def _can_use(role: Role, item: Item) -> bool:
