@@ -5,7 +5,11 @@ import base64
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.message_pictures import MAX_PICTURES_OF_MESSAGES, find_message_pictures
+from maniple.agents.message_pictures import (
+    MAX_PICTURES_OF_MESSAGES,
+    describe_lost_pictures,
+    find_message_pictures,
+)
 
 DATA = base64.b64encode(b"picture").decode()
 URL = f"data:image/png;base64,{DATA}"
@@ -54,3 +58,28 @@ def test_of_many_the_newest_are_taken():
     ]
     found = find_message_pictures([HumanMessage(parts[:10]), HumanMessage("Text"), HumanMessage(parts[10:])])
     assert [one[0] for one in found] == list(range(5, MAX_PICTURES_OF_MESSAGES + 5))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": "https://a.test/b.png?x=1"}},
+        {"type": "image_url", "image_url": "https://a.test/b.png?x=1"},
+        {"type": "input_image", "image_url": "https://a.test/b.png?x=1"},
+        {"type": "image", "url": "https://a.test/b.png?x=1"},
+        {"type": "image", "source": {"type": "url", "url": "https://a.test/b.png?x=1"}},
+    ],
+)
+def test_a_picture_at_an_address_is_described_with_the_address(part):
+    (note,) = describe_lost_pictures([HumanMessage([{"type": "text", "text": "Look."}, part])])
+    assert "https://a.test/b.png?x=1" in note
+
+
+def test_each_picture_that_is_not_held_is_described_and_the_number_of_those_beyond_the_limit():
+    part = {"type": "image", "base64": "cGljdHVyZQ=="}
+    assert describe_lost_pictures([HumanMessage([part]), HumanMessage("Text")]) == []
+    many = [part] * (MAX_PICTURES_OF_MESSAGES + 3)
+    bad = {"type": "image_url", "image_url": "data:image/png;base64,%%%"}
+    first, second = describe_lost_pictures([HumanMessage([*many, bad, {"type": "file", "file_id": "x"}])])
+    assert "Base64" in first
+    assert "(3)" in second

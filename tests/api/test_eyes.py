@@ -233,6 +233,34 @@ async def test_a_part_that_holds_no_picture_makes_no_file_and_ends_no_run(tmp_pa
             assert await files_of(it, thread_id) == []
 
 
+@pytest.mark.parametrize("agent", ["", "manus"])
+@pytest.mark.parametrize("lost", ["no room", "address", "no picture", "no base64"])
+async def test_a_picture_that_is_not_stored_is_named_with_the_reason_to_every_member(tmp_path, lost, agent):
+    address, data = "https://pictures.test/b.png?size=9", "data:image/png;base64,"
+    huge = base64.b64encode(chart("red") + bytes(300_000)).decode()
+    part, reason = {
+        "no room": ({"image_url": data + huge}, "sandbox.disk_mb"),
+        "address": ({"image_url": address}, address),
+        "no picture": ({"image_url": f"{data}AAAA"}, "3 bytes"),
+        "no base64": ({"image_url": f"{data}%%%"}, "Base64"),
+    }[lost]
+    content = [{"type": "text", "text": "Look."}, {"type": "image", **part}]
+    script = {**opening("x.png"), "manus": [reply("Done.")]}
+    with serving(script) as server:
+        async with open_service(server.base_url, tmp_path, sandbox={**LOCAL, "disk_mb": 1}) as it:
+            thread_id = await upload(it, "taken.bin", bytes(1_000_000))
+            message = {"messages": [{"role": "user", "content": content}]}
+            await work(it, thread_id, **message, **({"agent": agent} if agent else {}))
+            assert await files_of(it, thread_id) == ["taken.bin"]
+            first = len(server.requests)
+            for member in ["manus"] if agent else ["coordinator", "planner", *MEMBERS]:
+                assert reason in text_of(requests_of(server, member)[0]), member
+            server.reset(script)
+            await work(it, thread_id, **({"agent": agent} if agent else {}))
+            assert len(server.requests) < first + 20
+            assert "Not every picture" not in "".join(map(text_of, server.requests))
+
+
 @pytest.mark.parametrize("sees", [True, False])
 async def test_the_member_that_answers_alone_sees_the_picture_once_or_says_that_it_does_not(tmp_path, sees):
     content = chart("green")

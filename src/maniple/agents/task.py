@@ -316,6 +316,17 @@ def format_files(files: Sequence[str]) -> str:
     return "\n\n" + render("files", files=files) if files else ""
 
 
+def format_lost_pictures(notes: Sequence[str]) -> str:
+    """Return what became of the user's pictures that are no files; "" if there are none."""
+    if not notes:
+        return ""
+    head = (
+        "Not every picture that the user sent is a file of the conversation. Who has not got it with the "
+        "message does not see it; say so where it matters:"
+    )
+    return "\n\n" + "\n".join([head, *(f"- {one}" for one in notes)])
+
+
 def append_files(request: str, files: Sequence[str]) -> str:
     """Return a request with the user's files in one line, for small models."""
     return f"{request}\nFiles in the current directory: {', '.join(files)}" if files else request

@@ -19,7 +19,7 @@ from langgraph.types import Command
 
 from maniple.agents import as_ai_message
 from maniple.agents.call_ledgers import CheckpointLedger
-from maniple.agents.message_pictures import find_message_pictures
+from maniple.agents.message_pictures import describe_lost_pictures, find_message_pictures
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
 from maniple.graph.earlier_turns import fold_turn
@@ -97,14 +97,21 @@ class InvocationNode:
 
     async def _run(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
         if self.is_first and self.items is not None and private_of(state).get("next") != REENTRY:
-            await self.items.add_pictures(
-                await asyncio.to_thread(find_message_pictures, _new_messages(state))
-            )
-        command = await self.node(state, runtime)
+            lost = await _store_pictures(self.items, _new_messages(state))
+            command = await self.node(with_private(state, lost_pictures=lost), runtime)
+            command = _with_identity(command, {"lost_pictures": lost})
+        else:
+            command = await self.node(state, runtime)
         update = cast("Mapping[str, Any]", command.update or {})
         if self.message_type == "human" or "messages" not in update:
             return command
         return replace(command, update={**update, "messages": [*map(as_ai_message, update["messages"])]})
+
+
+async def _store_pictures(items: ThreadItems, messages: Sequence[BaseMessage]) -> list[str]:
+    """Store the pictures of messages as items of the thread; return what prompts say about the others."""
+    found = await asyncio.to_thread(find_message_pictures, messages)
+    return [*describe_lost_pictures(messages), *await items.add_pictures(found)]
 
 
 @contextmanager

@@ -62,6 +62,8 @@ class PrivateState(TypedDict, total=False):
     """Descriptions of the user's files in the workspace, for prompts."""
     turns: list[TurnRecord]
     """Earlier turns in which the user said or decided something, or that were not answered; oldest first."""
+    lost_pictures: list[str]
+    """Sentences about pictures of the request's messages that are no files of the workspace, for prompts."""
     summary: dict[str, str] | None
     """A summary (`text`) of the messages up to the one with the id `upto`; the messages themselves stay."""
 

@@ -35,7 +35,7 @@ from maniple.sandbox.mirrors import (
     is_tool_result,
 )
 from maniple.sandbox.safe_open import split_path
-from maniple.text import shorten
+from maniple.text import file_size, shorten
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import thread_key
@@ -159,16 +159,15 @@ class ThreadItems:
             await asyncio.to_thread(self._write_source, key, source, page)
             written[path] = source.sha256
 
-    async def add_pictures(self, contents: Sequence[bytes]) -> None:
+    async def add_pictures(self, contents: Sequence[bytes]) -> list[str]:
         """Store pictures that the user sent in a message as uploads of the current thread.
 
-        The same bytes are one upload, whatever its name. What is no picture is left out. Raises `FileError`
-        if there is no room.
+        The same bytes are one upload, whatever its name. Returns a sentence about each one that is no picture
+        or could not be stored.
         """
-        if contents:
-            await asyncio.to_thread(self._add_pictures, thread_key(), contents)
+        return await asyncio.to_thread(self._add_pictures, thread_key(), contents) if contents else []
 
-    def _add_pictures(self, key: str, contents: Sequence[bytes]) -> None:
+    def _add_pictures(self, key: str, contents: Sequence[bytes]) -> list[str]:
         pictures = {hashlib.sha256(content).hexdigest(): content for content in contents}
         uploads = self.workspaces.uploads(key)
         known = {one.sha256 for one in uploads.list_uploads()}
@@ -177,9 +176,18 @@ class ThreadItems:
             for digest, content in pictures.items()
             if digest not in known and (info := identify_picture(content))
         ]
-        if new:
-            self.workspaces.open(key)
-            uploads.add(new)
+        lost = [
+            f"A picture of {file_size(len(content))} of an unknown format. The user may send a PNG or JPEG."
+            for digest, content in pictures.items()
+            if digest not in known and not identify_picture(content)
+        ]
+        for one in new:
+            try:
+                self.workspaces.open(key)
+                uploads.add([one])
+            except FileError as error:
+                lost.append(str(error))
+        return lost
 
     async def store_picture(self, name: str, content: bytes) -> str:
         """Store a picture that was read from the web; return its path, or "" if it is none or has no room."""

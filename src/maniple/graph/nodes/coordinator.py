@@ -30,7 +30,13 @@ from maniple.agents.middleware.context_window import find_newest_start, send_wit
 from maniple.agents.middleware.text_tools import text_with_note
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import run_scope
-from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
+from maniple.agents.task import (
+    COMPACT_CALLER_CHARACTERS,
+    append_files,
+    format_caller,
+    format_files,
+    format_lost_pictures,
+)
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.adaptation import format_unfinished
 from maniple.graph.clarification import ASK_TOOL, as_question, find_question, merge_clarifications
@@ -220,7 +226,9 @@ class CoordinatorNode:
             team=() if members else options.enabled(self.available),
             locale=options.locale,
         )
-        addition = format_caller(caller_of(state)) + format_files(private_of(state).get("files") or ())
+        private = private_of(state)
+        addition = format_caller(caller_of(state)) + format_files(private.get("files") or ())
+        addition += format_lost_pictures(private.get("lost_pictures") or ())
         decided = [HumanMessage(text) for text in [format_decided_turns(state)] if text]
         return [SystemMessage(prompt + addition), *decided, *conversation_of(state)]
 

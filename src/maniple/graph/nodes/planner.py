@@ -18,7 +18,13 @@ from maniple.agents.compact import choose_examples, choose_language, example_mes
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.profiles import profile_of
-from maniple.agents.task import COMPACT_CALLER_CHARACTERS, append_files, format_caller, format_files
+from maniple.agents.task import (
+    COMPACT_CALLER_CHARACTERS,
+    append_files,
+    format_caller,
+    format_files,
+    format_lost_pictures,
+)
 from maniple.errors import BudgetExhausted, ModelError, PlanError, SearchError
 from maniple.graph.adaptation import apply_rest, request_for_rest
 from maniple.graph.earlier_turns import format_decided_turns, mirrored_turns
@@ -226,7 +232,10 @@ class PlannerNode:
             locale=locale,
         )
         system = SystemMessage(
-            prompt + format_caller(caller_of(state)) + format_files(private.get("files") or ())
+            prompt
+            + format_caller(caller_of(state))
+            + format_files(private.get("files") or ())
+            + format_lost_pictures(private.get("lost_pictures") or ())
         )
         return [system, *_messages_of(format_decided_turns(state)), *conversation_of(state)]
 

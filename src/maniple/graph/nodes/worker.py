@@ -25,6 +25,7 @@ from maniple.agents.task import (
     explain_failure,
     find_partial_work,
     format_failure,
+    format_lost_pictures,
     names_missing,
 )
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError, describe_error
@@ -361,7 +362,7 @@ def _task(
     shown = {report, *(one.path for one in results)}
     is_report = step.agent_name == "reporter"
     return Task(
-        request=request_of(state),
+        request=request_of(state) + format_lost_pictures(private_of(state).get("lost_pictures") or ()),
         title=step.title,
         description=step.description,
         note=_note(progress, step),
