@@ -12,6 +12,8 @@ from maniple.graph.plan import PlanProgress
 from maniple.graph.state import State, answer_of, is_users, private_of, progress_of
 from maniple.tools.items import MIN_RESULT_CHARACTERS, MirroredText, result_path
 
+ALWAYS_SHOWN_TURNS = 20
+"""Older turns may only be counted in a prompt, so that each of them has a file, in which it can be found."""
 MAX_TURNS = 200
 """The number of records that are stored; each is of a turn in which the user decided something."""
 
@@ -65,8 +67,10 @@ def history_of(state: State) -> ThreadHistory:
     """Return the history of the thread before the present request."""
     requests = [one for one in state["messages"] if is_users(one)][:-1]
     records = {one["request_id"]: one for one in private_of(state).get("turns") or ()}
+    old = len(requests) - ALWAYS_SHOWN_TURNS
     turns = [
-        _earlier_turn(number, one, records.get(one.id or "")) for number, one in enumerate(requests, start=1)
+        _earlier_turn(number, one, records.get(one.id or ""), is_old=number <= old)
+        for number, one in enumerate(requests, start=1)
     ]
     return ThreadHistory(turns, answer_of(state))
 
@@ -107,10 +111,12 @@ def notes_of_run(progress: PlanProgress) -> list[str]:
     return [one["text"] for one in describe_inputs(received, titles)]
 
 
-def _earlier_turn(number: int, request: BaseMessage, record: TurnRecord | None) -> EarlierTurn:
+def _earlier_turn(
+    number: int, request: BaseMessage, record: TurnRecord | None, *, is_old: bool
+) -> EarlierTurn:
     lines = _lines_of(record, [one["text"] for one in record["notes"]]) if record else []
     text = "\n".join([request.text, *lines])
-    return EarlierTurn(text, result_path(number, 0, "user") if _is_long(text) else "")
+    return EarlierTurn(text, result_path(number, 0, "user") if is_old or _is_long(text) else "")
 
 
 def _lines_of(record: TurnRecord, notes: Sequence[str]) -> list[str]:
