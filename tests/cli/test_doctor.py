@@ -346,3 +346,10 @@ async def test_probing_reports_what_each_model_can_do_and_what_happens_without(t
     assert findings["models.basic: stream_usage"].status == "ok"
     assert "made no use" in findings["models.basic: tools"].detail
     assert findings["models.basic: json_schema"].status == "warning"
+
+
+async def test_an_endpoint_behind_a_dead_proxy_names_the_variable_without_its_password(monkeypatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://name:word@127.0.0.1:9")
+    found = await model_checks.check_endpoint(model_at("https://model.test/v1"), BASIC)
+    assert "HTTPS_PROXY (127.0.0.1:9)" in found.remedy
+    assert "word" not in f"{found}"

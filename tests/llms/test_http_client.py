@@ -85,6 +85,28 @@ async def test_a_proxy_for_other_addresses_leaves_the_rest_to_the_fast_transport
     assert (direct, proxied) == ("AiohttpTransport", "AsyncHTTPTransport")
 
 
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"])
+async def test_a_proxy_that_does_not_answer_is_named_and_not_the_base_url(monkeypatch, variable):
+    monkeypatch.setenv(variable, "http://name:word@127.0.0.1:9")
+    scheme = "https" if variable == "HTTPS_PROXY" else "http"
+    with pytest.raises(ModelError) as caught:
+        await answered(f"{scheme}://model.test/v1")
+    assert caught.value.code == "model_unreachable"
+    assert f"{variable} (127.0.0.1:9)" in str(caught.value)
+    assert "BASIC_BASE_URL" not in str(caught.value)
+    assert "word" not in str(caught.value)
+
+
+async def test_a_tunnel_that_a_proxy_refuses_is_the_proxy_s_and_a_direct_failure_is_not(monkeypatch):
+    async with open_site({}) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        with pytest.raises(ModelError, match="HTTPS_PROXY"):
+            await answered("https://model.test/v1")
+        with pytest.raises(ModelError, match="BASIC_BASE_URL") as caught:
+            await answered("http://127.0.0.1:9/v1")
+    assert "PROXY" not in str(caught.value)
+
+
 async def test_a_socks_proxy_without_its_package_says_what_to_install(monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://name:word@127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "socksio", None)
@@ -96,7 +118,8 @@ async def test_a_socks_proxy_without_its_package_says_what_to_install(monkeypatc
 @pytest.mark.parametrize("address", ["gopher://127.0.0.1:9", "http://[::1", "http://127.0.0.1:x"])
 async def test_a_proxy_address_that_cannot_be_used_names_the_variables(monkeypatch, address):
     monkeypatch.setenv("HTTPS_PROXY", address)
-    with pytest.raises(ConfigError, match="HTTPS_PROXY"):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    with pytest.raises(ConfigError, match=r"^HTTPS_PROXY "):
         open_http_client()
 
 

@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 _SCHEMES = ("http", "https")
@@ -14,6 +15,8 @@ class EnvironmentProxies:
 
     by_scheme: Mapping[str, str]
     exceptions: tuple[str, ...]
+    variables: Mapping[str, str]
+    """By scheme, the variable that names its proxy."""
 
     @classmethod
     def read(cls) -> "EnvironmentProxies":
@@ -23,11 +26,25 @@ class EnvironmentProxies:
         named = {scheme: found.get(scheme) or default for scheme in _SCHEMES}
         addresses = {scheme: _with_scheme(address) for scheme, address in named.items() if address}
         exceptions = (name.strip().casefold() for name in found.get("no", "").split(","))
-        return cls(addresses, tuple(filter(None, exceptions)))
+        variables = {one: f"{one}_proxy".upper() if found.get(one) else "ALL_PROXY" for one in addresses}
+        return cls(addresses, tuple(filter(None, exceptions)), variables)
 
     def find(self, scheme: str, host: str, port: int | None) -> str | None:
         """Return the address of the proxy for a URL; None for a direct connection."""
         return None if self._is_exception(host.casefold().strip("[]"), port) else self.by_scheme.get(scheme)
+
+    def describe(self, scheme: str) -> str:
+        """Return the variable and the host of a scheme's proxy, without the name and the password in it."""
+        variable = self.variables.get(scheme, "ALL_PROXY")
+        try:
+            parts = urlsplit(self.by_scheme.get(scheme, ""))
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            host, port = "", None
+        if not host or not host.isprintable():
+            return variable
+        shown = f"[{host}]" if ":" in host else host
+        return f"{variable} ({shown}:{port})" if port else f"{variable} ({shown})"
 
     def _is_exception(self, host: str, port: int | None) -> bool:
         """As in curl: `*`, a name with its subdomains, one with a port, an address, or a network (CIDR)."""

@@ -25,6 +25,7 @@ from maniple.egress.bounded_responses import ResponseRefused
 from maniple.errors import ModelError, ModelErrorCode
 from maniple.llms.context_windows import causes_of
 from maniple.llms.endpoints import EndpointName
+from maniple.llms.http_client import ProxyFailed
 
 _LOG = logging.getLogger(__name__)
 # The exceptions of the SDK and of LangChain for a body that is not a chat completion.
@@ -92,6 +93,8 @@ def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = 
                 "model_rate_limited",
                 retryable=True,
             )
+        case openai.APIConnectionError() if isinstance(error.__cause__, ProxyFailed):
+            return _uncommon_error(error, endpoint, mid_stream=mid_stream)
         case openai.APITimeoutError() | asyncio.TimeoutError() | httpx2.TimeoutException():
             return _error(
                 f"{endpoint} did not answer in time. Raise {endpoint.setting}.timeout_seconds or use a "
@@ -197,6 +200,13 @@ class EndpointOutage:
 def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
     if refused := next((one for one in causes_of(error) if isinstance(one, ResponseRefused)), None):
         return _error(f"{endpoint} {refused}.", "model_bad_response")
+    if failed := next((one for one in causes_of(error) if isinstance(one, ProxyFailed)), None):
+        return _error(
+            f"{endpoint} cannot be reached through the proxy that {failed.proxy} names ({_reason(failed)}). "
+            "Is the proxy running? Correct or unset the variable, or name the endpoint's host in NO_PROXY.",
+            "model_unreachable",
+            retryable=True,
+        )
     match error:
         case openai.APIStatusError() if error.status_code >= 500:
             return _error(

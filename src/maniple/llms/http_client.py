@@ -21,6 +21,7 @@ from yarl import URL
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, response_hook
 from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.errors import ConfigError
+from maniple.llms.context_windows import causes_of
 
 MAX_CONNECTIONS = 200
 KEEP_ALIVE_SECONDS = 4.0
@@ -67,11 +68,13 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
         max_connections=MAX_CONNECTIONS, max_keepalive_connections=50, keepalive_expiry=KEEP_ALIVE_SECONDS
     )
     proxies = EnvironmentProxies.read()
+    by_proxy: dict[str, httpx2.AsyncHTTPTransport] = {}
+    variable = ""
     try:
-        by_proxy = {
-            address: httpx2.AsyncHTTPTransport(verify=context, limits=limits, proxy=address)
-            for address in set(proxies.by_scheme.values())
-        }
+        for scheme, address in proxies.by_scheme.items():
+            variable = proxies.variables[scheme]
+            if address not in by_proxy:
+                by_proxy[address] = httpx2.AsyncHTTPTransport(verify=context, limits=limits, proxy=address)
     except ImportError as error:
         raise ConfigError(
             "The environment names a SOCKS proxy, which needs the package socksio. Install it with "
@@ -81,8 +84,7 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
     except (ValueError, httpx2.InvalidURL) as error:
         # Without the address: it may have a password.
         raise ConfigError(
-            "ALL_PROXY, HTTPS_PROXY or HTTP_PROXY is not the address of a proxy. Write it as "
-            "http://host:port, or unset it."
+            f"{variable} is not the address of a proxy. Write it as http://host:port, or unset it."
         ) from error
     client = httpx2.AsyncClient(
         transport=RoutedTransport(proxies, by_proxy, AiohttpTransport(context, stream_rate)),
@@ -102,6 +104,15 @@ async def _ask_for_known_encodings(request: httpx2.Request) -> None:
     request.headers["accept-encoding"] = ACCEPT_ENCODING
 
 
+class ProxyFailed(httpx2.ConnectError):
+    """The proxy that the environment names cannot be reached, or does not reach the endpoint."""
+
+    def __init__(self, proxy: str, error: Exception, request: httpx2.Request) -> None:
+        super().__init__(str(error) or type(error).__name__, request=request)
+        self.proxy = proxy
+        """The variable and the host."""
+
+
 class RoutedTransport(httpx2.AsyncBaseTransport):
     """Sends each request through the proxy that the environment names for it, or directly and fast."""
 
@@ -119,8 +130,15 @@ class RoutedTransport(httpx2.AsyncBaseTransport):
         return self.direct if proxy is None else self._by_proxy[proxy]
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send `request`; raises `httpx2.TransportError`."""
-        return await self.route(request.url).handle_async_request(request)
+        """Send `request`; raises `httpx2.TransportError`, and `ProxyFailed` for the proxy."""
+        transport = self.route(request.url)
+        try:
+            return await transport.handle_async_request(request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+            # The certificate is that of the endpoint, which the proxy has reached.
+            if transport is self.direct or any(isinstance(one, ssl.SSLError) for one in causes_of(error)):
+                raise
+            raise ProxyFailed(self._proxies.describe(request.url.scheme), error, request) from error
 
     async def aclose(self) -> None:
         """Close all connections."""

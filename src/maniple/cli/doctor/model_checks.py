@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -11,6 +12,7 @@ from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
+from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.errors import ManipleError
 from maniple.llms.capabilities import Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
@@ -73,8 +75,9 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Chec
         remedy = f"Check {name.name_of('base_url')}."
         return CheckResult(setting.setting, setting.failure_status, f"{name} {error}", remedy)
     except (httpx.HTTPError, TimeoutError) as error:
-        detail = f"{name} is unreachable: {_connection_failure(error)}"
         remedy = f"Check {name.name_of('base_url')}, the network, and that the server is running."
+        if proxy := await asyncio.to_thread(_describe_proxy, model):
+            remedy = f"Correct or unset the proxy of {proxy}, or set NO_PROXY. {remedy}"
         return CheckResult(
             setting.setting,
             setting.failure_status,
@@ -114,6 +117,13 @@ def _open_client() -> httpx.AsyncClient:
         headers={"Accept-Encoding": ACCEPT_ENCODING},
         event_hooks={"response": [response_hook(httpx.AsyncByteStream, _BOUNDS)]},
     )
+
+
+def _describe_proxy(model: ModelSettings) -> str:
+    """Return the variable and the host of the proxy to an endpoint; "" without one."""
+    proxies, url = EnvironmentProxies.read(), urlsplit(model.base_url or OPENAI_URL)
+    used = proxies.find(url.scheme, url.hostname or "", url.port)
+    return proxies.describe(url.scheme) if used else ""
 
 
 def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
