@@ -10,10 +10,11 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from maniple.config import SandboxSettings
-from maniple.sandbox import SandboxBackend, SandboxSession, Workspaces, open_sandbox
+from maniple.sandbox import SandboxBackend, SandboxSession, open_sandbox
 from maniple.sandbox.bubblewrap import BubblewrapBackend
 from maniple.sandbox.host import find_programs
 from maniple.sandbox.watchdog import Watchdog, WatchedBackend
+from maniple.workspace import Workspaces
 
 ROUNDS = 25
 WARM_CALLS = 200

@@ -22,7 +22,7 @@ from maniple.config import Settings, load_settings
 from maniple.events import AgentStarted, SessionState
 from maniple.reading.pictures import identify_picture
 from maniple.runs.turn import stream_run
-from maniple.sandbox import Workspace
+from maniple.workspace import Workspace
 from tests.environment import CERTIFICATES
 
 _CODE = re.compile(r"```\w*[ \t]*\n(.*?)```", re.S)

@@ -28,7 +28,7 @@ from maniple.graph import Team, TeamRules, TeamServices, build_graph, members_of
 from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress
 from maniple.prompts import preload
-from maniple.sandbox import Sandbox, Workspaces
+from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.search import SearchProvider
 from maniple.tools.item_search import ItemSearch
@@ -37,6 +37,7 @@ from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import check_approval
 from maniple.tools.web import TeamSearch
 from maniple.types import GENERAL, WORKERS, Worker
+from maniple.workspace import Workspaces
 
 if TYPE_CHECKING:
     from maniple.mcp import McpServers

@@ -12,10 +12,10 @@ from langchain_core.runnables.config import var_child_runnable_config
 from maniple.agents.middleware.tool_calls import call_once
 from maniple.agents.run_scope import RunScope
 from maniple.reading.fork_server import ForkServer
-from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.registry import load_tools
 from maniple.tools.run_context import SCOPE_KEY
+from maniple.workspace import EditHistory, Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio
 KEY = "local"

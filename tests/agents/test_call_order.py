@@ -13,8 +13,8 @@ from maniple.agents.middleware.call_order import is_ordered, preserve_call_order
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
 from maniple.evidence import MemoryEvidence
-from maniple.sandbox import Workspaces
 from maniple.tools.evidence import source_line
+from maniple.workspace import Workspaces
 from tests.agents.endpoints import coder_with, results_shown, run_events
 from tests.agents.memory_ledger import MemoryLedger
 from tests.agents.restartable_team import FakeTools, calls, open_team, scope, script

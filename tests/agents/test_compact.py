@@ -12,8 +12,9 @@ from maniple.agents.offers import Offer
 from maniple.config import SandboxSettings
 from maniple.graph import TeamRules
 from maniple.graph.nodes.coordinator import choose_kind
-from maniple.sandbox import Workspaces, open_sandbox
+from maniple.sandbox import open_sandbox
 from maniple.tools.files import uploaded_files
+from maniple.workspace import Workspaces
 from tests.openai_server import reply
 from tests.team import TOOLS, agents, data, joined_text, scripted_team, status
 from tests.tools.built import build_code_tools

@@ -11,9 +11,9 @@ from langchain_core.tools import BaseTool, StructuredTool, tool
 from maniple.agents.offers import Offer
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
-from maniple.sandbox import Workspaces
 from maniple.tools.evidence import cited, source_line
 from maniple.tools.items import ThreadItems
+from maniple.workspace import Workspaces
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply
 from tests.team import Scripted, data, plan, scripted_team, status, step

@@ -6,8 +6,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.agents.middleware.tool_availability import HiddenTools
-from maniple.sandbox import Workspaces
 from maniple.tools.files import build_file_check
+from maniple.workspace import Workspaces
 from tests.agents.endpoints import agent_with, model_at
 from tests.api.in_process import open_service
 from tests.openai_server import SIMPLE, call, reply, serving

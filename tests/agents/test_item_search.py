@@ -7,9 +7,9 @@ from maniple.agents.briefing import build_messages
 from maniple.agents.offers import Offer
 from maniple.agents.profiles import static_tools
 from maniple.agents.task import Task
-from maniple.sandbox import Workspaces
 from maniple.tools.item_search import SEARCH_ITEMS, ItemSearch
 from maniple.tools.items import Item, StoredResults
+from maniple.workspace import Workspaces
 from tests.agents.restartable_team import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team

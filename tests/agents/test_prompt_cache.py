@@ -12,9 +12,9 @@ from langchain_core.tools import BaseTool, tool
 from maniple.agents import ROLES, ReactAgent, StepLimits, Task, build_react_agent
 from maniple.agents.middleware.tool_availability import DynamicTools, HiddenTools
 from maniple.agents.middleware.tool_results import ResultLengthLimit
-from maniple.sandbox import Workspaces
 from maniple.tools.files import build_file_check
 from maniple.tools.items import StoredResults
+from maniple.workspace import Workspaces
 from tests.agents.endpoints import model_at
 from tests.openai_server import Json, call, reply, serving
 from tests.team import plan, scripted_team, step

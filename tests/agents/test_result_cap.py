@@ -15,8 +15,8 @@ from maniple.agents.offers import Offer
 from maniple.agents.profiles import static_tools
 from maniple.errors import WorkspaceFull
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspaces
 from maniple.tools.items import StoredResults
+from maniple.workspace import Workspaces
 from tests.agents.restartable_team import script
 from tests.openai_server import call, reply
 from tests.team import data, scripted_team

@@ -11,7 +11,7 @@ import pytest
 
 from maniple.browser import BrowserStorage
 from maniple.capabilities.browsing import browser_folder_of
-from maniple.sandbox import EditHistory, Workspace
+from maniple.workspace import EditHistory, Workspace
 from tests.api.in_process import QUESTION, InProcessService, open_service
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import data, plan, step

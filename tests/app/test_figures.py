@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.runs.turn import stream_run
-from maniple.sandbox import Workspaces
+from maniple.workspace import Workspaces
 from tests.app.test_workers import script, team
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply

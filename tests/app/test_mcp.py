@@ -26,8 +26,9 @@ from maniple.errors import Unavailable
 from maniple.outgoing import OutgoingGuard
 from maniple.redaction import Redactor
 from maniple.runs.turn import stream_run
-from maniple.sandbox import Sandbox, Workspaces
+from maniple.sandbox import Sandbox
 from maniple.tools.items import StoredResults
+from maniple.workspace import Workspaces
 from tests.mcp.open_servers import misbehaving, until
 from tests.openai_server import Json, call, reply, serving
 from tests.pictures import gif, jpeg, png, webp

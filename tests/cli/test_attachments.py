@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from maniple.cli.chat.attachments import Attachments, open_attachments
-from maniple.sandbox import EditHistory, FileOperation, Workspaces
+from maniple.workspace import EditHistory, FileOperation, Workspaces
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession, Conversations
 from maniple.cli.render.plain import PlainDisplay
 from maniple.runs import recover_run
-from maniple.sandbox import Workspaces
+from maniple.workspace import Workspaces
 from tests.openai_server import serving
 from tests.runs.test_recovery import cut_off
 

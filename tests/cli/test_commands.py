@@ -10,8 +10,8 @@ from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import COMMANDS, ExitRequested, run_slash_command
 from maniple.cli.chat.session import ChatSession
 from maniple.cli.render.plain import PlainDisplay
-from maniple.sandbox import Workspaces
 from maniple.types import WORKERS
+from maniple.workspace import Workspaces
 from tests.cli.events import agent, ending, model, review, small_talk, started
 from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun
 

@@ -11,7 +11,7 @@ import pytest
 
 from maniple.cli.chat.attachments import Attachments
 from maniple.errors import FileError, WorkspaceFull
-from maniple.sandbox import Workspaces
+from maniple.workspace import Workspaces
 from tests.cli.processes import PROMPT, environment, on_terminal, run
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
 from tests.team import plan, step

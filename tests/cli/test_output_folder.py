@@ -10,8 +10,8 @@ import pytest
 from maniple.cli.chat.output_folder import require_output_folder, write_run_files
 from maniple.cli.process import WrongUsage
 from maniple.errors import FileError
-from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, Thread, open_store
+from maniple.workspace import Workspaces
 from tests.cli.processes import environment
 from tests.cli.test_threads import STARTS, run
 from tests.openai_server import reply, serving

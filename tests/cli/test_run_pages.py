@@ -11,9 +11,9 @@ from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession
 from maniple.cli.render.plain import PlainDisplay
-from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, Thread, open_store
 from maniple.types import WORKERS
+from maniple.workspace import Workspaces
 from tests.cli.events import small_talk
 from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun
 

@@ -20,9 +20,9 @@ from maniple.events import ChatMessage, Event, PlanChanged, SessionState
 from maniple.media_types import REPORT_SUFFIXES
 from maniple.report_files import ReportRenderer
 from maniple.runs import RunRequest
-from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, Thread, open_store
 from maniple.types import WORKERS
+from maniple.workspace import Workspaces
 from tests.cli.events import ending, small_talk
 from tests.cli.runs import ScriptedEngine, ScriptedRun, records
 from tests.cli.test_run_pages import session_over

@@ -12,9 +12,9 @@ from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession, Conversations
 from maniple.cli.render.plain import PlainDisplay
-from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store, open_store
 from maniple.types import WORKERS
+from maniple.workspace import Workspaces
 from tests.cli.runs import ScriptedEngine
 from tests.store.samples import a_run, a_thread
 

@@ -8,9 +8,9 @@ from langchain_core.tools import tool
 
 from maniple.agents.offers import Offer
 from maniple.graph.earlier_turns import history_of
-from maniple.sandbox import Workspaces
 from maniple.tools.evidence import source_line
 from maniple.tools.items import StoredResults, ThreadItems
+from maniple.workspace import Workspaces
 from tests.openai_server import call, reply
 from tests.team import plan, scripted_team, step
 from tests.tools.built import build_file_tools

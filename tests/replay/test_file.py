@@ -15,8 +15,8 @@ from maniple.replay import build_replay, event_lines
 from maniple.replay import file as replay_file
 from maniple.replay.player import load_player
 from maniple.run_page.pictures import FigureFinder
-from maniple.sandbox import Workspaces
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
+from maniple.workspace import Workspaces
 from tests.run_page.run_records import BROWSED, events, run_record
 from tests.run_page.test_malformed import EVIL
 

@@ -13,8 +13,8 @@ from maniple.agents.offers import Offer
 from maniple.redaction import Redactor
 from maniple.runs import EngineConfig, ExecutionEnvironment, RunRequest, open_engine
 from maniple.runs.artifact_collector import ArtifactQuota, WorkspaceCollector
-from maniple.sandbox import Workspaces
 from maniple.store import open_store
+from maniple.workspace import Workspaces
 from tests.openai_server import SIMPLE, call
 from tests.pictures import png
 from tests.runs.test_recovery import events_of

@@ -11,9 +11,10 @@ from langchain_core.messages import HumanMessage
 from maniple.agents.offers import Offer
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.runs import ExecutionEnvironment, InProcessEngine, RunRequest, open_engine
-from maniple.sandbox import Workspaces, open_sandbox
-from maniple.sandbox.mirrors import MIRROR_FOLDERS
+from maniple.sandbox import open_sandbox
 from maniple.store import open_store
+from maniple.workspace import Workspaces
+from maniple.workspace.mirrors import MIRROR_FOLDERS
 from tests.openai_server import BRIEF
 from tests.sandbox.host import as_process_one, new_marker, watched
 from tests.sizes import sizes

@@ -8,9 +8,9 @@ from langchain_core.messages import HumanMessage
 
 from maniple.agents.offers import Offer
 from maniple.runs import ExecutionEnvironment, RunRequest, open_engine
-from maniple.sandbox import Workspaces
 from maniple.sandbox.sessions import EvictionPolicy
 from maniple.store import open_store
+from maniple.workspace import Workspaces
 from tests.openai_server import SIMPLE, call, reply
 from tests.runs.test_recovery import events_of
 from tests.sandbox.opened import opened_sandbox

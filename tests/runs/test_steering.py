@@ -22,9 +22,9 @@ from maniple.runs import EngineConfig, NotFound, RunNotWorking, RunRequest, TooM
 from maniple.runs.active_run import RunPhase
 from maniple.runs.steering import MAX_POSSIBLE_RUNS, MessageDesk
 from maniple.runs.stored_inputs import read_inputs
-from maniple.sandbox import Workspaces
 from maniple.store import EventRecord, open_store
 from maniple.tools.item_search import ItemSearch
+from maniple.workspace import Workspaces
 from tests.openai_server import call, reply
 from tests.store.samples import a_run, a_thread
 from tests.team import plan, scripted_team, step

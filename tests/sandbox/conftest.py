@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Sandbox, Workspace, Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, open_sandbox
+from maniple.workspace import Workspace, Workspaces
 from tests.sandbox.thread import Thread
 
 

@@ -1,6 +1,6 @@
 """A package named matplotlib for sandboxes that have none: just enough of pyplot to draw an empty picture."""
 
-from maniple.sandbox import Workspace
+from maniple.workspace import Workspace
 
 DRAW_ONE = "import matplotlib.pyplot as plt\nplt.plot([1, 2]);"
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
-from maniple.sandbox.host import give_away
+from maniple.workspace.account import give_away
 
 
 def descriptors() -> set[str]:

@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 
 from maniple.errors import SandboxError
-from maniple.sandbox import Sandbox, Workspace
+from maniple.sandbox import Sandbox
+from maniple.workspace import Workspace
 from tests.sandbox.heaps import MANY_HEAPS
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Sandbox, Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, open_sandbox
+from maniple.workspace import Workspaces
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 
 CLOSE_ALL = "mkdir -p a/b; echo x > a/b/kept; chmod 000 a/b a /workspace"

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Workspaces, bubblewrap, control_groups, open_sandbox
+from maniple.sandbox import bubblewrap, control_groups, open_sandbox
 from maniple.sandbox.control_groups import ControlGroups, open_control_groups, sandbox_limits
+from maniple.workspace import Workspaces
 
 pytestmark = pytest.mark.anyio
 DELEGATED = "user.delegate"

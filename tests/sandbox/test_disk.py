@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import safe_open
-from maniple.sandbox.safe_open import DiskUse, measure_disk_use, open_folder
 from maniple.sandbox.watchdog import CLEANUP_FACTOR, ResourceLimits
+from maniple.workspace import safe_open
+from maniple.workspace.safe_open import DiskUse, measure_disk_use, open_folder
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 
 MEGABYTE = 1024**2

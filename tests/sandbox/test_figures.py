@@ -7,8 +7,9 @@ import pytest
 from platformdirs import user_cache_path
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Sandbox, Workspace, open_sandbox
+from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.package_environment import find_environment
+from maniple.workspace import Workspace
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 
 pytestmark = pytest.mark.anyio

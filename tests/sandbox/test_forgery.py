@@ -6,8 +6,9 @@ import tracemalloc
 
 import pytest
 
-from maniple.sandbox import Sandbox, Workspace
+from maniple.sandbox import Sandbox
 from maniple.sandbox.worker_session import InvalidFrameError, WorkerChannel, WorkerMessage, parse_message
+from maniple.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

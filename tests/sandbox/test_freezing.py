@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
+from maniple.sandbox import ExecutionResult, Sandbox
 from maniple.sandbox import sessions as sessions_module
 from maniple.sandbox.host import MachineMemory
 from maniple.sandbox.usage import ProcessTable, find_inspector
+from maniple.workspace import Workspace, Workspaces
 from tests.sandbox.host import all_end, new_marker, stubborn_daemon, watched, word_from_inside
 from tests.sandbox.opened import opened_sandbox
 

@@ -11,7 +11,7 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox import Workspaces, open_sandbox, package_environment
+from maniple.sandbox import open_sandbox, package_environment
 from maniple.sandbox.bubblewrap import SandboxLayout
 from maniple.sandbox.host import find_python
 from maniple.sandbox.package_environment import (
@@ -20,6 +20,7 @@ from maniple.sandbox.package_environment import (
     find_environment,
     install_packages,
 )
+from maniple.workspace import Workspaces
 from tests.sandbox.wheels import offline_index, write_wheel
 
 pytestmark = pytest.mark.anyio

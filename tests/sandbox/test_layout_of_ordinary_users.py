@@ -7,8 +7,9 @@ import pytest
 
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, EgressRoute
-from maniple.sandbox import Workspaces, open_sandbox
+from maniple.sandbox import open_sandbox
 from maniple.sandbox.package_environment import find_environment, install_packages
+from maniple.workspace import Workspaces
 from tests.crawler.web import Reply, open_site
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 from tests.sandbox.wheels import offline_index, write_wheel

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import Sandbox, Workspace
+from maniple.sandbox import Sandbox
+from maniple.workspace import Workspace
 from tests.sandbox.host import all_end, as_process_one, new_marker, stubborn_daemon, watched, word_from_inside
 
 pytestmark = pytest.mark.anyio
@@ -154,7 +155,8 @@ async def test_the_sandbox_does_not_outlive_a_server_that_was_killed(
     server = f"""
 import asyncio, pathlib
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Workspaces, open_sandbox
+from maniple.sandbox import open_sandbox
+from maniple.workspace import Workspaces
 
 async def main():
     async with open_sandbox(SandboxSettings()) as sandbox:

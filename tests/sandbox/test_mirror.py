@@ -7,7 +7,8 @@ import pytest
 
 from maniple.errors import FileError
 from maniple.sandbox.backends.remote import MAX_FILES, FileStamp, WorkspaceMirror
-from maniple.sandbox.workspaces import Workspace, Workspaces
+from maniple.workspace.files import Workspace
+from maniple.workspace.workspaces import Workspaces
 
 pytestmark = pytest.mark.anyio
 

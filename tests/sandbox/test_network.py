@@ -12,7 +12,8 @@ import pytest
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, EgressRoute
 from maniple.errors import Unavailable
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace, open_sandbox
+from maniple.sandbox import ExecutionResult, Sandbox, open_sandbox
+from maniple.workspace import Workspace
 from tests.crawler.web import Canary, Reply, Site, open_canary, open_site, redirect
 from tests.sandbox.nobody import home_of_nobody
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Workspaces, open_sandbox
-from maniple.sandbox.mirrors import MIRROR_FOLDERS
+from maniple.sandbox import open_sandbox
+from maniple.workspace import Workspaces
+from maniple.workspace.mirrors import MIRROR_FOLDERS
 from tests.sandbox.attacks.targets import all_tried
 from tests.sandbox.nobody import NOBODY, as_nobody, home_of_nobody, needs_root
 

@@ -2,8 +2,9 @@ import tracemalloc
 
 import pytest
 
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace
+from maniple.sandbox import ExecutionResult, Sandbox
 from maniple.sandbox.processes import TruncatedBuffer
+from maniple.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,9 @@ import pytest
 from maniple.config import Settings
 from maniple.config.settings import FetchSettings, SandboxSettings
 from maniple.egress import AddressGuard, EgressRoute
-from maniple.sandbox import Sandbox, Workspace, open_sandbox
+from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.package_environment import find_environment, list_installed_packages
+from maniple.workspace import Workspace
 from tests.crawler.web import Reply, Site, open_site
 from tests.sandbox.wheels import write_wheel
 

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from maniple.sandbox import Sandbox, Workspace
+from maniple.sandbox import Sandbox
+from maniple.workspace import Workspace
 from tests.sandbox.host import word_from_inside
 from tests.sandbox.thread import Thread
 

@@ -14,7 +14,8 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import Unavailable
-from maniple.sandbox import FileHead, Workspace, host, isolation, open_sandbox
+from maniple.sandbox import host, isolation, open_sandbox
+from maniple.workspace import FileHead, Workspace
 from tests.sandbox.host import as_process_one
 from tests.sandbox.nobody import as_nobody, needs_root
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import SandboxError
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
+from maniple.sandbox import ExecutionResult, Sandbox
 from maniple.sandbox.sessions import EvictionPolicy
+from maniple.workspace import Workspace, Workspaces
 from tests.sandbox.opened import opened_sandbox
 
 pytestmark = pytest.mark.anyio

@@ -10,14 +10,9 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox import (
-    Sandbox,
-    SandboxBackend,
-    SandboxSession,
-    Workspace,
-    Workspaces,
-)
-from maniple.sandbox.mirrors import MIRROR_FOLDERS
+from maniple.sandbox import Sandbox, SandboxBackend, SandboxSession
+from maniple.workspace import Workspace, Workspaces
+from maniple.workspace.mirrors import MIRROR_FOLDERS
 from tests.sandbox.host import all_end, as_process_one, new_marker, stubborn_daemon, watched, word_from_inside
 from tests.sandbox.opened import opened_sandbox
 from tests.sizes import sizes

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from maniple.sandbox import Workspace
+from maniple.workspace import Workspace
 from tests.sandbox.host import all_end, new_marker, stubborn_daemon, watched, word_from_inside
 from tests.sandbox.thread import Thread
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from maniple.config import SandboxSettings
-from maniple.sandbox import Workspaces, open_sandbox
+from maniple.sandbox import open_sandbox
 from maniple.sandbox.processes import open_pipes
+from maniple.workspace import Workspaces
 
 pytestmark = pytest.mark.anyio
 

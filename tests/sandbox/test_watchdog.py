@@ -12,9 +12,9 @@ from subprocess import Popen
 import pytest
 
 from maniple.sandbox import watchdog as module
-from maniple.sandbox.safe_open import measure_disk_use
 from maniple.sandbox.usage import SandboxInspector, find_inspector
 from maniple.sandbox.watchdog import ResourceLimits, SandboxWatch, Watchdog
+from maniple.workspace.safe_open import measure_disk_use
 from tests.sandbox.cage import caged
 
 pytestmark = pytest.mark.anyio

@@ -10,10 +10,11 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import SandboxError
-from maniple.sandbox import Workspace, worker_session
+from maniple.sandbox import worker_session
 from maniple.sandbox.bubblewrap import BubblewrapBackend
 from maniple.sandbox.host import HostPrograms, find_programs
 from maniple.sandbox.worker_session import compile_worker
+from maniple.workspace import Workspace
 from tests.sandbox.host import as_process_one
 
 pytestmark = pytest.mark.anyio

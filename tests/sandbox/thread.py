@@ -1,6 +1,7 @@
 """Calls of one thread."""
 
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace
+from maniple.sandbox import ExecutionResult, Sandbox
+from maniple.workspace import Workspace
 
 
 class Thread:

@@ -8,7 +8,6 @@ import time
 import pytest
 
 from maniple.errors import FileError, StoreError
-from maniple.store import open_store
 from maniple.store.artifact_files import OWNERSHIP_MARK
 from tests.store.samples import a_run, a_thread, stored_run
 
@@ -113,20 +112,6 @@ async def test_an_artifact_of_a_deleted_run_leaves_nothing(store, tmp_path):
     with pytest.raises(StoreError):
         await store.artifacts.add(run, "a", "text/plain", b"content")
     assert files_in(tmp_path / "artifacts") == []
-
-
-async def test_files_in_the_former_shared_folder_are_found_and_deleted_by_their_owner(tmp_path):
-    path, shared, own = tmp_path / "b.db", tmp_path / "artifacts", tmp_path / "b.db.artifacts"
-    async with open_store(path, shared, server=True) as store:
-        run = await stored_run(store)
-        old = await store.artifacts.add(run, "a", "text/plain", b"old")
-    async with open_store(path, own, server=True, earlier=shared) as store:
-        new = await store.artifacts.add(run, "b", "text/plain", b"new")
-        assert await store.check() == []
-        assert (await store.artifacts.open(old)).parent == shared
-        assert (await store.artifacts.open(new)).parent == own
-        await store.threads.delete(run.thread_id)
-    assert [*files_in(shared), *files_in(own)] == []
 
 
 async def test_vacuum_leaves_what_was_there_before_the_folder_was_one_databases(store, tmp_path):

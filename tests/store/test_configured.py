@@ -88,7 +88,7 @@ def test_the_usual_database_is_known_by_any_name(tmp_path):
     assert storage_folder(named, ARTIFACTS) == storage_folder(settings_of(tmp_path / "real"), ARTIFACTS)
 
 
-def test_threads_of_two_databases_have_no_workspace_in_common_but_their_own_earlier_ones(tmp_path):
+def test_threads_of_two_databases_have_no_workspace_in_common(tmp_path):
     usual = workspaces_of(settings_of(tmp_path))
     other = workspaces_of(settings_of(tmp_path, tmp_path / "b.db"))
     usual.open("chosen").write("secret", b"s")
@@ -96,5 +96,5 @@ def test_threads_of_two_databases_have_no_workspace_in_common_but_their_own_earl
     other.remove("chosen")
     assert usual.files("chosen", 9).found == (("secret", 1),)
     given_out = "00000000-0000-4000-8000-000000000000"
-    usual.open(given_out).write("earlier", b"e")
-    assert other.files(given_out, 9).found == (("earlier", 1),)
+    usual.open(given_out).write("other", b"e")
+    assert other.files(given_out, 9).found == ()

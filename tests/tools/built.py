@@ -5,12 +5,13 @@ from typing import Any
 from langchain_core.tools import BaseTool
 
 from maniple.reading.fork_server import ForkServer
-from maniple.sandbox import Sandbox, Workspaces
+from maniple.sandbox import Sandbox
 from maniple.search import SearchProvider
 from maniple.tools.code import CodeEnvironment
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.registry import load_tools
 from maniple.tools.web import ArticleReader, TeamReader, TeamSearch
+from maniple.workspace import Workspaces
 
 
 def build_file_tools(workspaces: Workspaces) -> list[BaseTool]:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FileError
-from maniple.sandbox import Workspaces
 from maniple.search import SearchHit
 from maniple.tools.thread_browser import browser_services
+from maniple.workspace import Workspaces
 
 pytestmark = pytest.mark.anyio
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError
-from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.tools.text_editor import insert_lines, replace_text
 from maniple.tools.text_file import TextFile, decode_text
+from maniple.workspace import EditHistory, Workspace, Workspaces
 from tests.tools.built import build_editor, build_file_tools
 
 pytestmark = pytest.mark.anyio

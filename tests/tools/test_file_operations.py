@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FileError
-from maniple.sandbox import Workspace, Workspaces
 from maniple.tools.files import uploaded_files
 from maniple.tools.registry import load_tools
+from maniple.workspace import Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[..., Awaitable[str]]

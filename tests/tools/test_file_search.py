@@ -7,8 +7,8 @@ import pytest
 from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError
-from maniple.sandbox import Workspace, Workspaces
 from maniple.tools import files
+from maniple.workspace import Workspace, Workspaces
 from tests.tools.built import build_file_search
 
 pytestmark = pytest.mark.anyio

@@ -4,8 +4,8 @@ import pytest
 from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError, WorkspaceFull
-from maniple.sandbox import Workspaces
 from maniple.tools import text_file
+from maniple.workspace import Workspaces
 from tests.tools.built import build_file_tools
 
 pytestmark = pytest.mark.anyio

@@ -8,11 +8,11 @@ import pytest
 from maniple.errors import FileError
 from maniple.reading.fork_server import ForkServer
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspaces
 from maniple.search import text_index
 from maniple.tools import item_search
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.item_search import MAX_HITS, ItemSearch
+from maniple.workspace import Workspaces
 from tests.reading.files import docx, paragraph, pdf
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,6 @@ import pytest
 
 from maniple.evidence import MemoryEvidence
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspaces
-from maniple.sandbox.mirrors import is_mirror
 from maniple.tools.items import (
     MAX_ITEMS,
     ItemIndex,
@@ -18,6 +16,8 @@ from maniple.tools.items import (
     report_path,
     result_path,
 )
+from maniple.workspace import Workspaces
+from maniple.workspace.mirrors import is_mirror
 
 pytestmark = pytest.mark.anyio
 ROWS = [[f"land {n}", str(n), f"a|b {n}"] for n in range(420)]

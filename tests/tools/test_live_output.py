@@ -12,8 +12,9 @@ from langchain_core.messages import HumanMessage
 from maniple.agents.offers import Offer
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.runs.turn import stream_run
-from maniple.sandbox import Sandbox, Workspaces, open_sandbox
-from maniple.sandbox.host import give_away
+from maniple.sandbox import Sandbox, open_sandbox
+from maniple.workspace import Workspaces
+from maniple.workspace.account import give_away
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import checked, data, names, scripted_team
 from tests.tools.built import build_code_tools

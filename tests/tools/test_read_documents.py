@@ -8,7 +8,7 @@ import pytest
 from langchain_core.tools import BaseTool
 
 from maniple.errors import FileError
-from maniple.sandbox import Workspaces
+from maniple.workspace import Workspaces
 from tests.reading.files import docx, paragraph, pdf
 from tests.tools.built import build_editor, build_file_search, build_file_tools
 

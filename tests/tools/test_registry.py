@@ -18,7 +18,6 @@ from maniple.app import open_runtime
 from maniple.capabilities import open_capabilities
 from maniple.config import Settings, load_settings
 from maniple.errors import ConfigError
-from maniple.sandbox import Workspaces
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
 from maniple.tools.interaction import ask_tools, inquiry_tools, terminate_tool
 from maniple.tools.item_search import ItemSearch
@@ -35,13 +34,14 @@ from maniple.tools.registry import (
 )
 from maniple.tools.skills import skill_tool
 from maniple.types import GENERAL
+from maniple.workspace import Workspaces
 from tests.openai_server import call, reply
 from tests.team import data, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 
 COUNT_LINES = '''
-from maniple.sandbox import Workspaces
+from maniple.workspace import Workspaces
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 

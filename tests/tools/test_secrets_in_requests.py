@@ -19,10 +19,10 @@ from maniple.config.secrets import secrets_of
 from maniple.errors import SearchError
 from maniple.outgoing import OutgoingGuard, SecretRefused
 from maniple.reading.fork_server import ForkServer
-from maniple.sandbox import Workspaces
 from maniple.tools.browser import browser_tool, browser_use_tool
 from maniple.tools.thread_browser import ThreadBrowser, browser_services
 from maniple.tools.web import TeamReader, TeamSearch
+from maniple.workspace import Workspaces
 from tests.crawler.web import Reply, open_site
 
 pytestmark = pytest.mark.anyio

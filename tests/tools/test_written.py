@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import Workspaces
 from maniple.tools.code import WorkspaceWrites, changed_paths
+from maniple.workspace import Workspaces
 
 pytestmark = pytest.mark.anyio
 

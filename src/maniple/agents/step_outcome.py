@@ -13,9 +13,9 @@ from typing import Literal, get_args
 from pydantic import BaseModel
 
 from maniple.agents.task import PARTIAL_WORK
-from maniple.sandbox.mirrors import REPORTS, RESULTS, SOURCES
 from maniple.text import shorten
 from maniple.types import STEP_NEEDS
+from maniple.workspace.mirrors import REPORTS, RESULTS, SOURCES
 
 OutcomeStatus = Literal["done", "partial", "failed"]
 LabelName = Literal["failed", "partial", "missing", "needs"]

@@ -32,9 +32,9 @@ from maniple.graph import Team
 from maniple.graph.state import private_of
 from maniple.runs import AgentUsage, NotFound
 from maniple.runs.turn import thread_state
-from maniple.sandbox import StoredUpload
 from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id
 from maniple.types import RunState
+from maniple.workspace import StoredUpload
 
 MAX_UPLOADED_FILES = 100
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]

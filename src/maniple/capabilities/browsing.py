@@ -22,7 +22,7 @@ from maniple.capabilities.base import Capability, CapabilityContext, TeamBrowser
 from maniple.config import Settings
 from maniple.outgoing import OutgoingGuard
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspaces, find_chromium_isolation
+from maniple.sandbox import find_chromium_isolation
 from maniple.search import find_outage
 from maniple.store.configured import storage_folder
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
@@ -30,6 +30,7 @@ from maniple.tools.items import StoredResults
 from maniple.tools.registry import TOOLS
 from maniple.tools.thread_browser import ThreadBrowser, browser_services
 from maniple.tools.web import TeamSearch
+from maniple.workspace import Workspaces
 
 _FOLDER = "browser"
 
@@ -136,7 +137,7 @@ def _bound_to_model(
 
 def browser_folder_of(settings: Settings) -> Path:
     """Return the folder of the threads' cookies and local storage, if they are stored. Blocks on disk."""
-    return storage_folder(settings, _FOLDER).folder
+    return storage_folder(settings, _FOLDER)
 
 
 async def forget_in_browser(browser: Browser | None, settings: Settings, thread_id: str) -> None:

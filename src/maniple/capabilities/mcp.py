@@ -28,12 +28,13 @@ from maniple.config.secrets import secrets_of
 from maniple.egress import EgressRoute
 from maniple.errors import McpError, SandboxError, Unavailable
 from maniple.outgoing import OutgoingGuard
-from maniple.sandbox import Sandbox, Workspaces
+from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
 from maniple.tools.code import figure_reader
 from maniple.tools.items import StoredResults
 from maniple.types import GENERAL, Worker, installing
+from maniple.workspace import Workspaces
 
 if TYPE_CHECKING:
     from maniple.mcp import McpServers, ProgramPipes

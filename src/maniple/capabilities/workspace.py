@@ -16,7 +16,7 @@ from maniple.llms import ChatModels
 from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
 from maniple.redaction import Redactor
-from maniple.sandbox import Sandbox, Workspaces, open_sandbox
+from maniple.sandbox import Sandbox, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.package_environment import find_environment, list_installed_packages, package_name
 from maniple.store.configured import storage_folder
@@ -27,6 +27,7 @@ from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import load_tools
+from maniple.workspace import Workspaces
 
 _FOLDER = "workspaces"
 _ALWAYS_OFFERED = frozenset({"write_file"})
@@ -39,10 +40,8 @@ _NETWORK_PACKAGES = frozenset({"pip", "requests", "setuptools", "yfinance"})
 
 def workspaces_of(settings: Settings) -> Workspaces:
     """Return the workspaces of threads, in a folder of their database; `settings` limit them. Blocks."""
-    place = storage_folder(settings, _FOLDER)
     return Workspaces(
-        place.folder,
-        place.earlier,
+        storage_folder(settings, _FOLDER),
         max_bytes=settings.sandbox.workspace_bytes,
         copies=settings.sandbox.backend != "bubblewrap",
     )

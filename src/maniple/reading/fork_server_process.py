@@ -32,7 +32,8 @@ RENDER = "render"
 
 _MAX_MEMORY_BYTES = 1_000_000_000
 _PR_SET_PDEATHSIG = 1
-# What nearly every reader imports; together they take 0.5 s. pypdfium2 (60 ms, 10 MB) is left to those that render a page.
+# What nearly every reader imports; together they take 0.5 s. Those that render a page import pypdfium2 (60
+# ms, 10 MB) themselves.
 _LIBRARIES = (
     "lxml.html",
     "markdownify",

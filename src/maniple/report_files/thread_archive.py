@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from maniple.report_files.bundle import LEFT_OUT, Names
 from maniple.run_page.pictures import FigureFinder
 from maniple.run_page.run_files import RunFile, read_run_files
-from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store
+from maniple.workspace import Workspaces
 
 MAX_FILES = 1_000
 MAX_BYTES = 500_000_000

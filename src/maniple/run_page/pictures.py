@@ -9,8 +9,8 @@ from functools import cached_property
 
 from maniple.errors import FileError
 from maniple.reading.pictures import PictureInfo, figure_path, identify_picture
-from maniple.sandbox import Workspaces
 from maniple.store import Artifact, RunRecord, Store
+from maniple.workspace import Workspaces
 
 MAX_BYTES = 16_000_000
 """The limit of all pictures together; recordings come first."""

@@ -13,10 +13,10 @@ from maniple.runs.artifact_collector import (
     MAX_WORKSPACE_FILES,
     page_file_name,
 )
-from maniple.sandbox import is_cache
-from maniple.sandbox.mirrors import is_team_record
 from maniple.store import Artifact
 from maniple.tools.items import is_drawn_figure
+from maniple.workspace import is_cache
+from maniple.workspace.mirrors import is_team_record
 
 SCREENSHOT = "screenshot.jpg"
 _PAGE_START = b"Source: "

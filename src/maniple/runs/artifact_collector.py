@@ -16,10 +16,10 @@ from maniple.media_types import media_type_of
 from maniple.redaction import Redactor
 from maniple.runs.active_run import ActiveRun
 from maniple.runs.event_log import Recorder
-from maniple.sandbox import Workspace, Workspaces, is_cache
-from maniple.sandbox.mirrors import is_team_record
 from maniple.store import Artifact, RunRecord, Store, read_event_pages
 from maniple.tools.items import is_drawn_figure
+from maniple.workspace import Workspace, Workspaces, is_cache
+from maniple.workspace.mirrors import is_team_record
 
 MAX_WORKSPACE_FILES = 100
 MAX_SCANNED_FILES = 10_000

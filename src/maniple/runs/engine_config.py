@@ -11,7 +11,8 @@ from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.events import AgentEnded, Event
 from maniple.redaction import Redactor
-from maniple.sandbox import Sandbox, Workspaces
+from maniple.sandbox import Sandbox
+from maniple.workspace import Workspaces
 
 if TYPE_CHECKING:
     from maniple.telemetry.metrics import Metrics

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from maniple.sandbox.workspaces import FileHead, Workspace
+from maniple.workspace.files import FileHead, Workspace
 
 OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
 """Receives the output of a call piece by piece, on the event loop; it must not block."""

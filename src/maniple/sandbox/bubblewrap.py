@@ -35,14 +35,7 @@ from maniple.sandbox.control_groups import (
     find_control_groups,
     sandbox_limits,
 )
-from maniple.sandbox.host import (
-    SYSTEM_PATH,
-    VARIABLES,
-    HostPrograms,
-    find_programs,
-    find_python_prefixes,
-    give_away,
-)
+from maniple.sandbox.host import SYSTEM_PATH, VARIABLES, HostPrograms, find_programs, find_python_prefixes
 from maniple.sandbox.isolation import (
     CERTIFICATES,
     INNER_FORWARDER,
@@ -64,7 +57,8 @@ from maniple.sandbox.socket_memory import narrow_tcp_buffers
 from maniple.sandbox.usage import find_process_inside
 from maniple.sandbox.watchdog import ResourceLimits, Watchdog
 from maniple.sandbox.worker_session import WorkerLaunch, WorkerSession, compile_worker, start_worker
-from maniple.sandbox.workspaces import Workspace
+from maniple.workspace.account import give_away
+from maniple.workspace.files import Workspace
 
 ENVIRONMENT = {
     **VARIABLES,

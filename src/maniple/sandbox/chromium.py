@@ -14,7 +14,7 @@ from typing import Protocol
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import BrowserError, Unavailable
-from maniple.sandbox.host import find_programs, give_away
+from maniple.sandbox.host import find_programs
 from maniple.sandbox.isolation import (
     CERTIFICATES,
     INNER_FORWARDER,
@@ -28,6 +28,7 @@ from maniple.sandbox.isolation import (
     forward_command,
     read_forwarder,
 )
+from maniple.workspace.account import give_away
 
 # Its shared memory is in /tmp, of which an eighth of this is the most.
 _MEMORY_MB = 16_384

@@ -26,15 +26,17 @@ from maniple.egress import EgressRoute
 from maniple.errors import FileError, SandboxError, Unavailable
 from maniple.sandbox.backend import ExecutionResult, SandboxBackend
 from maniple.sandbox.bubblewrap import BubblewrapBackend, SandboxLayout, open_layout
-from maniple.sandbox.host import find_programs, find_sandbox_account, standalone_program
+from maniple.sandbox.host import find_programs, standalone_program
 from maniple.sandbox.package_environment import PackageEnvironment, find_usable_environment
-from maniple.sandbox.safe_open import open_directory, open_regular
 from maniple.sandbox.sessions import Sandbox
 from maniple.sandbox.socket_probe import find_unlimited_sockets
 from maniple.sandbox.usage import find_inspector
 from maniple.sandbox.watchdog import WatchableBackend, WatchableSession, Watchdog, WatchedBackend
-from maniple.sandbox.workspaces import Workspace, Workspaces
 from maniple.types import installing
+from maniple.workspace.account import find_sandbox_account
+from maniple.workspace.files import Workspace
+from maniple.workspace.safe_open import open_directory, open_regular
+from maniple.workspace.workspaces import Workspaces
 
 if TYPE_CHECKING:
     from maniple.sandbox.backends.docker import DockerBackend

@@ -35,8 +35,9 @@ from maniple.egress import (
 )
 from maniple.errors import SandboxError
 from maniple.sandbox.control_groups import ControlGroup
-from maniple.sandbox.host import HostPrograms, find_python_prefixes, find_sandbox_account, standalone_program
+from maniple.sandbox.host import HostPrograms, find_python_prefixes, standalone_program
 from maniple.sandbox.socket_memory import TCP_LIMITS
+from maniple.workspace.account import find_sandbox_account
 
 WORKSPACE = "/workspace"
 """The path of the workspace inside a sandbox."""

@@ -37,7 +37,8 @@ from maniple.errors import SandboxError, Unavailable
 from maniple.locks import file_lock
 from maniple.sandbox.host import find_python, standalone_program
 from maniple.sandbox.sessions import Sandbox
-from maniple.sandbox.workspaces import Workspace, Workspaces
+from maniple.workspace.files import Workspace
+from maniple.workspace.workspaces import Workspaces
 
 INNER_PATH = "/opt/python"
 """The mount point of the environment in a sandbox."""

@@ -23,7 +23,8 @@ from maniple.sandbox.backend import (
     SandboxSession,
 )
 from maniple.sandbox.host import read_machine_memory
-from maniple.sandbox.workspaces import BESIDE, Workspace
+from maniple.workspace.files import Workspace
+from maniple.workspace.workspaces import BESIDE
 
 _LOG = logging.getLogger(__name__)
 _LOST = "variables and background processes of earlier calls are gone; files are kept."

@@ -20,7 +20,7 @@ from maniple.errors import SandboxError
 from maniple.sandbox.bubblewrap import BubblewrapBackend
 from maniple.sandbox.host import HostPrograms, standalone_program
 from maniple.sandbox.watchdog import Watchdog, WatchedBackend
-from maniple.sandbox.workspaces import Workspaces
+from maniple.workspace.workspaces import Workspaces
 
 _KINDS = ("stream", "datagram", "tcp")
 # Enough for Python, and little to fill; the limit of the settings is kept by the same means.

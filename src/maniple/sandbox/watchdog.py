@@ -24,9 +24,9 @@ from typing import Protocol
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox.backend import SandboxSession
-from maniple.sandbox.safe_open import MAX_LEVELS, DiskUse, measure_disk_use
 from maniple.sandbox.usage import ResourceUsage, SandboxInspector, find_inspector
-from maniple.sandbox.workspaces import Workspace
+from maniple.workspace.files import Workspace
+from maniple.workspace.safe_open import MAX_LEVELS, DiskUse, measure_disk_use
 
 _INTERVAL_SECONDS = 0.1
 _DISK_SECONDS = 0.5

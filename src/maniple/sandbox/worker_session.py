@@ -26,7 +26,7 @@ from maniple.errors import SandboxError
 from maniple.sandbox.backend import BackgroundProcesses, ExecutionResult, OnOutput
 from maniple.sandbox.host import standalone_program
 from maniple.sandbox.processes import OutputPipe, ProcessTree
-from maniple.sandbox.workspaces import FileHead, Workspace
+from maniple.workspace.files import FileHead, Workspace
 
 # One that was drawn, or a picture of the workspace that the code has written itself.
 _FIGURE = re.compile(r"(?!/|(?:.*/)?\.\.?/)[^\x00-\x1f\x7f]{1,200}\.(?:png|jpe?g|webp)", re.IGNORECASE)

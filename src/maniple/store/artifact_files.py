@@ -39,15 +39,10 @@ class WrittenFile:
 
 
 class ArtifactFiles:
-    """Writes, finds and deletes the files.
+    """Writes, finds and deletes the files in `directory`."""
 
-    `earlier` is a directory that several databases shared before. Files there are found and deleted by id;
-    none is written there, and unknown ones belong to another database.
-    """
-
-    def __init__(self, directory: Path, earlier: Path | None = None) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._directories = (directory,) if earlier is None else (directory, earlier)
 
     async def write(self, artifact_id: str, data: bytes | Path | BinaryIO) -> WrittenFile:
         """Write a new file durably. It gets its name only when it is complete."""
@@ -60,7 +55,7 @@ class ArtifactFiles:
     async def missing(self, artifacts: Iterable[tuple[str, int]]) -> list[str]:
         """Return the ids of those (id, size) pairs whose file is missing or has another size."""
         return await run_in_thread(
-            lambda: [name for name, size in artifacts if self._find(name, size) is None]
+            lambda: [name for name, size in artifacts if not _is_intact(self.directory / name, size)]
         )
 
     async def remove(self, artifact_ids: Iterable[str]) -> None:
@@ -116,19 +111,15 @@ class ArtifactFiles:
         return written
 
     def _inspect(self, artifact_id: str, size: int) -> Path:
-        path = self._find(artifact_id, size)
-        if path is None:
+        path = self.directory / artifact_id
+        if not _is_intact(path, size):
             raise FileError(f"The content of artifact {artifact_id} is missing or was changed on disk.")
         return path
 
-    def _find(self, artifact_id: str, size: int) -> Path | None:
-        paths = (directory / artifact_id for directory in self._directories)
-        return next((path for path in paths if _is_intact(path, size)), None)
-
     def _remove(self, names: list[str]) -> None:
-        for path in [directory / name for name in names for directory in self._directories]:
+        for name in names:
             with suppress(OSError):
-                path.unlink(missing_ok=True)
+                (self.directory / name).unlink(missing_ok=True)
 
 
 def safe_name(name: str) -> str:

@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from maniple.config import Settings
@@ -24,14 +23,6 @@ _STALE_SECONDS = 600.0
 """A younger folder may belong to a process that has not locked it yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class StorageFolder:
-    """A folder that belongs to one database; `earlier` is a folder that several databases shared before."""
-
-    folder: Path
-    earlier: Path | None = None
-
-
 def database_path(settings: Settings) -> Path | None:
     """Return the path of the database; None when it is temporary."""
     if settings.store.backend != "sqlite":
@@ -39,14 +30,14 @@ def database_path(settings: Settings) -> Path | None:
     return settings.store.path or settings.data_dir / DATABASE
 
 
-def storage_folder(settings: Settings, name: str) -> StorageFolder:
+def storage_folder(settings: Settings, name: str) -> Path:
     """Return the folder `name` of the database: in `data_dir`, or beside `store.path`. Blocks on disk."""
     shared = settings.data_dir / name
     database = database_path(settings)
     if database is None or database.resolve() == (settings.data_dir / DATABASE).resolve():
-        return StorageFolder(shared)
+        return shared
     own = database.resolve()
-    return StorageFolder(own.with_name(f"{own.name}.{name}"), shared)
+    return own.with_name(f"{own.name}.{name}")
 
 
 @asynccontextmanager
@@ -57,24 +48,22 @@ async def open_configured_store(settings: Settings, *, server: bool) -> AsyncGen
         opened = open_temporary_store()
     else:
         artifacts = await asyncio.to_thread(storage_folder, settings, ARTIFACTS)
-        opened = open_store(database, artifacts.folder, server=server, earlier=artifacts.earlier)
+        opened = open_store(database, artifacts, server=server)
     async with opened as store:
         store.checkpointer.serde = RedactingSerializer(redactor_of(settings))
         yield store
 
 
-def open_store(
-    path: Path, artifacts: Path, *, server: bool, earlier: Path | None = None
-) -> AbstractAsyncContextManager[Store]:
+def open_store(path: Path, artifacts: Path, *, server: bool) -> AbstractAsyncContextManager[Store]:
     """Open the store in the SQLite file `path`, with the contents of its artifacts in the folder `artifacts`.
 
     Only one server may have a file open; other processes (`server=False`) may open it at the same time.
-    `earlier` is a folder that several databases shared in earlier versions. Raises `StoreError`.
+    Raises `StoreError`.
     """
     from maniple.store.artifact_files import ArtifactFiles
     from maniple.store.sqlite.store import open_sqlite
 
-    return open_sqlite(path, ArtifactFiles(artifacts, earlier), server=server)
+    return open_sqlite(path, ArtifactFiles(artifacts), server=server)
 
 
 @asynccontextmanager

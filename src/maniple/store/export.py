@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from maniple.store.configured import ARTIFACTS, DATABASE, StorageFolder
+from maniple.store.configured import ARTIFACTS, DATABASE
 from maniple.store.error_translation import translate_errors
 from maniple.store.executors import run_in_thread
 from maniple.store.protocols import Store, read_event_pages
@@ -80,7 +80,7 @@ def _line(record: str, fields: dict[str, Any]) -> str:
     return json.dumps({"record": record, **fields}, ensure_ascii=False)
 
 
-async def back_up(file: Path, artifacts: StorageFolder, folder: Path) -> None:
+async def back_up(file: Path, artifacts: Path, folder: Path) -> None:
     """Copy a database and its artifacts into a new folder, which can serve as a `data_dir`.
 
     The copy shows the database at one moment, also while other processes write. Raises `FileExistsError`, or
@@ -89,7 +89,7 @@ async def back_up(file: Path, artifacts: StorageFolder, folder: Path) -> None:
     await run_in_thread(lambda: _copy(file, artifacts, folder))
 
 
-def _copy(file: Path, artifacts: StorageFolder, folder: Path) -> None:
+def _copy(file: Path, artifacts: Path, folder: Path) -> None:
     if folder.exists():
         raise FileExistsError(folder)
     with translate_errors(folder):
@@ -98,8 +98,7 @@ def _copy(file: Path, artifacts: StorageFolder, folder: Path) -> None:
             known = _copy_rows(file, folder / DATABASE)
             # After the rows: the content of an artifact is written before its row.
             (folder / ARTIFACTS).mkdir(mode=0o700)
-            for contents in filter(None, (artifacts.earlier, artifacts.folder)):
-                _copy_contents(contents, known, folder / ARTIFACTS)
+            _copy_contents(artifacts, known, folder / ARTIFACTS)
         except BaseException:  # an incomplete copy is never left
             shutil.rmtree(folder, ignore_errors=True)
             raise

@@ -11,13 +11,14 @@ from langchain_core.callbacks import adispatch_custom_event
 
 from maniple.errors import FileError
 from maniple.reading.pictures import identify_picture
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces, is_cache
+from maniple.sandbox import ExecutionResult, Sandbox
 from maniple.sandbox.backend import SILENCE
-from maniple.sandbox.mirrors import MIRROR_FOLDERS
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import escape_unprintable
 from maniple.types import TOOL_OUTPUT
+from maniple.workspace import Workspace, Workspaces, is_cache
+from maniple.workspace.mirrors import MIRROR_FOLDERS
 
 _MAX_PICTURE_BYTES = 2_000_000
 _FENCE = re.compile(r"(?P<indentation>[ \t]*)(?P<mark>`{3,}|~{3,})[^`]*")

@@ -11,19 +11,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from maniple.errors import FileError
-from maniple.sandbox import (
-    EditHistory,
-    FileGroup,
-    FileOperation,
-    OperationReport,
-    TreeEntry,
-    Upload,
-    Workspace,
-    Workspaces,
-    group_files,
-)
-from maniple.sandbox.mirrors import is_mirror
-from maniple.sandbox.safe_open import split_path
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.registry import FILE_WRITER, define_tool
 from maniple.tools.run_context import thread_key
@@ -34,6 +21,19 @@ from maniple.tools.text_file import (
     escape_unprintable,
     open_pieces,
 )
+from maniple.workspace import (
+    EditHistory,
+    FileGroup,
+    FileOperation,
+    OperationReport,
+    TreeEntry,
+    Upload,
+    Workspace,
+    Workspaces,
+    group_files,
+)
+from maniple.workspace.mirrors import is_mirror
+from maniple.workspace.safe_open import split_path
 
 READ_FILE = "read_file"
 _LISTED_FILES = 200

@@ -24,8 +24,13 @@ from maniple.evidence import Evidence, Source, find_newest_text
 from maniple.media_types import media_type_of
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspace, Workspaces, is_cache
-from maniple.sandbox.mirrors import (
+from maniple.text import file_size, shorten
+from maniple.tools.documents import WorkspaceDocuments
+from maniple.tools.registry import tool_factory
+from maniple.tools.run_context import thread_key
+from maniple.tools.text_file import LineRange, escape_unprintable, read_page
+from maniple.workspace import Workspace, Workspaces, is_cache
+from maniple.workspace.mirrors import (
     MIRROR_PATH,
     REPORTS,
     RESULTS,
@@ -34,12 +39,7 @@ from maniple.sandbox.mirrors import (
     is_mirror,
     is_tool_result,
 )
-from maniple.sandbox.safe_open import split_path
-from maniple.text import file_size, shorten
-from maniple.tools.documents import WorkspaceDocuments
-from maniple.tools.registry import tool_factory
-from maniple.tools.run_context import thread_key
-from maniple.tools.text_file import LineRange, escape_unprintable, read_page
+from maniple.workspace.safe_open import split_path
 
 ItemKind = Literal["upload", "source", "table", "figure", "file", "result", "report"]
 

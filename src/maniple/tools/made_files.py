@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from maniple.errors import FileError
 from maniple.media_types import media_type_of
 from maniple.redaction import Redactor
-from maniple.sandbox import Workspace, Workspaces, is_cache
-from maniple.sandbox.mirrors import is_team_record
+from maniple.workspace import Workspace, Workspaces, is_cache
+from maniple.workspace.mirrors import is_team_record
 
 MAX_LISTED_FILES = 10_000
 

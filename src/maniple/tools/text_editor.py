@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from maniple.errors import FileError
-from maniple.sandbox import EditHistory, Workspace, Workspaces
 from maniple.tools.documents import OpenedFile, WorkspaceDocuments
 from maniple.tools.files import listing
 from maniple.tools.registry import define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import TextFile, decode_text, number_lines
+from maniple.workspace import EditHistory, Workspace, Workspaces
 
 _CONTEXT_LINES = 3
 _NAMED_LINES = 10

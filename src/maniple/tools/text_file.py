@@ -11,8 +11,8 @@ from itertools import islice
 from typing import BinaryIO
 
 from maniple.errors import FileError
-from maniple.sandbox import Workspace
 from maniple.text import fix_surrogates
+from maniple.workspace import Workspace
 
 LINE_CHARACTERS = 1_000
 _BOMS = (

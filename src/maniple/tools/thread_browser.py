@@ -26,11 +26,11 @@ from maniple.browser import (
 )
 from maniple.errors import BrowserError, FileError
 from maniple.outgoing import OutgoingGuard
-from maniple.sandbox import Workspace, Workspaces
-from maniple.sandbox.file_names import clean_file_name
 from maniple.search import SearchProvider
 from maniple.tools.evidence import source_line
 from maniple.tools.run_context import thread_key
+from maniple.workspace import Workspace, Workspaces
+from maniple.workspace.file_names import clean_file_name
 
 MAX_THREADS = 256
 """The number of threads whose last state is stored."""

@@ -6,8 +6,8 @@ import pytest
 
 from maniple.agents.browsing.earlier_views import EarlierViews
 from maniple.browser import BrowserState, ScrollInfo
-from maniple.sandbox import Workspaces
 from maniple.tools.items import StoredResults
+from maniple.workspace import Workspaces
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.sandbox import Workspaces, open_sandbox
+from maniple.sandbox import open_sandbox
 from maniple.sandbox.isolation import ABSENT, CLONE, MACHINES, REFUSED
+from maniple.workspace import Workspaces
 from tests.sandbox.attacks import attempts
 
 _SIOCGIFADDR = 0x8915

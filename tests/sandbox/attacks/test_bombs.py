@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
+from maniple.sandbox import ExecutionResult, Sandbox
+from maniple.workspace import Workspace, Workspaces
 from tests.sizes import rest_is_slow
 
 pytestmark = pytest.mark.anyio

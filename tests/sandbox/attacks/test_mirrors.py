@@ -6,9 +6,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from maniple.errors import FileError
-from maniple.sandbox import Sandbox, Workspace, Workspaces
-from maniple.sandbox.mirrors import MIRROR_FOLDERS
+from maniple.sandbox import Sandbox
 from maniple.tools.items import MirroredText, StoredResults, ThreadItems
+from maniple.workspace import Workspace, Workspaces
+from maniple.workspace.mirrors import MIRROR_FOLDERS
 from tests.sandbox.opened import opened_sandbox
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import Sandbox, Workspaces
+from maniple.sandbox import Sandbox
+from maniple.workspace import Workspaces
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FileError
-from maniple.sandbox import Sandbox, Workspace, Workspaces
+from maniple.sandbox import Sandbox
+from maniple.workspace import Workspace, Workspaces
 from tests.sandbox.host import descriptors
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,8 @@ import errno
 
 import pytest
 
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace
+from maniple.sandbox import ExecutionResult, Sandbox
+from maniple.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

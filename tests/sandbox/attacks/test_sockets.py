@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox import ExecutionResult, Sandbox, Workspace, Workspaces
+from maniple.sandbox import ExecutionResult, Sandbox
 from maniple.sandbox.socket_memory import SocketBounds
+from maniple.workspace import Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio
 

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox.workspaces import Workspace, Workspaces
+from maniple.workspace.files import Workspace
+from maniple.workspace.workspaces import Workspaces
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backends.docker import start_relayed_worker
-from maniple.sandbox.workspaces import Workspace, Workspaces
+from maniple.workspace.files import Workspace
+from maniple.workspace.workspaces import Workspaces
 
 pytestmark = pytest.mark.anyio
 READY = b'{"ready": true}'

@@ -9,7 +9,8 @@ from pydantic import SecretStr
 
 from maniple.config import SandboxSettings
 from maniple.errors import Unavailable
-from maniple.sandbox import Workspaces, factory, open_sandbox
+from maniple.sandbox import factory, open_sandbox
+from maniple.workspace import Workspaces
 from tests.sandbox.backends.e2b_server import KEY, E2BServer, e2b_server
 
 pytestmark = pytest.mark.anyio

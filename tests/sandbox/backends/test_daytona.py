@@ -10,7 +10,8 @@ from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backends.daytona import DaytonaBackend, open_daytona
 from maniple.sandbox.backends.remote import RemoteSession
-from maniple.sandbox.workspaces import Workspace, Workspaces
+from maniple.workspace.files import Workspace
+from maniple.workspace.workspaces import Workspaces
 from tests.sandbox.backends.daytona_server import KEY, DaytonaServer, daytona_server
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from maniple.errors import SandboxError, Unavailable
 from maniple.sandbox.backend import SandboxSession
 from maniple.sandbox.backends.docker import DockerBackend, open_docker
 from maniple.sandbox.factory import _sees_files, open_backend
-from maniple.sandbox.workspaces import Workspace
+from maniple.workspace.files import Workspace
 from tests.sandbox.backends.docker_server import Container, DockerServer, docker_server
 
 pytestmark = pytest.mark.anyio

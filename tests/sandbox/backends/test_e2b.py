@@ -10,7 +10,8 @@ from maniple.config import SandboxSettings
 from maniple.errors import SandboxError
 from maniple.sandbox.backends.e2b import E2BBackend
 from maniple.sandbox.backends.remote import RemoteSession
-from maniple.sandbox.workspaces import Workspace, Workspaces
+from maniple.workspace.files import Workspace
+from maniple.workspace.workspaces import Workspaces
 from tests.sandbox.backends.e2b_server import KEY, E2BServer, e2b_server
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ from maniple.errors import SandboxError
 from maniple.sandbox import open_sandbox
 from maniple.sandbox.backends.local import WARNING, LocalBackend
 from maniple.sandbox.worker_session import WorkerSession
-from maniple.sandbox.workspaces import Workspace
+from maniple.workspace.files import Workspace
 from tests.sandbox.heaps import MANY_HEAPS
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +81,7 @@ import asyncio, os, sys
 from pathlib import Path
 from maniple.config import SandboxSettings
 from maniple.sandbox.backends.local import LocalBackend
-from maniple.sandbox.workspaces import Workspaces
+from maniple.workspace.workspaces import Workspaces
 
 async def main():
     workspace = Workspaces(Path(sys.argv[1])).open("thread")

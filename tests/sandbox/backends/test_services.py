@@ -12,7 +12,7 @@ from maniple.errors import SandboxError
 from maniple.sandbox.backends.daytona import open_daytona
 from maniple.sandbox.backends.e2b import E2BBackend
 from maniple.sandbox.backends.remote import RemoteSession
-from maniple.sandbox.workspaces import Workspace
+from maniple.workspace.files import Workspace
 from tests.sandbox.backends import test_daytona, test_e2b
 from tests.sandbox.backends.daytona_server import daytona_server
 from tests.sandbox.backends.e2b_server import e2b_server

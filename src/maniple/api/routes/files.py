@@ -27,7 +27,7 @@ from maniple.api.state import ServiceOf
 from maniple.errors import FileError
 from maniple.report_files.thread_archive import write_thread_archive
 from maniple.runs import NotFound
-from maniple.sandbox import StoredUpload, Workspaces
+from maniple.workspace import StoredUpload, Workspaces
 
 router = keyed_router("files")
 LISTED_FILES = 1_000

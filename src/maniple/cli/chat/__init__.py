@@ -346,7 +346,7 @@ async def _attach_files(session: "ChatSession", options: ChatOptions, consoles: 
 
 def _require_distinct_names(paths: Iterable[Path]) -> None:
     """Raise `WrongUsage` if two files have the same name in the workspace."""
-    from maniple.sandbox import clean_file_name
+    from maniple.workspace import clean_file_name
 
     given: dict[str, Path] = {}
     for path in paths:

@@ -12,7 +12,8 @@ from typing import BinaryIO
 
 from maniple.cli.text import one_line
 from maniple.errors import FileError
-from maniple.sandbox import (
+from maniple.text import counted, file_size
+from maniple.workspace import (
     StoredUpload,
     Workspace,
     WorkspaceListing,
@@ -21,9 +22,8 @@ from maniple.sandbox import (
     group_files,
     is_cache,
 )
-from maniple.sandbox.mirrors import is_mirror, is_team_record
-from maniple.sandbox.safe_open import MAX_DEPTH
-from maniple.text import counted, file_size
+from maniple.workspace.mirrors import is_mirror, is_team_record
+from maniple.workspace.safe_open import MAX_DEPTH
 
 _LISTED_FILES = 20
 _SCANNED_FILES = 2_000

@@ -12,9 +12,9 @@ from maniple.errors import FileError
 from maniple.report_files import Bundle, load_report, write_bundle
 from maniple.report_files.bundle import REPORT, EntryKind
 from maniple.run_page.pictures import FigureFinder
-from maniple.sandbox import Workspaces
 from maniple.store import RunRecord, Store
 from maniple.text import counted
+from maniple.workspace import Workspaces
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -52,7 +52,6 @@ from maniple.graph.steering import exchange_of
 from maniple.graph.step_records import LeadDecision
 from maniple.graph.waves import Waves
 from maniple.graph.written_plan import REPORTER, is_answer, repeated_step
-from maniple.sandbox.mirrors import is_mirror
 from maniple.text import shorten
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (
@@ -66,6 +65,7 @@ from maniple.tools.items import (
     result_path,
 )
 from maniple.types import Worker
+from maniple.workspace.mirrors import is_mirror
 
 NO_REPORT = "The reporter gave none."
 NO_MODEL = "The model did not answer. Check its endpoint, then retry the run."

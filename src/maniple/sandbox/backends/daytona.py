@@ -36,7 +36,7 @@ from maniple.sandbox.backends.remote import (
     read_listing,
     remove_files,
 )
-from maniple.sandbox.workspaces import Workspace
+from maniple.workspace.files import Workspace
 
 if TYPE_CHECKING:
     from daytona import AsyncDaytona, AsyncSandbox, OutputMessage

@@ -32,11 +32,12 @@ from maniple.sandbox.backends.remote import (
     read_listing,
     remove_files,
 )
-from maniple.sandbox.host import UNPRIVILEGED, find_sandbox_account, standalone_program
+from maniple.sandbox.host import standalone_program
 from maniple.sandbox.isolation import WORKSPACE
 from maniple.sandbox.processes import OutputPipe, ProcessTree
 from maniple.sandbox.worker_session import WorkerChannel, WorkerConnection, WorkerSession, read_worker_sources
-from maniple.sandbox.workspaces import FileHead, Workspace
+from maniple.workspace.account import UNPRIVILEGED, find_sandbox_account
+from maniple.workspace.files import FileHead, Workspace
 
 if TYPE_CHECKING:
     from aiodocker import Docker

@@ -30,7 +30,7 @@ from maniple.sandbox.backends.remote import (
     read_listing,
     remove_files,
 )
-from maniple.sandbox.workspaces import Workspace
+from maniple.workspace.files import Workspace
 
 if TYPE_CHECKING:
     from e2b_code_interpreter import AsyncSandbox, Context

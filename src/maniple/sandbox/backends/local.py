@@ -16,7 +16,7 @@ from maniple.sandbox.bubblewrap import LINE_BYTES, ServiceSpec
 from maniple.sandbox.host import VARIABLES, standalone_program
 from maniple.sandbox.processes import PipedProgram, open_pipes
 from maniple.sandbox.worker_session import WorkerLaunch, WorkerSession, start_worker
-from maniple.sandbox.workspaces import Workspace
+from maniple.workspace.files import Workspace
 
 WARNING = (
     "sandbox.backend is unsafe-local: code that a model wrote runs unprotected, with this user's rights. "

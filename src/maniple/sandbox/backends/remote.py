@@ -19,8 +19,8 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox.backend import ExecutionResult, OnOutput
 from maniple.sandbox.processes import TruncatedBuffer
-from maniple.sandbox.safe_open import MAX_DEPTH, split_path
-from maniple.sandbox.workspaces import FileHead, Workspace
+from maniple.workspace.files import FileHead, Workspace
+from maniple.workspace.safe_open import MAX_DEPTH, split_path
 
 MAX_FILES = 1000
 """The number of mirrored files per workspace; further files stay where they are."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.sandbox.safe_open import remove_tree
+from maniple.workspace.safe_open import remove_tree
 from tests.sandbox.host import descriptors
 from tests.sandbox.nobody import as_nobody, home_of_nobody, needs_root
 

@@ -1,25 +1,20 @@
-"""The workspace of each thread, and the records of its uploads, which its code cannot access."""
+"""The workspace of one thread: the files that its tools and its code work with."""
 
 import errno
-import hashlib
-import json
 import os
-import re
-import shutil
 import stat
 import tarfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from maniple.errors import FileError, Unavailable, WorkspaceFull
-from maniple.sandbox.file_names import clean_file_name
-from maniple.sandbox.host import give_away
-from maniple.sandbox.mirrors import MIRROR_FOLDERS, Mirrors, ReadOnlyMount, is_team_record
-from maniple.sandbox.safe_open import (
+from maniple.errors import FileError, WorkspaceFull
+from maniple.workspace.account import give_away
+from maniple.workspace.mirrors import MIRROR_FOLDERS, Mirrors, ReadOnlyMount, is_team_record
+from maniple.workspace.safe_open import (
     DRAFT,
     MAX_DEPTH,
     TO_CHANGE,
@@ -32,18 +27,10 @@ from maniple.sandbox.safe_open import (
     replace_file,
     split_path,
 )
-from maniple.sandbox.uploads import StoredUpload, Upload, describe_excess, naming_stored
-from maniple.text import file_size
 
-_READABLE_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_UNIQUE_KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-BESIDE = ".beside"
-"""The folder of the records, next to the workspaces; no workspace's name begins with a dot."""
-_MIRRORS = "mirrors"
 # A listing also passes directories, links and special files.
 _ENTRIES_PER_FILE = 10
 _COUNTED_ENTRIES = 50_000
-MAX_UPLOADS = 1_000
 _PIECE_BYTES = 1024 * 1024
 _MAX_TREE_ENTRIES = 20_000
 """The most files and folders of a folder that is copied or stored."""
@@ -510,244 +497,6 @@ def list_archive(archive: Path) -> tuple[dict[str, EntryKind], int]:
     return kinds, size
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceListing:
-    """The content of a workspace: `found` are (path in `folder`, bytes), sorted."""
-
-    folder: Path
-    found: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UploadStore:
-    """The uploads of one thread. Every method blocks on disk.
-
-    `records` is a folder outside the workspace with one small file per upload.
-    """
-
-    workspace: Workspace
-    records: Path
-
-    def add(self, files: Iterable[tuple[str, BinaryIO]]) -> list[StoredUpload]:
-        """Copy open files, from their beginnings, to the `file_name` of each.
-
-        A file of that name is replaced. Raises `FileError`, and `WorkspaceFull` before the first is copied if
-        there is no room for all.
-        """
-        named = [(clean_file_name(name), source, source.seek(0, os.SEEK_END)) for name, source in files]
-        self._check_room([(path, size) for path, _, size in named])
-        stored: list[StoredUpload] = []
-        for path, source, size in named:
-            with naming_stored(stored, len(named)):
-                stored.append(self._add(path, source, size))
-        return stored
-
-    def add_folder(self, files: Sequence[tuple[str, Path]]) -> list[StoredUpload]:
-        """Copy files to paths in the workspace; each part of a path is a `clean_file_name`.
-
-        The files are opened one at a time. Raises as `add` does, and `OSError` before the first is copied if
-        one cannot be read.
-        """
-        sizes: list[int] = []
-        for _, path in files:
-            with path.open("rb") as source:
-                sizes.append(os.fstat(source.fileno()).st_size)
-        self._check_room([(name, size) for (name, _), size in zip(files, sizes, strict=True)])
-        stored: list[StoredUpload] = []
-        for (name, path), size in zip(files, sizes, strict=True):
-            with path.open("rb") as source, naming_stored(stored, len(files)):
-                stored.append(self._add(name, source, size))
-        return stored
-
-    def _check_room(self, files: Sequence[tuple[str, int]]) -> None:
-        """Raise `WorkspaceFull`, in a text for the user, when there is no room for files of these bytes."""
-        limit = self.workspace.max_bytes
-        if limit is None:
-            return
-        sizes = dict(files)  # of two files of one name, the last one stays
-        present = sum(self.workspace.size(path) or 0 for path in sizes)
-        more = sum(sizes.values()) - present
-        used = self.workspace.used_bytes() if more > 0 else 0
-        if more <= 0 or used + more <= limit:
-            return
-        room = max(limit - used + present, 0)
-        raise WorkspaceFull(
-            f"{describe_excess(sizes, room)} Nothing was stored. The files of a conversation may have "
-            f"{file_size(limit)} together (sandbox.disk_mb in conf.yaml), and it has {file_size(used)}. "
-            "Choose smaller or fewer files, delete files of the conversation, or raise the limit."
-        )
-
-    def _add(self, path: str, source: BinaryIO, size: int) -> StoredUpload:
-        source.seek(0)
-        replaced = self.workspace.size(path) is not None
-        digest = hashlib.sha256()
-        self.workspace.write_checked(path, _pieces(source, size, digest))
-        upload = Upload(path, self.workspace.size(path) or 0, digest.hexdigest())
-        self._record(upload)
-        return StoredUpload(upload, replaced)
-
-    def list_uploads(self) -> list[Upload]:
-        """Return the uploads that still have their name and size in the workspace, oldest first."""
-        return [one for one in self._recorded() if self.workspace.size(one.path) == one.size]
-
-    def forget(self, path: str) -> None:
-        """Remove the record of an upload; the file itself stays."""
-        self._file(path).unlink(missing_ok=True)
-
-    def follow(self, moves: Sequence[tuple[str, str]]) -> None:
-        """Change the records of uploads that were moved, or whose folders were: (old path, new path)."""
-        names = {one.path: one for one in self._recorded()} if moves else {}
-        for old, new in moves:
-            for path in [one for one in names if one == old or one.startswith(f"{old}/")]:
-                names[new + path[len(old) :]] = names.pop(path)
-        moved = {path: record for path, record in names.items() if path != record.path}
-        with suppress(OSError):
-            times = {path: self._file(record.path).stat() for path, record in moved.items()}
-            for path, record in moved.items():
-                self._write_record(Upload(path, record.size, record.sha256))
-                os.utime(self._file(path), ns=(times[path].st_atime_ns, times[path].st_mtime_ns))
-            # Only now: a kill in between must leave a record of each file.
-            for record in moved.values():
-                if record.path not in names:
-                    self._file(record.path).unlink(missing_ok=True)
-
-    def _recorded(self) -> list[Upload]:
-        found: list[tuple[int, Upload]] = []
-        # An unreadable record is ignored: its file counts as one that the team made.
-        with suppress(OSError), os.scandir(self.records) as entries:
-            for entry in entries:
-                with suppress(OSError, ValueError, TypeError):
-                    record = Upload(**json.loads(Path(entry.path).read_bytes()))
-                    found.append((entry.stat().st_mtime_ns, record))
-        return [record for _, record in sorted(found, key=lambda one: (one[0], one[1].path))]
-
-    def _record(self, upload: Upload) -> None:
-        try:
-            self.records.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if len(os.listdir(self.records)) < MAX_UPLOADS or self._file(upload.path).exists():  # noqa: PTH208
-                self._write_record(upload)
-        except OSError as error:
-            raise FileError(f"{upload.path!r} could not be recorded: {error.strerror}.") from error
-
-    def _write_record(self, upload: Upload) -> None:
-        draft = self.records / f"{DRAFT}{os.urandom(8).hex()}"
-        try:
-            draft.write_text(json.dumps(asdict(upload)), encoding="utf-8")
-            draft.rename(self._file(upload.path))
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
-
-    def _file(self, path: str) -> Path:
-        return self.records / hashlib.sha256(path.encode(errors="surrogatepass")).hexdigest()[:32]
-
-
-class Workspaces:
-    """Hands out the workspaces in `root`, which is created with the first of them.
-
-    `earlier` is the folder that several databases shared in former versions. A workspace that exists only
-    there is used there if its key is a unique id.
-    """
-
-    def __init__(
-        self,
-        root: Path,
-        earlier: Path | None = None,
-        *,
-        max_file_bytes: int = 10_000_000,
-        max_bytes: int | None = None,
-        copies: bool = False,
-    ) -> None:
-        """`copies` is for a backend without mounts: mirrors are then also files of the workspace."""
-        self._root = root.absolute()
-        self._earlier = earlier.absolute() if earlier is not None else None
-        self._max_file_bytes = max_file_bytes
-        self._max_bytes = max_bytes
-        self._copies = copies
-
-    def open(self, key: str) -> Workspace:
-        """Return the workspace of a thread and create it if missing.
-
-        Any text is a valid key. Blocks on disk.
-        """
-        workspace = self.locate(key)
-        try:
-            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            workspace.path.mkdir(mode=0o700, exist_ok=True)
-            give_away(workspace.path)
-            # Code may have closed it to the next session.
-            os.close(open_folder(workspace.path, needed=TO_CHANGE))
-        except OSError as error:
-            raise FileError(f"{workspace.path} could not be created: {error.strerror}.") from error
-        return workspace
-
-    def files(self, key: str, limit: int) -> WorkspaceListing:
-        """List a thread's workspace without creating it. Blocks on disk."""
-        workspace = self.locate(key)
-        return WorkspaceListing(workspace.path, tuple(workspace.files(limit)))
-
-    def uploads(self, key: str) -> UploadStore:
-        """Return the uploads of a workspace without creating it."""
-        return UploadStore(self.locate(key), self.records(key) / "uploads")
-
-    def discard_if_empty(self, key: str) -> None:
-        """Remove an empty workspace; any other stays. Blocks on disk."""
-        path = self.locate(key).path
-        with suppress(OSError):
-            if any(self.locate(key).files(1)):
-                return
-            for name in MIRROR_FOLDERS:
-                with suppress(OSError):
-                    (path / name).rmdir()
-            path.rmdir()
-            shutil.rmtree(self.records(key))
-            self.records(key).parent.rmdir()
-
-    def remove(self, key: str) -> None:
-        """Remove a workspace and its content; links are removed and not followed. Blocks on disk."""
-        for folder in (self.records(key), self.locate(key).path):
-            try:
-                remove_tree(folder)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise FileError(f"{folder} could not be removed: {error.strerror}.") from error
-
-    def check_writable(self) -> None:
-        """Raise `Unavailable` if workspaces cannot be created. Creates none. Blocks on disk."""
-        nearest = next(path for path in (self._root, *self._root.parents) if os.path.lexists(path))
-        if os.access(f"{nearest}/.", os.W_OK | os.X_OK):  # the dot makes this fail for a file
-            return
-        reason = f"{nearest} cannot be written, so there is no folder for the team's files."
-        raise Unavailable(
-            reason, "set data_dir in conf.yaml, or MANIPLE_DATA_DIR, to a folder that you can write."
-        )
-
-    def locate(self, key: str) -> Workspace:
-        """Return the workspace of a thread, which may not exist."""
-        mirrors = Mirrors(self.records(key) / _MIRRORS, self._copies)
-        path = self._root_of(key) / _directory_name(key)
-        return Workspace(path, self._max_file_bytes, self._max_bytes, mirrors)
-
-    def records(self, key: str) -> Path:
-        """Return the folder of the records of a workspace, which may not exist."""
-        # No directory of a key begins with a dot.
-        return self._root_of(key) / BESIDE / _directory_name(key)
-
-    def _root_of(self, key: str) -> Path:
-        earlier = self._earlier
-        if earlier is None or not _UNIQUE_KEY.fullmatch(key) or (self._root / key).exists():
-            return self._root
-        return earlier if (earlier / key).is_dir() else self._root
-
-
-def _directory_name(key: str) -> str:
-    """Return a safe key itself, else its hash behind a tilde, with which no safe key begins."""
-    if _READABLE_KEY.fullmatch(key):
-        return key
-    return "~" + hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
-
-
 def _kind(status: os.stat_result) -> EntryKind:
     if stat.S_ISREG(status.st_mode):
         return "file"
@@ -786,10 +535,3 @@ def _translate_errors(path: str, done: str) -> Iterator[None]:
             reason = f"{path!r} could not be {done}: the disk of the workspaces is full ({error.strerror})."
             raise WorkspaceFull(f"{reason} Free space on it and try again.") from error
         raise FileError(f"{path!r} could not be {done}: {error.strerror}.") from error
-
-
-def _pieces(source: BinaryIO, size: int, digest: "hashlib._Hash") -> Iterator[bytes]:
-    while size > 0 and (piece := source.read(min(size, _PIECE_BYTES))):
-        digest.update(piece)
-        size -= len(piece)
-        yield piece

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maniple.errors import FileError, WorkspaceFull
-from maniple.sandbox import Upload, UploadStore, Workspaces, clean_file_name, group_files, workspaces
-from maniple.sandbox.safe_open import split_path
+from maniple.workspace import Upload, UploadStore, Workspaces, clean_file_name, group_files
+from maniple.workspace import files as files_module
+from maniple.workspace.safe_open import split_path
 
 
 @pytest.fixture
@@ -136,6 +137,6 @@ def test_a_full_disk_is_named_with_what_to_do(uploads: UploadStore, monkeypatch:
     def fill(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(workspaces, "replace_file", fill)
+    monkeypatch.setattr(files_module, "replace_file", fill)
     with pytest.raises(WorkspaceFull, match=r"disk.*full"):
         uploads.add([("a", io.BytesIO(b"x"))])

@@ -11,10 +11,22 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FileError, WorkspaceFull
-from maniple.sandbox import EditHistory, FileOperation, Workspace, Workspaces, safe_open
-from maniple.sandbox import edit_history as module
+from maniple.workspace import (
+    EditHistory,
+    FileOperation,
+    Workspace,
+    Workspaces,
+    edit_history,
+    safe_open,
+    transactions,
+)
 
 Contents = dict[str, bytes | None]
+
+
+def limit_archive(monkeypatch: pytest.MonkeyPatch, most_bytes: int) -> None:
+    for module in (edit_history, transactions):
+        monkeypatch.setattr(module, "ARCHIVED_BYTES", most_bytes)
 
 
 @pytest.fixture
@@ -299,7 +311,7 @@ def test_a_deleted_folder_comes_back_with_links_programs_and_empty_folders(
 def test_what_is_too_large_or_no_file_of_its_own_is_deleted_for_good_and_that_is_reported(
     history: EditHistory, place: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ARCHIVED_BYTES", 100_000)
+    limit_archive(monkeypatch, 100_000)
     place.write("kept", b"k")
     place.write("large", b"x" * 100_001)
     place.write("d/first", b"x")
@@ -422,7 +434,7 @@ def test_edits_of_a_file_are_undone_under_its_new_name(history: EditHistory, pla
 def test_only_so_many_bytes_of_deleted_files_are_stored(
     history: EditHistory, place: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ARCHIVED_BYTES", 250_000)
+    limit_archive(monkeypatch, 250_000)
     for number in range(5):
         place.write(f"{number}", b"x" * 100_000)
         history.carry_out(place, [delete(f"{number}")])
@@ -490,8 +502,7 @@ _OPERATIONS = [move("a", "x/y/"), copy("d", "e"), delete("d"), move("b", "c", ov
 _KILLED = """
 import os, sys
 from pathlib import Path
-from maniple.sandbox import EditHistory, FileOperation, Workspace, Workspaces
-from maniple.sandbox import edit_history, workspaces
+from maniple.workspace import EditHistory, FileOperation, Workspaces, files
 
 left = [int(sys.argv[2])]
 def count(module, name):
@@ -504,7 +515,7 @@ def count(module, name):
     setattr(module, name, counted)
 for name in ("rename", "mkdir", "rmdir", "unlink", "fsync", "symlink"):
     count(os, name)
-count(workspaces, "rename_to_free_name")
+count(files, "rename_to_free_name")
 workspaces = Workspaces(Path(sys.argv[1]))
 place, history = workspaces.open("t"), EditHistory.of(workspaces, "t")
 if sys.argv[3] == "undo":
@@ -564,7 +575,7 @@ def test_code_that_changes_folders_after_a_kill_loses_nothing_and_stops_nothing(
     place.write("d/a", b"a")
     place.write("d/b", b"b")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module._Transaction, "_record", _be_killed)
+        patch.setattr(transactions.Transaction, "_record", _be_killed)
         with pytest.raises(KeyboardInterrupt):
             history.carry_out(place, [move("d/a", "e/a"), delete("d/b")])
     (place.path / "d").rmdir()

@@ -23,7 +23,7 @@ from itertools import count
 from pathlib import Path
 
 from maniple.errors import FileError
-from maniple.sandbox.host import give_away
+from maniple.workspace.account import give_away
 
 MAX_DEPTH = 32
 DRAFT = ".maniple-"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maniple.errors import FileError, Unavailable, WorkspaceFull
-from maniple.sandbox import FileHead, Workspace, WorkspaceListing, Workspaces
-from maniple.sandbox.safe_open import split_path
+from maniple.workspace import FileHead, Workspace, WorkspaceListing, Workspaces
+from maniple.workspace.safe_open import split_path
 
 
 @contextmanager

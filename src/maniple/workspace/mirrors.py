@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maniple.errors import FileError
-from maniple.sandbox.host import give_away
-from maniple.sandbox.safe_open import open_directory, open_regular, replace_file
+from maniple.workspace.account import give_away
+from maniple.workspace.safe_open import open_directory, open_regular, replace_file
 
 SOURCES = "sources"
 RESULTS = "results"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import FileError
-from maniple.sandbox import EditHistory, Workspace, Workspaces
-from maniple.sandbox.edit_history import EDITED_BYTES, STEPS_OF_A_FILE, STORED_BYTES
-from maniple.sandbox.workspaces import NameTaken
+from maniple.workspace import EditHistory, Workspace, Workspaces
+from maniple.workspace.edit_history import EDITED_BYTES, STEPS_OF_A_FILE, STORED_BYTES
+from maniple.workspace.files import NameTaken
 
 
 @pytest.fixture
