@@ -8,7 +8,6 @@ import pytest
 from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings
 from maniple.config.service_settings import StoreSettings
-from maniple.store import open_store
 from maniple.store.configured import (
     ARTIFACTS,
     TEMPORARY_PREFIX,
@@ -34,9 +33,6 @@ async def stored_content(store, content):
 
 async def test_a_vacuum_deletes_nothing_of_another_database_of_the_same_data_directory(tmp_path):
     usual, other = settings_of(tmp_path), settings_of(tmp_path, tmp_path / "b.db")
-    # As it was before each had a folder of its own.
-    async with open_store(tmp_path / "b.db", tmp_path / ARTIFACTS, server=True) as store:
-        old, _ = await stored_content(store, b"old")
     async with open_configured_store(other, server=True) as store:
         new, path = await stored_content(store, b"new")
         assert path.parent == tmp_path / "b.db.artifacts"
@@ -47,7 +43,6 @@ async def test_a_vacuum_deletes_nothing_of_another_database_of_the_same_data_dir
     async with open_configured_store(other, server=True) as store:
         await store.vacuum()
         assert await store.check() == []
-        assert (await store.artifacts.open(old)).read_bytes() == b"old"
         assert (await store.artifacts.open(new)).read_bytes() == b"new"
     async with open_configured_store(usual, server=True) as store:
         assert await store.check() == []
