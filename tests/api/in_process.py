@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from maniple.api import create_app
-from maniple.api.state import Service
 from maniple.config import Settings
+from maniple.service import Service
 from maniple.store import KeyLimits
 from tests.grammar import Client
 from tests.serving import Frame

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from maniple.api import auth, sse
+from maniple.api import sse
+from maniple.service import callers
 from tests.api.in_process import QUESTION, InProcessService, numbered
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, serving
@@ -89,7 +90,7 @@ async def test_a_client_that_reads_nothing_is_let_go_as_one_that_left(
 async def test_streams_of_a_revoked_key_end_and_its_run_goes_on(
     it: InProcessService, model, monkeypatch, script
 ):
-    monkeypatch.setattr(auth, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(callers, "CHECK_SECONDS", 0.05)
     model.reset(script)
     role = "coder" if script is HANGING else "reporter"
     key = await it.key("somebody")

@@ -9,15 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from maniple.api.downloads import (
-    MEDIA_TYPES,
-    FormNotAcceptable,
-    negotiate_form,
-    read_report_view,
-    render_report,
-)
+from maniple.api.downloads import MEDIA_TYPES, FormNotAcceptable, negotiate_form, render_report
 from maniple.run_page.markup import render_markdown, sanitize_markdown
 from maniple.run_page.pictures import FigureFinder
+from maniple.service.reports import read_report_view
 from tests.api.in_process import InProcessService
 from tests.openai_server import SIMPLE, reply
 from tests.report_files.samples import EVIL, page

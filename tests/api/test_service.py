@@ -13,7 +13,7 @@ from fastapi.openapi.utils import get_openapi
 
 from maniple.agents.team_models import ModelUse
 from maniple.api import app as api_app
-from maniple.api import readiness
+from maniple.service import readiness
 from maniple.store import error_translation
 from maniple.workspace import Workspaces
 from tests.api.in_process import InProcessService, open_service

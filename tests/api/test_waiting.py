@@ -1,7 +1,7 @@
 import pytest
 
-from maniple.api.responses import PAGE_EVENTS, read_interrupts
 from maniple.events import Event, RunInterrupted, RunStarted, RunStatusChanged, SessionState, as_json
+from maniple.service.views import PAGE_EVENTS, read_interrupts
 from maniple.store import EventRecord, RunRecord, Store, open_store
 from tests.store.samples import some_events, stored_run
 

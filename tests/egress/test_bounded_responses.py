@@ -13,7 +13,6 @@ import httpx2
 import pytest
 
 from maniple.agents.team_models import ModelUse
-from maniple.api.readiness import ModelReach
 from maniple.cli.doctor.model_checks import EndpointSetting, check_endpoint
 from maniple.config import ModelSettings
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
@@ -22,6 +21,7 @@ from maniple.errors import ModelError
 from maniple.llms import open_chat_models
 from maniple.llms.embedded.discovery import find_local_server
 from maniple.search.provider import HttpEndpoint, ProviderFailure
+from maniple.service.readiness import ModelReach
 from tests.llms.test_chat import QUESTION, settings
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ from typing import Any
 from mcp import Client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
-from maniple.api.state import Service, open_service
 from maniple.mcp_server import TeamServer
+from maniple.service import Service, open_service
 from tests.api.in_process import settings_of
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import plan, step

@@ -13,8 +13,8 @@ import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from maniple.api.state import Service, open_service
 from maniple.mcp_server import create_mcp_app
+from maniple.service import Service, open_service
 from maniple.store import KeyLimits
 from tests.api.in_process import settings_of
 from tests.mcp.open_servers import until

@@ -29,13 +29,13 @@ from maniple.api.error_responses import (
     answer_invalid_request,
 )
 from maniple.api.requests import NO_AGENT, adapt_document
-from maniple.api.responses import UploadLimits
 from maniple.api.routes import chat, files, page, runs, service, threads
-from maniple.api.state import open_service
 from maniple.config import Settings, TeamSettings
 from maniple.config.service_settings import LOOPBACK_HOSTS, ServerSettings
 from maniple.errors import ManipleError
 from maniple.llms.embedded import Progress
+from maniple.service import open_service
+from maniple.service.views import UploadLimits
 from maniple.text import file_size
 from maniple.types import GENERAL
 

@@ -12,15 +12,14 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from maniple.api.responses import ArtifactView, ErrorResponse, ReportView, UsageView
 from maniple.errors import ManipleError
 from maniple.media_types import media_type_of
 from maniple.reading.pictures import figure_path
 from maniple.report_files import MEDIA_TYPES as FILE_TYPES
-from maniple.report_files import ReportRenderer, load_report, policy, read_answer
+from maniple.report_files import ReportRenderer, load_report, policy
 from maniple.run_page.pictures import FigureFinder
 from maniple.runs import NotFound
-from maniple.store import RunRecord, Store
+from maniple.service.views import ErrorResponse, ReportView
 
 FILE_HEADERS = {
     "content-security-policy": "sandbox",
@@ -96,19 +95,6 @@ REPORT_RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-class RunNotFinished(ManipleError):
-    """The run has not ended yet."""
-
-    code = "not_finished"
-    retryable = True
-
-
-class ReportMissing(ManipleError):
-    """The run ended without an answer."""
-
-    code = "no_report"
-
-
 class FormNotAcceptable(ManipleError):
     """The client accepts none of the formats that the service has."""
 
@@ -145,28 +131,6 @@ async def read_figure(finder: FigureFinder, path: str) -> Response:
         raise NotFound("There is no such picture.")
     headers = {**FILE_HEADERS, "content-disposition": content_disposition(path.rpartition("/")[2])}
     return Response(figure.content, media_type=figure.info.media_type, headers=headers)
-
-
-async def read_report_view(store: Store, run: RunRecord) -> ReportView:
-    """Return the answer of a run; raises `RunNotFinished` or `ReportMissing`."""
-    if run.status in ("queued", "running", "interrupted"):
-        raise RunNotFinished(f"The run has no report yet; it is {run.status}.")
-    markdown = await read_answer(store, run)
-    if markdown is None:
-        raise ReportMissing(f"The run has no report: it ended {run.status}. Its events hold what was done.")
-    thread = await store.threads.get(run.thread_id, run.owner)
-    if thread is None:
-        raise NotFound("There is no such run.")
-    return ReportView(
-        run_id=run.run_id,
-        thread_id=run.thread_name,
-        status=run.status,
-        title=thread.title,
-        markdown=markdown,
-        ended_at=run.ended_at,
-        usage=UsageView.model_validate(run.usage),
-        artifacts=[ArtifactView.of(artifact) for artifact in await store.artifacts.list_by_run(run.run_id)],
-    )
 
 
 async def render_report(

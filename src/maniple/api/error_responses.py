@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from maniple.api.browser_guard import SECURITY_HEADERS
-from maniple.api.responses import ErrorResponse
 from maniple.errors import ManipleError, StoreError
+from maniple.service.views import ErrorResponse
 from maniple.text import fix_surrogates, shorten
 
 SHOWN_INPUT_CHARACTERS = 500

@@ -4,9 +4,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
+from fastapi import Query
 from fastapi.exceptions import RequestValidationError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
 
 from maniple.agents.budget import Budget
 from maniple.agents.inputs import ChangeAction, PlanChange
@@ -14,6 +24,7 @@ from maniple.config import ModelsSettings
 from maniple.errors import ManipleError
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
+from maniple.service.views import ThreadId
 from maniple.text import fix_surrogates
 from maniple.types import GENERAL, WORKERS, Worker
 
@@ -27,11 +38,10 @@ _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {
     "system": SystemMessage,
 }
 
-_NO_PATH = r"\x00-\x1f\x7f-\x9f/"
-ThreadId = Annotated[
-    str, Field(min_length=1, max_length=200, pattern=rf"^[^{_NO_PATH}]*[^\s{_NO_PATH}][^{_NO_PATH}]*$")
+PageLimit = Annotated[int, Query(ge=1, le=100, description="Most to return")]
+PageBefore = Annotated[
+    FiniteFloat | SkipJsonSchema[None], Query(description="`next_before` of the page before")
 ]
-"""A conversation's name: one segment of a path, without control characters, and not blank."""
 
 
 # The OpenAPI document requires text in every message; only a last message without any is refused.

@@ -12,8 +12,6 @@ from sse_starlette import EventSourceResponse
 from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
 
-from maniple.api.auth import KeyRevoked
-from maniple.api.state import Service
 from maniple.errors import ManipleError, StoreError
 from maniple.events import (
     VIEWS,
@@ -28,6 +26,8 @@ from maniple.events import (
     record_of,
 )
 from maniple.runs import RunRequest, ServiceStopping
+from maniple.service import Service
+from maniple.service.callers import KeyRevoked
 from maniple.store import EventRecord, EventTable, RunRecord, Store, read_event_pages
 
 HEADERS = {"cache-control": "no-store", "connection": "keep-alive", "x-accel-buffering": "no"}

@@ -1,53 +1,10 @@
-"""The objects that the service opens at its start, as a dependency of all routes."""
+"""The open service as a dependency of all routes."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
 from typing import Annotated
 
 from fastapi import Depends, Request
 
-from maniple.api.auth import KeyWatch
-from maniple.api.readiness import ModelReach, open_reach
-from maniple.api.responses import STEP_EVENTS
-from maniple.app import App, open_app
-from maniple.config import Settings
-from maniple.events import RunViewReader
-from maniple.llms.embedded import Progress
-from maniple.runs import RunUsageReader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service(App):
-    """The open service: the application and what only the HTTP side of it needs."""
-
-    key_watch: KeyWatch
-    spending: RunUsageReader
-    step_views: RunViewReader
-    """The states of runs, as far as they concern questions of steps."""
-    reach: ModelReach | None
-    """Checks whether the models' endpoints answer; None for the embedded model."""
-
-
-@asynccontextmanager
-async def open_service(
-    settings: Settings, progress: Progress | None = None, *, alone: bool = True
-) -> AsyncGenerator[Service]:
-    """Open the application as a server and close it again; raises the `ManipleError` that prevents it.
-
-    `alone`: this is the only server of its database; a process with False runs beside that server.
-    """
-    async with (
-        open_app(settings, kind="server", progress=progress, alone=alone) as app,
-        open_reach(app.runtime) as reach,
-    ):
-        yield Service(
-            **{field.name: getattr(app, field.name) for field in fields(app)},
-            key_watch=KeyWatch(app.store.keys),
-            spending=RunUsageReader(app.store.events, app.engine_config.prices),
-            step_views=RunViewReader(app.store.events, STEP_EVENTS),
-            reach=reach,
-        )
+from maniple.service import Service
 
 
 async def service_of(request: Request) -> Service:

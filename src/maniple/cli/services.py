@@ -21,8 +21,8 @@ from maniple.store import ApiKey
 from maniple.text import counted
 
 if TYPE_CHECKING:
-    from maniple.api.state import Service
     from maniple.llms.embedded import Progress
+    from maniple.service import Service
 
 _GRACE_SECONDS = 5
 # For the last frames to reach the sockets: a stream is cut when the server begins to exit.
@@ -102,8 +102,8 @@ async def _open_api(settings: Settings, progress: "Progress") -> AsyncGenerator[
 @asynccontextmanager
 async def _open_mcp(settings: Settings, progress: "Progress") -> AsyncGenerator[_OpenServer]:
     with pause_garbage_collection():
-        from maniple.api.state import open_service
         from maniple.mcp_server import TeamServer, create_mcp_app
+        from maniple.service import open_service
 
     configure_service_logs(settings)
     async with open_service(settings, progress, alone=False) as service:

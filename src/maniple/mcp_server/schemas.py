@@ -14,23 +14,23 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from maniple.api.downloads import ReportMissing, RunNotFinished, read_report_view
-from maniple.api.requests import ThreadId
-from maniple.api.responses import (
-    ErrorView,
-    GapView,
-    InterruptView,
-    PlanStatus,
-    UsageView,
-    read_gaps,
-    read_interrupts,
-)
-from maniple.api.state import Service
 from maniple.errors import ManipleError
 from maniple.events import PlanChanged, UserMessageAnswered, UserMessageReceived, load_run_view
 from maniple.graph import RunOptions
 from maniple.run_page.markup import sanitize_markdown
 from maniple.runs import RunRequest
+from maniple.service import Service
+from maniple.service.reports import ReportMissing, RunNotFinished, read_report_view
+from maniple.service.views import (
+    ErrorView,
+    GapView,
+    InterruptView,
+    PlanStatus,
+    ThreadId,
+    UsageView,
+    read_gaps,
+    read_interrupts,
+)
 from maniple.store import RunRecord, Store
 from maniple.types import RunState
 

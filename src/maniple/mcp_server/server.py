@@ -27,9 +27,6 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from maniple.api.auth import Caller
-from maniple.api.responses import InterruptView
-from maniple.api.state import Service
 from maniple.config import Settings
 from maniple.errors import ManipleError
 from maniple.mcp_server.schemas import (
@@ -45,6 +42,9 @@ from maniple.mcp_server.schemas import (
     parse_arguments,
 )
 from maniple.mcp_server.team import Answer, TeamCalls, ToolCaller
+from maniple.service import Service
+from maniple.service.callers import Caller
+from maniple.service.views import InterruptView
 from maniple.types import GENERAL
 
 _INSTRUCTIONS = (

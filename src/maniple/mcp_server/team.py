@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import anyio
 
-from maniple.api.responses import resolve_thread_id
-from maniple.api.state import Service
 from maniple.events import (
     AgentEnded,
     AgentStarted,
@@ -31,6 +29,8 @@ from maniple.mcp_server.schemas import (
     read_run_result,
 )
 from maniple.runs import AcceptedRun, NotFound
+from maniple.service import Service
+from maniple.service.views import resolve_thread_id
 from maniple.store import EventRecord
 
 REPORTED_TYPES = frozenset(

@@ -23,13 +23,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from maniple.api.auth import KeyGate
 from maniple.api.browser_guard import SecurityHeaders
-from maniple.api.state import Service, open_service
 from maniple.config import ServerSettings, Settings
 from maniple.config.service_settings import LOOPBACK_HOSTS
 from maniple.errors import McpError
 from maniple.llms.embedded import Progress
 from maniple.mcp.stdio import ThrottledStream, read_messages, write_messages
 from maniple.mcp_server.server import TeamServer
+from maniple.service import Service, open_service
 
 PATH = "/mcp"
 SESSION_LIMIT = 1_000

@@ -11,11 +11,12 @@ from sse_starlette import EventSourceResponse
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import ChatRequest, check_budget, check_sole_agent, check_team_members
-from maniple.api.responses import FileMissing, TeamMember, TeamMembers, resolve_thread_id
 from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream
-from maniple.api.state import Service, ServiceOf
+from maniple.api.state import ServiceOf
 from maniple.errors import FileError
 from maniple.events import as_chat_message, history_digest
+from maniple.service import Service
+from maniple.service.views import FileMissing, TeamMember, TeamMembers, resolve_thread_id
 
 router = keyed_router("chat")
 

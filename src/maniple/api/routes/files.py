@@ -14,19 +14,19 @@ from starlette.requests import ClientDisconnect
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.downloads import ARCHIVE, ATTACHMENT, FILE_HEADERS, OpenFileResponse, stream_archive
 from maniple.api.error_responses import error_responses
-from maniple.api.requests import ThreadId
-from maniple.api.responses import (
+from maniple.api.state import ServiceOf
+from maniple.errors import FileError
+from maniple.report_files.thread_archive import write_thread_archive
+from maniple.runs import NotFound
+from maniple.service.views import (
     MAX_UPLOADED_FILES,
     StoredFile,
     StoredFiles,
     ThreadFile,
     ThreadFiles,
+    ThreadId,
     get_thread,
 )
-from maniple.api.state import ServiceOf
-from maniple.errors import FileError
-from maniple.report_files.thread_archive import write_thread_archive
-from maniple.runs import NotFound
 from maniple.workspace import StoredUpload, Workspaces
 
 router = keyed_router("files")

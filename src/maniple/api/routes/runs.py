@@ -15,16 +15,28 @@ from maniple.api.downloads import (
     content_disposition,
     negotiate_form,
     read_figure,
-    read_report_view,
     render_report,
 )
 from maniple.api.error_responses import error_responses
-from maniple.api.requests import MessageCreate, PlanEditRequest, ResumeRequest, check_agent_name
-from maniple.api.responses import (
-    AgentUsageView,
-    MessageAccepted,
+from maniple.api.requests import (
+    MessageCreate,
     PageBefore,
     PageLimit,
+    PlanEditRequest,
+    ResumeRequest,
+    check_agent_name,
+)
+from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream, frames_until
+from maniple.api.state import ServiceOf
+from maniple.replay import build_replay
+from maniple.run_page import policy, render_run_page
+from maniple.run_page.pictures import FigureFinder
+from maniple.runs import AcceptedRun
+from maniple.service import Service
+from maniple.service.reports import read_report_view
+from maniple.service.views import (
+    AgentUsageView,
+    MessageAccepted,
     PlanStatus,
     ReportView,
     RunAccepted,
@@ -38,12 +50,6 @@ from maniple.api.responses import (
     read_interrupts,
     read_step_questions,
 )
-from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream, frames_until
-from maniple.api.state import Service, ServiceOf
-from maniple.replay import build_replay
-from maniple.run_page import policy, render_run_page
-from maniple.run_page.pictures import FigureFinder
-from maniple.runs import AcceptedRun
 from maniple.store import RunRecord
 
 router = keyed_router("runs")

@@ -7,9 +7,9 @@ from fastapi.responses import JSONResponse
 
 from maniple.api.auth import keyed_router
 from maniple.api.error_responses import error_responses
-from maniple.api.readiness import readiness
-from maniple.api.responses import Health, Readiness
 from maniple.api.state import ServiceOf
+from maniple.service.readiness import readiness
+from maniple.service.views import Health, Readiness
 
 router = APIRouter(tags=["service"])
 _keyed = keyed_router("service")

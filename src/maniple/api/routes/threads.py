@@ -11,19 +11,22 @@ from fastapi import Body, Path, Query, Response
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import (
+    PageBefore,
+    PageLimit,
     RunCreate,
     ThreadCreate,
-    ThreadId,
     ThreadUpdate,
     check_budget,
     check_sole_agent,
     check_team_members,
 )
-from maniple.api.responses import (
-    PageBefore,
-    PageLimit,
+from maniple.api.state import ServiceOf
+from maniple.capabilities.browsing import forget_in_browser
+from maniple.errors import FileError
+from maniple.service.views import (
     RunAccepted,
     ThreadDetail,
+    ThreadId,
     ThreadPage,
     ThreadView,
     get_thread,
@@ -31,9 +34,6 @@ from maniple.api.responses import (
     read_thread_detail,
     read_thread_views,
 )
-from maniple.api.state import ServiceOf
-from maniple.capabilities.browsing import forget_in_browser
-from maniple.errors import FileError
 from maniple.store import Thread
 from maniple.text import fix_surrogates
 

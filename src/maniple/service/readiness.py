@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import httpx
 
 from maniple.agents.team_models import ModelUse
-from maniple.api.responses import PartReadiness, Readiness
 from maniple.app import Runtime
 from maniple.capabilities.mcp import obstacles_of
 from maniple.errors import StoreError
 from maniple.redaction import Redactor
 from maniple.sandbox.package_environment import find_environment
 from maniple.search import find_outage
+from maniple.service.views import PartReadiness, Readiness
 from maniple.store import Store
 from maniple.types import Worker
 

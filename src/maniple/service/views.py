@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
-from fastapi import Query
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.agents import find_author
 from maniple.config import Settings
@@ -39,6 +37,13 @@ from maniple.workspace import StoredUpload
 MAX_UPLOADED_FILES = 100
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
 """busy: a run works or is queued; interrupted: a run waits for an answer; error: the newest run failed."""
+
+
+_NO_PATH = r"\x00-\x1f\x7f-\x9f/"
+ThreadId = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=rf"^[^{_NO_PATH}]*[^\s{_NO_PATH}][^{_NO_PATH}]*$")
+]
+"""A conversation's name: one segment of a path, without control characters, and not blank."""
 
 
 class _StoredView(BaseModel):
@@ -431,12 +436,6 @@ class Readiness(BaseModel):
     browser: PartReadiness
     files: PartReadiness
     mcp: dict[str, PartReadiness]
-
-
-PageLimit = Annotated[int, Query(ge=1, le=100, description="Most to return")]
-PageBefore = Annotated[
-    FiniteFloat | SkipJsonSchema[None], Query(description="`next_before` of the page before")
-]
 
 
 def next_before(page: Sequence[Thread | RunRecord], limit: int) -> float | None:
