@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from maniple.agents.task import MISSING_IN_IT
 from maniple.app import Runtime, open_runtime
 from maniple.config import Settings
 from maniple.graph import RunOptions, members_of
@@ -70,6 +71,39 @@ async def test_the_general_agent_searches_a_thread_that_has_items(tmp_path):
     offered = [{tool["function"]["name"] for tool in one["tools"]} for one in server.requests]
     assert ["search_items" in names for names in offered] == [False, False, True, True]
     assert "- a.txt (file), line 1: **4**" in data(frames, "tool_call_result")[-1]["tool_result"]
+
+
+PART = call("terminate", status="partial", result="April: 3 [1].", missing="the rate of May")
+
+
+async def test_an_answer_in_part_is_shown_and_what_is_missing_is_a_gap(tmp_path):
+    async with general({"manus": [PART]}, tmp_path) as (runtime, server):
+        frames = await ask(runtime, "The rates?")
+        assert len(server.requests) == 1, "nobody else is asked"
+    text = data(frames, "final_session_state")[0]["messages"][-1]["content"]
+    assert "April: 3" in text and f"{MISSING_IN_IT} the rate of May" in text
+    [gap] = data(frames, "run_status")[-1]["gaps"]
+    assert gap["reason"] == f"{MISSING_IN_IT} the rate of May."
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        ([call("terminate", status="failure", result="no site")], "Another try failed: No site."),
+        ([call("terminate", status="success", result="May: 4.")], None),
+    ],
+)
+async def test_an_answer_in_part_outlives_a_retry(tmp_path, second, reason):
+    thread = {"configurable": {"thread_id": "t"}}
+    async with general({"manus": [PART]}, tmp_path) as (runtime, server):
+        await ask(runtime, "The rates?")
+        server.reset({"manus": second})
+        again = await runtime.graph.ainvoke(None, thread, context=ALONE)
+        [shown] = [one for one in server.requests if "April: 3" in str(one["messages"])]
+        assert "the rate of May" in str(shown["messages"])
+    last = again["messages"][-1]
+    assert "April: 3" in last.text or reason is None
+    assert [gap["reason"].endswith(reason) for gap in last.response_metadata["gaps"]] == [True] * bool(reason)
 
 
 async def test_terminate_ends_the_work_with_its_answer(tmp_path):

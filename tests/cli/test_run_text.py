@@ -90,6 +90,6 @@ def test_a_gap_is_a_line_with_its_reason_and_counts_in_the_summary() -> None:
     run = run_after([RunStatusChanged(status="completed", gaps=[gap])])
     [line] = gap_lines(run)
     assert "\x1b" not in line
-    assert line.startswith("Not done: Search")
+    assert line.startswith("Not complete: Search")
     assert line.endswith("(No data.)")
-    assert "1 step not done" in summary_line(run, 0.0)
+    assert "1 step not complete" in summary_line(run, 0.0)

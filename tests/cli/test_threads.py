@@ -214,6 +214,6 @@ async def test_an_agent_that_answers_alone_has_no_plan_and_its_failure_is_one(tm
             assert await terminal.ended(60) == 1
             shown = terminal.text()
     assert "✘ failed" in shown and "✔" not in shown
-    assert shown[: shown.index("Not done")].count("It did not answer.") >= 1
-    assert "It did not answer." not in shown[shown.index("Not done") :]
+    assert shown[: shown.index("Not complete")].count("It did not answer.") >= 1
+    assert "It did not answer." not in shown[shown.index("Not complete") :]
     assert not re.search(r"^\s*the site is down\.", shown, re.M), "it is shown once, as it was streamed"

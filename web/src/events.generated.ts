@@ -149,9 +149,10 @@ export interface PlanChanged {
 
 /** One step of the plan and its status.
  *
- * `reason` is one line: why the step failed, is blocked or was skipped. `details` is the error itself, where
- * the reason is a sentence about it. `repeats` is true for a report that only repeats the result of another
- * step, so that no member works at it. Otherwise the wire has no such keys. */
+ * `reason` is one line: why the step failed, is blocked or was skipped, or what its partial result lacks.
+ * `details` is the error itself, where the reason is a sentence about it. `repeats` is true for a report
+ * that only repeats the result of another step, so that no member works at it. Otherwise the wire has no
+ * such keys. */
 export interface PlanStepView {
   id: number;
   agent_name: string;

@@ -105,8 +105,9 @@ def _state(step: PlanStepSummary) -> str:
     if step.is_own:
         return "yours"
     needs = f", needs {', '.join(map(str, step.needs))}" if step.needs else ""
-    instead = f", step {step.replaced_by} is done instead" if step.replaced_by else ""
-    return step.status.replace("_", " ") + needs + instead
+    how = f"step {step.replaced_by} {'gets the rest' if step.is_partial else 'is done instead'}"
+    status = "completed in part" if step.is_partial else step.status.replace("_", " ")
+    return status + needs + (f", {how}" if step.replaced_by else "")
 
 
 def format_removed(titles: Sequence[str]) -> str:

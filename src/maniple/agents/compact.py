@@ -451,6 +451,7 @@ class CompactReporter:
         reason = _find_search_failure(task, failed) if not done else ""
         # Sentences written by code are not checked; what the members found until they failed is.
         missing = [] if reason else [result.describe_missing() for result in failed]
+        missing += [result.describe_missing() for result in done if result.lacks]
         found = "\n\n".join(filter(None, (fences_to_code(find_partial_work(one.text)) for one in failed)))
         if failed and not done and not reason:
             return "\n\n".join([*missing, *([await check_report(task, found)] if found else [])])

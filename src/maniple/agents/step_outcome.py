@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel
 
-from maniple.agents.task import PARTIAL_WORK
+from maniple.agents.task import MISSING_IN_IT, PARTIAL_WORK
 from maniple.text import shorten
 from maniple.types import STEP_NEEDS
 from maniple.workspace.mirrors import REPORTS, RESULTS, SOURCES
@@ -132,7 +132,7 @@ def parse_answer(text: str, *, is_report: bool = False) -> ParsedAnswer:
         outcome = _done(text).model_copy(
             update={"status": "partial", "reason": reason or NOT_SAID, "needs": _needs(lines, labels)}
         )
-        return ParsedAnswer(_without_label(inner, partial, first), outcome)
+        return ParsedAnswer(_relabel(inner, [*partial, *missing], outcome.reason), outcome)
     if _needs(lines, [one for one in labels if one.is_capital], in_lines=False):
         return _failed(inner)
     return ParsedAnswer(text, _done(text))
@@ -177,13 +177,16 @@ def _with_failure_first(text: str) -> str:
     return "\n\n".join(filter(None, (after, before)))
 
 
-def _without_label(text: str, partial: Sequence[_Label], first: int) -> str:
-    """Return a text without the label `PARTIAL` in its first line."""
-    if not any(one.line == first for one in partial):
-        return text
-    label = next(one for one in partial if one.line == first)
+def _relabel(text: str, labels: Sequence[_Label], reason: str) -> str:
+    """Return a partial result that says what is missing in it without a label.
+
+    Members are shown it and quote from it; a label would be taken for their own.
+    """
     lines = text.splitlines()
-    return "\n".join([label.rest, *lines[first + 1 :]]).strip()
+    for one in labels:
+        lines[one.line] = f"{MISSING_IN_IT} {one.rest}" if one.rest else ""
+    text = "\n".join(lines).strip()
+    return text if MISSING_IN_IT in text else f"{text}\n\n{MISSING_IN_IT} {reason}".strip()
 
 
 def _prose_lines(text: str) -> list[str]:

@@ -19,6 +19,10 @@ CALLER_CHARACTERS = 4_000
 COMPACT_CALLER_CHARACTERS = 600
 MISSING = "MISSING:"
 """Begins the line of a report about a step that is not done."""
+MISSING_IN_IT = "Missing in it:"
+"""Precedes what a partial result lacks."""
+LATER_TRY_FAILED = "Another try failed:"
+"""Precedes why a partial result was not completed."""
 PARTIAL_WORK = "\nUntil then:\n"
 """Follows the reason of a failure; what was found before it comes after."""
 NOT_WRITTEN = "No report could be written"
@@ -42,9 +46,13 @@ class StepResult:
     """The workspace file that holds the whole text; "" for none."""
     reason: str = ""
     """For a step that is not done: the reason, as a sentence for the user."""
+    lacks: str = ""
+    """For a partial result that no other step completes: what is missing in it, as a sentence."""
 
     def describe_missing(self) -> str:
-        """Return the sentence for the user about a step that is not done."""
+        """Return the sentence for the user about a step that is not done, or not completely."""
+        if self.lacks:
+            return f"{MISSING} in the step {self.title!r}. {self.lacks}"
         return f"{MISSING} the step {self.title!r} was not completed. {self.reason}".rstrip()
 
 
@@ -56,7 +64,7 @@ def names_missing(report: str, title: str, reason: str) -> bool:
 
 
 def find_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[tuple[str, str]]:
-    """Return title and reason of the steps of a plan that were not done; `with_open`: also of those to begin.
+    """Return title and reason of the steps of a plan that lack something; `with_open`: also of open ones.
 
     What the user skipped, or other steps replaced, is no gap: the steps that replaced it may be.
     """
@@ -64,7 +72,7 @@ def find_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[tuple
     return [
         (step["title"], _gap_reason(step))
         for step in plan.get("steps", ())
-        if step["status"] in statuses
+        if (step["status"] in statuses or is_partial(step))
         and step.get("reason") != SKIPPED
         and not step.get("is_replaced")
         and place_of_replacement(plan, step) is None
@@ -87,7 +95,26 @@ def place_of_replacement(plan: Mapping[str, Any], step: Mapping[str, Any]) -> in
     )
 
 
+def is_partial(step: Mapping[str, Any]) -> bool:
+    """Return whether a step of a plan is done but for something that its member named."""
+    return step["status"] == "completed" and _has_part(step)
+
+
+def _has_part(step: Mapping[str, Any]) -> bool:
+    outcome: Mapping[str, Any] = step.get("outcome") or {}
+    return outcome.get("status") == "partial"
+
+
+def explain_partial(step: Mapping[str, Any]) -> str:
+    """Return what a step's partial result lacks, and why a later try did not get it, in plain sentences."""
+    lacks = explain_failure(f"{MISSING_IN_IT} {fix_surrogates(step['outcome'].get('reason') or '')}")
+    reason = fix_surrogates(step.get("reason") or "") if is_partial(step) else ""
+    return f"{lacks} {LATER_TRY_FAILED} {explain_failure(reason)}" if reason else lacks
+
+
 def _gap_reason(step: Mapping[str, Any]) -> str:
+    if is_partial(step) or (step["status"] in _OPEN and _has_part(step)):
+        return explain_partial(step)
     if step["status"] in _OPEN:
         return "The run was cancelled before it was done."
     return explain_failure(fix_surrogates(step.get("reason") or ""))
@@ -105,7 +132,8 @@ class PlanStepSummary:
     needs: Sequence[int] = ()
     """The steps whose results it waits for, where the reader has to know them."""
     replaced_by: int = 0
-    """The position of the step that is done instead; 0 for none."""
+    """The position of the step that is done instead, or gets what a partial result lacks; 0 for none."""
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

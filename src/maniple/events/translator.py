@@ -11,7 +11,14 @@ from langgraph.types import Command, Interrupt
 from pydantic import ValidationError
 
 from maniple.agents.budget import count_cached
-from maniple.agents.task import explain_failure, find_gaps, is_raw_failure, place_of_replacement
+from maniple.agents.task import (
+    explain_failure,
+    explain_partial,
+    find_gaps,
+    is_partial,
+    is_raw_failure,
+    place_of_replacement,
+)
 from maniple.errors import ManipleError, describe_error
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event
 from maniple.events.conversation import as_chat_message
@@ -427,8 +434,11 @@ def _step_view(step: Mapping[str, Any], plan: Mapping[str, Any]) -> PlanStepView
     reason, details, repeats = fix_surrogates(reason or ""), None, step.get("repeats") or None
     if is_raw_failure(reason):
         reason, details = explain_failure(reason), reason
+    if is_partial(step):
+        reason = explain_partial(step)
     if place := place_of_replacement(plan, step):
-        reason = f"Step {place} does it instead. {reason}".strip()
+        how = "gets what is missing" if is_partial(step) else "does it instead"
+        reason = f"Step {place} {how}. {reason}".strip()
     return PlanStepView(**known, reason=reason or None, details=details, repeats=repeats)
 
 

@@ -13,13 +13,11 @@ from maniple.types import STEP_FAILED
 
 
 def prepare_replanning(progress: PlanProgress) -> PlanProgress:
-    """Return the plan before replanning: failed and blocked steps are settled, thus not retried."""
-    settled = {"status": "failed", "settled": True}
-    steps = tuple(
-        step.model_copy(update=settled) if step.status in ("failed", "blocked") else step
-        for step in progress.steps
-    )
-    return progress.model_copy(update={"steps": steps, "adaptations": progress.adaptations + 1})
+    """Return the plan before replanning: failed, partial and blocked steps are settled, thus not retried."""
+    ended = [step.id for step in progress.steps if step.status == "blocked" or step.awaits_decision]
+    steps = tuple(step.closed("failed", step.reason) if step.id in ended else step for step in progress.steps)
+    changes = {"steps": steps, "to_replace": tuple(ended), "adaptations": progress.adaptations + 1}
+    return progress.model_copy(update=changes)
 
 
 def request_for_rest(progress: PlanProgress, tokens: int, feedback: str = "") -> list[BaseMessage]:
@@ -59,7 +57,8 @@ def format_unfinished(progress: PlanProgress) -> str:
 
     "" for none.
     """
-    missing = [f"- {step.agent_name}: {step.title} ({_why(step)})" for step in progress.unfinished]
+    lacking = (*progress.unfinished, *(one for one in progress.steps if progress.lacks_part(one)))
+    missing = [f"- {step.agent_name}: {step.title} ({_why(step)})" for step in lacking]
     removed = [f"- {title} (removed by the user)" for title in progress.removed]
     if not missing and not removed:
         return ""
@@ -68,6 +67,8 @@ def format_unfinished(progress: PlanProgress) -> str:
 
 
 def _why(step: TrackedStep) -> str:
+    if step.is_partial:
+        return f"done in part, without {step.outcome.reason}"
     if step.status in OPEN:
         return "the run ended before it"
     return explain_failure(step.reason or step.result).rstrip(".")
@@ -75,10 +76,13 @@ def _why(step: TrackedStep) -> str:
 
 def apply_rest(progress: PlanProgress, rest: Plan) -> PlanProgress:
     """Return the plan with its open steps replaced by those of `rest`; each needs all earlier results."""
-    # If only the report is left, it replaces no failed step: it says what is missing.
+    # If only the report is left, it replaces no failed step: it says what is missing. Nor does the new rest
+    # replace a step that the run had continued without before.
     is_replaced = any(step.agent_name != "reporter" for step in rest.steps)
     finished = [
-        step.model_copy(update={"is_replaced": is_replaced}) if step.status == "failed" else step
+        step.model_copy(update={"is_replaced": True})
+        if is_replaced and step.id in progress.to_replace
+        else step
         for step in progress.steps
         if step.status not in OPEN
     ]
@@ -88,13 +92,15 @@ def apply_rest(progress: PlanProgress, rest: Plan) -> PlanProgress:
         for number, step in enumerate(rest.steps, start=first)
     )
     more = progress.decisions_left + DECISIONS_FOR_A_STEP * len(rest.steps)
-    changed = {"steps": (*finished, *new), "decisions_left": more, "replan_hint": None}
+    changed = {"steps": (*finished, *new), "decisions_left": more, "replan_hint": None, "to_replace": ()}
     return progress.model_copy(update=changed)
 
 
 def _how(progress: PlanProgress, step: TrackedStep) -> str:
     if step.status in OPEN:
         return "not done, to be replaced"
+    if step.is_partial:
+        return f"done in part, without {step.outcome.reason}"
     if place := progress.place_of_replacement(step):
         return f"{step.status}, step {place} was done instead: {step.reason}"
     return f"failed: {step.reason}" if step.status == "failed" else step.status
@@ -107,5 +113,6 @@ def answers_of(progress: PlanProgress, tokens: int) -> list[HumanMessage]:
 
 
 def _result(step: TrackedStep) -> StepResult:
-    text = step.result if step.status == "completed" else f"{STEP_FAILED} {step.result}"
+    has_part = step.status == "completed" or step.outcome.status == "partial"
+    text = step.found if has_part else f"{STEP_FAILED} {step.found}"
     return StepResult(step.agent_name, step.title, text, step=step.id)

@@ -38,9 +38,9 @@ def _fold(run: EndedRun, requests: Sequence[BaseMessage], progress: PlanProgress
     notes = describe_inputs(run.received, {one.id: one.title for one in steps})
     ended = _describe_end(run)
     results: list[TurnResult] = [
-        {"step": one.id, "agent": one.agent_name, "title": one.title, "text": one.result}
+        {"step": one.id, "agent": one.agent_name, "title": one.title, "text": one.found}
         for one in steps
-        if ended and one.status == "completed" and one.result
+        if ended and (one.status == "completed" or one.outcome.status == "partial") and one.result
     ]
     if not (notes or ended):
         return None

@@ -1,4 +1,4 @@
-"""The lead's decisions after a step has failed."""
+"""The lead's decisions after a step has failed or gave only a part."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from maniple.agents import ROLES, Roles, find_current_roles, format_briefs
 from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history, format_plan, format_removed
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
-from maniple.agents.task import BY_USER_LINE, PlanStepSummary
+from maniple.agents.task import BY_USER_LINE, LATER_TRY_FAILED, PlanStepSummary
 from maniple.errors import ModelError
 from maniple.graph.adaptation import answers_of
 from maniple.graph.earlier_turns import history_of
@@ -29,7 +29,7 @@ from maniple.types import LEAD_DECISION, DecisionKind, Worker
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed step and the possible decisions about it."""
+    """A failed step, or one with a partial result, and the possible decisions about it."""
 
     progress: PlanProgress
     step: TrackedStep
@@ -55,7 +55,12 @@ class Failure:
         return not (self.has_tries_left or self.can_replan or others)
 
     def decide_by_rule(self) -> LeadDecision:
-        """Return the decision without a usable answer of a model: retry, else replan, else continue."""
+        """Return the decision without a usable answer of a model: retry, else replan, else continue.
+
+        A partial result is accepted.
+        """
+        if self.step.is_partial:
+            return LeadDecision(decision="continue_without")
         if self.has_tries_left:
             return LeadDecision(decision="retry")
         if self.can_replan and self.step.agent_name != REPORTER:
@@ -70,7 +75,8 @@ class Failure:
         """
         if self.step.error_code.startswith("model_"):
             return LeadDecision(decision="finish")
-        return LeadDecision(decision="retry" if self.has_tries_left else "continue_without")
+        is_tried = self.has_tries_left and not self.step.is_partial
+        return LeadDecision(decision="retry" if is_tried else "continue_without")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +92,9 @@ class Lead:
     """If it is unavailable, the researcher's description says so."""
 
     def find_failure(self, progress: PlanProgress, members: Sequence[Worker]) -> Failure | None:
-        """Return the first failed step without a decision."""
+        """Return the first failed or partial step without a decision."""
         for step in progress.steps:
-            if step.status == "failed" and not progress.given_up(step):
+            if step.awaits_decision and not progress.given_up(step):
                 return self.failure_of(progress, step, members)
         return None
 
@@ -154,7 +160,9 @@ def _messages(
 ) -> list[BaseMessage]:
     progress, failed = failure.progress, failure.step
     team = [brief["name"] for brief in briefs]
-    prompt = render("lead", members=briefs, team=team, decisions=kinds, locale="")
+    prompt = render(
+        "lead", members=briefs, team=team, decisions=kinds, locale="", is_partial=failed.is_partial
+    )
     lines = [
         PlanStepSummary(
             one.id,
@@ -163,26 +171,38 @@ def _messages(
             one.status,
             needs=_awaited(progress, one),
             replaced_by=one.replaced_by or 0,
+            is_partial=one.is_partial,
         )
         for one in progress.steps
         if not one.is_removed
     ]
     results = answers_of(progress, int(RESULTS_SHARE * room))
+    how = "partial" if failed.is_partial else "failed"
     asked = "\n".join(
         filter(
             None,
             (
-                f"The failed step {failed.id}, try {failed.attempts}, of {failed.agent_name}: {failed.title}",
+                f"The {how} step {failed.id}, try {failed.attempts}, of {failed.agent_name}: {failed.title}",
                 failed.description,
                 BY_USER_LINE if failed.by_user else "",
                 f"Note: {failed.note}" if failed.note else "",
-                f"Why it failed: {failed.reason or 'no reason was given'}",
+                *_explain(failed),
             ),
         )
     )
     plan = (format_plan(lines), format_removed(progress.removed))
     texts = [f"Request: {request}", before, *plan, *(str(one.content) for one in results), asked]
     return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
+
+
+def _explain(step: TrackedStep) -> list[str]:
+    """Return why a step failed, or what its result lacks, and what its member needs."""
+    if not step.is_partial:
+        return [f"Why it failed: {step.reason or 'no reason was given'}"]
+    return [
+        f"What is missing in its result: {step.outcome.summary}",
+        f"{LATER_TRY_FAILED} {step.reason}" if step.reason else "",
+    ]
 
 
 def _awaited(progress: PlanProgress, step: TrackedStep) -> list[int]:

@@ -7,12 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from maniple.agents.inputs import SKIPPED
 from maniple.agents.step_outcome import StepOutcome
+from maniple.agents.task import PARTIAL_WORK, find_partial_work
 from maniple.types import StepStatus, is_list, is_mapping
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})
 TO_BEGIN: frozenset[StepStatus] = frozenset({"not_started", "blocked"})
 DECISIONS_FOR_A_STEP = 3
 """How often the supervisor may ask its model per planned step."""
+_ANOTHER_TRY = "From another try of this step (what it lacked may stand above):"
 
 
 class PlannedStep(BaseModel):
@@ -100,13 +102,15 @@ class TrackedStep(PlannedStep):
     result: str = ""
     reason: str = ""
     outcome: StepOutcome = StepOutcome()
-    """How its member ended the last attempt."""
+    """How its member ended the last attempt; a partial one stays if a later attempt fails."""
+    part: str = ""
+    """What other attempts found than the one that gave `result`, if one gave only a part."""
     settled: bool = False
-    """For a failed step: the run continues without it and does not retry it."""
+    """For a failed or partial step: the run continues as it is and does not retry it."""
     is_replaced: bool = False
-    """For a failed step: the rest of the plan was written again to get its result in another way."""
+    """The rest of the plan was written again to get its result, or what it lacks, in another way."""
     replaced_by: int | None = None
-    """The id of the step that the lead gave to another member instead of this one."""
+    """The id of the step that the lead gave to a member instead of this one, or for what this one lacks."""
     by_code: bool = False
     """For a report: it is compiled from the results by code, because no model could write it."""
     error_code: str = ""
@@ -117,6 +121,30 @@ class TrackedStep(PlannedStep):
     """How often a change of the user restarted it."""
     by_user: bool = False
     """Whether the user added or changed it."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is done but for what `outcome.reason` names."""
+        return self.status == "completed" and self.outcome.status == "partial"
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Whether the lead has not decided yet how the run continues after its failure or partial result."""
+        return not self.settled and (self.status == "failed" or self.is_partial)
+
+    @property
+    def found(self) -> str:
+        """The result, with what other attempts found."""
+        if not self.part or self.part in self.result:
+            return self.result
+        return f"{self.result}\n\n{_ANOTHER_TRY}\n{self.part}".strip()
+
+    def closed(self, status: StepStatus, reason: str) -> "TrackedStep":
+        """Return the open or failed step without a further attempt; a partial result stays one."""
+        if self.outcome.status == "partial":
+            return self.model_copy(update={"status": "completed", "settled": True, "reason": ""})
+        settled = self.settled or status == "failed"
+        return self.model_copy(update={"status": status, "reason": reason, "settled": settled})
 
     @property
     def is_removed(self) -> bool:
@@ -137,6 +165,8 @@ class PlanProgress(BaseModel):
     """The ids of the user's changes that were applied."""
     adaptations: int = 0
     """How often replanning was requested because the plan did not work."""
+    to_replace: tuple[int, ...] = ()
+    """The ids of the failed and partial steps for which the rest of the plan is written again."""
     replan_hint: str | None = None
     """The lead's hint for the planner, who has to write the rest of the plan again; `None` otherwise."""
     dropped: tuple[str, ...] = ()
@@ -174,6 +204,10 @@ class PlanProgress(BaseModel):
         return [
             s for s in self.steps if s.status != "completed" and not s.is_removed and not self.is_replaced(s)
         ]
+
+    def lacks_part(self, step: TrackedStep) -> bool:
+        """Return whether a step has a partial result that no other step completes."""
+        return step.is_partial and not self.is_replaced(step)
 
     def open_work(self) -> list[TrackedStep]:
         """Return the open steps without the report."""
@@ -221,7 +255,7 @@ class PlanProgress(BaseModel):
 
     def is_over(self, step: TrackedStep) -> bool:
         """Return whether steps that need `step` can start: it is done, or the run continues without it."""
-        return step.status in ("completed", "skipped") or (step.status == "failed" and step.settled)
+        return step.status in ("completed", "skipped", "failed") and not step.awaits_decision
 
     def given_up(self, step: TrackedStep) -> bool:
         """Return whether the run continues without `step`: it is settled, or no later step is to start."""
@@ -236,8 +270,31 @@ class PlanProgress(BaseModel):
 
     def with_attempt(self, step_id: int, fields: Mapping[str, Any]) -> "PlanProgress":
         """Return the plan with a step changed by an attempt; `fields` are plain data."""
-        outcome = StepOutcome.model_validate(fields.get("outcome") or {})
-        return self.with_step(step_id, **{**fields, "outcome": outcome})
+        outcome, before = StepOutcome.model_validate(fields.get("outcome") or {}), self.step(step_id)
+        changes: dict[str, Any] = {**fields, "outcome": outcome}
+        if before is not None and before.outcome.status == "partial":
+            changes |= self._with_part(before, outcome, changes)
+        return self.with_step(step_id, **changes)
+
+    def _with_part(
+        self, before: TrackedStep, outcome: StepOutcome, changes: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the fields after a further attempt of a step that had a partial result.
+
+        If it fails, the partial result stays, unless an error leaves the run without an answer.
+        """
+        if outcome.status != "failed":
+            return {"part": before.found}
+        if changes.get("error_code") and before.id == self.steps[-1].id:
+            return {"result": f"{changes['result']}{PARTIAL_WORK}{before.found}"}
+        more = find_partial_work(changes["result"])
+        return {
+            "status": "completed",
+            "result": before.result,
+            "outcome": before.outcome,
+            "part": "\n\n".join(filter(None, (before.part, more))),
+            "error_code": "",
+        }
 
     def inserted_before(self, step_id: int, step: PlannedStep) -> "PlanProgress":
         """Return the plan with a new step before `step_id`, which gets its result."""
@@ -253,7 +310,8 @@ class PlanProgress(BaseModel):
         """Return the plan with a new step after a failed one, which stays: the new one is done instead.
 
         It gets what the failed step got, and that step's answer. What gets the failed step's result gets its
-        result, too. The failed step's attempts count for it.
+        result, too. The failed step's attempts count for it. After a partial result, the new step gets what
+        is missing in it.
         """
         failed = next(one for one in self.steps if one.id == step_id)
         needs = None if failed.needs is None else [*failed.needs, failed.id]
@@ -274,7 +332,7 @@ class PlanProgress(BaseModel):
     def skipped_to_report(self, reason: str, at_work: Collection[int] = ()) -> "PlanProgress":
         """Return the plan with open steps skipped for `reason`, except the report and those `at_work`."""
         steps = tuple(
-            s.model_copy(update={"status": "skipped", "reason": reason})
+            s.closed("skipped", reason)
             if s.status in OPEN and s.agent_name != "reporter" and s.id not in at_work
             else s
             for s in self.steps

@@ -20,6 +20,7 @@ _WORKED_ON = (
     "result",
     "reason",
     "outcome",
+    "part",
     "settled",
     "by_code",
     "is_replaced",
@@ -70,19 +71,25 @@ def apply_change(progress: PlanProgress, change: PlanChange, members: Sequence[s
 def retry(progress: PlanProgress) -> PlanProgress:
     """Return the plan with all failed and skipped steps and the report open again; completed steps stay.
 
-    A step whose model gave no answer continues from what it had done; where it cannot, it reads that. Steps
+    So are those with a partial result, which their members read. A step whose model gave no answer continues
+    from what it had done; where it cannot, it reads that. Steps
     that the user skipped, and steps that other steps replaced, are not repeated.
     """
     reopened = [
         step.id
         for step in progress.steps
         if step.agent_name == "reporter"
-        or (step.status in ("failed", "skipped") and not step.is_removed and not progress.is_replaced(step))
+        or (
+            (step.status in ("failed", "skipped") or step.is_partial)
+            and not step.is_removed
+            and not progress.is_replaced(step)
+        )
     ]
     for step_id in reopened:
         step = _require_step(progress.step(step_id), step_id)
-        result = step.result if step.status == "failed" and find_partial_work(step.result) else ""
-        progress = _with_new_edition(progress, step_id, continuation=step.continuation, result=result)
+        has_found = step.is_partial or (step.status == "failed" and find_partial_work(step.result))
+        kept = {"result": step.result, "outcome": step.outcome, "part": step.part} if has_found else {}
+        progress = _with_new_edition(progress, step_id, continuation=step.continuation, **kept)
     decisions = progress.decisions_left + DECISIONS_FOR_A_STEP * len(reopened)
     return progress.model_copy(update={"decisions_left": decisions})
 
@@ -283,7 +290,7 @@ def _reopen_dependents(progress: PlanProgress, step_id: int) -> PlanProgress:
 def _keep_settled(progress: PlanProgress) -> PlanProgress:
     """Return the plan with failed steps that the run continued without settled, although others restart."""
     for step in progress.steps:
-        if step.status == "failed" and progress.given_up(step):
+        if step.awaits_decision and progress.given_up(step):
             progress = progress.with_step(step.id, reason=step.reason, settled=True)
     return progress
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict, cast
 from pydantic import BaseModel, model_validator
 
 from maniple.agents.inputs import PlanChange
+from maniple.agents.task import MISSING_IN_IT
 from maniple.graph.plan import PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.written_plan import REPORTER
@@ -140,8 +141,9 @@ def apply_decision(
 
 
 def _retry(progress: PlanProgress, failed: TrackedStep, hint: str | None) -> PlanProgress:
+    reason = f"{MISSING_IN_IT} {failed.outcome.reason}" if failed.is_partial else failed.reason
     return progress.with_step(
-        failed.id, status="blocked", reason=failed.reason, note=_join_notes(failed.note, hint), repeats=None
+        failed.id, status="blocked", reason=reason, note=_join_notes(failed.note, hint), repeats=None
     )
 
 

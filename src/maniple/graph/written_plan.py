@@ -148,12 +148,13 @@ def repeated_step(progress: PlanProgress, step: TrackedStep) -> TrackedStep | No
     """Return the step whose result the report `step` repeats; None if a model has to write the report.
 
     The step wrote its result as the answer, with what earlier failures left out. A model has to write the
-    report if there is no such step, or if it is not done.
+    report if there is no such step, if it is not done, or if an earlier try of it found more.
     """
     if not step.repeats or not all(progress.is_over(one) for one in progress.given_to(step)):
         return None
     last = _find_answering_step(progress)
-    return last if last is not None and last.status == "completed" else None
+    is_whole = last is not None and last.status == "completed" and last.found == last.result
+    return last if is_whole else None
 
 
 def is_answer(progress: PlanProgress, step: TrackedStep) -> bool:

@@ -208,7 +208,7 @@ class RunResult(BaseModel):
             yield f"the user wrote: {one.message}"
             if one.reply:
                 yield f"  the lead replied: {one.reply}"
-        yield from (f"not done: {gap.step} ({gap.reason})" for gap in self.gaps)
+        yield from (f"not complete: {gap.step} ({gap.reason})" for gap in self.gaps)
         used = self.usage
         yield (
             f"used: {used.model_calls} model calls, {used.tool_calls} tool calls, "

@@ -230,7 +230,7 @@ export const en = {
   decided: {
     retry: "Step {step} is tried again.",
     reassign: "Step {step} goes to {member}.",
-    continue_without: "The team continues without step {step}.",
+    continue_without: "The team continues without more from step {step}.",
     replan: "The planner writes the remaining steps again.",
     finish: "The team stops at step {step} and reports what it has.",
   } as Record<string, string>,
@@ -239,7 +239,7 @@ export const en = {
   unclear: "The last answer was not understood, and nothing was decided.",
   whyNot: "Why not? (optional)",
   answeredElsewhere: "It was answered elsewhere.",
-  gaps: "The answer lacks the results of these steps:",
+  gaps: "These steps are not complete, and the answer lacks something of them:",
   notDone: "Not done when the run was cancelled:",
   budgetUsed: "The run reached its budget; its results so far are kept. Ask again with a higher `runs.budget`, or ask for less.",
   status: {

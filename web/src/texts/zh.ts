@@ -231,7 +231,7 @@ export const zh: typeof en = {
   decided: {
     retry: "步骤 {step} 将重试。",
     reassign: "步骤 {step} 交给 {member}。",
-    continue_without: "团队将跳过步骤 {step} 继续。",
+    continue_without: "步骤 {step} 到此为止，团队继续。",
     replan: "规划者将重写其余步骤。",
     finish: "团队在步骤 {step} 停止，并报告已有结果。",
   },

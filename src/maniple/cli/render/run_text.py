@@ -112,7 +112,7 @@ def summary_line(run: RunView, seconds: float) -> str:
     status, usage = final_status(run), run.usage
     parts = [_STATUS_TEXTS.get(status, status), duration(seconds)]
     if run.gaps:
-        parts.insert(1, f"{counted(len(run.gaps), 'step')} not done")
+        parts.insert(1, f"{counted(len(run.gaps), 'step')} not complete")
     if usage.model_calls:
         parts.append(counted(usage.model_calls, "model call"))
     if tokens := usage.input_tokens + usage.output_tokens:
@@ -126,7 +126,7 @@ def summary_line(run: RunView, seconds: float) -> str:
 def gap_lines(run: RunView) -> list[str]:
     """Return a line for each step whose result the answer lacks without saying so, safe to print."""
     gaps = run.unstated_gaps
-    return [f"Not done: {one_line(clean(gap.step))} ({one_line(clean(gap.reason))})" for gap in gaps]
+    return [f"Not complete: {one_line(clean(gap.step))} ({one_line(clean(gap.reason))})" for gap in gaps]
 
 
 def failure_texts(step: PlanStepView, *, verbose: bool) -> list[str]:
@@ -172,7 +172,7 @@ def decision_line(event: LeadDecided, longest: int = 400) -> str:
         case "reassign":
             text = f"{step} goes to {event.agent_name}"
         case "continue_without":
-            text = f"the team goes on without {step}"
+            text = f"the team goes on without more from {step}"
         case "replan":
             text = "the planner writes the remaining steps again"
         case "finish":

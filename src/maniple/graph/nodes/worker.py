@@ -19,10 +19,12 @@ from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
 from maniple.agents.step_outcome import ParsedAnswer, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import (
+    LATER_TRY_FAILED,
     MISSING,
     PlanStepSummary,
     ThreadHistory,
     explain_failure,
+    explain_partial,
     find_partial_work,
     format_failure,
     format_lost_pictures,
@@ -67,6 +69,11 @@ from maniple.tools.items import (
 from maniple.types import Worker
 from maniple.workspace.mirrors import is_mirror
 
+FAILED_BEFORE = "An earlier try failed: {found}"
+PARTIAL_BEFORE = (
+    "An earlier try found the following, without {lacks}. Your answer replaces it: give all of it, and name "
+    "as missing only what neither has.\n{found}"
+)
 NO_REPORT = "The reporter gave none."
 NO_MODEL = "The model did not answer. Check its endpoint, then retry the run."
 MODEL_REASONS: Mapping[str, str] = {
@@ -148,7 +155,7 @@ class WorkerNode:
         async with self.waves.join(state, members) as invocation:
             while (step := await invocation.next_step(self.role.name)) is not None:
                 tried = await invocation.attempt(step, partial(self._try_step, state, options, step.id))
-                if tried is None or tried.status != "failed" or tried.settled:
+                if tried is None or not tried.awaits_decision:
                     continue
                 if not await invocation.decide(tried, partial(self._decide, state, members, tried)):
                     break
@@ -190,6 +197,10 @@ class WorkerNode:
         is_undelivered = bool(outcome.error_code) and (is_alone or self.role.name == REPORTER)
         is_undelivered = is_undelivered and not outcome.by_code
         # Without an answer, the error that ends the run contains the failure.
+        now = progress.step(step.id)
+        if is_alone and now is not None and now.is_partial and outcome.reason:
+            text = f"{now.found}\n\n{LATER_TRY_FAILED} {explain_failure(outcome.reason)}"
+            fields = {**fields, "status": "completed", "result": text, "error_code": ""}
         messages = [] if is_undelivered else [_message(self.role.name, fields, is_alone=is_alone)]
         update = make_update(*exchange_of(state), *messages, plan=progress.to_state())
         return Command(goto="supervisor", update=update)
@@ -285,10 +296,10 @@ class WorkerNode:
             return ItemIndex()
         repeated = repeated_step(progress, current)
         results = [
-            MirroredText(result_path(request, step.id, step.agent_name), f"# {step.title}\n\n{step.result}")
+            MirroredText(result_path(request, step.id, step.agent_name), f"# {step.title}\n\n{step.found}")
             for step in progress.steps
             if step.status == "completed"
-            and len(step.result) >= MIN_RESULT_CHARACTERS
+            and len(step.found) >= MIN_RESULT_CHARACTERS
             and (repeated is None or step.id != repeated.id)
         ]
         try:
@@ -349,11 +360,12 @@ def _task(
         StepResult(
             one.agent_name,
             one.title,
-            _shown(one, plainly=step.agent_name == "reporter"),
+            _shown(progress, one, plainly=step.agent_name == "reporter"),
             one.status == "completed",
             step=progress.place_of(one),
             path=stored(result_path(request, one.id, one.agent_name)),
             reason="" if one.status == "completed" else explain_failure(one.reason or one.result),
+            lacks=explain_partial(one.model_dump()) if progress.lacks_part(one) else "",
         )
         for one in progress.given_to(step)
         if one.status not in TO_BEGIN and not one.is_removed and not _is_obsolete(progress, one, step)
@@ -384,6 +396,7 @@ def _task(
                 one.status,
                 one.id == step.id,
                 replaced_by=progress.place_of_replacement(one),
+                is_partial=one.is_partial,
             )
             for one in progress.steps
             if not one.repeats and not one.is_removed
@@ -424,11 +437,14 @@ def _thread_texts(state: State) -> list[str]:
 def _note(progress: PlanProgress, step: TrackedStep) -> str | None:
     if not step.result or step.continuation:  # the agent itself sees what came of the earlier try
         return step.note
-    lines = [step.note, f"An earlier try failed: {step.result}"]
-    if step.outcome.needs and (provider := _provider_of(progress, step)):
+    is_partial = step.outcome.status == "partial"
+    before = PARTIAL_BEFORE if is_partial else FAILED_BEFORE
+    lines = [step.note, before.format(lacks=step.outcome.reason, found=step.found)]
+    if (step.outcome.needs or is_partial) and (provider := _provider_of(progress, step)):
         number, name = progress.place_of(provider), provider.agent_name
         lines.append(
-            f"Since then, step {number} ({name}: {provider.title}) has provided this; use its result."
+            f"Since then, step {number} ({name}: {provider.title}) has provided what was missing; use its "
+            "result."
         )
     return "\n".join(filter(None, lines))
 
@@ -441,10 +457,13 @@ def _provider_of(progress: PlanProgress, step: TrackedStep) -> TrackedStep | Non
     return newest if newest is not None and newest.status == "completed" else None
 
 
-def _shown(step: TrackedStep, *, plainly: bool) -> str:
+def _shown(progress: PlanProgress, step: TrackedStep, *, plainly: bool) -> str:
     """Return a step's result for another member; with `plainly`, without the text of an exception."""
+    if step.is_partial and progress.is_made_up_for(step):
+        place = progress.place_of_replacement(step)
+        return f"{step.found}\n\n(Step {place} was to get this; see its result.)"
     if step.status == "completed":
-        return step.result
+        return step.found
     reason = (not step.error_code and step.result) or step.reason or "it was given up"
     reason = format_failure(reason) if plainly else reason
     return f"{MISSING} the step {step.title!r} was not completed: {reason}"
