@@ -233,3 +233,20 @@ async def test_a_planner_that_takes_the_rest_of_the_budget_leaves_the_report():
         frames = await metered(it, meter)
     assert agents(frames)[2:] == ["researcher", "coder", "planner", "reporter"]
     assert "5 seconds" in meter.exhausted
+
+
+async def test_steps_that_the_new_rest_leaves_out_are_gaps():
+    rest = plan(step("reporter", "Report"))
+    async with scripted_team(script(FIRST, rest)) as it:
+        frames = await it.run()
+    gaps = {one["step"]: one["reason"] for one in data(frames, "run_status")[-1]["gaps"]}
+    assert list(gaps) == ["Compute", "Draw"] and all(gaps.values())
+    assert (3, "coder", "skipped") in plan_statuses(frames)
+
+
+async def test_a_new_rest_replaces_no_step_that_the_run_went_on_without():
+    first = plan(step("coder", "Compute"), step("coder", "Draw"), step("reporter"))
+    lead = {"supervisor": [decision("continue_without"), decision("replan")]}
+    async with scripted_team(script(first, REST, **lead)) as it:
+        frames = await it.run()
+    assert [one["step"] for one in data(frames, "run_status")[-1]["gaps"]] == ["Compute"]

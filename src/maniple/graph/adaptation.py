@@ -11,6 +11,8 @@ from maniple.agents.task import explain_failure
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, OPEN, Plan, PlanProgress, TrackedStep
 from maniple.types import STEP_FAILED
 
+_REWRITTEN = "The rest of the plan was written again without it."
+
 
 def prepare_replanning(progress: PlanProgress) -> PlanProgress:
     """Return the plan before replanning: failed, partial and blocked steps are settled, thus not retried."""
@@ -75,16 +77,17 @@ def _why(step: TrackedStep) -> str:
 
 
 def apply_rest(progress: PlanProgress, rest: Plan) -> PlanProgress:
-    """Return the plan with its open steps replaced by those of `rest`; each needs all earlier results."""
-    # If only the report is left, it replaces no failed step: it says what is missing. Nor does the new rest
-    # replace a step that the run had continued without before.
+    """Return the plan with its open steps replaced by those of `rest`; each needs all earlier results.
+
+    If only the report is left, it replaces no step but the report: it says what is missing.
+    """
     is_replaced = any(step.agent_name != "reporter" for step in rest.steps)
     finished = [
-        step.model_copy(update={"is_replaced": True})
-        if is_replaced and step.id in progress.to_replace
-        else step
+        _close(progress, step, is_replaced=is_replaced)
         for step in progress.steps
         if step.status not in OPEN
+        or step.outcome.status == "partial"
+        or not (is_replaced or _is_report(step))
     ]
     first = max(step.id for step in progress.steps) + 1
     new = (
@@ -94,6 +97,18 @@ def apply_rest(progress: PlanProgress, rest: Plan) -> PlanProgress:
     more = progress.decisions_left + DECISIONS_FOR_A_STEP * len(rest.steps)
     changed = {"steps": (*finished, *new), "decisions_left": more, "replan_hint": None, "to_replace": ()}
     return progress.model_copy(update=changed)
+
+
+def _is_report(step: TrackedStep) -> bool:
+    return step.agent_name == "reporter"
+
+
+def _close(progress: PlanProgress, step: TrackedStep, *, is_replaced: bool) -> TrackedStep:
+    """Return a step before the new rest, which replaces none that the run had continued without before."""
+    if step.status in OPEN:
+        return step.closed("skipped", _REWRITTEN)
+    is_meant = is_replaced and step.id in progress.to_replace
+    return step.model_copy(update={"is_replaced": True}) if is_meant else step
 
 
 def _how(progress: PlanProgress, step: TrackedStep) -> str:
