@@ -183,10 +183,11 @@ def test_before_the_plan_is_accepted_steps_are_added_and_moved_with_what_they_ne
     assert [step.needs for step in later.steps] == [[], None, [], [3], None]
 
 
-def test_each_change_is_applied_once_and_an_impossible_one_is_left_out():
+def test_each_change_is_applied_once_and_an_impossible_one_is_refused_with_the_reason():
     redone, impossible = PlanChange("redo", 2), PlanChange("skip", 5)
     progress = apply_changes(worked(), [impossible, redone], TEAM)
     assert statuses(progress) == "c-cc-"
+    assert list(progress.refused) == [impossible.change_id] and "report" in progress.refused.popitem()[1]
     again = progress.with_step(2, status="completed", result="new")
     assert apply_changes(PlanProgress.from_state(again.to_state()), [redone], TEAM) == again
 
@@ -270,3 +271,10 @@ def test_no_change_leaves_a_result_that_depends_on_an_unfinished_step(wanted, un
     ids = [step.id for step in progress.steps]
     assert sorted(ids) == list(range(1, len(ids) + 1))
     assert ids[-1] == 5
+
+
+@pytest.mark.parametrize("change", [PlanChange("redo", 2), added(0), PlanChange("move", 2, after=0)])
+def test_a_changed_plan_has_only_fields_that_are_stored(change):
+    progress = apply_change(PlanProgress.of(PLAN), change, TEAM)
+    assert PlanProgress.from_state(progress.to_state()) == progress
+    assert vars(progress).keys() == PlanProgress.model_fields.keys()

@@ -9,6 +9,7 @@ from langchain_core.messages import HumanMessage
 from maniple.agents.inputs import PlanChange
 from maniple.graph import RunOptions
 from maniple.runs import InvalidPlanEdit, PlanNotEditable, RunRequest
+from maniple.runs.stored_inputs import read_inputs
 from tests.openai_server import SIMPLE, reply, serving
 from tests.runs.test_recovery import events_of, process
 from tests.team import checked, data, plan, status, step
@@ -64,3 +65,31 @@ async def test_a_plan_that_is_done_with_is_not_changed(tmp_path):
             await events_of(engine, run_id)
             with pytest.raises(PlanNotEditable):
                 await engine.change_plan(run_id, PlanChange("redo", 1))
+
+
+async def test_a_change_that_has_become_impossible_is_refused_with_the_reason(tmp_path):
+    rest = plan(step("researcher", "Another way"), step("reporter"))
+    script = {
+        **SCRIPT,
+        "planner": [{"text": json.dumps(PLAN)}, {"hang": True}, {"text": json.dumps(rest)}],
+        "researcher": [reply("STEP FAILED: no data"), reply("found")],
+        "supervisor": [reply('{"decision": "replan"}')],
+    }
+    change = PlanChange("move", 2, after=0)
+    with serving(script) as server:
+        async with process(tmp_path, server) as (engine, store):
+            run_id = (await engine.submit(RunRequest([HumanMessage("do it")], "t"))).run.run_id
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("planner") == 2)
+            await engine.change_plan(run_id, change)
+        # The planner's answer was lost with the process, so it is asked again.
+        async with process(tmp_path, server) as (engine, store):
+            frames = checked(await events_of(engine, run_id))
+            [stored] = await read_inputs(store.inputs, run_id)
+            await events_of(engine, (await engine.submit(RunRequest([HumanMessage("why?")], "t"))).run.run_id)
+            [asked] = [one for one in server.requests if "why?" in str(one["messages"])][:1]
+    assert stored.reply is not None and stored.reply.disposition == "refused"
+    [message], [answer] = data(frames, "user_message"), data(frames, "user_message_answer")
+    assert message["message_id"] == answer["message_id"] == change.change_id
+    assert answer["disposition"] == "refused" and "step 2" in answer["content"]
+    assert status(frames) == "completed"
+    assert answer["content"] in str(asked["messages"])

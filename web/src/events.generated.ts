@@ -279,11 +279,12 @@ export interface UserAnswered {
 
 /** What became of such a message; `content` is the lead's reply.
  *
- * `run_id` is the run that the message becomes, with the disposition `next_run`. */
+ * `run_id` is the run that the message becomes, with the disposition `next_run`. A change of the plan that
+ * was accepted and then could not be made is a message, too; with `refused`, `content` is the reason. */
 export interface UserMessageAnswered {
   type: "user_message_answer";
   message_id: string;
-  disposition: "answered" | "plan_changed" | "passed_on" | "replanned" | "finishing" | "next_run" | "dropped";
+  disposition: "answered" | "plan_changed" | "passed_on" | "replanned" | "finishing" | "next_run" | "dropped" | "refused";
   content: string;
   run_id?: string | null;
 }

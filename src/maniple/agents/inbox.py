@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -154,6 +154,18 @@ class Inbox:
             added = [ReceivedInput(change.change_id, change, "lead") for change in changes]
             decided = replace(self._received[message_id], reply=reply)
             await run_to_completion(self._write(added, [decided]))
+
+    async def refuse(self, reasons: Mapping[str, str]) -> None:
+        """Store that inputs without a reply could not be taken; `reasons` are by their ids."""
+        async with self._writing:
+            waiting = [one for one in self._received.values() if one.reply is None]
+            refused = [
+                replace(one, reply=Reply("refused", reasons[one.input_id]))
+                for one in waiting
+                if one.input_id in reasons
+            ]
+            if refused:
+                await run_to_completion(self._write([], refused))
 
     def decide_unsaved(self, message_id: str, reply: Reply) -> None:
         """Decide about a message whose decision could not be stored; it is stored with the next input."""

@@ -18,15 +18,15 @@ _TEXTS = ("title", "description", "agent_name")
 
 Sender = Literal["user", "lead"]
 MessageDisposition = Literal[
-    "answered", "plan_changed", "passed_on", "replanned", "finishing", "next_run", "dropped"
+    "answered", "plan_changed", "passed_on", "replanned", "finishing", "next_run", "dropped", "refused"
 ]
-"""What became of a message.
+"""What became of a message, or that a change of the plan was refused.
 
 `replanned`: the planner writes the rest of the plan again. `finishing`: the report is written with the
 present results. `next_run`: the message becomes a run of its own. `dropped`: the run was cancelled before a
 decision.
 """
-Disposition = MessageDisposition | Literal["taken", "refused"]
+Disposition = MessageDisposition | Literal["taken"]
 """What became of an input; of a message or of any other."""
 
 

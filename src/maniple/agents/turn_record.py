@@ -36,6 +36,13 @@ _CHANGES: Mapping[str, str] = {
     "add": "The user added a step to the plan{fields}",
     "move": "The user moved {step} of the plan.",
 }
+_REQUESTS: Mapping[str, str] = {
+    "skip": "Skip {step}.",
+    "redo": "Do {step} again.",
+    "edit": "Change {step}{fields}.",
+    "add": "Add a step{fields}.",
+    "move": "Move {step}.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +93,20 @@ def _describe(one: ReceivedInput, titles: Mapping[int, str]) -> str:
     match one.content:
         case Message(text):
             return f"The user wrote while the team worked: {text}{_describe_reply(one.reply)}"
-        case PlanChange() if one.sender == "user":
-            return _describe_change(one.content, titles)
+        case PlanChange() if one.sender == "user" or _is_refused(one):
+            return _describe_change(one, titles)
         case StepAnswer() | Resume():
             return _describe_answer(one.content.form, one.content.answer)
         case Retry():
             return "The user had the team do again what was missing."
-        case Cancel() if one.reply is None or one.reply.disposition != "refused":
+        case Cancel() if not _is_refused(one):
             return "The user cancelled the work."
         case _:
             return ""
+
+
+def _is_refused(one: ReceivedInput) -> bool:
+    return one.reply is not None and one.reply.disposition == "refused"
 
 
 def _describe_reply(reply: Reply | None) -> str:
@@ -104,13 +115,26 @@ def _describe_reply(reply: Reply | None) -> str:
     return f"\nThe team's lead replied: {reply.text}" if reply.text else ""
 
 
-def _describe_change(change: PlanChange, titles: Mapping[int, str]) -> str:
+def describe_request(change: PlanChange, titles: Mapping[int, str] | None = None) -> str:
+    """Return what a change of the plan asks for, as a sentence; `titles` are those of the plan's steps."""
+    return _fill_in(_REQUESTS, change, titles or {})
+
+
+def _describe_change(one: ReceivedInput, titles: Mapping[int, str]) -> str:
+    assert isinstance(one.content, PlanChange)
+    if one.reply is None or not _is_refused(one):
+        return _fill_in(_CHANGES, one.content, titles)
+    asked = _fill_in(_REQUESTS, one.content, titles)
+    who = "user" if one.sender == "user" else "team's lead"
+    return f"The {who} asked to change the plan: {asked} It was not changed: {one.reply.text}"
+
+
+def _fill_in(sentences: Mapping[str, str], change: PlanChange, titles: Mapping[int, str]) -> str:
     title = titles.get(change.step_id, "")
     step = f"step {change.step_id} ({title})" if title else f"step {change.step_id}"
     parts = (change.agent_name, change.title, change.description)
     fields = f": {': '.join(filter(None, parts))}"
-    sentence = _CHANGES.get(change.action, "")
-    return sentence.format(step=step, fields=fields)
+    return sentences.get(change.action, "").format(step=step, fields=fields)
 
 
 def _describe_answer(form: Any, answer: Any) -> str:

@@ -230,7 +230,8 @@ class UserMessageReceived(Event, wire_name="user_message", ends_message=False):
 class UserMessageAnswered(Event, wire_name="user_message_answer", ends_message=False):
     """What became of such a message; `content` is the lead's reply.
 
-    `run_id` is the run that the message becomes, with the disposition `next_run`.
+    `run_id` is the run that the message becomes, with the disposition `next_run`. A change of the plan that
+    was accepted and then could not be made is a message, too; with `refused`, `content` is the reason.
     """
 
     message_id: Identifier
@@ -243,6 +244,7 @@ class UserMessageAnswered(Event, wire_name="user_message_answer", ends_message=F
             "finishing",
             "next_run",
             "dropped",
+            "refused",
         ],
         Verbatim(),
     ]

@@ -162,7 +162,9 @@ class PlanProgress(BaseModel):
     decisions_left: int = 0
     """How often the supervisor may still ask its model. This limits a run that makes no progress."""
     changes: tuple[str, ...] = ()
-    """The ids of the user's changes that were applied."""
+    """The ids of the user's changes that were applied or refused."""
+    refused: dict[str, str] = {}
+    """Why changes that were accepted could not be made, by their ids."""
     adaptations: int = 0
     """How often replanning was requested because the plan did not work."""
     to_replace: tuple[int, ...] = ()

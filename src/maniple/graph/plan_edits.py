@@ -5,7 +5,6 @@ Invalid changes raise `ValueError` with a message for the user.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from maniple.agents.inputs import SKIPPED, PlanChange
@@ -40,14 +39,18 @@ def apply_changes(
 ) -> PlanProgress:
     """Return the plan with the `changes` that were not applied yet, in order.
 
-    A change that has become impossible since it was accepted is skipped.
+    A change that has become impossible since it was accepted is refused: `refused` has the reason.
     """
     for change in changes:
         if change.change_id in progress.changes:
             continue
-        with suppress(ValueError):
+        refused = progress.refused
+        try:
             progress = apply_change(progress, change, members)
-        progress = progress.model_copy(update={"changes": (*progress.changes, change.change_id)})
+        except ValueError as error:
+            refused = {**refused, change.change_id: str(error)}
+        done = (*progress.changes, change.change_id)
+        progress = progress.model_copy(update={"changes": done, "refused": refused})
     return progress
 
 
@@ -248,7 +251,7 @@ def _check_needs(change: PlanChange, earlier: Sequence[int]) -> None:
 def _insert_step(progress: PlanProgress, step: TrackedStep, place: int) -> PlanProgress:
     progress = _keep_settled(progress)
     steps = (*progress.steps[:place], step, *progress.steps[place:])
-    more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP, "failures": 0}
+    more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP}
     return _reopen_dependents(progress.model_copy(update={"steps": steps, **more}), step.id)
 
 
@@ -270,7 +273,7 @@ def _edits(step: PlannedStep, change: PlanChange, members: Sequence[str]) -> dic
 
 def _start_again(progress: PlanProgress, step: TrackedStep, **edits: Any) -> PlanProgress:
     progress = _reopen_dependents(_keep_settled(progress), step.id)
-    more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP, "failures": 0}
+    more = {"decisions_left": progress.decisions_left + DECISIONS_FOR_A_STEP}
     return _with_new_edition(progress, step.id, **edits).model_copy(update=more)
 
 

@@ -248,6 +248,7 @@ class StepWave:
 
         With a `step_id`, always emit it, with whether an attempt of this step begins or ends.
         """
+        await self.inbox.refuse(self.progress.refused)
         plan = self.shown().to_state()
         plan["steps"] = [
             {name: value for name, value in step.items() if name not in _UNSHOWN} for step in plan["steps"]

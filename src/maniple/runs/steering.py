@@ -30,6 +30,7 @@ from maniple.agents.inputs import (
     UserMessage,
 )
 from maniple.agents.run_scope import SCOPE_KEY, RunScope
+from maniple.agents.turn_record import describe_request
 from maniple.events import (
     UsageReported,
     UserAnswered,
@@ -158,10 +159,25 @@ async def show_inputs(services: RunServices, active: ActiveRun) -> None:
             if one.reply is not None and one.input_id not in active.shown_replies:
                 active.shown_replies.add(one.input_id)
                 await active.record_event(_as_event(one.input_id, one.reply), services.recorder)
+        elif isinstance(one.content, PlanChange):
+            await _show_refusal(services, active, one)
         elif isinstance(one.content, Resume | StepAnswer) and one.input_id not in active.shown_inputs:
             active.shown_inputs.add(one.input_id)
             answered = UserAnswered(interrupt_id=one.content.interrupt_id, answer=one.content.answer)
             await active.record_event(answered, services.recorder)
+
+
+async def _show_refusal(services: RunServices, active: ActiveRun, one: ReceivedInput) -> None:
+    """Record that a change of the plan could not be made; one that was made is in the plan."""
+    assert isinstance(one.content, PlanChange)
+    if one.reply is None or one.reply.disposition != "refused" or one.input_id in active.shown_replies:
+        return
+    active.shown_replies.add(one.input_id)
+    if one.input_id not in active.shown_inputs:
+        active.shown_inputs.add(one.input_id)
+        request = UserMessageReceived(message_id=one.input_id, content=describe_request(one.content))
+        await active.record_event(request, services.recorder)
+    await active.record_event(_as_event(one.input_id, one.reply), services.recorder)
 
 
 def _as_event(message_id: str, reply: Reply) -> UserMessageAnswered:
@@ -184,21 +200,26 @@ class MessageDesk:
 
     services: RunServices
     active: ActiveRun
-    _task: asyncio.Task[None] | None = None
+    _tasks: Sequence[asyncio.Task[None]] = ()
 
     @asynccontextmanager
     async def at_work(self) -> AsyncGenerator[None]:
         """Decide messages inside of the context, or until `close`."""
-        self._task = asyncio.create_task(self._decide_all(), name=f"messages {self.active.record.run_id}")
+        run_id = self.active.record.run_id
+        self._tasks = (
+            asyncio.create_task(self._decide_all(), name=f"messages {run_id}"),
+            asyncio.create_task(self._show_all(), name=f"replies {run_id}"),
+        )
         try:
             yield
         finally:
             await self._stop()
 
     async def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        for one in self._tasks:
+            one.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def resume(self) -> None:
         """Record the events of inputs and replies that an earlier process did not record."""
@@ -246,11 +267,7 @@ class MessageDesk:
 
     async def _settler(self, status: RunStatus) -> Callable[[ReceivedInput], Reply | None]:
         """Return what becomes of an input that waits when the run ends with `status`."""
-        inbox, applied = self.active.inbox, frozenset[str]()
-        if any(isinstance(one.content, PlanChange) and one.reply is None for one in inbox.received):
-            state = await thread_state(self.services.team, self.active.record.thread_id)
-            progress = progress_of(state.values)
-            applied = frozenset(progress.changes if progress is not None else ())
+        inbox, applied = self.active.inbox, await self._settle_changes()
 
         def settle(one: ReceivedInput) -> Reply | None:
             match one.content:
@@ -269,6 +286,17 @@ class MessageDesk:
 
         return settle
 
+    async def _settle_changes(self) -> frozenset[str]:
+        """Refuse the changes that the plan has refused; return the ids of all that it has dealt with."""
+        inbox = self.active.inbox
+        if not any(isinstance(one.content, PlanChange) and one.reply is None for one in inbox.received):
+            return frozenset()
+        state = await thread_state(self.services.team, self.active.record.thread_id)
+        if (progress := progress_of(state.values)) is None:
+            return frozenset()
+        await inbox.refuse(progress.refused)
+        return frozenset(progress.changes)
+
     async def _decide_all(self) -> None:
         inbox = self.active.inbox
         while True:
@@ -281,10 +309,20 @@ class MessageDesk:
             except Exception:  # noqa: BLE001 - no failure here may end the run
                 _LOG.exception("A message to the run could not be decided.")
                 inbox.decide_unsaved(message.message_id, Reply("next_run", _ENDED))
-            try:
-                await show_inputs(self.services, self.active)
-            except Exception:  # noqa: BLE001 - a lost event fails the run at the next event of its own stream
-                _LOG.exception("The decision about a message to the run could not be recorded.")
+            await self._show()
+
+    async def _show_all(self) -> None:
+        """Record replies as soon as they are given, such as that a change of the plan was refused."""
+        while True:
+            changed = self.active.inbox.changed()
+            await self._show()
+            await asyncio.wait({changed})
+
+    async def _show(self) -> None:
+        try:
+            await show_inputs(self.services, self.active)
+        except Exception:  # noqa: BLE001 - a lost event fails the run at the next event of its own stream
+            _LOG.exception("What became of an input of the run could not be recorded.")
 
     async def _ask_lead(self, message: UserMessage) -> Steering:
         services, active = self.services, self.active

@@ -78,6 +78,7 @@ class SupervisorNode:
             await inbox.settled()
             inbox.show_plan = None
             progress, records = apply_records(progress, records, inbox.changes, members), []
+            await inbox.refuse(progress.refused)
             if message := find_replanning(progress):
                 return _replanning(progress, message)
             progress, is_replanned = await self._within_budget(state, progress, members)
