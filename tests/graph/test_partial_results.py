@@ -133,7 +133,8 @@ async def test_a_step_that_builds_on_it_waits_for_the_lead() -> None:
     async def build(log: Any, task: Any) -> str:
         return " ".join(one.text for one in task.results)
 
-    ways, again = {"A": work, "B": build}, [reply('{"decision": "retry", "hint": "again"}')]
+    ways: dict[str, Any] = {"A": work, "B": build}
+    again = [reply('{"decision": "retry", "hint": "again"}')]
     async with team(planned("A"), planned("B", 1), planned("C"), ways=ways, supervisor=again) as (it, log):
         frames = await run(it)
         assert len(it.prompts("supervisor")) == 1
