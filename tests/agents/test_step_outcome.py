@@ -104,7 +104,7 @@ def test_a_step_that_asks_for_something_is_not_done(text: str) -> None:
 def test_a_partial_result_names_what_is_missing(text: str, reason: str) -> None:
     answer = parse_answer(text)
     assert (answer.outcome.status, answer.outcome.reason) == ("partial", reason)
-    assert OTHERS in answer.text and answer.outcome.findings == [OTHERS]
+    assert OTHERS in answer.text and [one.text for one in answer.outcome.findings] == [OTHERS]
 
 
 def test_a_partial_result_that_does_not_say_what_is_missing_says_so() -> None:
@@ -154,9 +154,27 @@ def test_what_tools_said_before_a_failure_needs_nothing() -> None:
     assert parse_answer(f"STEP FAILED: {text}").outcome.needs == ""
 
 
-def test_the_files_that_a_result_names_are_listed() -> None:
-    text = "I wrote `out/table.csv` and [the figure](figures/a.png); see https://x.org/a.pdf and np.mean."
-    assert parse_answer(text).outcome.files == ["out/table.csv", "figures/a.png"]
+@pytest.mark.parametrize(
+    ("text", "findings"),
+    [
+        ("Tea costs 3 [1]. Nobody buys it.", [("Tea costs 3 [1].", ["[1]"])]),
+        ("Tea costs 3. [1] It fell [2][3].", [("Tea costs 3. [1] It fell [2][3].", ["[1]", "[2]", "[3]"])]),
+        ("- Tea: 3 [1]\n- Milk: 4\n", [("- Tea: 3 [1]", ["[1]"])]),
+        ("See sources/3-table-1.csv and `out/a.png`.", [(None, ["sources/3-table-1.csv", "out/a.png"])]),
+        ("茶三元[1]。奶四元[2]。没有。", [("茶三元[1]。", ["[1]"]), ("奶四元[2]。", ["[2]"])]),
+        ("See https://x.org/a.pdf and np.mean.", []),
+    ],
+)
+def test_findings_are_the_sentences_that_name_an_item(
+    text: str, findings: list[tuple[str, list[str]]]
+) -> None:
+    found = [(one.text, one.items) for one in parse_answer(text).outcome.findings]
+    assert found == [(text if sentence is None else sentence, items) for sentence, items in findings]
+
+
+def test_findings_are_read_as_they_were_stored_at_first() -> None:
+    [finding] = StepOutcome.model_validate({"findings": ["It is 3 [1]."]}).findings
+    assert (finding.text, finding.items) == ("It is 3 [1].", [])
 
 
 def test_an_outcome_is_read_from_plain_data() -> None:

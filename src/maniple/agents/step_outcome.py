@@ -8,9 +8,10 @@ outside of this module looks for them in a result.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from itertools import islice
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from maniple.agents.task import MISSING_IN_IT, PARTIAL_WORK
 from maniple.text import shorten
@@ -25,7 +26,8 @@ NO_REASON = "the member gave no reason"
 NOT_SAID = "the member did not say what is missing"
 REASON_CHARACTERS = 300
 _MAX_NEEDS_CHARACTERS = 2_000
-_MAX_ENTRIES = 50
+MAX_ENTRIES = 50
+"""The limit of findings, and of files, of one step."""
 
 _MARKS = r"[ \t>|*#_`~+•-]{0,20}(?:\d{1,2}[.)][ \t*_`]{0,10})?"
 _WORDS = "|".join(
@@ -59,10 +61,24 @@ _EXTENSIONS = (
 _PATH = re.compile(
     rf"(?<![\w./:@\\-])(?:[\w-]{{1,80}}/){{0,8}}[\w-]{{1,120}}\.(?:{_EXTENSIONS})\b", re.IGNORECASE
 )
-_ITEM_FOLDERS = tuple(f"{folder}/" for folder in (REPORTS, RESULTS, SOURCES))
+_ITEM = re.compile(rf"{_CITATION.pattern}|{_PATH.pattern}", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?!\[\d)|(?<=[。！？])(?!\s*\[\d)")
 _NAMES: tuple[LabelName, ...] = get_args(LabelName)
 _ABOUT_ANOTHER_STEP = "the step '"
 """Follows `MISSING:` in a line about another step (`StepResult.describe_missing`), which a member quotes."""
+
+
+class StepFinding(BaseModel):
+    """A sentence of a result with the items that it rests on."""
+
+    text: str
+    items: list[str] = []
+    """Its citations, as `[3]`, and the paths of the items that it names, in their order."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accepts_a_text(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value  # as it was stored at first
 
 
 class StepOutcome(BaseModel):
@@ -73,10 +89,10 @@ class StepOutcome(BaseModel):
     """Why it failed, in one line; for a partial result, what is missing in it."""
     needs: str = ""
     """What another member could provide; it may have several lines."""
-    findings: list[str] = []
-    """The lines of the result that cite a source or name an item of the thread."""
+    findings: list[StepFinding] = []
+    """The sentences of the result that cite a source or name an item of the thread."""
     files: list[str] = []
-    """The paths of the files that the result names."""
+    """The paths of the files that the step made or changed."""
 
     @property
     def summary(self) -> str:
@@ -245,10 +261,13 @@ def _needs(lines: Sequence[str], labels: Sequence[_Label], *, in_lines: bool = T
 
 def _done(text: str) -> StepOutcome:
     """Return the outcome of a step that is done, with what its text shows."""
-    lines = (line.strip() for line in text.splitlines())
-    findings = [line for line in lines if _CITATION.search(line) or any(one in line for one in _ITEM_FOLDERS)]
-    files = dict.fromkeys(_PATH.findall(text))
-    return StepOutcome(findings=findings[:_MAX_ENTRIES], files=list(files)[:_MAX_ENTRIES])
+    sentences = (one.strip() for line in text.splitlines() for one in _SENTENCE_END.split(line))
+    found = (StepFinding(text=one, items=_items_in(one)) for one in sentences)
+    return StepOutcome(findings=list(islice((one for one in found if one.items), MAX_ENTRIES)))
+
+
+def _items_in(sentence: str) -> list[str]:
+    return list(dict.fromkeys(one[0] for one in _ITEM.finditer(sentence)))
 
 
 def _first_line(text: str) -> str:

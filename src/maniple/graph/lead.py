@@ -187,6 +187,7 @@ def _messages(
                 BY_USER_LINE if failed.by_user else "",
                 f"Note: {failed.note}" if failed.note else "",
                 *_explain(failed),
+                f"Files it made: {', '.join(failed.outcome.files)}" if failed.outcome.files else "",
             ),
         )
     )

@@ -293,7 +293,7 @@ class PlanProgress(BaseModel):
         return {
             "status": "completed",
             "result": before.result,
-            "outcome": before.outcome,
+            "outcome": before.outcome.model_copy(update={"files": outcome.files}),
             "part": "\n\n".join(filter(None, (before.part, more))),
             "error_code": "",
         }

@@ -62,6 +62,10 @@ _DRAWN_FIGURE = re.compile(r"figures/figure-\d+\.png")
 """The names of the figures that the interpreter stores."""
 
 
+FileState = tuple[str, int, int]
+"""The path of a file, its bytes, and the time of its last change in nanoseconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One thing that a thread has; `path` names it, and opens it."""
@@ -136,6 +140,19 @@ class ThreadItems:
             return await asyncio.to_thread(self._list, key, titles)
         except FileError:
             return ItemIndex()
+
+    async def list_files(self) -> frozenset[FileState]:
+        """Return the files of the current thread that are no mirrors; none if they cannot be read."""
+        try:
+            return await asyncio.to_thread(self._list_files, thread_key())
+        except FileError:
+            return frozenset()
+
+    def _list_files(self, key: str) -> frozenset[FileState]:
+        found = self.workspaces.locate(key).list_newest(MAX_SCANNED_FILES)
+        return frozenset(
+            one for one in found if not (is_tool_result(one[0]) or is_cache(one[0]) or is_mirror(one[0]))
+        )
 
     async def mirror_source(self, evidence: Evidence, number: int) -> bool:
         """Write the files of a page that was read on the current thread; return whether they are there."""

@@ -17,7 +17,7 @@ from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.run_scope import run_scope
-from maniple.agents.step_outcome import ParsedAnswer, StepOutcome, parse_answer, parse_failure
+from maniple.agents.step_outcome import MAX_ENTRIES, ParsedAnswer, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import (
     LATER_TRY_FAILED,
     MISSING,
@@ -58,6 +58,7 @@ from maniple.text import shorten
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (
     MIN_RESULT_CHARACTERS,
+    FileState,
     Item,
     ItemIndex,
     MirroredText,
@@ -102,6 +103,8 @@ class _Attempt:
     """What the agent had done when its model gave no answer."""
     outcome: StepOutcome | None = None
     """What the member itself said, if it ended the attempt."""
+    files: Sequence[str] = ()
+    """The paths of the files that were made or changed meanwhile."""
 
     @classmethod
     def of(cls, answer: ParsedAnswer, **fields: Any) -> "_Attempt":
@@ -115,12 +118,13 @@ class _Attempt:
         if self.reason:
             _log.warning("Step %d (%s) failed: %s", step.id, step.agent_name, self.reason)
         by_code = StepOutcome(status="failed" if self.reason else "done", reason=self.reason)
+        outcome = (self.outcome or by_code).model_copy(update={"files": [*self.files]})
         return {
             "status": "failed" if self.reason else "completed",
             "attempts": attempts,
             "result": self.text,
             "reason": self.reason,
-            "outcome": (self.outcome or by_code).model_dump(mode="json"),
+            "outcome": outcome.model_dump(mode="json"),
             "settled": self.is_final,
             "error_code": self.error_code,
             "continuation": self.continuation or None,
@@ -206,6 +210,21 @@ class WorkerNode:
         return Command(goto="supervisor", update=update)
 
     async def _work(
+        self, state: State, options: RunOptions, progress: PlanProgress, step: TrackedStep
+    ) -> _Attempt:
+        """Make one attempt of a step, and find out which files it made."""
+        before = await self._list_files()
+        attempt = await self._attempt(state, options, progress, step)
+        made = sorted({path for path, _, _ in await self._list_files() - before})
+        return replace(attempt, files=[*dict.fromkeys((*step.outcome.files, *made))][-MAX_ENTRIES:])
+
+    async def _list_files(self) -> frozenset[FileState]:
+        """Return the thread's files; none for a role that writes none, so that it gets none of others."""
+        if self.items is None or not self.role.has_files:
+            return frozenset()
+        return await self.items.list_files()
+
+    async def _attempt(
         self, state: State, options: RunOptions, progress: PlanProgress, step: TrackedStep
     ) -> _Attempt:
         """Make one attempt of a step."""
