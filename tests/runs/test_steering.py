@@ -88,6 +88,13 @@ class Working:
                 return events
         raise AssertionError("the run ended before the lead answered")
 
+    async def recorded(self, run_id, wire_name):
+        """Wait until an event of this name is recorded; a tool may run before its call is."""
+        async for page in self.engine.events(run_id):
+            if any(one.type == wire_name for one in page):
+                return
+        raise AssertionError("the run ended without the event")
+
     async def completed(self, run_id, title):
         """Wait until the step with this title is completed."""
         async for page in self.engine.events(run_id):
@@ -597,6 +604,7 @@ async def test_the_lead_sees_what_the_members_at_work_have_so_far(tmp_path):
     coder = [{**CALL_WITH_TEXT, **call("python_repl_tool", code="1 + 3")}, reply("It is 4.")]
     async with working(tmp_path, script(supervisor=[decided("answer")], coder=coder)) as it:
         run_id = await it.begin()
+        await it.recorded(run_id, "tool_call")
         await it.engine.send_message(run_id, "What have you found so far?")
         await it.answered(run_id)
         shown = shown_to(it.prompts("supervisor")[0])
