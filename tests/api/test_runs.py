@@ -250,7 +250,7 @@ async def test_deleting_a_conversation_ends_its_run_and_removes_its_files(it: In
     artifact = await it.service.store.artifacts.add(record, "a.txt", "text/plain", b"a")
     kept = await it.service.store.artifacts.open(artifact)
     assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 204
-    assert not it.service.engine.driven
+    assert not it.service.engine.tasks.active
     assert not workspace.path.exists()
     assert not kept.exists()
     assert outside.read_bytes() == b"kept"

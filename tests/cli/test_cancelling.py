@@ -1,6 +1,7 @@
 """/cancel on a conversation whose run was cut off."""
 
 import io
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ async def test_cancelling_an_interrupted_run_calls_no_model(
         async with cut_off(tmp_path, server, monkeypatch) as (run_id, engine, store):
             session = ChatSession(
                 engine,
-                Conversations(store, lambda left: recover_run(engine, store, left)),
+                Conversations(store, partial(recover_run, engine.tasks)),
                 (),
                 lambda: PlainDisplay(io.StringIO(), io.StringIO()),
                 Attachments(Workspaces(Path("/proc/none"))),

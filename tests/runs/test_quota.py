@@ -198,7 +198,7 @@ async def test_a_run_whose_end_had_to_be_written_later_counts_once(tmp_path: Pat
                 with pytest.raises(StoreFull):
                     await events_of(engine, run_id)
                 await asyncio.wait([task], timeout=60)
-            await recover_orphaned_runs(engine, store, "server")
+            await recover_orphaned_runs(engine.tasks, "server")
             assert (await engine.status(run_id, made.key_id)).usage.model_calls == 5
             second = (await engine.submit(request)).run.run_id  # and is not refused
             await events_of(engine, second)

@@ -276,7 +276,7 @@ async def cut_off(
 
         async def slow(*arguments: Any) -> Any:
             async with asyncio.timeout(60):
-                while engine.driven and not server.stats["calls"]:  # noqa: ASYNC110 - neither tells
+                while engine.tasks.active and not server.stats["calls"]:  # noqa: ASYNC110 - neither tells
                     await asyncio.sleep(0.001)
             return await get(*arguments)
 

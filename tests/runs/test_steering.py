@@ -548,7 +548,7 @@ async def test_an_error_in_a_decision_does_not_hold_the_run_up(tmp_path, monkeyp
                 await it.engine.send_message(run_id, WORDS)
             await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"].get("supervisor") == 2)
             it.gate.set()
-            await it.engine._active[run_id].inbox.settled()
+            await it.engine.tasks.active[run_id].inbox.settled()
         assert (await it.events_of(run_id))[-1].type == "final_session_state"
         assert (await it.engine.status(run_id)).status == "completed"
 

@@ -2,18 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, Literal
 from uuid import uuid4
 
 from maniple.agents.inbox import Inbox, InputRefused
 from maniple.agents.inputs import Cancel, PlanChange, ReceivedInput, Reply, Resume, Retry, RunInput
-from maniple.errors import ManipleError, StoreError
-from maniple.events import RunStatusChanged, StreamState, load_run_view, read_question_ids
+from maniple.errors import StoreError
+from maniple.events import RunStatusChanged, load_run_view, read_question_ids
 from maniple.graph import PlanProgress, Team
-from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices, Stop
+from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
@@ -28,7 +28,8 @@ from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTe
 from maniple.runs.event_log import open_recorder
 from maniple.runs.recovery import recover_or_fail, recover_orphaned_runs, watch_orphaned_runs
 from maniple.runs.request import AcceptedRun, DoubleTexting, RunRequest
-from maniple.runs.scheduling import AdmissionControl, FairSemaphore, ThreadLocks
+from maniple.runs.run_tasks import RunTasks
+from maniple.runs.scheduling import FairSemaphore
 from maniple.runs.steering import (
     accept_message,
     accept_step_answer,
@@ -36,11 +37,13 @@ from maniple.runs.steering import (
     request_plan_edit,
 )
 from maniple.runs.stored_inputs import as_record, read_inputs
-from maniple.runs.turn import Start, remember
+from maniple.runs.turn import remember
 from maniple.runs.usage import QuotaRegistry
 from maniple.store import EventRecord, InputRecord, RunRecord, Store, Thread, read_event_pages
 from maniple.tools.questions import interrupt_of
 
+Kind = Literal["server", "chat"]
+MAX_TITLE_CHARACTERS = 80
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
 
@@ -71,9 +74,6 @@ async def _is_driven(store: Store, run_id: str) -> bool:
     return any(one.run_id == run_id for one in await store.runs.list_in_other_processes(record.thread_id))
 
 
-MAX_TITLE_CHARACTERS = 80
-
-
 def _why_not_working(record: RunRecord) -> str:
     if record.status == "interrupted":
         return "The run waits for an answer (POST /api/runs/{run_id}/resume) and takes no other message."
@@ -83,14 +83,12 @@ def _why_not_working(record: RunRecord) -> str:
 class InProcessEngine:
     """Implements `Engine` with one asyncio task per run. Use `open_engine`."""
 
-    def __init__(self, store: Store, driver: RunDriver, *, kind: str, config: EngineConfig) -> None:
-        self._store = store
-        self._driver = driver
+    def __init__(self, tasks: RunTasks, kind: Kind) -> None:
+        self.tasks = tasks
+        self._driver = tasks.driver
+        self._services = tasks.services
+        self._store = tasks.store
         self._kind = kind
-        self._config = config
-        self._thread_locks = ThreadLocks()
-        self._active: dict[str, ActiveRun] = {}
-        self._admission = AdmissionControl(config.limits, self._active, driver.quotas)
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
@@ -99,7 +97,7 @@ class InProcessEngine:
         if request.is_message and (steered := await self._steer(thread_id, request)) is not None:
             return steered
         # Requests for one thread are handled one after another.
-        async with self._admission.admit(request.owner), self._thread_locks.acquire(thread_id):
+        async with self.tasks.admission.admit(request.owner), self.tasks.thread_locks.acquire(thread_id):
             thread = await self._thread(thread_id, request)
             await self._recover_orphans(thread_id, lambda _: request.ends_others)
             waiting = await self._waiting_run(thread_id) or await self._clear_thread(
@@ -114,9 +112,9 @@ class InProcessEngine:
     async def send_message(self, run_id: str, text: str, owner: str = "") -> AcceptedRun:
         """Send a message to a run that works (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self._thread_locks.acquire(record.thread_id):
+        async with self.tasks.thread_locks.acquire(record.thread_id):
             await self._recover_orphans(record.thread_id, lambda _: False)
-            active = self._active.get(run_id)
+            active = self.tasks.active.get(run_id)
             if active is not None:
                 await self._wait_for_stored_status(active)
                 if active.can_be_steered:
@@ -134,9 +132,9 @@ class InProcessEngine:
         No run is created, so that no limit of runs applies. The result's events begin where the run began,
         or went on after an answer: those behind the message alone begin in the middle of a turn.
         """
-        async with self._thread_locks.acquire(thread_id):
+        async with self.tasks.thread_locks.acquire(thread_id):
             await self._recover_orphans(thread_id, lambda _: False)
-            for active in self._active_runs(thread_id):
+            for active in self.tasks.of_thread(thread_id):
                 if active.can_be_steered and active.record.owner == request.owner:
                     with suppress(InputRefused):
                         sent = await self._send(active, request.messages[-1].text)
@@ -146,12 +144,12 @@ class InProcessEngine:
 
     async def _send(self, active: ActiveRun, text: str) -> AcceptedRun:
         newest = active.log.newest_number
-        message_id = await accept_message(self._driver.services, active, text)
+        message_id = await accept_message(self._services, active, text)
         return AcceptedRun(active.record, after=newest, message_id=message_id)
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
         """Follow a run (see `Engine`)."""
-        active = self._active.get(run_id)
+        active = self.tasks.active.get(run_id)
         pages = active.log.follow(after) if active else follow_other_process(self._store, run_id, after)
         async for page in pages:
             yield page
@@ -166,15 +164,15 @@ class InProcessEngine:
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End a run (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self._thread_locks.acquire(record.thread_id):
+        async with self.tasks.thread_locks.acquire(record.thread_id):
             await self._recover_orphans(record.thread_id, lambda orphan: orphan.run_id == run_id)
             record = await self.status(run_id, owner)
-            active = self._active.get(run_id)
+            active = self.tasks.active.get(run_id)
             if active is None and record.status == "interrupted":
                 # Claimed, so that either this cancellation or an answer in another process takes effect, not
                 # both.
                 claimed = await self._store.runs.answer(run_id, self._record(Cancel()))
-                active = await self._continue(claimed, "new") if claimed is not None else None
+                active = await self.tasks.resume(claimed, "new") if claimed is not None else None
             if active is not None:
                 await self._end(active)
             elif record.is_unfinished or record.status == "interrupted":
@@ -190,11 +188,11 @@ class InProcessEngine:
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
         """End a thread's runs and delete it (see `Engine`)."""
-        async with self._thread_locks.acquire(thread_id):
+        async with self.tasks.thread_locks.acquire(thread_id):
             if await self._store.threads.get(thread_id, owner) is None:
                 raise NotFound("The thread does not exist.")
             await refuse_other_process(self._store, thread_id)
-            for active in self._active_runs(thread_id):
+            for active in self.tasks.of_thread(thread_id):
                 await self._end(active)
             await refuse_other_process(self._store, thread_id)
             if (sandbox := self._driver.environment.sandbox) is not None:
@@ -206,12 +204,12 @@ class InProcessEngine:
     ) -> AcceptedRun:
         """Answer a run (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self._thread_locks.acquire(record.thread_id):
-            active = self._active.get(run_id)
+        async with self.tasks.thread_locks.acquire(record.thread_id):
+            active = self.tasks.active.get(run_id)
             if active is not None and (answered := await self._answer_step(active, answer, interrupt_id)):
                 return answered
-        async with self._admission.admit(owner), self._thread_locks.acquire(record.thread_id):
-            if (active := self._active.get(run_id)) is not None:
+        async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(record.thread_id):
+            if (active := self.tasks.active.get(run_id)) is not None:
                 if not active.inbox.takes_answers and active.task is not None:
                     await asyncio.wait([active.task], timeout=CANCEL_SECONDS)  # it is about to wait
                 await self._wait_for_stored_status(active)
@@ -225,7 +223,7 @@ class InProcessEngine:
             return None
         newest = active.log.newest_number
         try:
-            await accept_step_answer(self._driver.services, active, question, answer)
+            await accept_step_answer(self._services, active, question, answer)
         except InputRefused:  # it was answered, or the run has paused, in the meantime
             return None
         return AcceptedRun(active.record, after=newest)
@@ -233,18 +231,18 @@ class InProcessEngine:
     async def retry(self, run_id: str, owner: str = "") -> AcceptedRun:
         """Continue a run that failed, has gaps, or was cancelled in a retry (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self._admission.admit(owner), self._thread_locks.acquire(record.thread_id):
-            if (active := self._active.get(run_id)) is not None:
+        async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(record.thread_id):
+            if (active := self.tasks.active.get(run_id)) is not None:
                 await self._wait_for_stored_status(active)
             record = await self.status(run_id, owner)
             retry = await self._make_retry(record)
             await refuse_other_process(self._store, record.thread_id)
-            if self._active_runs(record.thread_id):
+            if self.tasks.of_thread(record.thread_id):
                 raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
             changed = await self._store.runs.retry(run_id, self._record(retry), record.status)
             if changed is None:
                 raise NothingToRetry("The run was retried by another request.")
-            await self._continue(changed, "retry")
+            await self.tasks.resume(changed, "retry")
             return AcceptedRun(changed, after=retry.after)
 
     async def _make_retry(self, record: RunRecord) -> Retry:
@@ -259,63 +257,26 @@ class InProcessEngine:
             raise NothingToRetry("The conversation has gone on since this run. Send the request again.")
         received = Inbox(await read_inputs(self._store.inputs, record.run_id))
         budget = received.budget or RunRequest.of(record).budget
-        return Retry(await self._newest_number(record.run_id), budget.extended(record.usage))
+        return Retry(await self.tasks.newest_number(record.run_id), budget.extended(record.usage))
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self._thread_locks.acquire(record.thread_id):
-            active = self._active.get(run_id)
+        async with self.tasks.thread_locks.acquire(record.thread_id):
+            active = self.tasks.active.get(run_id)
             if active is not None:
-                return await request_plan_edit(self._driver.services, active, change)
+                return await request_plan_edit(self._services, active, change)
             record = await self.status(run_id, owner)
             pending = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
             request = RunRequest.of(record)
-            interrupt_id, plan = edit_reviewed_plan(self._driver.services.team, request, pending, change)
-            async with self._admission.admit(owner):
+            interrupt_id, plan = edit_reviewed_plan(self._services.team, request, pending, change)
+            async with self.tasks.admission.admit(owner):
                 await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
             return PlanProgress.of(plan).to_state()
 
-    @property
-    def services(self) -> RunServices:
-        """What all runs of this engine share."""
-        return self._driver.services
-
-    @property
-    def driven(self) -> Collection[str]:
-        """The ids of the runs that this engine drives."""
-        return self._active.keys()
-
-    def lock_thread(self, thread_id: str) -> AbstractAsyncContextManager[None]:
-        """Hold the lock under which requests for a thread are decided."""
-        return self._thread_locks.acquire(thread_id)
-
-    async def recover(self, record: RunRecord, start: Start, stream: StreamState) -> None:
-        """Continue a run that another process left; `stream` is the state of its stream so far."""
-        await self._continue(record, start, stream)
-
-    async def fail_run(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
-        """End an orphaned run as failed."""
-        active = await self._prepare(record)
-        await self._driver.fail(active, stream, why)
-        active.log.close()
-
     async def drain(self) -> None:
         """Refuse new runs and stop active ones at a checkpoint (see `Engine`)."""
-        self._admission.close()
-        runs = list(self._active.values())
-        for active in runs:
-            if not active.is_cancelled:  # a cancelled run must end and not continue later
-                active.stop = Stop.SUSPEND
-                active.control.request_drain()
-        tasks = [active.task for active in runs if active.task is not None]
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=self._config.drain_seconds)
-            for active in runs:
-                if active.task in late:
-                    active.suspend()
-            if late:
-                await asyncio.wait(late, timeout=CANCEL_SECONDS)
+        await self.tasks.drain()
 
     async def _thread(self, thread_id: str, request: RunRequest) -> Thread:
         """Return the thread, created if necessary; raises `NotFound` if it belongs to another owner."""
@@ -334,27 +295,23 @@ class InProcessEngine:
         return thread
 
     def _title(self, request: RunRequest) -> str:
-        return self._config.redactor.text(request.messages[-1].text)[:MAX_TITLE_CHARACTERS]
+        return self._services.config.redactor.text(request.messages[-1].text)[:MAX_TITLE_CHARACTERS]
 
     async def _recover_orphans(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
         """Recover the orphaned runs of a thread; cancel those for which `unwanted` returns True."""
-        for orphan in await self._store.runs.list_orphaned(None, self.driven, thread_id):
-            await recover_or_fail(self, self._store, orphan)
-            if unwanted(orphan) and (active := self._active.get(orphan.run_id)) is not None:
+        for orphan in await self._store.runs.list_orphaned(None, self.tasks.active, thread_id):
+            await recover_or_fail(self.tasks, orphan)
+            if unwanted(orphan) and (active := self.tasks.active.get(orphan.run_id)) is not None:
                 active.cancel()  # before its first step, so that no model is called
 
     async def _waiting_run(self, thread_id: str) -> RunRecord | None:
         """Return the interrupted run that the next message on the thread answers."""
-        for active in self._active_runs(thread_id):
+        for active in self.tasks.of_thread(thread_id):
             await self._wait_for_stored_status(active)
         for record in await self._store.runs.list_interrupted(thread_id):
             if await self._driver.pending_interrupts(record):
                 return record
         return None
-
-    def _active_runs(self, thread_id: str) -> list[ActiveRun]:
-        """Return the active runs of a thread."""
-        return [run for run in self._active.values() if run.record.thread_id == thread_id]
 
     async def _wait_for_stored_status(self, active: ActiveRun) -> None:
         """Wait until the stored status of a run matches the status in its events."""
@@ -369,7 +326,7 @@ class InProcessEngine:
         if when_busy in ("enqueue", "steer"):
             return None
         await refuse_other_process(self._store, thread_id)
-        busy = self._active_runs(thread_id)
+        busy = self.tasks.of_thread(thread_id)
         if busy and when_busy == "reject":
             raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
         for active in busy:
@@ -380,7 +337,7 @@ class InProcessEngine:
         if waiting is not None or not busy:
             return waiting
         if when_busy == "interrupt":
-            await remember(self._driver.services.team, thread_id, [run.request.messages[-1] for run in busy])
+            await remember(self._services.team, thread_id, [run.request.messages[-1] for run in busy])
         else:
             await self._roll_back(thread_id, busy)
         return None
@@ -395,12 +352,14 @@ class InProcessEngine:
                 return
 
     async def _add(self, run_id: str, thread_id: str, request: RunRequest) -> RunRecord:
-        budget = request.budget.within(self._config.budget)
+        budget = request.budget.within(self._services.config.budget)
         # The id identifies a message that is sent to the graph again after a crash.
         messages = [
             one if one.id else one.model_copy(update={"id": str(uuid4())}) for one in request.messages
         ]
-        request = replace(request, messages=messages, budget=budget, approval=self._config.approval)
+        request = replace(request, messages=messages, budget=budget, approval=self._services.config.approval)
+        # In a thread: its history may have megabytes.
+        stored = await asyncio.to_thread(request.without_secrets, self._services.config.redactor)
         record = RunRecord(
             run_id=run_id,
             thread_id=thread_id,
@@ -408,11 +367,11 @@ class InProcessEngine:
             kind=self._kind,
             process=self._store.process,
             status="queued",
-            request=await self._without_secrets(request),
+            request=stored,
             created_at=time.time(),
         )
         record = await self._store.runs.add(record)
-        self._start_task(self._driver.prepare(record), "new", StreamState())
+        self.tasks.start(record)
         return record
 
     async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> AcceptedRun:
@@ -424,61 +383,19 @@ class InProcessEngine:
         if interrupt_id and interrupt_id not in open_questions:
             waits_for = ", ".join(open_questions)
             raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {waits_for}.")
-        newest = await self._newest_number(record.run_id)
+        newest = await self.tasks.newest_number(record.run_id)
         question = interrupt_id or open_questions[0]
         resume = Resume(question, answer, newest, pending.get(interrupt_of(question)))
         changed = await self._store.runs.answer(record.run_id, self._record(resume))
         if changed is None:
             raise RunNotWaiting("The run was answered by another request.")
-        self._start_task(await self._prepare(changed), "answer", StreamState())
+        await self.tasks.resume(changed, "answer")
         return AcceptedRun(changed, after=newest)
 
     def _record(self, content: RunInput) -> InputRecord:
         """Return the record of an input that takes effect when it is stored."""
         reply = None if isinstance(content, Cancel) else Reply("taken")
-        return as_record(ReceivedInput(str(uuid4()), content, reply=reply), self._config.redactor)
-
-    async def _without_secrets(self, request: RunRequest) -> str:
-        """Return a request as it is stored. In a thread: its history may have megabytes."""
-        return await asyncio.to_thread(request.without_secrets, self._config.redactor)
-
-    async def _continue(
-        self, record: RunRecord, start: Start, stream: StreamState | None = None
-    ) -> ActiveRun:
-        active = await self._prepare(record)
-        self._start_task(active, start, stream or StreamState())
-        return active
-
-    async def _prepare(self, record: RunRecord) -> ActiveRun:
-        await self._driver.quotas.refresh_owner(record.owner)
-        received = await read_inputs(self._store.inputs, record.run_id)
-        newest = await self._newest_number(record.run_id)
-        return self._driver.prepare(record, received, newest_number=newest)
-
-    async def _newest_number(self, run_id: str) -> int:
-        last = await self._store.events.last(run_id)
-        return last.number if last else 0
-
-    def _start_task(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
-        run_id = active.record.run_id
-        active.task = asyncio.create_task(self._driver.work(active, start, stream), name=f"run {run_id}")
-        self._active[run_id] = active
-        active.task.add_done_callback(lambda _: self._forget(active))
-        if active.inbox.is_cancelled:  # in an earlier process, before its first step
-            active.cancel()
-
-    def _forget(self, active: ActiveRun) -> None:
-        # Removed before its followers see the end, so that their next request does not find it active.
-        if self._active.get(active.record.run_id) is active:
-            del self._active[active.record.run_id]
-        active.log.close()
-        self._driver.forget(active)
-        if not self._admission.is_closed:  # else the next process recovers them
-            for record in active.next_runs:
-                self._start_task(self._driver.prepare(record), "new", StreamState())
-
-
-Kind = Literal["server", "chat"]
+        return as_record(ReceivedInput(str(uuid4()), content, reply=reply), self._services.config.redactor)
 
 
 @asynccontextmanager
@@ -510,12 +427,10 @@ async def open_engine(
         quotas = QuotaRegistry(store)
         services = RunServices(team, store, recorder, config, telemetry)
         driver = RunDriver(services, slots, quotas, environment, file_collector)
-        engine = InProcessEngine(store, driver, kind=kind, config=config)
+        tasks = RunTasks(driver)
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(engine.drain)
+            stack.push_async_callback(tasks.drain)
             if kind == "server":
-                await recover_orphaned_runs(engine, store, kind)
-                await stack.enter_async_context(
-                    watch_orphaned_runs(engine, store, kind, config.watch_seconds)
-                )
-            yield engine
+                await recover_orphaned_runs(tasks, kind)
+                await stack.enter_async_context(watch_orphaned_runs(tasks, kind))
+            yield InProcessEngine(tasks, kind)

@@ -3,25 +3,24 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Collection
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Protocol
 
 from langchain_core.messages import HumanMessage
 
 from maniple.agents.inbox import Inbox
-from maniple.agents.inputs import Resume, Retry
+from maniple.agents.inputs import Retry
 from maniple.errors import ManipleError, StoreError, describe_error
-from maniple.events import StreamState, load_run_view
-from maniple.runs.active_run import RunServices
+from maniple.events import load_run_view
 from maniple.runs.request import RunRequest
+from maniple.runs.run_tasks import RunTasks
 from maniple.runs.steering import add_next_runs
 from maniple.runs.stored_inputs import read_inputs
-from maniple.runs.turn import Start
 from maniple.runs.usage import usage_of_run
-from maniple.store import RunChange, RunRecord, Store
+from maniple.store import RunChange, RunRecord
 
+_LOG = logging.getLogger(__name__)
 MAX_STALLS = 20
 """The number of times that a run may be recovered without a new model answer in between.
 
@@ -36,34 +35,13 @@ class RecoveryAbandoned(ManipleError):
     code = "recovered_too_often"
 
 
-class RecoveryEngine(Protocol):
-    """An engine that can continue runs."""
-
-    @property
-    def services(self) -> RunServices:
-        """What all runs of the engine share."""
-        ...
-
-    @property
-    def driven(self) -> Collection[str]:
-        """The ids of the runs that it drives."""
-        ...
-
-    def lock_thread(self, thread_id: str) -> AbstractAsyncContextManager[None]:
-        """Hold the lock under which requests for a thread are decided."""
-        ...
-
-    async def recover(self, record: RunRecord, start: Start, stream: StreamState) -> None:
-        """Continue a run; `stream` is the state of its stream so far."""
-        ...
-
-    async def fail_run(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
-        """End a run as failed."""
-        ...
+class RunUnrecoverable(ManipleError):
+    """The stored data of an orphaned run cannot be read."""
 
 
-async def recover_run(engine: RecoveryEngine, store: Store, orphan: RunRecord) -> RunRecord | None:
+async def recover_run(tasks: RunTasks, orphan: RunRecord) -> RunRecord | None:
     """Continue an orphaned run and return it; None if it has ended or another process has claimed it."""
+    store = tasks.store
     record = await store.runs.claim(orphan)
     if record is None:
         return None  # another process claimed it
@@ -72,102 +50,89 @@ async def recover_run(engine: RecoveryEngine, store: Store, orphan: RunRecord) -
     request = RunRequest.of(record)
     inbox = Inbox(await read_inputs(store.inputs, record.run_id))
     segment = inbox.segment
-    is_unchanged = segment is not None and segment.after == view.event_number
-    was_retried = is_unchanged and isinstance(segment, Retry)
-    was_answered = is_unchanged and isinstance(segment, Resume)
-    used = usage_of_run(view.usage, engine.services.config.prices)
-    if stream.has_ended and stream.status is not None and not (was_answered or was_retried):
+    begins_segment = segment is not None and segment.after == view.event_number
+    used = usage_of_run(view.usage, tasks.services.config.prices)
+    if stream.has_ended and stream.status is not None and not begins_segment:
         # All of its events are stored; only its row is missing the end.
         ended_at = None if stream.status == "interrupted" else time.time()
         change: RunChange = {"status": stream.status, "ended_at": ended_at, "usage": used}
         if stream.failure is not None:
             change["error_code"], change["error"] = stream.failure.code, stream.failure.message
-        for next_run in await add_next_runs(engine.services, record, request, inbox.messages, stream.status):
-            await engine.recover(next_run, "new", StreamState())
+        for next_run in await add_next_runs(tasks.services, record, request, inbox.messages, stream.status):
+            await tasks.resume(next_run, "new")
         await store.runs.change(record.run_id, **change)
         return None
     stalls = 0 if used.model_calls > record.usage.model_calls else record.stalls + 1
     record = await store.runs.change(record.run_id, usage=used, stalls=stalls) or record
     if stalls > MAX_STALLS:
         message = f"The program stopped {stalls} times at the same point of this run. Send the request again."
-        await engine.fail_run(record, stream, RecoveryAbandoned(message))
+        await tasks.fail(record, stream, RecoveryAbandoned(message))
         return None
-    if was_retried:
-        await engine.recover(record, "retry", StreamState())
-    elif was_answered:
-        await engine.recover(record, "answer", StreamState())
+    if begins_segment:
+        await tasks.resume(record, "retry" if isinstance(segment, Retry) else "answer")
     else:
-        await engine.recover(record, "continue" if stream.has_started else "new", stream)
+        await tasks.resume(record, "continue" if stream.has_started else "new", stream)
     return record
 
 
-_LOG = logging.getLogger(__name__)
-
-
-class RunUnrecoverable(ManipleError):
-    """The stored data of an orphaned run cannot be read."""
-
-
-async def recover_orphaned_runs(engine: RecoveryEngine, store: Store, kind: str) -> None:
+async def recover_orphaned_runs(tasks: RunTasks, kind: str) -> None:
     """Recover every orphaned run of this `kind`.
 
     After a `StoreError` the run stays orphaned and is tried again.
     """
-    for orphan in await store.runs.list_orphaned(kind, engine.driven):
-        async with engine.lock_thread(orphan.thread_id):
-            if orphan.run_id not in engine.driven:
+    for orphan in await tasks.store.runs.list_orphaned(kind, tasks.active):
+        async with tasks.thread_locks.acquire(orphan.thread_id):
+            if orphan.run_id not in tasks.active:
                 try:
-                    await recover_or_fail(engine, store, orphan)
+                    await recover_or_fail(tasks, orphan)
                 except StoreError as error:
                     _LOG.warning("An orphaned run could not be recovered yet: %s", error)
 
 
-async def recover_or_fail(engine: RecoveryEngine, store: Store, orphan: RunRecord) -> None:
+async def recover_or_fail(tasks: RunTasks, orphan: RunRecord) -> None:
     """Recover an orphaned run; fail it if its data cannot be read.
 
     Raises a retryable `StoreError`, such as a full disk; the run then stays orphaned.
     """
     try:
-        await recover_run(engine, store, orphan)
+        await recover_run(tasks, orphan)
     except Exception as error:
         # No error of one run may block the other runs, the service, or the thread.
         if isinstance(error, StoreError) and error.retryable:
             raise
         _LOG.exception("An orphaned run cannot be recovered.")
-        record = await store.runs.get(orphan.run_id)
-        if record is not None and record.process in (orphan.process, store.process):
+        record = await tasks.store.runs.get(orphan.run_id)
+        if record is not None and record.process in (orphan.process, tasks.store.process):
             message = f"The run could not continue after the program had stopped: {describe_error(error)}"
-            await _fail(engine, store, record, RunUnrecoverable(message))
+            await _fail(tasks, record, RunUnrecoverable(message))
 
 
-async def _fail(engine: RecoveryEngine, store: Store, record: RunRecord, why: RunUnrecoverable) -> None:
+async def _fail(tasks: RunTasks, record: RunRecord, why: RunUnrecoverable) -> None:
     """End a run as failed, with closing events if its stream can be read."""
     try:
-        view = await load_run_view(store.events, record.run_id)
-        thread = await store.threads.get(record.thread_id, None)
+        view = await load_run_view(tasks.store.events, record.run_id)
+        thread = await tasks.store.threads.get(record.thread_id, None)
         # Replaces the unreadable request. The conversation itself is in the checkpoints.
         request = RunRequest([HumanMessage(thread.title if thread is not None else "")])
-        await engine.fail_run(replace(record, request=request.to_json()), view.stream, why)
+        await tasks.fail(replace(record, request=request.to_json()), view.stream, why)
     except Exception as error:
         if isinstance(error, StoreError) and error.retryable:
             raise
         _LOG.warning("The stream of the run cannot be closed: %s", describe_error(error))
-        await store.runs.change(
+        await tasks.store.runs.change(
             record.run_id, status="failed", ended_at=time.time(), error_code=why.code, error=str(why)
         )
 
 
 @asynccontextmanager
-async def watch_orphaned_runs(
-    engine: RecoveryEngine, store: Store, kind: str, seconds: float
-) -> AsyncGenerator[None]:
-    """Recover orphaned runs every `seconds`, for example when a full disk has space again."""
+async def watch_orphaned_runs(tasks: RunTasks, kind: str) -> AsyncGenerator[None]:
+    """Recover orphaned runs now and then, for example when a full disk has space again."""
 
     async def watch() -> None:
         while True:
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(tasks.services.config.watch_seconds)
             try:
-                await recover_orphaned_runs(engine, store, kind)
+                await recover_orphaned_runs(tasks, kind)
             except Exception as error:  # noqa: BLE001 - the next round tries again
                 _LOG.warning("Orphaned runs could not be listed: %s", describe_error(error))
 

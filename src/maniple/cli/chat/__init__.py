@@ -13,6 +13,7 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -507,7 +508,7 @@ async def open_session(
                 consoles.note(_ONLY_READS, "yellow")
             session = ChatSession(
                 engine,
-                Conversations(store, lambda left: recover_run(engine, store, left)),
+                Conversations(store, partial(recover_run, engine.tasks)),
                 members_of(runtime.graph),
                 lambda: consoles.view(json=options.json),
                 attachments,

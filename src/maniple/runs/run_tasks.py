@@ -1,0 +1,90 @@
+"""The runs that this process drives, a task each."""
+
+import asyncio
+
+from maniple.errors import ManipleError
+from maniple.events import StreamState
+from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, Stop
+from maniple.runs.driver import RunDriver
+from maniple.runs.scheduling import AdmissionControl, ThreadLocks
+from maniple.runs.stored_inputs import read_inputs
+from maniple.runs.turn import Start
+from maniple.store import RunRecord
+
+
+class RunTasks:
+    """The active runs by id, and the locks under which requests for a thread are decided."""
+
+    def __init__(self, driver: RunDriver) -> None:
+        self.driver = driver
+        self.services = driver.services
+        self.store = driver.services.store
+        self.active: dict[str, ActiveRun] = {}
+        self.thread_locks = ThreadLocks()
+        self.admission = AdmissionControl(self.services.config.limits, self.active, driver.quotas)
+
+    def of_thread(self, thread_id: str) -> list[ActiveRun]:
+        """Return the active runs of a thread."""
+        return [run for run in self.active.values() if run.record.thread_id == thread_id]
+
+    def start(self, record: RunRecord) -> None:
+        """Begin a run of this process."""
+        self._start(self.driver.prepare(record), "new", StreamState())
+
+    async def resume(self, record: RunRecord, start: Start, stream: StreamState | None = None) -> ActiveRun:
+        """Go on with a stored run; `stream` is the state of a stream that has not ended."""
+        active = await self._prepare(record)
+        self._start(active, start, stream or StreamState())
+        return active
+
+    async def fail(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
+        """End a run that is not active as failed."""
+        active = await self._prepare(record)
+        await self.driver.fail(active, stream, why)
+        active.log.close()
+
+    async def newest_number(self, run_id: str) -> int:
+        """Return the number of the newest stored event of a run; 0 if there is none."""
+        last = await self.store.events.last(run_id)
+        return last.number if last else 0
+
+    async def drain(self) -> None:
+        """Accept no new runs and stop active ones at their next checkpoint, to continue later."""
+        self.admission.close()
+        runs = list(self.active.values())
+        for active in runs:
+            if not active.is_cancelled:  # a cancelled run must end and not continue later
+                active.stop = Stop.SUSPEND
+                active.control.request_drain()
+        tasks = [active.task for active in runs if active.task is not None]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self.services.config.drain_seconds)
+            for active in runs:
+                if active.task in late:
+                    active.suspend()
+            if late:
+                await asyncio.wait(late, timeout=CANCEL_SECONDS)
+
+    async def _prepare(self, record: RunRecord) -> ActiveRun:
+        await self.driver.quotas.refresh_owner(record.owner)
+        received = await read_inputs(self.store.inputs, record.run_id)
+        newest = await self.newest_number(record.run_id)
+        return self.driver.prepare(record, received, newest_number=newest)
+
+    def _start(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
+        run_id = active.record.run_id
+        active.task = asyncio.create_task(self.driver.work(active, start, stream), name=f"run {run_id}")
+        self.active[run_id] = active
+        active.task.add_done_callback(lambda _: self._forget(active))
+        if active.inbox.is_cancelled:  # in an earlier process, before its first step
+            active.cancel()
+
+    def _forget(self, active: ActiveRun) -> None:
+        # Removed before its followers see the end, so that their next request does not find it active.
+        if self.active.get(active.record.run_id) is active:
+            del self.active[active.record.run_id]
+        active.log.close()
+        self.driver.forget(active)
+        if not self.admission.is_closed:  # else the next process recovers them
+            for record in active.next_runs:
+                self.start(record)
