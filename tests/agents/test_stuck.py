@@ -39,7 +39,8 @@ async def test_the_third_of_the_same_calls_is_answered_with_a_nudge_in_our_words
 
 
 async def test_the_nudge_is_gone_as_soon_as_something_new_is_found():
-    async with coder_with([read], AGAIN, AGAIN, AGAIN, call("read", page=2), DONE) as (coder, server):
+    replies = AGAIN, AGAIN, AGAIN, call("read", page=2), DONE, AGAIN, DONE
+    async with coder_with([read], *replies) as (coder, server):
         answer = await coder.graph.ainvoke({"messages": [HumanMessage("You are the coder")]})
         assert "circles" not in str(answer["messages"])
         await coder.work(TASK)

@@ -42,6 +42,7 @@ from maniple.agents.middleware.tool_availability import (
 from maniple.agents.middleware.tool_calls import RecordedToolCalls
 from maniple.agents.middleware.tool_errors import ArgumentErrors, build_failure_middleware
 from maniple.agents.middleware.tool_results import RepeatedHits, WebExtracts
+from maniple.agents.middleware.unfinished_answers import UnfinishedAnswers, check_step
 from maniple.agents.middleware.user_messages import PassedOnMessages
 from maniple.agents.roles import Role
 from maniple.agents.stuck import StuckDetection, watch_step
@@ -66,6 +67,7 @@ def step_context(task: Task) -> Generator[None]:
         watch_step(),
         keep_tools(),
         register_calls(),
+        check_step(),
     ):
         yield
 
@@ -181,6 +183,9 @@ def build_react_graph(
         TerminalTools(),
         # Outside of everything that changes or counts a prompt: what it adds stays in the conversation.
         PassedOnMessages(),
+        # Inside of it, so that a message of the user is not taken for a reason to check twice. Outside of
+        # the limit: what it asks counts as a model call.
+        UnfinishedAnswers(name),
         # Before the conversation is compacted, which would be useless at the limit.
         ModelCallLimit(limits.model_calls),
         # Before texts that are added to a single prompt, which would otherwise become part of a summary.

@@ -1,0 +1,181 @@
+"""The files that a step promises: those that its texts name and that its answer says to have written.
+
+Names are found by their form, in any language: a name whose suffix is that of a known kind of file, outside
+of code, addresses and paths of the machine.
+"""
+
+import asyncio
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from maniple.agents.task import PlanStepSummary, Task
+from maniple.errors import FileError
+from maniple.media_types import UNKNOWN, media_type_of
+from maniple.tools.run_context import thread_key
+from maniple.types import GENERAL
+
+MAX_FILES = 20_000
+_MAX_CHARACTERS = 50_000
+_MAX_NAMES = 20
+_NO_FILES = frozenset({"ai", "com", "me", "ms", "t", "tr", "man", "ps"})
+"""Suffixes in Python's table that are more often the end of a site's name or of an abbreviation."""
+_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_ADDRESS = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`)\]，。]+|\bwww\.[^\s<>\"'`)\]]+|[\w.+-]{1,80}@[\w.-]{1,80}",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(
+    r"[`\"“„«'‘「《]([^`\"“”„«»'‘’「」《》\n]{1,160}?\.[A-Za-z][A-Za-z0-9]{0,9})"
+    r"[`\"”“»'’」》]"
+)
+_BARE = re.compile(
+    r"(?<![\w./\\:@~{}<>$*%-])"
+    r"((?:/workspace/|\./)?(?:[\w.-]{1,80}/){0,8}[\w-][\w.-]{0,120}\.[A-Za-z][A-Za-z0-9]{0,9})"
+    r"(?![A-Za-z0-9_(*{/\\@-]|\.[A-Za-z0-9])"
+)
+_LINK = re.compile(
+    r"!?\[[^\[\]\n]{0,300}\]\(\s*<?([^()<>\n]{1,300}?)>?(?:\s+[\"'][^\"'\n]{0,200}[\"'])?\s*\)"
+)
+_INLINE_CODE = re.compile(r"`[^`\n]{0,200}`")
+_CJK = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[。！？；\n]")
+_WRITTEN = re.compile(
+    r"\b(?:saved|written|wrote|created|generated|stored|exported|produced|attached|built|delivered"
+    r"|gespeichert|geschrieben|erstellt|erzeugt|angelegt|abgelegt|exportiert|generiert"
+    r"|enregistr\w+|sauvegard\w+|écrit\w*|créée?s?|générée?s?|exportée?s?"
+    r"|guardad\w+|cread\w+|escrit\w+|generad\w+|salvat\w+|creat\w|scritt\w|salvo|criado|gerado"
+    r"|opgeslagen|aangemaakt|geschreven|zapisan\w+|utworzon\w+|skapa\w+|sparad\w*"
+    r"|сохран\w+|созда\w+|запис\w+)\b|保存|写入|生成|创建|寫入|創建|作成|書き込|저장|생성",
+    re.IGNORECASE,
+)
+"""Words for having written something, in the languages of most requests."""
+_CANNOT_WRITE = frozenset({"researcher", "browser", "reporter"})
+
+
+def without_code(text: str) -> str:
+    """Return the beginning of a text without fenced code."""
+    return _FENCE.sub("\n", text[:_MAX_CHARACTERS])
+
+
+def prose_of(text: str) -> str:
+    """Return the beginning of a text without fenced code and without addresses."""
+    return _ADDRESS.sub(" ", without_code(text))
+
+
+def find_file_names(text: str) -> list[str]:
+    """Return the names of files in a text, at most `_MAX_NAMES`, without those in fenced code."""
+    prose = prose_of(text)
+    names = [_trim(found) for found in _QUOTED.findall(prose)]
+    # What is quoted is a whole name, even with blanks; its last word is no other one.
+    names += [_trim(found) for found in _BARE.findall(_QUOTED.sub(" ", prose))]
+    return list(dict.fromkeys(name for name in names if _is_file_name(name)))[:_MAX_NAMES]
+
+
+def find_claimed_files(answer: str, *, with_links: bool = True) -> list[str]:
+    """Return the files that an answer links to, shows, or says to have written."""
+    text = without_code(answer)
+    targets = _LINK.findall(_INLINE_CODE.sub(" ", text)) if with_links else []
+    linked = [_trim(unquote(target.strip())) for target in targets if ":" not in target]
+    sentences = (one for one in _SENTENCE_END.split(_LINK.sub(" ", text)) if _WRITTEN.search(one))
+    said = [name for one in sentences for name in find_file_names(one)]
+    return list(dict.fromkeys(name for name in [*linked, *said] if _is_file_name(name)))[:_MAX_NAMES]
+
+
+def _trim(name: str) -> str:
+    name = name.strip().removeprefix("/workspace/")
+    while name.startswith("./"):
+        name = name[2:]
+    return name
+
+
+def _is_file_name(name: str) -> bool:
+    if name.startswith(("/", "~", "\\")) or "\\" in name or re.search(r"[*{}<>$|]|://", name):
+        return False
+    stem, _, suffix = name.rpartition("/")[2].rpartition(".")
+    if not stem.strip(". ") or suffix.lower() in _NO_FILES or media_type_of(name) == UNKNOWN:
+        return False
+    # Node.js and Vue.js are no files.
+    return not (suffix == "js" and "/" not in name and stem.isalpha() and stem[0].isupper())
+
+
+def is_among(name: str, paths: Iterable[str]) -> bool:
+    """Return whether a file is among `paths`, in any folder and case.
+
+    Chinese and Japanese put no blank before a name, so the file's own name may be the end of what was found.
+    A name with blanks is found from its last word.
+    """
+    wanted = name.casefold().rpartition("/")[2]
+    for path in paths:
+        own = path.casefold().rpartition("/")[2]
+        if own == wanted or own.endswith(f" {wanted}"):
+            return True
+        if wanted.endswith(own) and _CJK.match(wanted[: len(wanted) - len(own)][-1:]):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class PromisedFiles:
+    """The files that a step has to write, and those of its thread before it began."""
+
+    names: tuple[str, ...] = ()
+    before: frozenset[str] = frozenset()
+    writes: bool = False
+    """Whether the member has tools that write files; a link in another's answer may be a page's own."""
+
+    async def find_missing(self, task: Task, answer: str) -> list[str]:
+        """Return the promised and claimed files that the workspace does not have; [] without a workspace."""
+        claimed = find_claimed_files(answer, with_links=self.writes)
+        if not self.names and not claimed:
+            return []
+        now = await list_workspace(task)
+        if now is None:
+            return []
+        # A file that was there and is gone was deleted or moved, as somebody wanted.
+        present = [*now, *self.before, *_known(task)]
+        return [name for name in dict.fromkeys([*self.names, *claimed]) if not is_among(name, present)]
+
+
+async def promise_files(task: Task, member: str, *, writes: bool) -> PromisedFiles:
+    """Return what the current step promises; call it before the step changes the workspace.
+
+    A member that `writes` files promises those that its step names. The last such member of the plan also
+    promises those that the request names.
+    """
+    texts = [task.title, task.description] if writes else []
+    if writes and not _others_may_write(task.plan, member):
+        texts.append(task.request)
+    names = tuple(dict.fromkeys(name for text in texts for name in find_file_names(text)))
+    before = await list_workspace(task) if writes else None
+    return PromisedFiles(names, frozenset(before or ()), writes)
+
+
+def _others_may_write(plan: Sequence[PlanStepSummary], member: str) -> bool:
+    """Return whether a later step of the plan may still write a file."""
+    own = next((one.step for one in plan if one.is_own), None)
+    if own is None or (member == GENERAL and len(plan) <= 1):
+        return False
+    open_statuses = ("not_started", "in_progress")
+    return any(
+        one.step > own and one.agent not in _CANNOT_WRITE and one.status in open_statuses for one in plan
+    )
+
+
+async def list_workspace(task: Task) -> Collection[str] | None:
+    """Return the paths of the files in the current thread's workspace; None if it cannot be read."""
+    if task.items_of_thread is None:
+        return None
+    workspaces = task.items_of_thread.workspaces
+    try:
+        listing = await asyncio.to_thread(workspaces.files, thread_key(), MAX_FILES)
+    except (FileError, OSError):
+        return None
+    return None if len(listing.found) >= MAX_FILES else [path for path, _ in listing.found]
+
+
+def _known(task: Task) -> list[str]:
+    """Return the paths that the task itself names as there: items, results, and the last report."""
+    given = [*(one.path for one in task.items), *(one.path for one in task.results), *task.pictures]
+    return [path for path in [*given, task.history.report_path] if path]

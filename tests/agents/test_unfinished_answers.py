@@ -1,0 +1,198 @@
+"""An answer that is no result is asked for once more, within its step; then the step fails."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import tool
+
+from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
+from maniple.agents.middleware.unfinished_answers import AS_IT_IS
+from maniple.agents.run_scope import SCOPE_KEY, RunScope
+from maniple.agents.task import PlanStepSummary
+from maniple.tools.interaction import terminate_tool
+from maniple.tools.items import ThreadItems
+from maniple.workspace import Workspaces
+from tests.agents.endpoints import model_at
+from tests.openai_server import call, reply, serving
+from tests.tools.built import build_file_tools
+
+pytestmark = pytest.mark.anyio
+THREAD = "t"
+DESCRIPTION = "Do what is asked for."
+
+
+@tool
+async def python_repl_tool(code: str) -> str:
+    """Run Python."""
+    return "4"
+
+
+class Work:
+    """One step of a member with files and Python."""
+
+    def __init__(self, agent, server, workspaces):
+        self.agent, self.server, self.workspaces = agent, server, workspaces
+
+    def write(self, path, text="x"):
+        self.workspaces.open(THREAD).write(path, text.encode())
+
+    async def do(self, title="Work", description=DESCRIPTION, request="Help me", **task):
+        task = {"items_of_thread": ThreadItems(self.workspaces), **task}
+
+        async def work(_):
+            return await self.agent.work(Task(request, title, description, **task))
+
+        config: RunnableConfig = {"configurable": {SCOPE_KEY: RunScope(thread_id=THREAD)}}
+        return await RunnableLambda(work).ainvoke(None, config)
+
+    @property
+    def calls(self):
+        return len(self.server.requests)
+
+    @property
+    def last_prompt(self):
+        return str(self.server.requests[-1]["messages"][-1]["content"])
+
+
+@asynccontextmanager
+async def working(tmp_path, *replies, member="coder", more=()):
+    workspaces = Workspaces(tmp_path)
+    tools = [python_repl_tool, *build_file_tools(workspaces), *more]
+    with serving({member: list(replies), "other": list(replies)}) as server:
+        async with model_at(server) as model:
+            agent = build_react_agent(ROLES[member], model, tools, limits=StepLimits())
+            yield Work(agent, server, workspaces)
+
+
+WRITE = call("write_file", path="out/trip.docx", content="x")
+ENVELOPE = reply('{"name": "no_such_tool", "arguments": {"code": "1"}}')
+
+
+@pytest.mark.parametrize("answer", [ENVELOPE, reply("Now I run it:"), reply("Jetzt führe ich es aus:")])
+async def test_an_announced_call_is_asked_for_once_and_then_made(tmp_path, answer):
+    replies = answer, call("python_repl_tool", code="2+2"), reply("It is 4.")
+    async with working(tmp_path, *replies) as it:
+        assert await it.do() == "It is 4."
+        assert it.calls == 3
+        assert "not from the user" in str(it.server.requests[1]["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize("answer", [ENVELOPE, reply("Now I run it:")])
+async def test_a_call_that_is_announced_again_fails_the_step_after_one_more_call(tmp_path, answer):
+    async with working(tmp_path, answer) as it:
+        with pytest.raises(StepFailed, match="announced a tool call"):
+            await it.do()
+        assert it.calls == 2
+
+
+async def test_results_without_a_call_are_asked_for_once_and_then_fail(tmp_path):
+    async with working(tmp_path, reply("All 8 tests pass.")) as it:
+        with pytest.raises(StepFailed, match="called no tool") as failure:
+            await it.do("Test it", "Run the tests.")
+        assert it.calls == 2
+    assert "8 tests pass" not in str(failure.value), "what nothing supports is no partial work"
+
+
+async def test_work_that_is_done_when_asked_for_is_the_result(tmp_path):
+    replies = reply("It is 4."), call("python_repl_tool", code="2+2"), reply("It is 4, computed.")
+    async with working(tmp_path, *replies) as it:
+        assert await it.do() == "It is 4, computed."
+        assert it.calls == 3
+
+
+async def test_an_answer_that_needs_no_tool_takes_no_further_call(tmp_path):
+    async with working(tmp_path, reply("Leaves fall without a sound.")) as it:
+        assert await it.do("Poem", "Write a line about autumn.") == "Leaves fall without a sound."
+        assert it.calls == 1
+
+
+async def test_a_model_can_confirm_an_answer_that_only_looks_unfinished(tmp_path):
+    replies = reply("It fell in 1989."), reply(f"It fell in 1989.\n\n{AS_IT_IS}")
+    async with working(tmp_path, *replies) as it:
+        assert await it.do("Berlin", "When did the wall fall?") == "It fell in 1989."
+        assert it.calls == 2
+
+
+async def test_a_failure_is_an_honest_answer(tmp_path):
+    text = "STEP FAILED: trip.docx cannot be written; 3 errors."
+    async with working(tmp_path, reply(text)) as it:
+        assert await it.do("Write trip.docx") == text
+        assert it.calls == 1
+
+
+@pytest.mark.parametrize(
+    "title", ["Write trip.docx", "Schreibe die Reise in trip.docx", "Écris trip.docx", "把行程写入trip.docx"]
+)
+async def test_a_file_that_the_step_names_must_be_there(tmp_path, title):
+    answer = reply('{"days": ["Rome", "Naples"]}')
+    async with working(tmp_path, answer, call("python_repl_tool", code="1"), reply("Ready.")) as it:
+        with pytest.raises(StepFailed, match=r"trip\.docx"):
+            await it.do(title)
+        # One question for the work and one for the file.
+        assert it.calls == 4
+
+
+async def test_a_missing_file_is_written_when_it_is_asked_for(tmp_path):
+    replies = call("python_repl_tool", code="1"), reply("Ready."), WRITE, reply("It is there.")
+    async with working(tmp_path, *replies) as it:
+        assert await it.do("Write trip.docx") == "It is there."
+        assert it.calls == 4
+
+
+async def test_a_file_in_another_folder_counts(tmp_path):
+    async with working(tmp_path, WRITE, reply("Written.")) as it:
+        assert await it.do("Write Trip.docx") == "Written."
+        assert it.calls == 2
+
+
+async def test_files_from_before_the_step_are_only_read_or_were_removed_on_purpose(tmp_path):
+    @tool
+    async def delete_file(path: str) -> str:
+        """Delete a file."""
+        (it.workspaces.open(THREAD).path / path).unlink()
+        return f"Deleted {path}."
+
+    replies = call("delete_file", path="old.csv"), reply("old.csv is deleted.")
+    async with working(tmp_path, *replies, more=[delete_file]) as it:
+        it.write("old.csv")
+        assert await it.do("Delete old.csv") == "old.csv is deleted."
+        assert it.calls == 2
+
+
+@pytest.mark.parametrize("said", ["The table is saved as `x.csv`.", "![Chart](figures/x.png)", "[x](x.csv)"])
+async def test_a_file_that_the_answer_names_as_written_must_be_there(tmp_path, said):
+    async with working(tmp_path, call("python_repl_tool", code="1"), reply(said)) as it:
+        with pytest.raises(StepFailed, match=r"`(figures/)?x\.(csv|png)` was not written") as failure:
+            await it.do()
+        assert it.calls == 3
+    assert said in str(failure.value), "the rest of the answer is of use"
+
+
+async def test_without_a_workspace_no_file_is_checked(tmp_path):
+    async with working(tmp_path, call("python_repl_tool", code="1"), reply("Saved as x.csv.")) as it:
+        assert await it.do("Write trip.docx", items_of_thread=None) == "Saved as x.csv."
+
+
+async def test_the_files_of_the_request_are_due_with_the_last_member_that_may_write(tmp_path):
+    own, other = PlanStepSummary(1, "coder", "a", "in_progress", True), "file_manager"
+    replies = call("python_repl_tool", code="1"), reply("Ready.")
+    async with working(tmp_path, *replies) as it:
+        later = PlanStepSummary(2, other, "b", "not_started")
+        assert await it.do(request="Write trip.docx", plan=[own, later]) == "Ready."
+    async with working(tmp_path, *replies) as it:
+        report = PlanStepSummary(2, "reporter", "r", "not_started")
+        with pytest.raises(StepFailed, match=r"trip\.docx"):
+            await it.do(request="Write trip.docx", plan=[own, report])
+
+
+async def test_a_result_that_ends_the_step_by_a_call_is_checked_too(tmp_path):
+    end = call("terminate", status="success", result="Saved as `trip.docx`.")
+    replies = call("python_repl_tool", code="1"), end, WRITE, end
+    async with working(tmp_path, *replies, more=[terminate_tool()]) as it:
+        assert await it.do() == "Saved as `trip.docx`."
+        assert it.calls == 4
+    async with working(tmp_path, end, more=[terminate_tool()]) as it:
+        with pytest.raises(StepFailed):
+            await it.do()
+        assert it.calls <= 3
