@@ -196,3 +196,15 @@ async def test_a_result_that_ends_the_step_by_a_call_is_checked_too(tmp_path):
         with pytest.raises(StepFailed):
             await it.do()
         assert it.calls <= 3
+
+
+async def test_what_the_user_answered_to_a_question_supports_a_result(tmp_path):
+    @tool
+    async def ask_human(question: str) -> str:
+        """Ask the user."""
+        return "2024"
+
+    replies = call("ask_human", question="Which year?"), reply("It is about 2024.")
+    async with working(tmp_path, *replies, more=[ask_human]) as it:
+        assert await it.do() == "It is about 2024."
+        assert it.calls == 2

@@ -124,9 +124,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             return _Problem("call")
         # The browser's own agent sees the open page without a call.
         if not is_confirmed and self._member != BROWSING and not _has_worked(shown):
-            given = "\n".join(
-                one.text for one in shown if isinstance(one, HumanMessage) and not one.text.startswith(_FROM)
-            )
+            given = "\n".join(one.text for one in shown if _is_given(one))
             asked = "\n".join([task.title, task.description])
             if what := find_unsupported(self._member, given, asked, text):
                 return _Problem("work", what)
@@ -170,6 +168,12 @@ def _has_worked(messages: Sequence[BaseMessage]) -> bool:
         or one.additional_kwargs.get("lc_source") == SUMMARY_SOURCE
         for one in messages
     )
+
+
+def _is_given(message: BaseMessage) -> bool:
+    """Return whether a message is what the member was told, also by the user's answer to its question."""
+    is_told = isinstance(message, HumanMessage | ToolMessage)
+    return is_told and not message.text.startswith(_FROM)
 
 
 def _split_mark(text: str) -> tuple[str, bool]:
