@@ -88,6 +88,8 @@ class ExtraMiddleware:
     """Around each model call with its retries, and each tool call with its record."""
     text_tools: TextToolCalls = field(default_factory=TextToolCalls)
     """The middleware for models without tool calling."""
+    unfinished: UnfinishedAnswers | None = None
+    """The check of answers, if it is not the usual one."""
     around_calls: Sequence[AgentMiddleware[Any, Any]] = ()
     """Around the execution of each tool call, inside of its record; and around each request to the model."""
 
@@ -185,7 +187,7 @@ def build_react_graph(
         PassedOnMessages(),
         # Inside of it, so that a message of the user is not taken for a reason to check twice. Outside of
         # the limit: what it asks counts as a model call.
-        UnfinishedAnswers(name),
+        additions.unfinished or UnfinishedAnswers(name),
         # Before the conversation is compacted, which would be useless at the limit.
         ModelCallLimit(limits.model_calls),
         # Before texts that are added to a single prompt, which would otherwise become part of a summary.

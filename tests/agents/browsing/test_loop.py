@@ -252,7 +252,9 @@ async def test_the_loop_receives_the_request_and_the_results_of_other_steps():
         {"agent_name": "reporter", "title": "Report", "description": "say it"},
     ]
     planned = json.dumps({"thought": "t", "title": "p", "steps": steps})
-    script = shop_script(done(), planner=[reply(planned)], researcher=[reply("It is at shop.test.")])
+    script = shop_script(
+        done("It is sold out."), planner=[reply(planned)], researcher=[reply("It is at shop.test.")]
+    )
     async with shopping(script) as (team, _):
         await team.run("Buy apples")
     (prompt,) = team.prompts("browser")
@@ -329,3 +331,19 @@ async def test_the_work_ends_with_a_status_and_a_result_or_the_last_text(ending,
         frames = await team.run()
     assert content(frames) == expected
     assert team.server.stats["by_role"]["browser"] == 2 * len(data(frames, "tool_call_result"))
+
+
+async def test_an_order_number_without_a_page_is_asked_for_once_and_then_a_failure():
+    async with shopping(shop_script(done("Ordered. The order number is A-20417."))) as (team, _):
+        frames = await team.run()
+    assert team.server.stats["by_role"]["browser"] == 4, "two tries of the step, each asked once more"
+    assert "20417" not in content(frames)
+    assert [one["step"] for one in data(frames, "run_status")[-1]["gaps"]]
+
+
+async def test_what_the_open_page_shows_needs_no_call():
+    ways = use("go_to_url", url=HOME), done("It costs 3.50 EUR.")
+    async with shopping(shop_script(*ways)) as (team, _):
+        frames = await team.run()
+    assert team.server.stats["by_role"]["browser"] == 2
+    assert content(frames) == "It costs 3.50 EUR."

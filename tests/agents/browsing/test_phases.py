@@ -135,7 +135,7 @@ async def test_a_model_that_gives_no_plan_works_without():
 
 async def test_a_plan_outlives_a_pause(tmp_path):
     script = shop_script(
-        *(done("in the shop"), call("ask_human", inquire="Which?"), done("order 7")),
+        *(done("in the shop"), call("ask_human", inquire="Which?"), done("ordered")),
         task=LONG,
         other=[phases("Open the shop", "Pay"), phases("wrong")],
     )

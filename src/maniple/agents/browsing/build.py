@@ -20,9 +20,10 @@ from maniple.agents.browsing.middleware import (
     TreeOfThoughts,
 )
 from maniple.agents.browsing.trace import TraceMiddleware
-from maniple.agents.browsing.view import POLICIES, PageViewMiddleware, policy_of
+from maniple.agents.browsing.view import POLICIES, PageViewMiddleware, is_blank, policy_of
 from maniple.agents.middleware.limits import StepLimits
 from maniple.agents.middleware.tool_availability import SearchlessTools
+from maniple.agents.middleware.unfinished_answers import UnfinishedAnswers
 from maniple.agents.react import ExtraMiddleware, build_react_graph
 from maniple.browser import ACTIONS, ActionName
 from maniple.config import BrowsingSettings
@@ -81,6 +82,7 @@ def build_loop(
             *_search_middleware(browsing, policy.actions),
         ],
         text_tools=JsonStepAnswers(),
+        unfinished=UnfinishedAnswers("browsing", lambda: _has_page(browser)),
         around_calls=[*middleware, ReaderMiddleware(model), StaleActionGuard(browser)],
     )
     # One above `BrowsingLimits`, which counts over all phases and reports the reason.
@@ -88,6 +90,12 @@ def build_loop(
     agent = build_react_graph("browsing", model, tools, limits=limits, additions=additions)
     planner = PhasePlanner(model, policy.max_phases)
     return BrowsingLoop(agent, planner, settings, asks=bool(questions), reads=bool(browsing.readers))
+
+
+def _has_page(browser: ThreadBrowser) -> bool:
+    """Return whether the agent was shown an open page."""
+    state = browser.last_state()
+    return state is not None and not is_blank(state.url)
 
 
 def browser_middleware(browsing: BrowsingResources, model: BaseChatModel) -> list[AgentMiddleware[Any, Any]]:

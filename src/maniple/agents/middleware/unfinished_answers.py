@@ -5,7 +5,7 @@ supports, and files that are promised and not there. Each kind is asked about on
 conversation. If the next answer is no better, the step fails with the reason.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -21,12 +21,10 @@ from maniple.agents.roles import WORKSPACE_TOOLS
 from maniple.agents.task import StepFailed, Task, current_task, set_in_context
 from maniple.agents.work_evidence import find_announcement, find_unsupported
 from maniple.text import shorten, without_thoughts
-from maniple.types import SUMMARY_SOURCE
+from maniple.types import SUMMARY_SOURCE, Worker
 
 AS_IT_IS = "NOTHING MISSING"
 """The last line with which a model says that its answer is complete, although it looks unfinished."""
-BROWSING = "browsing"
-"""The name of the browser's own agent."""
 _Kind = Literal["call", "work", "files"]
 _READERS = frozenset({"directory_tree", "list_files", "read_file", "search_files"})
 _WRITERS = WORKSPACE_TOOLS - _READERS
@@ -47,8 +45,8 @@ _ASKED: dict[_Kind, str] = {
 }
 _REASONS: dict[_Kind, str] = {
     "call": "The member announced a tool call and did not make it, also when it was asked again.",
-    "work": "The member called no tool, so nothing supports {what} in its answer, also when it was asked "
-    "again.",
+    # Without what was claimed, which the next try would read as known.
+    "work": "The member called no tool, so nothing supports its answer, also when it was asked again.",
     "files": "The file {what} was not written, also when the member was asked again.",
 }
 
@@ -85,12 +83,20 @@ class _Problem:
         return f"{reason}\nUntil then:\n{answer}" if self.kind == "files" else reason
 
 
-class UnfinishedAnswers(AgentMiddleware[Any, Any]):
-    """Asks `member` once more for an answer that is no result, and fails its step if it stays so."""
+def _sees_nothing() -> bool:
+    return False
 
-    def __init__(self, member: str) -> None:
+
+class UnfinishedAnswers(AgentMiddleware[Any, Any]):
+    """Asks `member` once more for an answer that is no result, and fails its step if it stays so.
+
+    `has_page` returns whether the member sees an open page, which it needs no call for.
+    """
+
+    def __init__(self, member: Worker, has_page: Callable[[], bool] = _sees_nothing) -> None:
         super().__init__()
         self._member = member
+        self._has_page = has_page
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         step = _CHECK.get()
@@ -122,8 +128,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         is_confirmed = mark and bool(step.asked)
         if not is_confirmed and find_announcement(text):
             return _Problem("call")
-        # The browser's own agent sees the open page without a call.
-        if not is_confirmed and self._member != BROWSING and not _has_worked(shown):
+        if not is_confirmed and not self._has_page() and not _has_worked(shown):
             given = "\n".join(one.text for one in shown if _is_given(one))
             asked = "\n".join([task.title, task.description])
             if what := find_unsupported(self._member, given, asked, text):
