@@ -7,7 +7,6 @@ conversation. If the next answer is no better, the step fails with the reason.
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -18,7 +17,8 @@ from maniple.agents.deliverables import PromisedFiles, promise_files
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.roles import WORKSPACE_TOOLS
-from maniple.agents.task import StepFailed, Task, current_task, set_in_context
+from maniple.agents.step_state import enter_step_state, step_state
+from maniple.agents.task import StepFailed, Task, current_task
 from maniple.agents.work_evidence import find_announcement, find_unsupported
 from maniple.text import shorten, without_thoughts
 from maniple.types import SUMMARY_SOURCE, Worker
@@ -59,12 +59,9 @@ class _StepCheck:
     asked: set[_Kind] = field(default_factory=set[_Kind])
 
 
-_CHECK: ContextVar[_StepCheck | None] = ContextVar("maniple_unfinished_answers", default=None)
-
-
 def check_step() -> AbstractContextManager[None]:
     """Return a context in which all model calls are one step."""
-    return set_in_context(_CHECK, _StepCheck())
+    return enter_step_state(_StepCheck())
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         self._has_page = has_page
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
-        step = _CHECK.get()
+        step = step_state(_StepCheck)
         names = {one["name"] if isinstance(one, dict) else one.name for one in request.tools}
         if step is None or not names - _NO_WORK:
             return await handler(request)
