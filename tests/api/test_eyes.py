@@ -315,3 +315,90 @@ async def test_a_picture_that_is_crawled_is_an_item_that_later_members_open(tmp_
         last = requests_of(server, member)[-1]
         assert pictures(last) == [content], member
         assert name in text_of(last), member
+
+
+def bar_chart_page() -> Reply:
+    body = "<h1>Sales of 2026</h1><div style='width:300px;height:200px;background:#06c'></div>"
+    return Reply(f"<!doctype html><html><head><title>Sales</title></head><body>{body}</body></html>")
+
+
+def browser_script(url: str, *actions: dict[str, Any], **others: Any) -> dict[str, Any]:
+    members = [step(name) for name in ("browser", *others)]
+    return {
+        "coordinator": [call("handoff_to_planner", locale="en")],
+        "planner": [reply(json.dumps(plan(*members, step("reporter"))))],
+        "browser": [call("browser_use", action="go_to_url", url=url), *actions, call("terminate", **ENDED)],
+        "reporter": [reply("# Report\n\nDone.")],
+        **others,
+    }
+
+
+async def browse(
+    tmp_path, script, site, *, sees: bool = True, disk_mb: int = 100
+) -> tuple[list[Any], list[str]]:
+    """The requests, and the paths of the thread's files."""
+    with serving(script) as server:
+        models = blind(server.base_url)
+        models["basic"]["capabilities"]["vision"] = sees
+        settings = {
+            "browser": {"enabled": True},
+            "fetch": {"allow_private": ["127.0.0.0/8", "::1/128"]},
+            "sandbox": {**LOCAL, "disk_mb": disk_mb},
+        }
+        async with open_service(server.base_url, tmp_path, models=models, **settings) as it:
+            thread_id = await upload(it, "notes.txt", b"x" * 990_000 if disk_mb == 1 else b"x")
+            await work(it, thread_id)
+            return server, await files_of(it, thread_id)
+
+
+@pytest.mark.parametrize("sees", [True, False])
+async def test_the_last_view_of_the_browser_is_an_item_that_the_reporter_sees_and_others_open(tmp_path, sees):
+    async with open_site({"/sales": bar_chart_page()}) as site:
+        url = f"{site.url}/sales"
+        coder = [call("list_files"), reply("Listed.")]
+        server, files = await browse(tmp_path, browser_script(url, coder=coder), site, sees=sees)
+        (name,) = [path for path in files if path.startswith("pictures/")]
+        script = browser_script(url, coder=[call("read_file", path=name), reply("Read.")])
+        server, files = await browse(tmp_path / "again", script, site, sees=sees)
+    assert name in files, "the same page has the same name"
+    listed = f"{name} (screenshot, Sales, {url}, step 1"
+    reporter, (_, coder) = requests_of(server, "reporter")[0], requests_of(server, "coder")
+    for request in (reporter, coder):
+        assert listed in text_of(request)
+        assert len(pictures(request)) == int(sees)
+        assert (f"{name} is a picture (JPEG" in text_of(request)) is not sees
+    if sees:
+        shown = Image.open(io.BytesIO(pictures(reporter)[0])).convert("RGB")
+        assert shown.size[0] >= 800
+        colors = {color for _, color in shown.getcolors(shown.size[0] * shown.size[1])}
+        assert min(abs(r) + abs(g - 102) + abs(b - 204) for r, g, b in colors) < 30
+
+
+async def test_a_screenshot_that_is_asked_for_is_an_item_and_the_many_views_between_are_none(tmp_path):
+    async with open_site({"/a": bar_chart_page(), "/b": Reply("<title>B</title><p>Second</p>")}) as site:
+        actions = [
+            call("browser_use", action="take_screenshot"),
+            call("browser_use", action="wait", seconds=0),
+            call("browser_use", action="go_to_url", url=f"{site.url}/b"),
+            call("browser_use", action="scroll_down"),
+        ]
+        server, files = await browse(tmp_path, browser_script(f"{site.url}/a", *actions), site)
+    stored = [path for path in files if path.startswith("pictures/")]
+    assert sorted(path.split("-")[0] for path in stored) == ["pictures/B", "pictures/Sales"]
+    assert len(pictures(requests_of(server, "reporter")[0])) == 2
+
+
+async def test_without_room_the_screenshot_is_refused_with_the_reason_and_the_step_is_done(tmp_path):
+    async with open_site({"/a": Reply(f"<title>A</title>{noisy_picture()}")}) as site:
+        script = browser_script(f"{site.url}/a", call("browser_use", action="take_screenshot"))
+        server, files = await browse(tmp_path, script, site, disk_mb=1)
+    assert not [path for path in files if path.startswith("pictures/")]
+    last = [one for one in server.requests if "terminate" in str(one.get("tools"))][-1]
+    assert "sandbox.disk_mb" in text_of(last)
+    assert "is not stored as a picture" in text_of(requests_of(server, "reporter")[0])
+
+
+def noisy_picture() -> str:
+    stream = io.BytesIO()
+    Image.effect_noise((800, 500), 100).save(stream, "PNG")
+    return f"<img src='data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}'>"

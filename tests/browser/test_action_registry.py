@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from maniple.agents.browsing.view import POLICIES
-from maniple.browser import ACTIONS, Action, Browser, FoundPage, PageServices, open_browser
+from maniple.browser import ACTIONS, Action, Browser, FoundPage, PagePicture, PageServices, open_browser
 from maniple.browser.actions import ActionDefinition, Text, action, parse_action
 from maniple.browser.drivers import actions as built_in
 from maniple.browser.drivers.sandbox.browser import SandboxBrowser
@@ -96,6 +96,10 @@ async def find_nothing(query: str) -> Sequence[FoundPage]:
     return ()
 
 
+async def store_nothing(picture: PagePicture) -> str:
+    return ""
+
+
 async def everywhere(host: str, port: int) -> str:
     return "192.0.2.1"
 
@@ -105,7 +109,7 @@ async def test_a_driver_that_cannot_perform_an_action_does_not_offer_it() -> Non
     async with aclosing(SandboxBrowser("http://127.0.0.1:9", BrowserSettings(), everywhere)) as browser:
         assert set(ACTIONS.names) - set(browser.actions) == {"hover"}
         for actions in (None, *(policy.actions for policy in POLICIES.values())):
-            services = PageServices(search=find_nothing)
+            services = PageServices(search=find_nothing, save_picture=store_nothing)
             tool = browser_use_tool(ThreadBrowser(browser, services), actions)
             offered = tool.args_schema["properties"]["action"]["enum"]  # type: ignore[index]
             assert offered == [name for name in actions or ACTIONS.names if name != "hover"]

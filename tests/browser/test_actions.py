@@ -1,4 +1,4 @@
-"""Each of the 17 actions in each kind of place, in a real Chromium."""
+"""Each of the 18 actions in each kind of place, in a real Chromium."""
 
 import json
 from collections.abc import AsyncIterator, Mapping

@@ -1,4 +1,4 @@
-"""`browser_use`: the 17 actions as one tool."""
+"""`browser_use`: the 18 actions as one tool."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import pytest
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.agents.browsing.view import POLICIES
-from maniple.browser import ACTIONS, FoundPage, PageServices
+from maniple.browser import ACTIONS, FoundPage, PagePicture, PageServices
 from maniple.errors import BrowserError
 from maniple.tools.browser import browser_use_tool
 from maniple.tools.thread_browser import MAX_THREADS, ThreadBrowser, page_fingerprint
@@ -18,7 +18,12 @@ pytestmark = pytest.mark.anyio
 
 def window() -> tuple[ThreadBrowser, Shop]:
     shop = Shop()
-    return ThreadBrowser(shop, PageServices(search=find_pages)), shop  # type: ignore[arg-type]
+    services = PageServices(search=find_pages, save_picture=save_picture)
+    return ThreadBrowser(shop, services), shop  # type: ignore[arg-type]
+
+
+async def save_picture(picture: PagePicture) -> str:
+    return "pictures/shop.jpeg"
 
 
 async def find_pages(query: str) -> list[FoundPage]:
@@ -31,6 +36,11 @@ def test_without_a_web_search_no_action_searches():
     assert "go_to_url" in schema["properties"]["action"]["enum"]
     assert "query" not in schema["properties"]
     assert "web_search" not in json.dumps(schema) + tool.description
+
+
+def test_without_a_workspace_no_action_stores_a_picture():
+    tool = browser_use_tool(ThreadBrowser(Shop(), PageServices(search=find_pages)))  # type: ignore[arg-type]
+    assert "take_screenshot" not in json.dumps(convert_to_openai_function(tool))
 
 
 async def run(tool, **arguments):

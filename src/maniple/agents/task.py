@@ -188,6 +188,8 @@ class Task:
     """The number of items that are not listed."""
     pictures: Sequence[str] = ()
     """The paths of the pictures that a model which sees is shown with the step, newest last."""
+    screenshots: Sequence[str] = ()
+    """The paths of the run's screenshots that are shown where those leave room, newest last."""
     conversation: Sequence[BaseMessage] = ()
     """The conversation of the user with the team, ending with the request.
 

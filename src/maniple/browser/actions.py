@@ -26,7 +26,7 @@ from maniple.errors import BrowserError
 
 ActionName = str
 """A name in the registry."""
-ActionKind = Literal["move", "input", "search", "extraction"]
+ActionKind = Literal["move", "input", "search", "extraction", "picture"]
 """Decides which modes offer an action; `maniple.agents.browsing.view` maps modes to kinds."""
 
 MASK = "********"
@@ -282,6 +282,11 @@ def parse_action(given: Mapping[str, Any] | Action) -> Action:
 def success_text(action: Action) -> str:
     """Return the text of an action that succeeded, as far as it is known before."""
     return ACTIONS[action.action].done.format(**action.model_dump())
+
+
+def describe_stored_picture(path: str) -> str:
+    """Return the result of `take_screenshot`."""
+    return f"Stored the picture as {path}"
 
 
 def failure_text(action: ActionName, reason: str) -> str:

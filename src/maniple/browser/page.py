@@ -111,6 +111,15 @@ class PageSource:
 
 
 @dataclass(frozen=True, slots=True)
+class PagePicture:
+    """A picture of the window as JPEG, without marks."""
+
+    url: str
+    title: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class FoundPage:
     """A result of `PageServices.search`."""
 
@@ -132,6 +141,8 @@ class PageServices:
     """Called with (goal, Markdown of a page); returns what answers the goal. Default: the Markdown itself."""
     save_file: Callable[[str, Path], Awaitable[str]] | None = None
     """Called with (suggested name, temporary file) of a download; returns the path to report."""
+    save_picture: Callable[[PagePicture], Awaitable[str]] | None = None
+    """Store a picture of the window; return the path to report. Raises `FileError`."""
     open_file: Callable[[str], Awaitable[Path]] | None = None
     """Return the file for an upload that a path names; raises `FileError`."""
     choose: Callable[[str, Sequence[str], bytes | None], Awaitable[int | None]] | None = None

@@ -12,6 +12,7 @@ from langchain_core.tools import BaseTool
 
 from maniple.agents.browsing import BrowsingResources, browser_middleware, build_loop
 from maniple.agents.browsing.earlier_views import EarlierViews
+from maniple.agents.browsing.screenshots import LastViews, ScreenshotSaver
 from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictures
 from maniple.agents.middleware.text_tools import TruncationNotes
 from maniple.agents.offers import Middleware, Offer, WorkerContext
@@ -26,7 +27,7 @@ from maniple.sandbox import find_chromium_isolation
 from maniple.search import find_outage
 from maniple.store.configured import storage_folder
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
-from maniple.tools.items import StoredResults
+from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.registry import TOOLS
 from maniple.tools.thread_browser import ThreadBrowser, browser_services
 from maniple.tools.web import TeamSearch
@@ -63,6 +64,8 @@ class BrowserCapability(Capability):
             max_bytes=settings.browser.max_download_bytes,
             guard=guard,
         )
+        if (items := context.service(ThreadItems)) is not None:
+            services = replace(services, save_picture=ScreenshotSaver(items))
         searcher = TOOLS["tavily_search"].build(context.services)
         searches = [searcher] if searcher else []
         browsing = BrowsingResources(
@@ -132,7 +135,9 @@ def _bound_to_model(
         max_questions=worker.settings.max_questions,
         tool_seconds=worker.settings.tool_timeout_seconds,
     )
-    return browsing_tool(loop.browse)
+    if browsing.settings.vision == "never":
+        return browsing_tool(loop.browse)
+    return browsing_tool(LastViews(loop, browsing.browser).browse)
 
 
 def browser_folder_of(settings: Settings) -> Path:

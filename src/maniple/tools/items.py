@@ -1,9 +1,9 @@
 """Items: everything that a thread has, named by its path in the workspace.
 
-An item is an upload, a page that was read (source), a table in it, a figure, a file that code wrote, a step's
-result, or a report. Files are where they are; sources, tables, results and reports are stored elsewhere and
-mirrored into the workspace (`Workspace.write_read_only`), so that code and file tools can open them but not
-change them.
+An item is an upload, a page that was read (source), a table in it, a figure, a screenshot of the browser, a
+file that code wrote, a step's result, or a report. Files are where they are; sources, tables, results and
+reports are stored elsewhere and mirrored into the workspace (`Workspace.write_read_only`), so that code and
+file tools can open them but not change them.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, StructuredTool
@@ -22,12 +22,13 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.errors import FileError
 from maniple.evidence import Evidence, Source, find_newest_text
 from maniple.media_types import media_type_of
-from maniple.reading.pictures import identify_picture
+from maniple.reading.pictures import PictureInfo, identify_picture
 from maniple.redaction import Redactor
 from maniple.text import file_size, shorten
 from maniple.tools.documents import WorkspaceDocuments
+from maniple.tools.picture_origins import PictureOrigin, PictureOrigins
 from maniple.tools.registry import tool_factory
-from maniple.tools.run_context import thread_key
+from maniple.tools.run_context import run_key, thread_key
 from maniple.tools.text_file import LineRange, escape_unprintable, read_page
 from maniple.workspace import Workspace, Workspaces, is_cache
 from maniple.workspace.mirrors import (
@@ -41,7 +42,7 @@ from maniple.workspace.mirrors import (
 )
 from maniple.workspace.safe_open import split_path
 
-ItemKind = Literal["upload", "source", "table", "figure", "file", "result", "report"]
+ItemKind = Literal["upload", "source", "table", "figure", "screenshot", "file", "result", "report"]
 
 MIN_RESULT_CHARACTERS = 1_000
 """Shorter results are shown whole in every prompt and need no file."""
@@ -75,6 +76,8 @@ class Item:
     title: str
     size: int
     """In bytes."""
+    is_of_run: bool = False
+    """Whether it is a screenshot of the present run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class ThreadItems:
             pass  # no room: what could be mirrored is listed
         titles = {one.number: one.title for one in sources}
         try:
-            return await asyncio.to_thread(self._list, key, titles)
+            return await asyncio.to_thread(self._list, key, titles, run_key())
         except FileError:
             return ItemIndex()
 
@@ -206,20 +209,33 @@ class ThreadItems:
                 lost.append(str(error))
         return lost
 
-    async def store_picture(self, name: str, content: bytes) -> str:
-        """Store a picture that was read from the web; return its path, or "" if it is none or has no room."""
+    async def store_picture(self, name: str, content: bytes, origin: PictureOrigin) -> str:
+        """Store a picture of the web or of the browser, and return its path; "" if it is no picture.
+
+        Raises `FileError` if the workspace has no room for it.
+        """
         info = identify_picture(content)
         if info is None:
             return ""
+        return await asyncio.to_thread(self._store_picture, thread_key(), (name, info), content, origin)
+
+    def _store_picture(
+        self, key: str, named: tuple[str, PictureInfo], content: bytes, origin: PictureOrigin
+    ) -> str:
+        name, info = named
         stem = _UNSAFE_CHARACTERS.sub("-", name.rpartition(".")[0] or name).strip("-")[:60] or "picture"
         digest = hashlib.sha256(content).hexdigest()[:8]
         path = f"{_WEB_PICTURES}/{stem}-{digest}.{info.media_type.removeprefix('image/')}"
-        workspace = await asyncio.to_thread(self.workspaces.open, thread_key())
-        try:
-            await asyncio.to_thread(workspace.write, path, content)
-        except FileError:
-            return ""
+        workspace = self.workspaces.open(key)
+        workspace.write(path, content)
+        masked = replace(
+            origin, address=self.redactor.text(origin.address), title=self.redactor.text(origin.title)
+        )
+        self._origins(key, workspace).add(path, content, masked)
         return path
+
+    def _origins(self, key: str, workspace: Workspace) -> PictureOrigins:
+        return PictureOrigins.beside(self.workspaces.records(key), workspace)
 
     async def read_named(self, text: str) -> list[MirroredText]:
         """Return the mirrors on the current thread that a text names by their paths; none that is missing."""
@@ -244,7 +260,7 @@ class ThreadItems:
         content = self.redactor.text(text).encode(errors="replace")
         self.workspaces.open(key).write_read_only(path, content)
 
-    def _list(self, key: str, titles: Mapping[int, str]) -> ItemIndex:
+    def _list(self, key: str, titles: Mapping[int, str], run: str) -> ItemIndex:
         workspace = self.workspaces.locate(key)
         uploads = {one.path for one in self.workspaces.uploads(key).list_uploads()}
         files = [
@@ -254,7 +270,13 @@ class ThreadItems:
         ]
         copies = _find_copies(workspace, files, uploads)
         files = [(path, size) for path, size in files if path not in copies]
-        items = [_describe(workspace, path, size, uploads, titles) for path, size in files[:MAX_ITEMS]]
+        origins = self._origins(key, workspace)
+        items = [
+            _describe_picture(path, size, origins.find(path), run)
+            if _is_own_picture(path, uploads)
+            else _describe(workspace, path, size, uploads, titles)
+            for path, size in files[:MAX_ITEMS]
+        ]
         stored = frozenset(path for path, _ in files if is_mirror(path))
         return ItemIndex(tuple(reversed(items)), len(files) - len(items), stored)
 
@@ -303,6 +325,20 @@ def _find_copies(
     return {path for paths in equal.values() for path in sorted(paths, key=rank)[1:]}
 
 
+def _is_own_picture(path: str, uploads: Collection[str]) -> bool:
+    return is_picture(path) and path not in uploads
+
+
+def _describe_picture(path: str, size: int, origin: PictureOrigin | None, run: str) -> Item:
+    shown = escape_unprintable(path)
+    if origin is None:
+        return Item("figure", shown, "", size)
+    title = escape_unprintable(origin.describe(run))
+    if origin.kind != "screenshot":
+        return Item("figure", shown, title, size)
+    return Item("screenshot", shown, title, size, is_of_run=origin.run == run)
+
+
 def _describe(
     workspace: Workspace, path: str, size: int, uploads: set[str], titles: Mapping[int, str]
 ) -> Item:
@@ -310,7 +346,7 @@ def _describe(
     if (mirror := MIRROR_PATH.fullmatch(path)) is None:
         if path in uploads:
             return Item("upload", shown, "", size)
-        return Item("figure" if is_picture(path) else "file", shown, "", size)
+        return Item("file", shown, "", size)
     if mirror["table"]:
         return Item("table", path, _first_line(workspace, path), size)
     if mirror["number"]:

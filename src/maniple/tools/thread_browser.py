@@ -73,10 +73,13 @@ class ThreadBrowser:
 
     @property
     def actions(self) -> tuple[ActionName, ...]:
-        """The actions that the browser performs; without a web search it has none that searches."""
-        if self._services.search is not None:
-            return self._browser.actions
-        return tuple(name for name in self._browser.actions if name not in ACTIONS.of_kinds("search"))
+        """The actions that the browser performs: without a web search none that searches, without a
+        workspace none that stores a picture.
+        """
+        missing = () if self._services.search is not None else ACTIONS.of_kinds("search")
+        if self._services.save_picture is None:
+            missing = (*missing, *ACTIONS.of_kinds("picture"))
+        return tuple(name for name in self._browser.actions if name not in missing)
 
     async def observe(self, *, screenshot: bool) -> BrowserState:
         """Observe the current tab; raises `BrowserError`."""

@@ -13,7 +13,7 @@ from maniple.config import SearchSettings, Settings
 from maniple.crawler import Article, Crawler
 from maniple.crawler.article import read_article
 from maniple.crawler.document import FetchedDocument
-from maniple.errors import FetchError, SearchError
+from maniple.errors import FetchError, FileError, SearchError
 from maniple.outgoing import OutgoingGuard, SecretRefused
 from maniple.reading.fork_server import ForkServer
 from maniple.reading.formats import MAX_TEXT_CHARACTERS
@@ -23,8 +23,9 @@ from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.documents import SHOWN_PICTURES
 from maniple.tools.evidence import cited, source_line
 from maniple.tools.items import ThreadItems
+from maniple.tools.picture_origins import PictureOrigin
 from maniple.tools.registry import define_tool
-from maniple.tools.run_context import thread_key
+from maniple.tools.run_context import run_key, thread_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,11 @@ class GuardedSearch:
     async def describe_outage(self) -> str:
         """See `maniple.search.chain.OutageReporter`."""
         return await find_outage(self.provider)
+
+
+def name_picture(url: str) -> str:
+    """Return the name of the file at an address."""
+    return unquote(urlsplit(url).path.rpartition("/")[2])
 
 
 class ArticleReader(Protocol):
@@ -143,9 +149,11 @@ async def read_web_page(
     shown = article.text.replace(f"Source: {article.url}", source, 1)
     if not article.picture or items is None:
         return shown, None
-    path = await items.store_picture(unquote(urlsplit(article.url).path.rpartition("/")[2]), article.picture)
-    if not path:
-        return f"{shown}\n\n[It is not kept as a file: there is no room for it.]", None
+    origin = PictureOrigin("web", article.url, run=run_key())
+    try:
+        path = await items.store_picture(name_picture(article.url), article.picture, origin)
+    except FileError as error:
+        return f"{shown}\n\n[It is not kept as a file: {error}]", None
     return f"{shown}\n\n[It is kept as {path}.]", {SHOWN_PICTURES: [path]}
 
 

@@ -1,4 +1,4 @@
-"""A browser without Chromium: a shop of three pages, which does what the 17 actions say and remembers it."""
+"""A browser without Chromium: a shop of three pages, which does what the actions say and remembers it."""
 
 import asyncio
 import json

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from maniple.browser import Browser, BrowserState, FoundPage, Page, PageServices
-from maniple.errors import BrowserError, FetchError
+from maniple.browser import Browser, BrowserState, FoundPage, Page, PagePicture, PageServices
+from maniple.errors import BrowserError, FetchError, FileError
 from tests.crawler.web import Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2"])]
@@ -58,6 +58,38 @@ async def test_an_address_is_opened_and_the_page_is_seen(page: Page, site: Site)
 
 async def test_no_picture_is_taken_unless_requested(page: Page, form: BrowserState) -> None:
     assert (await page.observe(screenshot=False)).screenshot is None
+
+
+async def test_a_screenshot_that_is_asked_for_is_stored_without_marks(browser: Browser, site: Site) -> None:
+    stored: list[PagePicture] = []
+
+    async def save(picture: PagePicture) -> str:
+        stored.append(picture)
+        return "pictures/form.jpeg"
+
+    page = await browser.page(THREAD, PageServices(save_picture=save))
+    await page.act({"action": "go_to_url", "url": f"{site.url}/form"})
+    seen = await page.observe()
+    result = await page.act({"action": "take_screenshot"})
+    assert (result.text.split()[-1], result.changed) == ("pictures/form.jpeg", False)
+    (picture,) = stored
+    assert (picture.url, picture.title) == (seen.url, seen.title)
+    assert picture.content.startswith(b"\xff\xd8\xff")
+
+
+async def test_a_screenshot_that_cannot_be_stored_fails_with_the_reason(
+    browser: Browser, page: Page, site: Site
+) -> None:
+    await page.act({"action": "go_to_url", "url": f"{site.url}/form"})
+    with pytest.raises(BrowserError, match="Browser action 'take_screenshot' failed: there is no workspace"):
+        await page.act({"action": "take_screenshot"})
+
+    async def refuse(picture: PagePicture) -> str:
+        raise FileError("The workspace is full.")
+
+    full = await browser.page(THREAD, PageServices(save_picture=refuse))
+    with pytest.raises(BrowserError, match="The workspace is full"):
+        await full.act({"action": "take_screenshot"})
 
 
 async def test_a_click_runs_the_pages_handler(page: Page, form: BrowserState) -> None:

@@ -73,9 +73,9 @@ class ModePolicy:
 
 
 POLICIES: Mapping[BrowserMode, ModePolicy] = {
-    "navigate": ModePolicy(3, "optional", ("move", "search"), searches=False),
-    "execute": ModePolicy(1, "enabled", ("move", "input"), searches=False),
-    "scrape": ModePolicy(1, "optional", ("move", "extraction"), searches=False),
+    "navigate": ModePolicy(3, "optional", ("move", "search", "picture"), searches=False),
+    "execute": ModePolicy(1, "enabled", ("move", "input", "picture"), searches=False),
+    "scrape": ModePolicy(1, "optional", ("move", "extraction", "picture"), searches=False),
     "research": ModePolicy(1, "enabled", None, searches=True),
     "auto": ModePolicy(8, "enabled", None, searches=True),
 }

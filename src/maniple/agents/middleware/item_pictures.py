@@ -7,7 +7,7 @@ the settings that does describes them, if there is one.
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,7 +175,8 @@ class ItemPictures(AgentMiddleware[Any, Any]):
         if isinstance(picture, str):
             return await _show(name, picture)
         about = f"{escape_unprintable(name)} is a picture ({_size(picture)}), and {BLIND}."
-        return [{"type": "text", "text": f"{about} {await self._reader.describer.describe(picture)}"}]
+        told = "" if name in _find_undescribed() else await self._reader.describer.describe(picture)
+        return [{"type": "text", "text": f"{about} {told}".rstrip()}]
 
 
 async def _show(name: str, picture: RenderedPicture | str) -> Parts:
@@ -190,11 +191,24 @@ def _size(picture: RenderedPicture) -> str:
 
 
 def _find_given(most: int) -> list[str]:
+    """Return the newest pictures of the task, newest last; screenshots where the others leave room."""
     try:
-        paths = current_task().pictures
+        task = current_task()
     except LookupError:  # called outside of a step
         return []
-    return list(paths[-most:]) if most > 0 else []
+    paths = [*task.screenshots, *(path for path in task.pictures if path not in task.screenshots)]
+    return paths[-most:] if most > 0 else []
+
+
+def _find_undescribed() -> Collection[str]:
+    """Return the pictures of the task that are only named to a model that does not see.
+
+    Nobody asked for these, and a description takes a call of another model.
+    """
+    try:
+        return current_task().screenshots
+    except LookupError:  # called outside of a step
+        return ()
 
 
 def _leave_out_sent(

@@ -557,6 +557,17 @@ async def take_screenshot(tab: "Page", observation: PageObservation, *, marks: b
     return await asyncio.to_thread(draw_marks, jpeg, observation.elements if marks else ())
 
 
+async def take_plain_screenshot(tab: "Page") -> bytes:
+    """Return the window as JPEG, at most 1,280 pixels wide, without marks; raises as `take_screenshot`."""
+    jpeg = await tab.screenshot(
+        type="jpeg", quality=_SCREENSHOT_QUALITY, scale="css", timeout=_SCREENSHOT_MILLISECONDS
+    )
+    size = tab.viewport_size
+    if size is not None and size["width"] <= MAX_WIDTH_PIXELS:
+        return jpeg
+    return await asyncio.to_thread(draw_marks, jpeg, ())
+
+
 def draw_marks(jpeg: bytes, elements: Iterable[Element]) -> bytes:
     """Return the picture as JPEG, at most `MAX_WIDTH_PIXELS` wide, with a frame around each visible element.
 

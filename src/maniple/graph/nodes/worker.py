@@ -425,6 +425,7 @@ def _task(
         items=[one for one in index.items if one.path not in shown and _can_use(role, one)],
         older_items=index.older if role.name != "reporter" else 0,
         pictures=[one.path for one in index.items if _is_shown(role, one)],
+        screenshots=[one.path for one in index.items if one.is_of_run and is_report],
     )
 
 
@@ -436,7 +437,7 @@ def _is_obsolete(progress: PlanProgress, one: TrackedStep, reader: TrackedStep) 
 def _can_use(role: Role, item: Item) -> bool:
     """Return whether an item is listed for a role: it can open it, or show it in a report."""
     if role.name == "reporter":
-        return item.kind == "figure" or _is_shown(role, item)
+        return item.kind in ("figure", "screenshot") or _is_shown(role, item)
     if role.has_files:
         return item.kind != "upload"  # `format_files` names those
     return is_mirror(item.path) or item.kind == "upload" or is_picture(item.path)

@@ -4,10 +4,20 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from maniple.browser.actions import Action, ActionResult, Goal, Seconds, TabId, action, success_text
+from maniple.browser.actions import (
+    Action,
+    ActionResult,
+    Goal,
+    Seconds,
+    TabId,
+    action,
+    describe_stored_picture,
+    success_text,
+)
 from maniple.browser.drivers.failures import ActionFailedError
+from maniple.browser.drivers.observation import take_plain_screenshot
 from maniple.browser.drivers.window import BrowserWindow, page_script
-from maniple.browser.page import PageServices
+from maniple.browser.page import PagePicture, PageServices
 from maniple.reading import UnreadableDocument
 from maniple.reading.fork_server import ForkServer
 
@@ -97,6 +107,22 @@ def _cut(markdown: str) -> str:
     return (
         f"{markdown[:_SHOWN_CHARACTERS]}\n(The first {_SHOWN_CHARACTERS:,} of {len(markdown):,} characters.)"
     )
+
+
+@action(
+    "take_screenshot",
+    Action,
+    kind="picture",
+    line="pictures",
+    prompt="take_screenshot: stores what the window shows as a picture, for your team and for reports",
+)
+async def take_screenshot(window: BrowserWindow, action: Action, services: PageServices) -> ActionResult:
+    """Store a picture of the window, without marks."""
+    if services.save_picture is None:
+        raise ActionFailedError("there is no workspace in which the picture could be stored")
+    page = (await window.tabs.current()).page
+    picture = PagePicture(page.url, await page.title(), await take_plain_screenshot(page))
+    return ActionResult(describe_stored_picture(await services.save_picture(picture)), changed=False)
 
 
 @action(

@@ -18,6 +18,7 @@ from maniple.browser.actions import (
     Action,
     ActionName,
     ActionResult,
+    describe_stored_picture,
     failure_text,
     success_text,
 )
@@ -36,7 +37,16 @@ from maniple.browser.listing import (
     render_rows,
     select_rows,
 )
-from maniple.browser.page import BrowserState, Element, PageServices, PageSource, PageText, ScrollInfo, Tab
+from maniple.browser.page import (
+    BrowserState,
+    Element,
+    PagePicture,
+    PageServices,
+    PageSource,
+    PageText,
+    ScrollInfo,
+    Tab,
+)
 from maniple.config import BrowserSettings
 from maniple.egress import EgressResolver
 from maniple.errors import BrowserError, ToolFailure
@@ -335,6 +345,17 @@ class SandboxActions:
         if not content.strip():
             return ActionResult("No content was extracted from the page.", changed=False)
         return ActionResult(f"Extracted from page:\n{content}\n", changed=False)
+
+    async def do_take_screenshot(self, action: Any) -> ActionResult:
+        if self.services.save_picture is None:
+            raise BrowserError("there is no workspace in which the picture could be stored.")
+        await self.refresh_view()
+        latest = self.view.latest
+        if latest is None or latest.screenshot is None:
+            raise BrowserError("the sandbox sent no picture of its browser.")
+        picture = PagePicture(latest.url, latest.title, latest.screenshot)
+        path = await self.services.save_picture(picture)
+        return ActionResult(describe_stored_picture(path), changed=False)
 
     async def do_switch_tab(self, action: Any) -> ActionResult:
         position = self.view.position_of(action.tab_id)
