@@ -1,20 +1,16 @@
 """The pictures in the content parts of messages, in the forms of OpenAI, LangChain and Anthropic."""
 
-import base64
-import binascii
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from maniple.llms.picture_parts import decode_picture, is_picture_part, picture_address
 from maniple.text import fix_surrogates, shorten
 from maniple.types import is_mapping
 
 MAX_PICTURES_OF_MESSAGES = 20
-_PICTURE_TYPES = ("image", "image_url", "input_image")
 _ADDRESS_CHARACTERS = 500
-_DATA = "data:"
-_BASE64 = ";base64"
 
 
 def find_message_pictures(messages: Iterable[BaseMessage]) -> list[bytes]:
@@ -28,8 +24,8 @@ def find_message_pictures(messages: Iterable[BaseMessage]) -> list[bytes]:
 
 def describe_lost_pictures(messages: Iterable[BaseMessage]) -> list[str]:
     """Return a sentence about each picture that messages do not hold, and about those beyond the limit."""
-    parts = [one for message in messages for one in _parts_of(message) if one.get("type") in _PICTURE_TYPES]
-    decoded = [_decoded(one) for one in parts]
+    parts = [one for message in messages for one in _parts_of(message) if is_picture_part(one)]
+    decoded = [decode_picture(one) for one in parts]
     notes = [_describe_loss(one) for one, content in zip(parts, decoded, strict=True) if not content]
     if (more := sum(map(bool, decoded)) - MAX_PICTURES_OF_MESSAGES) > 0:
         most = MAX_PICTURES_OF_MESSAGES
@@ -38,7 +34,7 @@ def describe_lost_pictures(messages: Iterable[BaseMessage]) -> list[str]:
 
 
 def _describe_loss(part: Mapping[str, Any]) -> str:
-    address = _address_of(part)
+    address = picture_address(part)
     if address.startswith(("http://", "https://")):
         shown = fix_surrogates(shorten(address, _ADDRESS_CHARACTERS))
         return (
@@ -49,49 +45,9 @@ def _describe_loss(part: Mapping[str, Any]) -> str:
 
 
 def _pictures_of(message: BaseMessage) -> Iterator[bytes]:
-    yield from filter(None, map(_decoded, _parts_of(message)))
+    yield from filter(None, map(decode_picture, _parts_of(message)))
 
 
 def _parts_of(message: BaseMessage) -> list[Mapping[str, Any]]:
     parts = message.content if isinstance(message.content, list) else []
     return [part for part in parts if is_mapping(part)]
-
-
-def _decoded(part: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a picture; b"" for any other part."""
-    try:
-        return base64.b64decode("".join(_encoded(part).split()), validate=True)
-    except (binascii.Error, ValueError):
-        return b""
-
-
-def _encoded(part: Mapping[str, Any]) -> str:
-    """Return the Base64 of a picture; "" for any other part."""
-    if part.get("type") == "image":
-        source = part.get("source")
-        inner = source if is_mapping(source) else part
-        data = inner.get("base64") or inner.get("data")
-        if isinstance(data, str):
-            return data
-    return _of_data_url(_address_of(part))
-
-
-def _address_of(part: Mapping[str, Any]) -> str:
-    """Return the address of a picture, of the web or with its data; "" for any other part."""
-    match part.get("type"):
-        case "image_url" | "input_image":
-            value = part.get("image_url")
-            url = value.get("url") if is_mapping(value) else value
-        case "image":
-            source = part.get("source")
-            url = (source if is_mapping(source) else part).get("url")
-        case _:
-            return ""
-    return url.strip() if isinstance(url, str) else ""
-
-
-def _of_data_url(url: str) -> str:
-    if not url.startswith(_DATA):
-        return ""
-    head, _, data = url.partition(",")
-    return data if head.endswith(_BASE64) else ""

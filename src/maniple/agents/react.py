@@ -30,6 +30,7 @@ from maniple.agents.middleware.limits import (
     ToolCallLimit,
     ToolTimeouts,
 )
+from maniple.agents.middleware.picture_room import PictureAdding
 from maniple.agents.middleware.text_tools import TextToolCalls
 from maniple.agents.middleware.tool_availability import (
     DynamicTools,
@@ -176,6 +177,8 @@ def build_react_graph(
     `offered` middleware decides which tools a request has. It is outermost, so that all other middleware sees
     the same tools. The order counts: the first middleware is the outermost.
     """
+    inside = (*additions.around_answers, *additions.around_calls)
+    adding = [one for one in inside if isinstance(one, PictureAdding)]
     stack: list[AgentMiddleware[Any, Any]] = [
         *offered,
         ToolNameRecorder(),
@@ -191,7 +194,7 @@ def build_react_graph(
         # Before the conversation is compacted, which would be useless at the limit.
         ModelCallLimit(limits.model_calls),
         # Before texts that are added to a single prompt, which would otherwise become part of a summary.
-        ContextCompaction(model, tools),
+        ContextCompaction(model, tools, adding),
         # After the compaction, so that its nudge is the last message.
         StuckDetection(),
         # Before the results are fenced, which makes them unreadable for code.

@@ -10,6 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
+from maniple.llms.picture_parts import is_picture_part, part_tokens
+
 DEFAULT_WINDOW_TOKENS = 32_768
 """The default for unknown models.
 
@@ -17,10 +19,8 @@ If an endpoint accepts less, its error names the limit, which is then used.
 """
 BYTES_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
-TOKENS_PER_IMAGE = 1_000
 SMALLEST_WINDOW_TOKENS = 256
 """A smaller number in an error message is no window."""
-_IMAGE_TYPES = frozenset({"image", "image_url", "input_image"})
 
 # The messages of OpenAI, Azure, Anthropic, Bedrock, Gemini, xAI, Groq, Mistral, Cohere, DeepSeek, Moonshot,
 # Qwen (DashScope), GLM (z.ai), Doubao (Volcengine), ERNIE, SiliconFlow, vLLM, SGLang, TGI, llama.cpp, LM
@@ -80,7 +80,8 @@ def room_of(model: Any, window: int | None = None) -> int:
 
 
 def count_tokens(messages: Iterable[BaseMessage], tools: Sequence[BaseTool | dict[str, Any]] = ()) -> int:
-    """Estimate the tokens of a prompt: one for four bytes of UTF-8, which is about right for most languages.
+    """Estimate the tokens of a prompt: one for four bytes of UTF-8, which is about right for most languages,
+    and one for 750 pixels of a picture.
 
     Exact counts would need each model's tokenizer, which endpoints do not provide.
     """
@@ -138,8 +139,8 @@ def _message_tokens(message: BaseMessage) -> int:
     for part in [message.content] if isinstance(message.content, str) else message.content:
         if isinstance(part, str):
             size += _bytes(part)
-        elif part.get("type") in _IMAGE_TYPES:
-            tokens += TOKENS_PER_IMAGE
+        elif is_picture_part(part):
+            tokens += part_tokens(part)
         else:
             size += _bytes(str(part.get("text") or part))
     if isinstance(message, AIMessage):

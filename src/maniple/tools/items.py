@@ -192,7 +192,7 @@ class ThreadItems:
         uploads = self.workspaces.uploads(key)
         known = {one.sha256 for one in uploads.list_uploads()}
         new = [
-            (f"picture-{digest[:8]}.{info.media_type.removeprefix('image/')}", io.BytesIO(content))
+            (name_picture(digest, info), io.BytesIO(content))
             for digest, content in pictures.items()
             if digest not in known and (info := identify_picture(content))
         ]
@@ -297,6 +297,11 @@ def _read_mirrors(workspace: Workspace, paths: Sequence[str]) -> list[MirroredTe
 def is_picture(path: str) -> bool:
     """Return whether a path's ending is that of a picture."""
     return media_type_of(path).startswith("image/")
+
+
+def name_picture(sha256: str, info: PictureInfo) -> str:
+    """Return the name of a picture that came without one."""
+    return f"picture-{sha256[:8]}.{info.media_type.removeprefix('image/')}"
 
 
 def is_drawn_figure(path: str) -> bool:

@@ -20,6 +20,7 @@ from maniple.agents.browsing.trace import current_trace
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.context_window import group_messages
 from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.middleware.picture_room import take_picture_room
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import truncate_middle
 from maniple.browser import ACTIONS, ActionName, BrowserState
@@ -27,7 +28,8 @@ from maniple.browser.actions import ActionKind
 from maniple.config.web_settings import BrowserMode, BrowsingSettings
 from maniple.errors import BrowserError, ModelError
 from maniple.llms import capabilities_of
-from maniple.llms.context_windows import characters_within, room_of
+from maniple.llms.context_windows import characters_within, is_overflow, room_of
+from maniple.llms.picture_parts import content_tokens, picture_tokens
 from maniple.tools.browser import BROWSER_USE
 from maniple.tools.evidence import source_line
 from maniple.tools.thread_browser import ThreadBrowser
@@ -43,6 +45,8 @@ _INTRODUCED = (
 )
 _UNAVAILABLE = "[From maniple, not from the user] The browser cannot be looked at now: {why}"
 _NEW = "The browser was restarted: pages that were open are closed."
+_USUAL_PIXELS = (1_280, 800)
+"""The size of a screenshot that is not taken yet."""
 _FEW_ELEMENTS = 3
 """A page with fewer elements is probably a drawing, so its screenshot is shown."""
 
@@ -129,13 +133,25 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
         text: list[dict[str, Any]] = [{"type": "text", "text": await self._format_view(request, state)}]
         if state.screenshot is None or not sees or not self._policy.shows(state, self._vision):
             return await handler(_append_view(request, text))
+        tokens = content_tokens(state.screenshot)
         try:
-            return await handler(_append_view(request, [*text, _picture(state.screenshot)]))
+            return await handler(
+                _append_view(take_picture_room(request, tokens), [*text, _picture(state.screenshot)])
+            )
         except ModelError as error:
             # Endpoints reject pictures with various errors, and the work can continue without them.
-            if error.code != "model_bad_request":
+            if error.code != "model_bad_request" or is_overflow(error):
                 raise
         return await handler(_append_view(request, text))
+
+    async def count_pictures(self, request: ModelRequest) -> Sequence[int]:
+        """See `PictureAdding`; the picture of the page is always shown, so others get what it leaves."""
+        before = self._browser.last_state()
+        is_used = self._turns is None or _in_use(request.state["messages"], self._turns)
+        is_shown = self._vision != "never" and is_used and self._is_likely_shown(before)
+        if not is_shown or not capabilities_of(request.model).has("vision"):
+            return []
+        return [picture_tokens(*_USUAL_PIXELS)]
 
     async def _observe(self, *, sees: bool) -> BrowserState | str:
         """Return the state of the browser, or why it cannot be observed."""

@@ -6,6 +6,7 @@ result that is longer than the window, and a failing summary ends the run.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -27,6 +28,13 @@ from langgraph.types import Command
 
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.limits import StepState, count_answers, count_tool_results
+from maniple.agents.middleware.picture_room import (
+    Count,
+    PictureAdding,
+    count_within,
+    name_older_pictures,
+    with_picture_room,
+)
 from maniple.agents.task import truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms.calls import ask
@@ -44,6 +52,8 @@ NEWEST_SHARE = 0.25
 """The share of the newest messages, which stay unchanged."""
 LEAST_SHARE = 0.25
 """The share of the room that messages always have, even if the tools' descriptions are long."""
+PICTURE_SHARE = 0.5
+"""The newest picture that is added to a request is shown if it takes at most this share of the room."""
 LEARNED_SHARE = 0.8
 """The share of a prompt that was rejected as too long which becomes the new room."""
 
@@ -86,7 +96,9 @@ async def summarize(model: BaseChatModel, messages: Sequence[BaseMessage], *, ro
     """Return a summary of `messages`; "" if the model fails, because compaction must not end a run."""
     room = room or room_of(model)
     left = int(TARGET_SHARE * room) - text_tokens(_SUMMARY_PROMPT)
-    record = get_buffer_string(fit_messages(messages, left))
+    # A buffer string holds no pictures: their names are what is left of them.
+    named = name_older_pictures(messages, 0, count_tokens, left=0)
+    record = get_buffer_string(fit_messages(named, left))
     prompt = [SystemMessage(_SUMMARY_PROMPT), HumanMessage(f"<record>\n{record}\n</record>")]
     config: RunnableConfig = {"metadata": {"lc_source": SUMMARY_SOURCE}}
     try:
@@ -101,19 +113,25 @@ async def summarize(model: BaseChatModel, messages: Sequence[BaseMessage], *, ro
 class ContextCompaction(AgentMiddleware[Any, Any]):
     """Compacts an agent's conversation before it exceeds the model's context window.
 
-    Older messages are replaced by a summary in the agent's state. The task and the newest messages stay
-    unchanged.
-    The run's events and the thread's messages are not shortened. The middleware learns the endpoint's real
-    window
-    from its token counts and its rejections.
+    Older pictures are replaced by their names first, then older messages by a summary in the agent's state.
+    The task and the newest messages stay unchanged. The run's events and the thread's messages are not
+    shortened. The middleware learns the endpoint's real window from its token counts and its rejections.
+
+    `adding` is the middleware inside of it that adds pictures to requests, from the outside in.
     """
 
     state_schema = StepState
 
-    def __init__(self, model: BaseChatModel, tools: Sequence[BaseTool] = ()) -> None:
+    def __init__(
+        self,
+        model: BaseChatModel,
+        tools: Sequence[BaseTool] = (),
+        adding: Sequence[PictureAdding] = (),
+    ) -> None:
         super().__init__()
         self._model = model
         self._tools = ToolTokenCounter(tools)
+        self._adding = adding
         self._learned_room: int | None = None
         self._scale = 1.0
 
@@ -126,11 +144,18 @@ class ContextCompaction(AgentMiddleware[Any, Any]):
         self, request: ModelRequest, handler: ModelHandler
     ) -> ModelResponse | ExtendedModelResponse:
         # A `before_model` node would cost one more step of the graph for each call.
-        tools = self._tools.of(request.tools)
-        if self._count(request.messages, tools) <= TRIGGER_SHARE * self._room:
-            return await self._call_model(request, handler, tools)
-        short = await self._compact(request, tools)
-        response = await self._call_model(request.override(messages=short), handler, tools)
+        extra = _Additions(
+            self._tools.of(request.tools),
+            [size for one in self._adding for size in await one.count_pictures(request)],
+        )
+        if self._fits(request.messages, extra):
+            return await self._call_model(request, handler, extra)
+        extra = self._leave_out_pictures(request.messages, extra)
+        if self._fits(request.messages, extra):
+            return await self._call_model(request, handler, extra)
+        short = await self._compact(request, extra)
+        extra = self._leave_out_pictures(short, extra.with_all())
+        response = await self._call_model(request.override(messages=short), handler, extra)
         shown = {"messages": short, "given": _given(request)}
         left_out = {
             "answers_left_out": count_answers(request.state) - count_answers(shown),
@@ -139,8 +164,22 @@ class ContextCompaction(AgentMiddleware[Any, Any]):
         messages = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *short, *response.result]
         return ExtendedModelResponse(response, Command(update={"messages": messages, **left_out}))
 
-    async def _compact(self, request: ModelRequest, tools: int) -> list[Any]:
-        messages = request.messages
+    def _fits(self, messages: Sequence[BaseMessage], extra: "_Additions") -> bool:
+        return self._count(messages, extra.tokens) <= TRIGGER_SHARE * self._room
+
+    def _leave_out_pictures(self, messages: Sequence[BaseMessage], extra: "_Additions") -> "_Additions":
+        """Return the additions with as many of the newest pictures as fit; with one if it is small enough."""
+        free = TRIGGER_SHARE * self._room / self._scale - count_tokens(messages) - extra.tools
+        newest = extra.pictures[0] if extra.pictures else 0
+        least = newest if self._scale * newest <= PICTURE_SHARE * self._room else 0
+        return replace(extra, room=max(int(free), least))
+
+    async def _compact(self, request: ModelRequest, extra: "_Additions") -> list[Any]:
+        tools = extra.tokens
+        free = int(TRIGGER_SHARE * self._room - self._scale * tools)
+        messages: list[Any] = name_older_pictures(request.messages, free, self._count)
+        if self._fits(messages, extra):
+            return messages
         head = count_task_messages(messages, _given(request))
         start = head + find_newest_start(
             messages[head:], self._available_tokens(NEWEST_SHARE, tools), self._count
@@ -157,21 +196,23 @@ class ContextCompaction(AgentMiddleware[Any, Any]):
             short, self._available_tokens(TARGET_SHARE, tools), pinned=head, count=self._count
         )
 
-    async def _call_model(self, request: ModelRequest, handler: ModelHandler, tools: int) -> ModelResponse:
+    async def _call_model(
+        self, request: ModelRequest, handler: ModelHandler, extra: "_Additions"
+    ) -> ModelResponse:
         async def first() -> ModelResponse:
-            return self._learn_scale(request, await handler(request), tools)
+            return self._learn_scale(request, await handler(extra.limit(request)), extra.tokens)
 
         def shorter(error: Exception) -> list[Any]:
-            tokens = self._count(request.messages, tools)
+            tokens = self._count(request.messages, extra.tokens)
             self._learned_room = _learn_room(self._model, self._room, tokens, error)
-            room, pinned = (
-                self._available_tokens(TARGET_SHARE, tools),
-                count_task_messages(request.messages, _given(request)),
-            )
+            fewer = self._leave_out_pictures(request.messages, extra.with_all())
+            pinned = count_task_messages(request.messages, _given(request))
+            room = self._available_tokens(TARGET_SHARE, fewer.tokens)
             return fit_messages(request.messages, room, pinned=pinned, count=self._count)
 
         async def send(messages: list[Any]) -> ModelResponse:
-            return await handler(request.override(messages=messages))
+            fewer = self._leave_out_pictures(messages, extra.with_all())
+            return await handler(fewer.limit(request.override(messages=messages)))
 
         return await _retry_on_overflow(self._model, first(), shorter, send)
 
@@ -179,7 +220,7 @@ class ContextCompaction(AgentMiddleware[Any, Any]):
         return int(self._scale * (count_tokens(messages) + tools))
 
     def _available_tokens(self, share: float, tools: int) -> int:
-        """Return the tokens of `share` that remain for messages beside the tools' descriptions."""
+        """Return the tokens of `share` that remain for messages beside tools' descriptions and pictures."""
         room = share * self._room
         return int(max(room - self._scale * tools * share / TARGET_SHARE, LEAST_SHARE * room))
 
@@ -193,6 +234,30 @@ class ContextCompaction(AgentMiddleware[Any, Any]):
             estimate = count_tokens(request.messages) + tools
             self._scale = max(self._scale, min(2.0, usage["input_tokens"] / max(estimate, 1)))
         return response
+
+
+@dataclass(frozen=True, slots=True)
+class _Additions:
+    """What a request has beside its messages: the descriptions of tools, and pictures that are added."""
+
+    tools: int
+    pictures: Sequence[int]
+    """The tokens of each picture, the newest first."""
+    room: int | None = None
+    """The tokens that pictures may have; None for all of them."""
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all that is shown."""
+        return self.tools + sum(self.pictures[: count_within(self.pictures, self.room)])
+
+    def with_all(self) -> "_Additions":
+        """Return the additions without a limit of pictures."""
+        return replace(self, room=None)
+
+    def limit(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with the limit of its pictures."""
+        return request if self.room is None else with_picture_room(request, self.room)
 
 
 def _given(request: ModelRequest) -> int:
@@ -250,8 +315,6 @@ def _overflow_error(model: BaseChatModel, messages: Sequence[BaseMessage]) -> Mo
 SHORTEST_CHARACTERS = 400
 """Texts are not cut below this length. If the messages are still too long, the oldest are left out."""
 
-Count = Callable[[Sequence[BaseMessage]], int]
-
 
 def count_task_messages(messages: Sequence[BaseMessage], given: int = 0) -> int:
     """Return the number of messages before the first answer: the prompt and the task, which are never left
@@ -293,9 +356,20 @@ def fit_messages(
 ) -> list[BaseMessage]:
     """Return the messages shortened to about `tokens`, by `count`.
 
-    First the longest texts are cut in their middles to one common length, except system prompts. If that is
-    not enough, the oldest groups after the first `pinned` messages are replaced by a note.
+    First pictures are replaced by their names, the oldest first; the newest stays. Then the longest texts are
+    cut in their middles to one common length, except system prompts. If that is not enough, the newest
+    picture is replaced, too, and the oldest groups after the first `pinned` messages by a note.
     """
+    if count(messages) <= tokens:
+        return list(messages)
+    named = name_older_pictures(messages, tokens, count)
+    short = _fit_texts(named, tokens, count)
+    if count(short) > tokens:
+        short = _fit_texts(name_older_pictures(named, 0, count, left=0), tokens, count)
+    return short if count(short) <= tokens else _without_oldest(short, tokens, pinned, count)
+
+
+def _fit_texts(messages: Sequence[BaseMessage], tokens: int, count: Count) -> list[BaseMessage]:
     if count(messages) <= tokens:
         return list(messages)
     longest = max((_longest(message) for message in messages), default=0)
@@ -306,8 +380,7 @@ def fit_messages(
             low = middle
         else:
             high = middle
-    short = _shorten_all(messages, low)
-    return short if count(short) <= tokens else _without_oldest(short, tokens, pinned, count)
+    return _shorten_all(messages, low)
 
 
 def _without_oldest(

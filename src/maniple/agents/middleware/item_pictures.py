@@ -20,6 +20,7 @@ from maniple.agents.message_pictures import find_message_pictures
 from maniple.agents.middleware.base import ModelHandler, artifact_fields
 from maniple.agents.middleware.context_window import count_task_messages
 from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.middleware.picture_room import NO_ROOM, count_fitting, take_picture_room
 from maniple.agents.middleware.tool_results import (
     BLIND,
     MAX_PICTURES,
@@ -33,6 +34,8 @@ from maniple.errors import FileError, ModelError
 from maniple.llms import ChatModels, ask, capabilities_of
 from maniple.llms.calls import has_images, without_images
 from maniple.llms.capabilities import Capabilities
+from maniple.llms.context_windows import is_overflow
+from maniple.llms.picture_parts import content_tokens
 from maniple.reading.rendering import RenderedPicture
 from maniple.text import without_thoughts
 from maniple.tools.documents import SHOWN_PICTURES, ReadRendered
@@ -40,6 +43,8 @@ from maniple.tools.text_file import escape_unprintable
 from maniple.types import DESCRIPTION_SOURCE, LLM_TYPES, LLMType, is_list
 
 _CACHED_DESCRIPTIONS = 200
+_GIVEN = -1
+"""In place of the index of a result: the pictures of the task."""
 _DESCRIBE = (
     "Describe the picture for a colleague who cannot see it and works with your words alone. Copy all text "
     "and all numbers exactly, tables as Markdown tables; of a chart give its kind, its axes with units, and "
@@ -109,10 +114,25 @@ class ItemPictureReader:
     describer: PictureDescriber = field(default_factory=PictureDescriber)
 
 
+@dataclass(frozen=True, slots=True)
+class AddedPictures:
+    """The pictures that a request gets."""
+
+    given: Sequence[str]
+    """Those of the task."""
+    opened: Mapping[int, Sequence[str]]
+    """Those that tools have opened, by the index of their results."""
+    seen: Mapping[str, RenderedPicture | str]
+    """Each picture by its name, or the reason why it cannot be shown."""
+    left_out: frozenset[tuple[int, str]] = frozenset()
+    """Those for which there is no room, each with the index of its result, or `_GIVEN`."""
+
+
 class ItemPictures(AgentMiddleware[Any, Any]):
     """Adds pictures to requests: those of the task before the step, and those that a tool opened after it.
 
-    At most `MAX_PICTURES` are in a request: the newest that were opened, then the newest of the task.
+    At most `MAX_PICTURES` are in a request: the newest that were opened, then the newest of the task. Those
+    for which the model's window has no room are named.
     """
 
     def __init__(self, reader: ItemPictureReader) -> None:
@@ -127,13 +147,30 @@ class ItemPictures(AgentMiddleware[Any, Any]):
         seen = await self._open_all([*given, *(name for names in opened.values() for name in names)])
         if capabilities_of(request.model).has("vision"):
             unsent = await asyncio.to_thread(_leave_out_sent, request.messages, given, seen)
+            places = _newest_first(unsent, opened, seen)
+            sizes = [_tokens(seen[name]) for _, name in places]
+            fitting = count_fitting(request, sizes)
+            added = AddedPictures(unsent, opened, seen, frozenset(places[fitting:]))
+            shown = take_picture_room(await self._extend(request, added, sees=True), sum(sizes[:fitting]))
             try:
-                return await handler(await self._extend(request, unsent, opened, seen, sees=True))
+                return await handler(shown)
             except ModelError as error:
                 # Endpoints reject pictures with various errors, and the work can continue without them.
-                if error.code != "model_bad_request":
+                if error.code != "model_bad_request" or is_overflow(error):
                     raise
-        return await handler(await self._extend(request, given, opened, seen, sees=False))
+        return await handler(await self._extend(request, AddedPictures(given, opened, seen), sees=False))
+
+    async def count_pictures(self, request: ModelRequest) -> Sequence[int]:
+        """See `PictureAdding`."""
+        if not capabilities_of(request.model).has("vision"):
+            return []
+        opened = _find_opened(request.messages)
+        given = _find_given(MAX_PICTURES - sum(map(len, opened.values())))
+        if not (opened or given):
+            return []
+        seen = await self._open_all([*given, *(name for names in opened.values() for name in names)])
+        unsent = await asyncio.to_thread(_leave_out_sent, request.messages, given, seen)
+        return [_tokens(seen[name]) for _, name in _newest_first(unsent, opened, seen)]
 
     async def _open_all(self, names: Sequence[str]) -> dict[str, RenderedPicture | str]:
         """Return each picture by its name, or the reason why it cannot be shown."""
@@ -149,26 +186,32 @@ class ItemPictures(AgentMiddleware[Any, Any]):
     async def _extend(
         self,
         request: ModelRequest,
-        given: Sequence[str],
-        opened: dict[int, list[str]],
-        seen: dict[str, RenderedPicture | str],
+        added: AddedPictures,
         *,
         sees: bool,
     ) -> ModelRequest:
         """Return the request with the pictures, or with what a model that does not see misses."""
         show = _show if sees else self._explain
 
-        async def parts_of(names: Sequence[str]) -> Parts:
-            return [part for name in names for part in await show(name, seen[name])]
+        async def parts_of(names: Sequence[str], index: int) -> Parts:
+            return [
+                part
+                for name in names
+                for part in (
+                    [_name_left_out(name)]
+                    if (index, name) in added.left_out
+                    else await show(name, added.seen[name])
+                )
+            ]
 
         messages: list[Any] = list(request.messages) if sees else without_images(request.messages)
-        behind = {index: await parts_of(names) for index, names in opened.items()}
+        behind = {index: await parts_of(names, index) for index, names in added.opened.items()}
         extended = insert_pictures(messages, behind)
-        if given:
+        if added.given:
             # Before the step, and behind the system prompt.
             at = count_task_messages(messages, request.state.get("given", 0)) - 1
             at = max(at, int(isinstance(messages[0], SystemMessage)))
-            extended.insert(at, HumanMessage(message_content(await parts_of(given))))
+            extended.insert(at, HumanMessage(message_content(await parts_of(added.given, _GIVEN))))
         return request.override(messages=extended)
 
     async def _explain(self, name: str, picture: RenderedPicture | str) -> Parts:
@@ -177,6 +220,25 @@ class ItemPictures(AgentMiddleware[Any, Any]):
         about = f"{escape_unprintable(name)} is a picture ({_size(picture)}), and {BLIND}."
         told = "" if name in _find_undescribed() else await self._reader.describer.describe(picture)
         return [{"type": "text", "text": f"{about} {told}".rstrip()}]
+
+
+def _newest_first(
+    given: Sequence[str],
+    opened: Mapping[int, Sequence[str]],
+    seen: Mapping[str, RenderedPicture | str],
+) -> list[tuple[int, str]]:
+    """Return the pictures that can be shown, each with the index of its result, or `_GIVEN`."""
+    places = [(index, name) for index in sorted(opened, reverse=True) for name in reversed(opened[index])]
+    places += [(_GIVEN, name) for name in reversed(given)]
+    return [(index, name) for index, name in places if isinstance(seen[name], RenderedPicture)]
+
+
+def _tokens(picture: RenderedPicture | str) -> int:
+    return content_tokens(picture.content) if isinstance(picture, RenderedPicture) else 0
+
+
+def _name_left_out(name: str) -> dict[str, Any]:
+    return {"type": "text", "text": f"[{escape_unprintable(name)} is not shown, because {NO_ROOM}.]"}
 
 
 async def _show(name: str, picture: RenderedPicture | str) -> Parts:

@@ -19,12 +19,14 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolM
 
 from maniple.agents.middleware.base import ModelHandler, ResultMiddleware, artifact_fields
 from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.middleware.picture_room import NO_ROOM, count_fitting, take_picture_room
 from maniple.agents.run_scope import run_scope
 from maniple.agents.task import current_task
 from maniple.errors import FileError, ModelError
 from maniple.evidence import Extract, extract
 from maniple.llms import capabilities_of
-from maniple.llms.context_windows import characters_within, room_of
+from maniple.llms.context_windows import characters_within, is_overflow, room_of
+from maniple.llms.picture_parts import content_tokens
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
 from maniple.tools.documents import SHOWN_PICTURES
@@ -341,6 +343,22 @@ def page_picture_source(read: ReadPicture) -> PictureSource:
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\((https?://[^\s()]{1,2000}(?:\([^\s()]{0,200}\)[^\s()]{0,2000})?)")
 
 
+@dataclass(frozen=True, slots=True)
+class _FoundPicture:
+    """A picture of a result, which is the message at `index`."""
+
+    index: int
+    message: ToolMessage
+    name: str
+    content: bytes
+
+
+def _name_unshown(name: str) -> dict[str, Any]:
+    # A page's pictures are named by addresses, which are untrusted.
+    shown = fence_untrusted(name) if "://" in name else name
+    return {"type": "text", "text": f"[not shown to you, because {NO_ROOM}: {shown}]"}
+
+
 class ResultPictures(AgentMiddleware[Any, Any]):
     """Adds pictures to requests, unless the model is known to have no vision."""
 
@@ -351,14 +369,22 @@ class ResultPictures(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         if not capabilities_of(request.model).has("vision"):
             return await handler(self._without(request))
-        messages = await self._illustrate(request.messages)
-        if messages is None:
+        found = await self._find(request.messages)
+        if not found:
             return await handler(request)
+        sizes = [content_tokens(one.content) for one in found]
+        fitting = count_fitting(request, sizes)
+        parts: dict[int, Parts] = {}
+        for at in reversed(range(len(found))):
+            one = found[at]
+            shown = self._shown(one) if at < fitting else [_name_unshown(one.name)]
+            parts.setdefault(one.index, []).extend(shown)
+        illustrated = request.override(messages=insert_pictures(request.messages, parts))
         try:
-            return await handler(request.override(messages=messages))
+            return await handler(take_picture_room(illustrated, sum(sizes[:fitting])))
         except ModelError as error:
             # Endpoints reject pictures with various errors, and the work can continue without them.
-            if error.code != "model_bad_request":
+            if error.code != "model_bad_request" or is_overflow(error):
                 raise
         return await handler(self._without(request))
 
@@ -374,14 +400,15 @@ class ResultPictures(AgentMiddleware[Any, Any]):
                 notes[index] = [{"type": "text", "text": text}]
         return request.override(messages=insert_pictures(request.messages, notes)) if notes else request
 
-    async def _illustrate(self, messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
-        """Return `messages` with pictures; None if there are none."""
-        parts = await self._parts(messages)
-        return insert_pictures(messages, parts) if parts else None
+    async def count_pictures(self, request: ModelRequest) -> Sequence[int]:
+        """See `PictureAdding`."""
+        if not capabilities_of(request.model).has("vision"):
+            return []
+        return [content_tokens(one.content) for one in await self._find(request.messages)]
 
-    async def _parts(self, messages: Sequence[AnyMessage]) -> dict[int, Parts]:
-        """Return the parts to add after each message, by its index; at most `MAX_PICTURES` pictures."""
-        found: dict[int, Parts] = {}
+    async def _find(self, messages: Sequence[AnyMessage]) -> list[_FoundPicture]:
+        """Return the pictures to add, the newest first; at most `MAX_PICTURES`."""
+        found: list[_FoundPicture] = []
         left = MAX_PICTURES
         for index in reversed(range(len(messages))):
             message = messages[index]
@@ -392,8 +419,7 @@ class ResultPictures(AgentMiddleware[Any, Any]):
             read = [(name, content) for name, content in zip(names, contents, strict=True) if content]
             shown = read[: min(left, self._source.most_of_a_result)]
             left -= len(shown)
-            if shown:
-                found[index] = [part for one in shown for part in self._shown(message, *one)]
+            found += [_FoundPicture(index, message, name, content) for name, content in reversed(shown)]
         return found
 
     async def _read_picture(self, name: str) -> bytes:
@@ -402,8 +428,8 @@ class ResultPictures(AgentMiddleware[Any, Any]):
         except FileError:  # it was removed in the meantime
             return b""
 
-    def _shown(self, message: ToolMessage, name: str, content: bytes) -> Parts:
-        return label_picture(self._source.introduce(message, name), content)
+    def _shown(self, picture: _FoundPicture) -> Parts:
+        return label_picture(self._source.introduce(picture.message, picture.name), picture.content)
 
 
 def insert_pictures(messages: Sequence[AnyMessage], parts: dict[int, Parts]) -> list[AnyMessage]:
