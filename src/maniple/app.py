@@ -15,6 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.agents import Agent, Roles, build_roles, without_search
 from maniple.agents.budget import Budget, load_prices
+from maniple.agents.middleware.item_pictures import ItemPictureReader
 from maniple.agents.offers import Offer, join_abilities
 from maniple.agents.profiles import build_workers, reads_pages_only
 from maniple.agents.team_models import Answering, LineProgress, ModelUse, open_models, uses_of
@@ -36,6 +37,7 @@ from maniple.tools.items import ThreadItems
 from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import check_approval
 from maniple.tools.web import TeamSearch
+from maniple.tools.web_pictures import WebPictures
 from maniple.types import GENERAL, WORKERS, Worker
 from maniple.workspace import Workspaces
 
@@ -292,6 +294,7 @@ def _compile(
         message_type=team.message_type,
     )
     search, files = offer.service(TeamSearch), offer.service(UploadedFiles)
+    pictures = offer.service(ItemPictureReader)
     return build_graph(
         models,
         workers,
@@ -301,6 +304,8 @@ def _compile(
             no_search="" if search else offer.unavailable.get("researcher", ""),
             files=files.names if files else None,
             items=offer.service(ThreadItems),
+            web_pictures=offer.service(WebPictures),
+            read_picture=pictures.read if pictures else None,
             item_search=offer.service(ItemSearch),
             made_files=offer.service(MadeFiles),
         ),

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.api.in_process import open_service
-from tests.crawler.web import Reply, open_site
+from tests.crawler.web import Reply, open_site, redirect
 from tests.openai_server import call, reply, serving
 from tests.reading.files import joined_pdf, pdf, scan
 from tests.team import plan, step
@@ -18,6 +18,7 @@ from tests.team import plan, step
 pytestmark = pytest.mark.anyio
 
 MEMBERS = ("researcher", "coder", "file_manager", "reporter")
+ALL = {"members": [*MEMBERS, "manus"]}
 LOCAL = {"backend": "unsafe-local"}
 READERS = {"researcher": "read_item", "coder": "read_file", "file_manager": "read_file"}
 
@@ -42,8 +43,8 @@ def opening(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 def requests_of(server: Any, member: str) -> list[dict[str, Any]]:
-    opened = f"You are the {member.replace('_', ' ')}"
-    shown = [one for one in server.requests if opened in str(one["messages"][0]["content"])]
+    opened = (f"You are the {member.replace('_', ' ')}", f"You are {member},")
+    shown = [one for one in server.requests if any(it in str(one["messages"][0]["content"]) for it in opened)]
     assert shown, f"no request of {member}"
     return shown
 
@@ -247,7 +248,8 @@ async def test_a_picture_that_is_not_stored_is_named_with_the_reason_to_every_me
     content = [{"type": "text", "text": "Look."}, {"type": "image", **part}]
     script = {**opening("x.png"), "manus": [reply("Done.")]}
     with serving(script) as server:
-        async with open_service(server.base_url, tmp_path, sandbox={**LOCAL, "disk_mb": 1}) as it:
+        sandbox = {**LOCAL, "disk_mb": 1}
+        async with open_service(server.base_url, tmp_path, sandbox=sandbox, team=ALL) as it:
             thread_id = await upload(it, "taken.bin", bytes(1_000_000))
             message = {"messages": [{"role": "user", "content": content}]}
             await work(it, thread_id, **message, **({"agent": agent} if agent else {}))
@@ -395,10 +397,144 @@ async def test_without_room_the_screenshot_is_refused_with_the_reason_and_the_st
     assert not [path for path in files if path.startswith("pictures/")]
     last = [one for one in server.requests if "terminate" in str(one.get("tools"))][-1]
     assert "sandbox.disk_mb" in text_of(last)
-    assert "is not stored as a picture" in text_of(requests_of(server, "reporter")[0])
+    assert "not stored as a" in text_of(requests_of(server, "reporter")[0])
 
 
 def noisy_picture() -> str:
     stream = io.BytesIO()
     Image.effect_noise((800, 500), 100).save(stream, "PNG")
     return f"<img src='data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}'>"
+
+
+def message_at(url: str) -> dict[str, Any]:
+    parts = [{"type": "text", "text": "What does it show?"}, {"type": "image", "image_url": url}]
+    return {"messages": [{"role": "user", "content": parts}]}
+
+
+def image_urls(server: Any) -> list[str]:
+    parts = [
+        part
+        for request in server.requests
+        for one in request.get("messages", ())
+        if isinstance(one["content"], list)
+        for part in one["content"]
+    ]
+    return [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+
+
+LOOPBACK = {"allow_private": ["127.0.0.0/8"]}
+
+
+@pytest.mark.parametrize("path", ["/sales%202026.png", "/moved"])
+async def test_a_picture_at_an_address_in_a_message_is_fetched_and_stored(tmp_path, path):
+    content = chart("navy")
+    name = f"{'sales-2026' if 'sales' in path else 'moved'}-{hashlib.sha256(content).hexdigest()[:8]}.png"
+    # The content decides what it is, not the type that the server names.
+    replies = {"/sales%202026.png": Reply(content, "application/octet-stream")}
+    async with open_site({**replies, "/moved": redirect("/sales%202026.png")}) as site:
+        with serving({"coordinator": [reply("Navy.")]}) as server:
+            async with open_service(server.base_url, tmp_path, sandbox=LOCAL, fetch=LOOPBACK) as it:
+                thread_id = await it.thread()
+                await work(it, thread_id, **message_at(f"{site.url}{path}"))
+                assert await files_of(it, thread_id) == [name]
+                server.reset({"coordinator": [reply("As I said.")]})
+                await work(it, thread_id)
+    assert [pictures(one) for one in server.requests] == [[content]], "it is part of the conversation"
+    assert all(url.startswith("data:") for url in image_urls(server))
+
+
+async def test_each_member_is_shown_the_picture_at_an_address_and_no_endpoint_the_address(tmp_path):
+    content = chart("teal")
+    name = f"b-{hashlib.sha256(content).hexdigest()[:8]}.png"
+    async with open_site({"/b.png": Reply(content, "image/png")}) as site:
+        with serving({**opening(name), "manus": [reply("Teal.")]}) as server:
+            how = {"sandbox": LOCAL, "fetch": LOOPBACK, "team": ALL}
+            async with open_service(server.base_url, tmp_path, **how) as it:
+                await work(it, await it.thread(), **message_at(f"{site.url}/b.png"))
+                await work(it, await it.thread(), agent="manus", **message_at(f"{site.url}/b.png"))
+    for member in ("coordinator", *MEMBERS):
+        assert all(content in pictures(request) for request in requests_of(server, member)), member
+    assert pictures(requests_of(server, "manus")[0]) == [content], "once"
+    assert all(url.startswith("data:") for url in image_urls(server))
+
+
+async def test_a_member_that_does_not_see_reads_that_it_does_not_see_the_picture_at_an_address(tmp_path):
+    content = chart("teal")
+    name = f"b-{hashlib.sha256(content).hexdigest()[:8]}.png"
+    async with open_site({"/b.png": Reply(content, "image/png")}) as site:
+        with serving(opening(name)) as server:
+            how = {"sandbox": LOCAL, "fetch": LOOPBACK, "models": blind(server.base_url)}
+            async with open_service(server.base_url, tmp_path, **how) as it:
+                await work(it, await it.thread(), **message_at(f"{site.url}/b.png"))
+    assert image_urls(server) == []
+    for member in MEMBERS:
+        assert f"{name} is a picture (PNG, 640 x 480 pixels)" in text_of(requests_of(server, member)[0]), (
+            member
+        )
+
+
+@pytest.mark.parametrize(
+    ("path", "fetch", "reason"),
+    [
+        ("/gone.png", LOOPBACK, "404"),
+        ("/huge.png", {**LOOPBACK, "max_bytes": 10_000}, "10,000"),
+        ("/page", LOOPBACK, "text/html"),
+        ("/fake.png", LOOPBACK, "image/png"),
+        ("/b.png", {}, "public"),
+        ("/b.png", {**LOOPBACK, "jina": "always"}, "fetch.jina"),
+    ],
+    ids=["gone", "too large", "a page", "no picture", "private", "through Jina"],
+)
+@pytest.mark.parametrize("agent", ["", "manus"])
+async def test_a_picture_that_cannot_be_fetched_is_named_with_the_reason_to_every_member(
+    tmp_path, path, fetch, reason, agent
+):
+    replies = {
+        "/huge.png": Reply(chart("red") + bytes(20_000), "image/png"),
+        "/page": Reply("<title>A page</title><p>No picture</p>"),
+        "/fake.png": Reply(b"\0\1\2 no picture", "image/png"),
+        "/b.png": Reply(chart("red"), "image/png"),
+    }
+    async with open_site(replies) as site:
+        with serving({**opening("x.png"), "manus": [reply("Done.")]}) as server:
+            how = {"sandbox": LOCAL, "fetch": fetch, "team": ALL}
+            async with open_service(server.base_url, tmp_path, **how) as it:
+                thread_id = await it.thread()
+                extra = {"agent": agent} if agent else {}
+                await work(it, thread_id, **message_at(f"{site.url}{path}"), **extra)
+                assert await files_of(it, thread_id) == []
+    for member in ["manus"] if agent else ["coordinator", "planner", *MEMBERS]:
+        shown = text_of(requests_of(server, member)[0])
+        assert f"{site.url}{path}: " in shown, member
+        assert reason in shown, member
+    assert image_urls(server) == []
+
+
+@pytest.mark.parametrize("member", ["researcher", "coder", "file_manager"])
+async def test_a_picture_of_a_page_that_was_read_is_opened_by_its_address(tmp_path, member):
+    content = chart("orange", (300, 250))
+    async with open_site({}) as site:
+        url = f"{site.url}/charts/sales.png"
+        site.pages["/charts/sales.png"] = Reply(content, "image/png")
+        prose = "<p>" + "The sales of the year are shown in a chart below, by month and region. " * 9 + "</p>"
+        page = f"<title>Sales</title><article><h1>Sales</h1>{prose}<img src='{url}' alt='Chart'></article>"
+        site.pages["/page"] = Reply(page)
+        reader = READERS[member]
+        opened = [call(reader, path=url), call(reader, path=f"{site.url}/secret?what=42"), reply("Seen.")]
+        first = [call("crawl_tool", url=f"{site.url}/page")]
+        script = opening("x.png")
+        script["researcher"] = [*first, *(opened if member == "researcher" else [reply("Read.")])]
+        if member != "researcher":
+            script[member] = opened
+        with serving(script) as server:
+            fetch = {**LOOPBACK, "images": False}
+            async with open_service(server.base_url, tmp_path, sandbox=LOCAL, fetch=fetch) as it:
+                thread_id = await it.thread()
+                await work(it, thread_id)
+                name = f"pictures/sales-{hashlib.sha256(content).hexdigest()[:8]}.png"
+                assert name in await files_of(it, thread_id)
+    last = requests_of(server, member)[-1]
+    assert content in pictures(last)
+    assert "has read names" in text_of(last)
+    assert not [path for _, path, _ in site.requests if "secret" in path], "what no page names is not fetched"
+    assert f"{name} (figure, {url}" in text_of(requests_of(server, "reporter")[0])

@@ -26,6 +26,7 @@ from maniple.tools.files import READ_FILE
 from maniple.tools.interaction import ask_tools
 from maniple.tools.item_search import SEARCH_ITEMS, ItemSearch
 from maniple.tools.items import READ_ITEM, StoredResults
+from maniple.tools.web_pictures import WebPictures
 from maniple.types import ProfileName, Worker
 
 BuildWorker = Callable[[Role, BaseChatModel, Offer, TeamSettings], Agent | None]
@@ -87,7 +88,8 @@ def static_tools(worker: Worker, offer: Offer) -> list[BaseTool]:
     stored, search = offer.service(StoredResults), offer.service(ItemSearch)
     reads_files = any(tool.name == READ_FILE for tool in tools)
     if stored is not None and not reads_files and (tools or worker in offer.dynamic_tools):
-        tools.append(stored.reader())
+        web = offer.service(WebPictures)
+        tools.append(stored.reader(web.open if web is not None else None))
     opener = next((tool.name for tool in tools if tool.name in (READ_FILE, READ_ITEM)), None)
     return tools if search is None or opener is None else [*tools, search.tool(opener)]
 

@@ -47,7 +47,13 @@ from maniple.agents.middleware.unfinished_answers import UnfinishedAnswers, chec
 from maniple.agents.middleware.user_messages import PassedOnMessages
 from maniple.agents.roles import Role
 from maniple.agents.stuck import StuckDetection, watch_step
-from maniple.agents.task import Task, format_caller, format_files, set_current_task
+from maniple.agents.task import (
+    Task,
+    format_caller,
+    format_files,
+    format_lost_pictures,
+    set_current_task,
+)
 from maniple.llms import broke_off
 from maniple.llms.context_windows import room_of
 from maniple.text import without_thoughts
@@ -127,7 +133,8 @@ class ReactAgent:
             recent = fit_messages(task.conversation, int(CONVERSATION_SHARE * self.room))
             items = format_items(task.items, task.older_items, searches=self.searches)
             listed = [HumanMessage(items)] if items else []
-            system = SystemMessage(prompt + format_caller(task.caller) + format_files(task.files))
+            about = format_caller(task.caller) + format_files(task.files)
+            system = SystemMessage(prompt + about + format_lost_pictures(task.lost_pictures))
             meanwhile = task.meanwhile()
             written = [HumanMessage(meanwhile)] if meanwhile else []
             return [system, *recent[:-1], *listed, *recent[-1:], *written]

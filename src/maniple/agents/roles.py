@@ -75,7 +75,7 @@ ROLES: Roles = {
         Role(
             "browser",
             "works on web pages in a real browser. Slow: only where one must see or click. It cannot hover, "
-            "drag, hear, take pictures of pages, run code, or log in without the data for it.",
+            "drag, hear, run code, or log in without the data for it. It can take pictures of pages.",
             "Works in a real browser: opens pages, clicks, fills in forms and takes out what is asked for",
             llm="vision",
             has_files=True,

@@ -188,6 +188,8 @@ class Task:
     """The number of items that are not listed."""
     pictures: Sequence[str] = ()
     """The paths of the pictures that a model which sees is shown with the step, newest last."""
+    lost_pictures: Sequence[str] = ()
+    """Sentences about pictures of the conversation that are no files; `request` has them as well."""
     screenshots: Sequence[str] = ()
     """The paths of the run's screenshots that are shown where those leave room, newest last."""
     conversation: Sequence[BaseMessage] = ()

@@ -1,7 +1,7 @@
 """Web search, and reading pages and documents as text."""
 
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from maniple.agents.middleware.tool_results import ReadPicture, ResultPictures, page_picture_source
 from maniple.agents.offers import Middleware, Offer, WorkerContext
@@ -11,8 +11,10 @@ from maniple.crawler import Crawler, FetchedDocument, PageRenderer
 from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
 from maniple.search import FolderSearch, SearchContext, missing_settings, open_search
+from maniple.tools.items import ThreadItems
 from maniple.tools.run_context import locale, run_key
 from maniple.tools.web import GuardedSearch, TeamReader, TeamSearch, add_documents
+from maniple.tools.web_pictures import WebPictures
 
 
 class SearchCapability(Capability):
@@ -40,7 +42,7 @@ class CrawlCapability(Capability):
     """Reading of web pages and documents, rendered by the browser where a page is empty without scripts."""
 
     name: ClassVar = "crawl"
-    provides: ClassVar = (TeamReader,)
+    provides: ClassVar = (TeamReader, WebPictures)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings, processes = context.settings, context.require(ForkServer)
@@ -50,13 +52,13 @@ class CrawlCapability(Capability):
         folder = context.service(FolderSearch)
         search = context.service(TeamSearch)
         articles = add_documents(settings, crawler, folder, processes)
-        reader = TeamReader(
-            articles,
-            search.provider if search is not None else None,
-            context.service(OutgoingGuard) or OutgoingGuard(),
-        )
+        guard = context.service(OutgoingGuard) or OutgoingGuard()
+        reader = TeamReader(articles, search.provider if search is not None else None, guard)
+        services: dict[type[Any], Any] = {TeamReader: reader}
+        if (items := context.service(ThreadItems)) is not None:
+            services[WebPictures] = WebPictures(crawler.fetch_picture, items, guard)
         pictures = [partial(_shown_pictures, crawler.picture)] if settings.fetch.images else []
-        return Offer(services={TeamReader: reader}, middleware=pictures)
+        return Offer(services=services, middleware=pictures)
 
 
 def rendering(browser: Browser) -> PageRenderer:

@@ -96,6 +96,24 @@ class Crawler:
         """
         return b"" if self._settings.jina == "always" else await self._pictures.read(url)
 
+    async def fetch_picture(self, url: str) -> bytes:
+        """Return the picture at `url`, of a format that models accept.
+
+        Raises:
+            FetchError: it cannot be fetched or is no such picture, or pages are fetched only through Jina.
+        """
+        if self._settings.jina == "always":
+            raise FetchError(f"{url} is not fetched: fetch.jina is always, and Jina gives no pictures.")
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                document = await self._fetcher.fetch(url)
+        except TimeoutError as error:
+            raise FetchError(f"{url} was not loaded within {_TIMEOUT_SECONDS} seconds.") from error
+        if identify_picture(document.body) is None:
+            kind = document.media_type or "of an unknown type"
+            raise FetchError(f"{url} is {kind}, and no picture (PNG, JPEG, GIF or WebP).")
+        return document.body
+
     @property
     def _reader_is_first(self) -> bool:
         mode = self._settings.jina

@@ -33,17 +33,20 @@ from maniple.graph.nodes import (
 )
 from maniple.graph.outcome import can_be_resumed
 from maniple.graph.plan_edits import retry as retry_plan
+from maniple.graph.sent_pictures import SentPictures
 from maniple.graph.state import RunOptions, State, TeamInput, make_update
 from maniple.graph.steering import MessageLead
 from maniple.graph.waves import Waves
 from maniple.langgraph_internals import find_checkpointer, stores_only_at_the_end
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
+from maniple.tools.documents import ReadRendered
 from maniple.tools.files import NamedFiles
 from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import ThreadItems
 from maniple.tools.made_files import MadeFiles, TeamFile
 from maniple.tools.run_context import SCOPE_KEY, configurable
+from maniple.tools.web_pictures import WebPictures
 from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, LLMType, Worker, is_mapping
 
 # A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
@@ -201,6 +204,10 @@ class TeamServices:
     """Lists the files that the user put into the workspace."""
     items: ThreadItems | None = None
     """Lists and mirrors the items of a thread."""
+    web_pictures: WebPictures | None = None
+    """Fetches the pictures at addresses in the user's messages."""
+    read_picture: ReadRendered | None = None
+    """Reads the pictures of a thread for models that see."""
     item_search: ItemSearch | None = None
     """Finds words in the items of a thread."""
     made_files: MadeFiles | None = None
@@ -249,7 +256,10 @@ def build_graph(
         roles=rules.roles,
     )
     scopes = RunScopeRegistry(rules.approval, rules.budget, rules.prices)
-    nodes = _Nodes(scopes, rules.message_type, services.items)
+    pictures = None
+    if services.items is not None:
+        pictures = SentPictures(services.items, services.web_pictures, services.read_picture)
+    nodes = _Nodes(scopes, rules.message_type, pictures)
     nodes.add("coordinator", coordinator, "planner", "clarify", END, is_first=True)
     nodes.add("clarify", ClarifyNode(), "coordinator")
     nodes.add("planner", planner, "supervisor", "review")
@@ -278,21 +288,21 @@ class _Nodes:
         self,
         scopes: RunScopeRegistry,
         message_type: Literal["ai", "human"],
-        items: ThreadItems | None = None,
+        pictures: SentPictures | None = None,
     ) -> None:
         self.graph = StateGraph(
             State, context_schema=RunOptions, input_schema=TeamInput, output_schema=MessagesState
         )
         self._scopes = scopes
         self._message_type: Literal["ai", "human"] = message_type
-        self._items = items
+        self._pictures = pictures
 
     def add(
         self, name: str, node: Node, *destinations: str, is_first: bool = False, is_on_call: bool = False
     ) -> None:
         """Add a node. Nodes with turns in the events are marked with the agent's name."""
         metadata = {} if name in _SILENT else {AGENT_MARK: name, _ON_CALL: is_on_call}
-        action = InvocationNode(node, self._scopes, is_first, self._message_type, self._items)
+        action = InvocationNode(node, self._scopes, is_first, self._message_type, self._pictures)
         self.graph.add_node(name, action, metadata=metadata, destinations=destinations)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
 
     def begin(self, alone: Sequence[Worker], files: NamedFiles | None) -> None:

@@ -1,6 +1,5 @@
 """One invocation of the team's graph: its identity and the scope of its nodes."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -19,11 +18,11 @@ from langgraph.types import Command
 
 from maniple.agents import as_ai_message
 from maniple.agents.call_ledgers import CheckpointLedger
-from maniple.agents.message_pictures import describe_lost_pictures, find_message_pictures
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
 from maniple.graph.earlier_turns import fold_turn
 from maniple.graph.outcome import close_invocation
+from maniple.graph.sent_pictures import SentPictures
 from maniple.graph.state import (
     PrivateState,
     RunOptions,
@@ -35,7 +34,6 @@ from maniple.graph.state import (
 )
 from maniple.langgraph_internals import find_checkpointer, namespace_around, outermost_task
 from maniple.store.records import RunUsage
-from maniple.tools.items import ThreadItems
 from maniple.tools.run_context import SCOPE_KEY
 from maniple.types import PRIVATE_CHANNEL, RUN_MARK, is_mapping
 
@@ -59,8 +57,8 @@ class InvocationNode:
     """Whether an invocation can start with this node."""
     message_type: Literal["ai", "human"] = "ai"
     """The type of the messages with plans, results and reports."""
-    items: ThreadItems | None = None
-    """Where the pictures that the user sends in messages become items of the thread."""
+    pictures: SentPictures | None = None
+    """Makes the pictures that the user sends in messages items of the thread."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
         private, config = private_of(state), get_config()
@@ -96,22 +94,21 @@ class InvocationNode:
         return _with_identity(command, {"thread_id": thread_id, "run_id": run_id, "usage": usage})
 
     async def _run(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
-        if self.is_first and self.items is not None and private_of(state).get("next") != REENTRY:
-            lost = await _store_pictures(self.items, _new_messages(state))
-            command = await self.node(with_private(state, lost_pictures=lost), runtime)
-            command = _with_identity(command, {"lost_pictures": lost})
+        if self.is_first and self.pictures is not None and private_of(state).get("next") != REENTRY:
+            stored = await self.pictures.store(state, _new_messages(state))
+            state = with_private(state, **stored)
+            command = _with_identity(await self._call_node(state, runtime), stored)
         else:
-            command = await self.node(state, runtime)
+            command = await self._call_node(state, runtime)
         update = cast("Mapping[str, Any]", command.update or {})
         if self.message_type == "human" or "messages" not in update:
             return command
         return replace(command, update={**update, "messages": [*map(as_ai_message, update["messages"])]})
 
-
-async def _store_pictures(items: ThreadItems, messages: Sequence[BaseMessage]) -> list[str]:
-    """Store the pictures of messages as items of the thread; return what prompts say about the others."""
-    found = await asyncio.to_thread(find_message_pictures, messages)
-    return [*describe_lost_pictures(messages), *await items.add_pictures(found)]
+    async def _call_node(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
+        if self.pictures is not None:
+            state = await self.pictures.show(state)
+        return await self.node(state, runtime)
 
 
 @contextmanager

@@ -93,6 +93,15 @@ class OpenedFile:
         return self.text, {SHOWN_PICTURES: list(self.pictures)} if self.pictures else None
 
 
+OpenAddress = Callable[[str], Awaitable[OpenedFile]]
+"""Opens a picture at a web address."""
+
+
+def is_address(path: str) -> bool:
+    """Return whether what was given as a path is a web address."""
+    return path.strip().lower().startswith(("http://", "https://"))
+
+
 ReadRendered = Callable[[str], Awaitable[RenderedPicture]]
 """Returns a picture of the current thread by its name, for a model that sees; raises `FileError`."""
 

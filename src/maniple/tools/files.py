@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from maniple.errors import FileError
-from maniple.tools.documents import WorkspaceDocuments
+from maniple.tools.documents import WorkspaceDocuments, is_address
 from maniple.tools.registry import FILE_WRITER, define_tool
 from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import (
@@ -21,6 +21,7 @@ from maniple.tools.text_file import (
     escape_unprintable,
     open_pieces,
 )
+from maniple.tools.web_pictures import WebPictures
 from maniple.workspace import (
     EditHistory,
     FileGroup,
@@ -90,6 +91,7 @@ async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
 async def read_file(  # noqa: PLR0913 - the arguments of the tool
     workspaces: Workspaces,
     documents: WorkspaceDocuments,
+    web: WebPictures | None,
     /,
     path: str,
     start_line: int = 1,
@@ -102,6 +104,8 @@ async def read_file(  # noqa: PLR0913 - the arguments of the tool
 
     Pages that the team itself writes are shown as their markup, which it may have to change.
     """
+    if web is not None and is_address(path):
+        return (await web.open(path)).as_result()
     wanted = LineRange(start_line, end_line, start_character)
     workspace = await _workspace(workspaces)
     is_source = source or not await asyncio.to_thread(_is_upload, workspaces, path)

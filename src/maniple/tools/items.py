@@ -25,7 +25,7 @@ from maniple.media_types import media_type_of
 from maniple.reading.pictures import PictureInfo, identify_picture
 from maniple.redaction import Redactor
 from maniple.text import file_size, shorten
-from maniple.tools.documents import WorkspaceDocuments
+from maniple.tools.documents import OpenAddress, WorkspaceDocuments, is_address
 from maniple.tools.picture_origins import PictureOrigin, PictureOrigins
 from maniple.tools.registry import tool_factory
 from maniple.tools.run_context import run_key, thread_key
@@ -209,6 +209,29 @@ class ThreadItems:
                 lost.append(str(error))
         return lost
 
+    async def add_picture(self, name: str, content: bytes, origin: PictureOrigin) -> str:
+        """Store a picture that the user named by its address as an upload, and return its path.
+
+        The same bytes are one upload. Raises `FileError` without room, and for what is no picture.
+        """
+        return await asyncio.to_thread(self._add_picture, thread_key(), name, content, origin)
+
+    def _add_picture(self, key: str, name: str, content: bytes, origin: PictureOrigin) -> str:
+        if (info := identify_picture(content)) is None:
+            raise FileError("It is no picture (PNG, JPEG, GIF or WebP).")
+        uploads, digest = self.workspaces.uploads(key), hashlib.sha256(content).hexdigest()
+        known = next((one.path for one in uploads.list_uploads() if one.sha256 == digest), "")
+        if known:
+            return known
+        workspace = self.workspaces.open(key)
+        (stored,) = uploads.add([(_name_by_content(name, digest, info), io.BytesIO(content))])
+        self._origins(key, workspace).add(stored.upload.path, content, self._masked(origin))
+        return stored.upload.path
+
+    def _masked(self, origin: PictureOrigin) -> PictureOrigin:
+        text = self.redactor.text
+        return replace(origin, address=text(origin.address), title=text(origin.title))
+
     async def store_picture(self, name: str, content: bytes, origin: PictureOrigin) -> str:
         """Store a picture of the web or of the browser, and return its path; "" if it is no picture.
 
@@ -223,15 +246,10 @@ class ThreadItems:
         self, key: str, named: tuple[str, PictureInfo], content: bytes, origin: PictureOrigin
     ) -> str:
         name, info = named
-        stem = _UNSAFE_CHARACTERS.sub("-", name.rpartition(".")[0] or name).strip("-")[:60] or "picture"
-        digest = hashlib.sha256(content).hexdigest()[:8]
-        path = f"{_WEB_PICTURES}/{stem}-{digest}.{info.media_type.removeprefix('image/')}"
+        path = f"{_WEB_PICTURES}/{_name_by_content(name, hashlib.sha256(content).hexdigest(), info)}"
         workspace = self.workspaces.open(key)
         workspace.write(path, content)
-        masked = replace(
-            origin, address=self.redactor.text(origin.address), title=self.redactor.text(origin.title)
-        )
-        self._origins(key, workspace).add(path, content, masked)
+        self._origins(key, workspace).add(path, content, self._masked(origin))
         return path
 
     def _origins(self, key: str, workspace: Workspace) -> PictureOrigins:
@@ -302,6 +320,11 @@ def is_picture(path: str) -> bool:
 def name_picture(sha256: str, info: PictureInfo) -> str:
     """Return the name of a picture that came without one."""
     return f"picture-{sha256[:8]}.{info.media_type.removeprefix('image/')}"
+
+
+def _name_by_content(name: str, sha256: str, info: PictureInfo) -> str:
+    stem = _UNSAFE_CHARACTERS.sub("-", name.rpartition(".")[0] or name).strip("-")[:60] or "picture"
+    return f"{stem}-{sha256[:8]}.{info.media_type.removeprefix('image/')}"
 
 
 def is_drawn_figure(path: str) -> bool:
@@ -434,6 +457,7 @@ WHOLE = "whole"
 `StoredResults.describe_location`) and `characters`, the length of the whole result."""
 STORED_RESULT = "the whole is the file "
 """What a result that was cut says before the path of the file that holds all of it."""
+_OPENS_ADDRESSES = " A picture that a page names opens by its address."
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -495,15 +519,18 @@ class StoredResults:
         )
 
     @tool_factory(READ_ITEM)
-    def reader(self) -> BaseTool:
+    def reader(self, open_address: OpenAddress | None = None) -> BaseTool:
         """Return the tool `read_item` for agents without file tools.
 
-        It reads what the team has stored, the user's files, and pictures.
+        It reads what the team has stored, the user's files, and pictures; by `open_address` also those that
+        pages name by their addresses.
         """
 
         async def read_item(
             path: str, start_line: int = 1, end_line: int = 0, start_character: int = 1, page: int = 0
         ) -> tuple[str, dict[str, Any] | None]:
+            if open_address is not None and is_address(path):
+                return (await open_address(path)).as_result()
             key, name = thread_key(), "/".join(split_path(path))
             if not await asyncio.to_thread(self._may_read, name, key):
                 raise FileError(
@@ -521,7 +548,7 @@ class StoredResults:
             name=READ_ITEM,
             description="Read a source, table, result, report or upload of this conversation by its path, or "
             "lines of it (end_line 0: to its end; start_character: where to begin in start_line). Shows "
-            "pictures, and a PDF's page as one.",
+            "pictures, and a PDF's page as one." + (_OPENS_ADDRESSES if open_address is not None else ""),
             response_format="content_and_artifact",
             metadata={"idempotent": True},
         )

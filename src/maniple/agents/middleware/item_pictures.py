@@ -278,7 +278,14 @@ def _leave_out_sent(
 ) -> list[str]:
     """Return the pictures that the conversation does not hold itself."""
     sent = {hashlib.sha256(one).hexdigest() for one in find_message_pictures(messages)}
-    return [name for name in given if getattr(seen[name], "sha256", "") not in sent]
+    return [name for name in given if not _digests(seen[name]) & sent]
+
+
+def _digests(picture: RenderedPicture | str) -> set[str]:
+    """Return the digests of a picture's file, and of what a model is shown."""
+    if isinstance(picture, str):
+        return set()
+    return {picture.sha256, hashlib.sha256(picture.content).hexdigest()}
 
 
 def _find_opened(messages: Sequence[BaseMessage]) -> dict[int, list[str]]:

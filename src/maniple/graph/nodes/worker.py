@@ -392,8 +392,10 @@ def _task(
     report = stored(report_path(len(reports_of(state))))
     shown = {report, *(one.path for one in results)}
     is_report = step.agent_name == "reporter"
+    lost = private_of(state).get("lost_pictures") or ()
     return Task(
-        request=request_of(state) + format_lost_pictures(private_of(state).get("lost_pictures") or ()),
+        request=request_of(state) + format_lost_pictures(lost),
+        lost_pictures=lost,
         title=step.title,
         description=step.description,
         note=_note(progress, step),
