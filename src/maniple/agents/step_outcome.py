@@ -16,7 +16,6 @@ from pydantic import BaseModel, model_validator
 from maniple.agents.task import MISSING_IN_IT, PARTIAL_WORK
 from maniple.text import shorten
 from maniple.types import STEP_NEEDS
-from maniple.workspace.mirrors import REPORTS, RESULTS, SOURCES
 
 OutcomeStatus = Literal["done", "partial", "failed"]
 LabelName = Literal["failed", "partial", "missing", "needs"]
