@@ -235,7 +235,7 @@ def describe_gaps(gaps: Iterable[RunGap]) -> str:
 
 def _list_gaps(gaps: Iterable[RunGap]) -> str:
     lines = "\n".join(f"- {_line(gap.step)}: {_line(gap.reason)}" for gap in gaps)
-    return f"**Not complete:**\n\n{lines}" if lines else ""
+    return f"**Not done:**\n\n{lines}" if lines else ""
 
 
 def describe_question(question: RunInterrupted) -> str:
