@@ -294,7 +294,6 @@ def _compile(
         message_type=team.message_type,
     )
     search, files = offer.service(TeamSearch), offer.service(UploadedFiles)
-    pictures = offer.service(ItemPictureReader)
     return build_graph(
         models,
         workers,
@@ -305,7 +304,7 @@ def _compile(
             files=files.names if files else None,
             items=offer.service(ThreadItems),
             web_pictures=offer.service(WebPictures),
-            read_picture=pictures.read if pictures else None,
+            item_pictures=offer.service(ItemPictureReader),
             item_search=offer.service(ItemSearch),
             made_files=offer.service(MadeFiles),
         ),

@@ -538,3 +538,94 @@ async def test_a_picture_of_a_page_that_was_read_is_opened_by_its_address(tmp_pa
     assert "has read names" in text_of(last)
     assert not [path for _, path, _ in site.requests if "secret" in path], "what no page names is not fetched"
     assert f"{name} (figure, {url}" in text_of(requests_of(server, "reporter")[0])
+
+
+def small(*replies: Any, plan_of: str = "coder") -> dict[str, Any]:
+    """A small model's prompts name no role, except for the planner and small talk."""
+    steps = [{"agent_name": plan_of, "title": "c", "description": "d"}]
+    planned = {"thought": "t", "title": "P", "steps": steps}
+    return {
+        "other": list(replies),
+        "planner": [reply(json.dumps(planned))],
+        "coordinator": [reply("Hello!")],
+    }
+
+
+def sorted_as(kind: str, language: str = "English") -> dict[str, Any]:
+    return reply(json.dumps({"kind": kind, "language": language}))
+
+
+async def ask_small_team(tmp_path, script, *, how: str, seer: str = "", text: str = "What does it show?"):
+    """The answer, and the servers of the small model and of the one that sees."""
+    with serving({"other": [reply("Two bars: 3 and 7 apples.")]}) as other, serving(script) as server:
+        models = blind(server.base_url)
+        models["basic"] |= {"profile": "compact", "context_tokens": 8_000}
+        models["basic"]["capabilities"] |= {"grammar": True, "tools": False, "json_schema": False}
+        if seer:
+            models["vision"] = {**blind(other.base_url)["basic"], "model": "seer", "capabilities": {}}
+        async with open_service(server.base_url, tmp_path, sandbox=LOCAL, models=models) as it:
+            if how == "upload":
+                thread_id, body = await upload(it, "chart.png", chart()), {}
+                body = {"messages": [{"role": "user", "content": text}]}
+            else:
+                thread_id, body = await it.thread(), message_with(chart(), text)
+            run = await it.run(thread_id=thread_id, **body)
+            await it.events_of(run["run_id"])
+            done = await it.get(f"/api/runs/{run['run_id']}")
+            assert done["status"] == "completed"
+            again = await it.run(thread_id=thread_id, messages=[{"role": "user", "content": "Thanks!"}])
+            await it.events_of(again["run_id"])
+            frames = (await it.get(f"/api/threads/{thread_id}"))["messages"]
+        return frames, server, other
+
+
+def answers_of(messages: list[dict[str, Any]]) -> list[str]:
+    return [str(one["content"]) for one in messages if one["role"] == "assistant"]
+
+
+@pytest.mark.parametrize("how", ["upload", "message"])
+@pytest.mark.parametrize(
+    ("replies", "member"),
+    [
+        ((sorted_as("answer"), reply('{"changes": false}'), reply("I cannot tell.")), "the coordinator"),
+        ((sorted_as("chat"),), "small talk"),
+        ((sorted_as("coder"), reply("print(4)"), reply("It is 4.")), "the reporter"),
+    ],
+    ids=["answer", "chat", "coder"],
+)
+async def test_a_small_team_without_a_model_that_sees_says_so_once(tmp_path, how, replies, member):
+    script = small(*replies, sorted_as("chat"))
+    messages, server, _ = await ask_small_team(tmp_path, script, how=how)
+    first, *others = [one for one in answers_of(messages) if "Code run" not in one and "thought" not in one]
+    whole = "\n".join([first, *others])
+    assert whole.count("models.vision") == 1, member
+    assert (".png" in whole, image_urls(server)) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("upload", "How many apples are in chart.png?"),
+        ("message", "What does it show?"),
+        ("upload", "What does it show?"),
+    ],
+)
+async def test_a_small_team_hands_the_picture_to_the_model_that_sees(tmp_path, how, text):
+    script = small(sorted_as("answer"), reply("Three and seven."), sorted_as("chat"))
+    messages, server, seer = await ask_small_team(tmp_path, script, how=how, seer="seer", text=text)
+    assert [len(pictures(one)) for one in seer.requests if "messages" in one] == [1], "asked for it once"
+    asked = [one for one in server.requests if "Two bars: 3 and 7 apples." in text_of(one)]
+    assert len(asked) >= 2, "to sort the request, and to answer it"
+    assert image_urls(server) == []
+    assert "Three and seven." in answers_of(messages)[0]
+    assert "models.vision" not in "".join(answers_of(messages))
+
+
+async def test_each_member_of_a_small_team_reads_what_the_picture_shows(tmp_path):
+    script = small(sorted_as("coder"), reply("print(3 + 7)"), reply("It is 10."))
+    messages, server, _ = await ask_small_team(
+        tmp_path, script, how="upload", seer="seer", text="Add the numbers of the chart."
+    )
+    told = ["Two bars: 3 and 7 apples." in text_of(one) for one in server.requests if "messages" in one]
+    assert told[:4] == [True] * 4, "coordinator, planner, coder and reporter"
+    assert "10" in "".join(answers_of(messages))

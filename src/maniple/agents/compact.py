@@ -192,6 +192,24 @@ def write_ignorance(language: str, reason: str = "") -> str:
     return _UNKNOWABLE[_choose_texts(language)].format(reason=f" {reason}" if reason else "")
 
 
+_UNSEEN = {
+    "en": "(No model here sees pictures, so this is answered without {names}. Name one that does as "
+    "models.vision in conf.yaml.)",
+    "zh": "（这里没有能看图片的模型，因此回答时没有看到{names}。可在conf.yaml的models.vision中设置。）",
+    "de": "(Kein Modell hier sieht Bilder, die Antwort kommt deshalb ohne {names} aus. Eines, das sieht, "
+    "wird in conf.yaml als models.vision genannt.)",
+    "fr": "(Aucun modèle ici ne voit d'images : la réponse est donnée sans {names}. Indiquez-en un dans "
+    "models.vision de conf.yaml.)",
+    "es": "(Ningún modelo de aquí ve imágenes: se responde sin {names}. Indique uno en models.vision de "
+    "conf.yaml.)",
+}
+
+
+def write_unseen_note(language: str, names: Sequence[str]) -> str:
+    """Return the note below an answer about the pictures that no model has seen."""
+    return _UNSEEN[_choose_texts(language)].format(names=", ".join(names))
+
+
 def write_memory_note(language: str, reason: str = "") -> str:
     """Return the note below an answer that nothing was looked up for; `reason` says why not."""
     return _FROM_MEMORY[_choose_texts(language)].format(reason=f" {reason}" if reason else "")
@@ -453,9 +471,10 @@ class CompactReporter:
         missing = [] if reason else [result.describe_missing() for result in failed]
         missing += [result.describe_missing() for result in done if result.lacks]
         found = "\n\n".join(filter(None, (fences_to_code(find_partial_work(one.text)) for one in failed)))
+        language = choose_language(task.request, task.locale)
+        missing += [write_unseen_note(language, task.unseen_pictures)] if task.unseen_pictures else []
         if failed and not done and not reason:
             return "\n\n".join([*missing, *([await check_report(task, found)] if found else [])])
-        language = choose_language(task.request, task.locale)
         text = await self._written(task, done, language)
         if not text:
             return ""

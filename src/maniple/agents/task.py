@@ -190,6 +190,8 @@ class Task:
     """The paths of the pictures that a model which sees is shown with the step, newest last."""
     lost_pictures: Sequence[str] = ()
     """Sentences about pictures of the conversation that are no files; `request` has them as well."""
+    unseen_pictures: Sequence[str] = ()
+    """The names of the user's pictures that no model has seen; small models cannot say it themselves."""
     screenshots: Sequence[str] = ()
     """The paths of the run's screenshots that are shown where those leave room, newest last."""
     conversation: Sequence[BaseMessage] = ()

@@ -17,6 +17,8 @@ from langgraph.types import Command
 
 from maniple.agents import ROLES, Agent, Roles, choose_llm, sort_workers
 from maniple.agents.budget import Budget, Prices
+from maniple.agents.compact_pictures import CompactPictures
+from maniple.agents.middleware.item_pictures import ItemPictureReader
 from maniple.agents.profiles import profile_of
 from maniple.agents.run_scope import RunScopeRegistry
 from maniple.errors import ConfigError
@@ -40,7 +42,6 @@ from maniple.graph.waves import Waves
 from maniple.langgraph_internals import find_checkpointer, stores_only_at_the_end
 from maniple.llms import ChatModels
 from maniple.search import SearchProvider
-from maniple.tools.documents import ReadRendered
 from maniple.tools.files import NamedFiles
 from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import ThreadItems
@@ -206,8 +207,8 @@ class TeamServices:
     """Lists and mirrors the items of a thread."""
     web_pictures: WebPictures | None = None
     """Fetches the pictures at addresses in the user's messages."""
-    read_picture: ReadRendered | None = None
-    """Reads the pictures of a thread for models that see."""
+    item_pictures: ItemPictureReader | None = None
+    """Reads and describes the pictures of a thread."""
     item_search: ItemSearch | None = None
     """Finds words in the items of a thread."""
     made_files: MadeFiles | None = None
@@ -249,16 +250,20 @@ def build_graph(
     message_lead = MessageLead(
         lead.model, rules.roles, rewrites, search=services.search, items=services.item_search
     )
+    seen = services.item_pictures
     coordinator = CoordinatorNode(
         *(model_of("coordinator"), available, rules.max_clarifications, services.files),
         search=services.search,
         no_search=services.no_search,
         roles=rules.roles,
+        pictures=CompactPictures(seen) if seen is not None else None,
     )
     scopes = RunScopeRegistry(rules.approval, rules.budget, rules.prices)
     pictures = None
     if services.items is not None:
-        pictures = SentPictures(services.items, services.web_pictures, services.read_picture)
+        pictures = SentPictures(
+            services.items, services.web_pictures, seen.read if seen is not None else None
+        )
     nodes = _Nodes(scopes, rules.message_type, pictures)
     nodes.add("coordinator", coordinator, "planner", "clarify", END, is_first=True)
     nodes.add("clarify", ClarifyNode(), "coordinator")

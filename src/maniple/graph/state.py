@@ -64,6 +64,8 @@ class PrivateState(TypedDict, total=False):
     """Earlier turns in which the user said or decided something, or that were not answered; oldest first."""
     lost_pictures: list[str]
     """Sentences about pictures of the request's messages that are no files of the workspace, for prompts."""
+    unseen_pictures: list[str]
+    """The names of the request's pictures that no model of a team of small ones has seen."""
     web_pictures: dict[str, str]
     """The paths of the pictures at addresses in the user's messages, by address; "" if it was not fetched."""
     summary: dict[str, str] | None

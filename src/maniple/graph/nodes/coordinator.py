@@ -4,7 +4,7 @@ import asyncio
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from langchain_core.callbacks import adispatch_custom_event
@@ -25,6 +25,13 @@ from maniple.agents.compact import (
     example_messages,
     write_ignorance,
     write_memory_note,
+    write_unseen_note,
+)
+from maniple.agents.compact_pictures import (
+    CompactPictures,
+    SeenPictures,
+    find_pictures,
+    without_names,
 )
 from maniple.agents.middleware.context_window import find_newest_start, send_within_window, summarize
 from maniple.agents.middleware.text_tools import text_with_note
@@ -75,6 +82,7 @@ CALL_CHARACTERS = 64
 ANNOUNCEMENT_WIDTH = 36
 """A text of this width is not the announcement of a hand-off. East Asian characters count as three."""
 REPLY_TOKENS = 80
+_NOT_SEEN = "(The user's picture cannot be seen here: do not guess what it shows.)"
 Kind = Literal["chat", "coder", "researcher", "answer", "write", "browser"]
 """The classes of requests for small models.
 
@@ -116,6 +124,8 @@ class _CoordinatorOutcome:
     sorted_for: str = ""
     language: str = ""
     summary: PrivateState = field(default_factory=PrivateState)
+    unseen: Sequence[str] = ()
+    """The pictures that no model of a team of small ones has seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +141,8 @@ class CoordinatorNode:
     no_search: str = ""
     """Why there is no search."""
     roles: Roles = field(default_factory=lambda: ROLES)
+    pictures: CompactPictures | None = None
+    """Finds out what pictures show, for a small model."""
 
     async def __call__(
         self, state: State, runtime: Runtime[Any]
@@ -155,6 +167,7 @@ class CoordinatorNode:
             "files": files,
             "unfinished": private_of(state).get("unfinished") or "",
             "handed_step": None,
+            "unseen_pictures": list(outcome.unseen),
             **outcome.summary,
         }
         answer = outcome.answer
@@ -234,21 +247,43 @@ class CoordinatorNode:
 
     async def _compact(self, state: State, options: RunOptions) -> _CoordinatorOutcome:
         """Classify the request; answer small talk and questions that the model can answer without tools."""
-        request, files = request_of(state), private_of(state).get("files") or ()
+        asked, files = request_of(state), private_of(state).get("files") or ()
+        seen = await self.pictures.look(files, self.model) if self.pictures is not None else SeenPictures()
+        outcome = await self._answer_compact(state, options, seen)
+        unseen = _find_unsaid(state, asked, seen.unseen)
+        if unseen and (answer := outcome.answer) is not None:
+            note = write_unseen_note(choose_language(asked, options.locale or outcome.language), unseen)
+            text = f"{text_with_note(answer)}\n\n{note}"
+            outcome = replace(outcome, answer=answer.model_copy(update={"content": text}))
+        request = seen.extend(asked) if seen.descriptions else outcome.request
+        return replace(outcome, request=request, unseen=unseen)
+
+    async def _answer_compact(
+        self, state: State, options: RunOptions, seen: SeenPictures
+    ) -> _CoordinatorOutcome:
+        asked, files = request_of(state), private_of(state).get("files") or ()
+        request, pictures = seen.extend(asked), find_pictures(files)
         no_search = self.no_search if self.search is None else await find_outage(self.search)
         can_search = self.search is not None and not no_search
         sort = await self._sort(append_files(request, files), can_search=can_search)
-        kind = choose_kind(sort.kind, request, files, can_search=can_search)
-        language = detect_language(request, sort.language)
+        # What is known of a picture is in the request: naming it is no reason for a program.
+        plain = without_names(asked, pictures)
+        others = [line for line in files if line.rpartition(" (")[0] not in pictures]
+        kind = choose_kind(sort.kind, plain, others, can_search=can_search)
+        language = detect_language(asked, sort.language)
         if kind not in _ANSWERED:
             return _CoordinatorOutcome(sorted_for=kind, language=language)
-        chosen = choose_language(request, options.locale or language)
-        if kind == "answer" and not can_search and await self._changes(request):
+        chosen = choose_language(asked, options.locale or language)
+        if kind == "answer" and not can_search and not seen.descriptions and await self._changes(request):
             return _CoordinatorOutcome(AIMessage(write_ignorance(chosen, no_search)), language=language)
         name, tokens = _ANSWERED[kind], REPLY_TOKENS if kind == "chat" else ANSWER_TOKENS
         prompt = render(f"compact/{name}", language=chosen)
         system = SystemMessage(prompt + format_caller(caller_of(state), COMPACT_CALLER_CHARACTERS))
         messages = [system, *conversation_of(state)[-5:]]
+        if seen.descriptions:
+            messages[-1] = HumanMessage(request)
+        elif _find_unsaid(state, asked, seen.unseen):
+            messages[-1] = HumanMessage(f"{request}\n{_NOT_SEEN}")
         answer = await self._asked(self.model, messages, announcement=0, max_tokens=tokens)
         if kind == "answer":
             text = f"{text_with_note(answer)}\n\n{write_memory_note(chosen, no_search)}"
@@ -284,6 +319,17 @@ class CoordinatorNode:
         except ShapeError:
             return False
         return found.changes
+
+
+def _find_unsaid(state: State, request: str, unseen: Sequence[str]) -> list[str]:
+    """Return the pictures that the answer has to name: those that are asked about, and new ones.
+
+    Pictures of messages that are no files are among them.
+    """
+    lost = [one.partition(": ")[0] for one in private_of(state).get("lost_pictures") or ()]
+    answers = "\n".join(one.text for one in state["messages"] if isinstance(one, AIMessage))
+    named = (name for name in unseen if name.casefold() in request.casefold() or name not in answers)
+    return [*named, *lost]
 
 
 def choose_kind(kind: Kind, request: str, files: Sequence[str], *, can_search: bool) -> Kind:

@@ -396,6 +396,7 @@ def _task(
     return Task(
         request=request_of(state) + format_lost_pictures(lost),
         lost_pictures=lost,
+        unseen_pictures=private_of(state).get("unseen_pictures") or (),
         title=step.title,
         description=step.description,
         note=_note(progress, step),
