@@ -7,6 +7,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
+from maniple.graph import RunOptions, TeamRules
 from maniple.runs import EngineConfig, RunRequest, open_engine
 from maniple.store import open_store
 from maniple.tools.interaction import ask_tools
@@ -18,6 +19,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 ANSWER = "2019, the leap of it all"
 HELLO = reply("Hello, that is all that I know about it at present.")
 COMMAND = call("bash_tool", cmd="rm a")
+GATED = [call("python_repl_tool", code="1"), reply("It is 4.")]
 
 
 def script(*steps, **roles):
@@ -178,3 +180,97 @@ async def test_a_failed_run_is_told_of_in_the_next_turn(tmp_path):
         assert (await it.engine.status(run_id)).status == "failed"
         await ask(it, "What happened?")
         assert "This was not answered" in newest(it, "coordinator")
+
+
+async def test_a_record_is_kept_when_the_next_run_fails_before_its_first_node_has_ended(tmp_path):
+    failing = [call("handoff_to_planner"), {"status": 401, "times": 1}, HELLO]
+    told = script(coordinator=failing, coder=[COMMAND, reply("Done.")], researcher=[reply("Found.")])
+    async with working(tmp_path, told, config=EngineConfig(approval=["bash_tool"])) as it:
+        run_id = await ask(it, "Delete a")
+        await it.engine.resume(run_id, "no, never")
+        await it.events_of(run_id)
+        await ask(it, "Why did you not?")
+        await ask(it, "And now?")
+        shown = newest(it, "coordinator")
+    assert "did not run: no, never" in shown
+    assert shown.count("This was not answered") == 1
+
+
+async def test_a_run_that_fails_is_not_given_the_results_of_the_run_before_it(tmp_path):
+    failing = [call("handoff_to_planner"), {"status": 401, "times": 1}, HELLO]
+    async with working(tmp_path, script(coordinator=failing, coder=[reply("It is 4.")])) as it:
+        await ask(it, "Sum it")
+        await ask(it, "Why?")
+        await ask(it, "And now?")
+        assert "Done in it" not in newest(it, "coordinator")
+
+
+async def test_a_request_that_was_cancelled_before_the_team_began_is_known(tmp_path):
+    told = script(coordinator=[call("handoff_to_planner")], coder=GATED)
+    async with working(tmp_path, told) as it:
+        first = await it.begin("Sum it")
+        queued = await it.engine.submit(RunRequest([HumanMessage("Then translate it into Thai.")], "t"))
+        await it.engine.cancel(queued.run.run_id)
+        await it.ended(first)
+        await ask(it, "Go on.")
+        for role in ("coordinator", "planner", "coder"):
+            shown = newest(it, role)
+            assert shown.count("Then translate it into Thai.") == 1
+            assert "cancelled this before it was answered" in shown
+        history = newest(it, "coder")
+        assert history.index("Sum it") < history.index("Thai")
+
+
+async def test_a_run_that_was_rolled_back_is_not_known(tmp_path):
+    told = script(coordinator=[call("handoff_to_planner")], coder=GATED)
+    async with working(tmp_path, told) as it:
+        first = await it.begin("Sum it")
+        await it.engine.change_plan(first, PlanChange("edit", 2, description="Find those of 2024."))
+        await ask(it, "Count it", when_busy="rollback")
+        await ask(it, "Go on.")
+        for role in ("coordinator", "planner", "coder"):
+            assert "Sum it" not in newest(it, role)
+            assert "2024" not in newest(it, role)
+
+
+async def test_an_answer_about_the_request_and_a_word_about_the_plan_are_shown_once(tmp_path):
+    told = script(
+        coordinator=[call("ask_user", question="Of which year?"), *[call("handoff_to_planner")] * 2],
+        planner=[reply(json.dumps(plan(step("researcher", "Find"), step("reporter"))))],
+    )
+    async with working(tmp_path, told, rules=TeamRules(max_clarifications=1)) as it:
+        run_id = await ask(it, "Compare prices", options=RunOptions(auto_accepted_plan=False))
+        for answer in ("Of 2024", "Rather without cocoa", "accept"):
+            await it.engine.resume(run_id, answer)
+            await it.events_of(run_id)
+        own = newest(it, "researcher")
+        assert [own.count(one) for one in ("Compare prices", "Of 2024", "Rather without")] == [1, 1, 1]
+        await ask(it, "And in Thailand?")
+        for role in ("coordinator", "planner", "researcher"):
+            later = newest(it, role)
+            assert [later.count(one) for one in ("Of 2024", "Rather without")] == [1, 1], role
+            assert "Of which year?" in later
+
+
+async def test_what_the_user_changed_in_the_review_of_the_plan_is_known_word_for_word(tmp_path):
+    steps = plan(step("researcher", "Find", "Find all."), step("reporter"))
+    told = script(coordinator=[call("handoff_to_planner")], planner=[reply(json.dumps(steps))])
+    async with working(tmp_path, told) as it:
+        run_id = await ask(it, "Compare prices", options=RunOptions(auto_accepted_plan=False))
+        edited = plan(step("researcher", "Find", "Find those of 2024."), step("reporter"))
+        await it.engine.resume(run_id, edited)
+        await it.events_of(run_id)
+        await ask(it, "And now?")
+        assert "Find those of 2024." in newest(it, "coordinator")
+
+
+async def test_a_message_that_became_a_run_is_shown_once(tmp_path):
+    told = script(coordinator=[call("handoff_to_planner")], coder=GATED, supervisor=[decided("next_run")])
+    async with working(tmp_path, told) as it:
+        run_id = await it.begin("Sum it")
+        sent = await it.engine.send_message(run_id, "Translate it into Thai.")
+        await it.answered(run_id)
+        await it.ended(run_id)
+        await it.events_of(sent.message_id)
+        await ask(it, "Go on.")
+        assert newest(it, "coder").count("Translate it into Thai.") == 1

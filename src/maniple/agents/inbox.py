@@ -104,6 +104,12 @@ class Inbox:
         return next(reversed([*given]), None)
 
     @property
+    def answer_id(self) -> str | None:
+        """The id of the newest answer with which a paused run continues; None if there is none."""
+        given = [one.input_id for one in self._received.values() if isinstance(one.content, Resume)]
+        return given[-1] if given else None
+
+    @property
     def is_reachable(self) -> bool:
         """Whether anything can be sent to the run while it works."""
         return self._log is not None

@@ -117,6 +117,9 @@ class Retry:
 class Cancel:
     """Ends the run."""
 
+    undoes: bool = False
+    """Whether the thread returns to its state before the run."""
+
 
 RunInput = Message | PlanChange | StepAnswer | Resume | Retry | Cancel
 

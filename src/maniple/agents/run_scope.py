@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -68,8 +68,11 @@ class RunScope:
     """The wave of concurrent steps, with its number, of each graph of the run (its checkpoint namespace)."""
     asker: Asker | None = None
     """Asks the user for the present step; None if the run pauses for every question."""
-    read_run: Callable[[str], Awaitable[EndedRun | None]] | None = None
-    """Reads the earlier run that had the request with this id; None where runs are not stored."""
+    read_runs: Callable[[Collection[str]], Awaitable[Sequence[EndedRun]]] | None = None
+    """Reads the newest ended runs of the thread but those with these ids, oldest first.
+
+    None where runs are not stored.
+    """
     can_pause: bool = True
     """Whether a question can interrupt the run and be answered later: a checkpointer is needed."""
 

@@ -156,6 +156,8 @@ class ThreadHistory:
     """The team's last report or answer, with its list of sources."""
     report_path: str = ""
     """The workspace file that holds it; "" for none."""
+    request: int = 1
+    """The number of the present request among the user's requests on the thread, from 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 from maniple.agents.inputs import (
     Cancel,
@@ -23,6 +23,7 @@ from maniple.tools.decisions import (
     is_plan_acceptance,
     parse_approval,
     parse_plan_feedback,
+    read_json_object,
 )
 from maniple.tools.interaction import answer_text
 from maniple.types import RunStatus, is_mapping
@@ -47,11 +48,22 @@ _REQUESTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:
-    """A run that has ended or pauses: its status, its error ("" for none), and what was sent to it."""
+    """A run of the thread that has ended, as its log has it."""
 
+    run_id: str
+    request_id: str
+    """The id of the message with its request."""
+    request: str
     status: RunStatus
     error: str = ""
+    """"" for none."""
     received: Sequence[ReceivedInput] = ()
+    """What was sent to it."""
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether the thread has returned to its state before the run."""
+        return any(isinstance(one.content, Cancel) and one.content.undoes for one in self.received)
 
 
 class TurnNote(TypedDict):
@@ -76,7 +88,12 @@ class TurnRecord(TypedDict):
     request_id: str
     """The id of the message with the request."""
     number: int
-    """The number of the request on the thread, from 1."""
+    """The number of the request among the user's requests on the thread, from 1 (see `request`)."""
+    request: NotRequired[str]
+    """The request, if the conversation does not have it: its run ended before the team began.
+
+    Then `number` is that of the request before it, 0 for none.
+    """
     ended: str
     """How it ended, as a sentence; "" if it was answered."""
     notes: list[TurnNote]
@@ -112,6 +129,8 @@ def _is_refused(one: ReceivedInput) -> bool:
 def _describe_reply(reply: Reply | None) -> str:
     if reply is None:
         return ""
+    if reply.disposition == "dropped":
+        return f"\n{reply.text}"
     return f"\nThe team's lead replied: {reply.text}" if reply.text else ""
 
 
@@ -147,7 +166,7 @@ def _describe_answer(form: Any, answer: Any) -> str:
             call = _format_call(asked, asked.get("tool_input"))
             return f"Asked whether the call {call} had been done, the user answered: {_as_text(answer)}"
         case "plan_review":
-            return _describe_review(answer)
+            return _describe_review(asked, answer)
         case _:
             question = asked.get("question") or (_as_text(form) if form else "")
             said = f"The user answered: {answer_text(answer) or 'nothing'}"
@@ -168,12 +187,31 @@ def _describe_approval(asked: Mapping[str, Any], answer: Any) -> str:
             return f"Asked to approve the call {call}, the user said, without deciding: {said}"
 
 
-def _describe_review(answer: Any) -> str:
+def _describe_review(asked: Mapping[str, Any], answer: Any) -> str:
     if is_plan_acceptance(answer):
         return "The user accepted the plan."
-    if is_mapping(answer) or (isinstance(answer, str) and answer.lstrip().startswith("{")):
-        return "The user changed the plan in its review."
+    if is_mapping(read_json_object(answer)):
+        changes = "; ".join(_find_changes(_steps_of(asked.get("plan")), _steps_of(answer)))
+        return f"The user changed the plan in its review{': ' if changes else '.'}{changes}"
     return f"Shown the plan, the user said: {parse_plan_feedback(str(answer))}"
+
+
+def _steps_of(plan: Any) -> Sequence[str]:
+    """Return the steps of a plan that is not checked yet, one a line."""
+    data = read_json_object(plan)
+    if is_mapping(data) and is_mapping(data.get("plan")):
+        data = data["plan"]
+    steps = data.get("steps") if is_mapping(data) else None
+    return [
+        ": ".join(str(one[key]) for key in ("agent_name", "title", "description") if one.get(key))
+        for one in (cast("Sequence[Any]", steps) if isinstance(steps, list) else ())
+        if is_mapping(one)
+    ]
+
+
+def _find_changes(shown: Sequence[str], edited: Sequence[str]) -> list[str]:
+    now = [f"step {number} is {one}" for number, one in enumerate(edited, start=1) if one not in shown]
+    return [*now, *(f"removed was {one}" for one in shown if one not in edited)]
 
 
 def _format_call(asked: Mapping[str, Any], arguments: Any) -> str:

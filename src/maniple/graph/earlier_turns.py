@@ -1,54 +1,78 @@
-"""The record of earlier turns: folded when the next request begins, whatever way the run before it ended."""
+"""The record of earlier turns: folded when the next request begins, whatever way the runs before it ended."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from langchain_core.messages import BaseMessage
 
 from maniple.agents.inputs import Message
 from maniple.agents.run_scope import RunScope, run_scope
 from maniple.agents.task import EarlierTurn, ThreadHistory
-from maniple.agents.turn_record import EndedRun, TurnRecord, TurnResult, describe_inputs
+from maniple.agents.turn_record import EndedRun, TurnNote, TurnRecord, TurnResult, describe_inputs
 from maniple.graph.plan import PlanProgress
-from maniple.graph.state import State, answer_of, is_users, private_of, progress_of
+from maniple.graph.state import ANSWER_MARK, PrivateState, State, answer_of, is_users, private_of, progress_of
+from maniple.text import shorten
 from maniple.tools.items import MIN_RESULT_CHARACTERS, MirroredText, result_path
 
 ALWAYS_SHOWN_TURNS = 20
 """Older turns may only be counted in a prompt, so that each of them has a file, in which it can be found."""
 MAX_TURNS = 200
 """The number of records that are stored; each is of a turn in which the user decided something."""
+_MAX_FOLDED = 50
+_HEADING_CHARACTERS = 80
+"""A request that the conversation shows is named by its beginning."""
 
 
-async def fold_turn(state: State, scope: RunScope) -> list[TurnRecord] | None:
-    """Return the records of the thread's turns with that of the newest run; None if nothing was added.
+async def fold_turns(state: State, scope: RunScope) -> PrivateState:
+    """Return the update that adds the records of the thread's runs that ended since the last fold.
 
-    It is a function of what the run's log has stored, so it is the same after a restart.
+    These are several if a run ended before its first node had: that one has folded nothing. The records are a
+    function of what the runs' logs have stored, so they are the same after a restart.
     """
-    records = private_of(state).get("turns") or []
-    requests = [one for one in state["messages"] if is_users(one)][:-1]
-    request_id = requests[-1].id if requests else None
-    if scope.read_run is None or not request_id or any(one["request_id"] == request_id for one in records):
-        return None
-    run = await scope.read_run(request_id)
-    record = None if run is None else _fold(run, requests, progress_of(state))
-    return None if record is None else [*records, record][-MAX_TURNS:]
+    if scope.read_runs is None:
+        return {}
+    private = private_of(state)
+    folded, turns = private.get("folded") or [], private.get("turns") or []
+    runs = await scope.read_runs(folded)
+    if not runs:
+        return {}
+    by_earlier_version = {one["request_id"] for one in turns}
+    new = [one for one in runs if one.request_id not in by_earlier_version and not one.is_undone]
+    records = [*turns, *_fold(new, state)]
+    return {"turns": records[-MAX_TURNS:], "folded": [*folded, *(one.run_id for one in runs)][-_MAX_FOLDED:]}
 
 
-def _fold(run: EndedRun, requests: Sequence[BaseMessage], progress: PlanProgress | None) -> TurnRecord | None:
+def _fold(runs: Sequence[EndedRun], state: State) -> list[TurnRecord]:
+    """Return the records of runs, oldest first."""
+    numbers = {one.id: number for number, one in enumerate(_users(state), start=1)}
+    next_number, progress = len(_before_present(state)) + 1, progress_of(state)
+    records: list[TurnRecord] = []
+    for run in reversed(runs):
+        next_number = numbers.get(run.request_id, next_number)
+        # The state has the plan of the run that was the last to come beyond its first node.
+        own = progress if run.run_id == private_of(state).get("run_id") else None
+        record = _record_of(run, own)
+        if run.request_id in numbers:
+            record["number"] = next_number
+        elif run.request:
+            record["number"], record["request"] = next_number - 1, run.request
+        if record["notes"] or record["ended"]:
+            records.append(record)
+    return records[::-1]
+
+
+def _record_of(run: EndedRun, progress: PlanProgress | None) -> TurnRecord:
     steps = progress.steps if progress is not None else ()
-    notes = describe_inputs(run.received, {one.id: one.title for one in steps})
     ended = _describe_end(run)
     results: list[TurnResult] = [
         {"step": one.id, "agent": one.agent_name, "title": one.title, "text": one.found}
         for one in steps
         if ended and (one.status == "completed" or one.outcome.status == "partial") and one.result
     ]
-    if not (notes or ended):
-        return None
     return {
-        "request_id": requests[-1].id or "",
-        "number": len(requests),
+        "request_id": run.request_id,
+        "number": 0,
         "ended": ended,
-        "notes": notes,
+        "notes": describe_inputs(run.received, {one.id: one.title for one in steps}),
         "results": results,
     }
 
@@ -63,16 +87,58 @@ def _describe_end(run: EndedRun) -> str:
             return ""
 
 
+def _users(state: State) -> list[BaseMessage]:
+    """Return the user's requests, and answers to the coordinator's questions about them."""
+    return [one for one in state["messages"] if is_users(one)]
+
+
+def _before_present(state: State) -> list[BaseMessage]:
+    """Return the user's requests and answers before the present request."""
+    earlier = _users(state)
+    while len(earlier) > 1 and earlier[-1].additional_kwargs.get(ANSWER_MARK):
+        earlier.pop()  # of the present request
+    return earlier[:-1]
+
+
 def history_of(state: State) -> ThreadHistory:
     """Return the history of the thread before the present request."""
-    requests = [one for one in state["messages"] if is_users(one)][:-1]
-    records = {one["request_id"]: one for one in private_of(state).get("turns") or ()}
-    old = len(requests) - ALWAYS_SHOWN_TURNS
-    turns = [
-        _earlier_turn(number, one, records.get(one.id or ""), is_old=number <= old)
-        for number, one in enumerate(requests, start=1)
+    requests = _before_present(state)
+    records = private_of(state).get("turns") or ()
+    by_request = {one["request_id"]: one for one in records}
+    shown = {one.id for one in _users(state)} | {one["request_id"] for one in records if "request" in one}
+    turns = _lost_turns(records, 0, shown)
+    for number, one in enumerate(requests, start=1):
+        text = _with_record(_text_of(state, one), by_request.get(one.id or ""), shown)
+        has_file = number <= len(requests) - ALWAYS_SHOWN_TURNS or _is_long(text)
+        turns.append(EarlierTurn(text, result_path(number, 0, "user") if has_file else ""))
+        turns += _lost_turns(records, number, shown)
+    return ThreadHistory(turns, answer_of(state), request=len(requests) + 1)
+
+
+def _lost_turns(
+    records: Sequence[TurnRecord], number: int, shown: Collection[str | None]
+) -> list[EarlierTurn]:
+    """Return the turns after the request with this number whose requests the conversation does not have."""
+    lost = [one for one in records if one["number"] == number and one.get("request")]
+    texts = [_with_record(one.get("request", ""), one, shown) for one in lost]
+    return [
+        EarlierTurn(text, result_path(number, place, "user") if _is_long(text) else "")
+        for place, text in enumerate(texts, start=1)
     ]
-    return ThreadHistory(turns, answer_of(state))
+
+
+def _with_record(request: str, record: TurnRecord | None, shown: Collection[str | None]) -> str:
+    lines = _lines_of(record, _unknown(record["notes"], shown)) if record else []
+    return "\n".join([request, *lines])
+
+
+def _text_of(state: State, message: BaseMessage) -> str:
+    """Return a request; an answer together with the question."""
+    if not message.additional_kwargs.get(ANSWER_MARK):
+        return message.text
+    at = next(at for at, one in enumerate(state["messages"]) if one is message)
+    question = state["messages"][at - 1].text
+    return f"Your team asked: {question}\nThe user answered: {message.text}"
 
 
 def mirrored_turns(state: State) -> list[MirroredText]:
@@ -92,31 +158,33 @@ def format_decided_turns(state: State) -> str:
 
     For the coordinator and the planner, which see the conversation; "" for nothing.
     """
-    known = {one.id for one in state["messages"]}
-    texts = {one.id: one.text for one in state["messages"] if is_users(one)}
+    known, texts = {one.id for one in state["messages"]}, {one.id: one.text for one in _users(state)}
+    records = private_of(state).get("turns") or ()
+    known |= {one["request_id"] for one in records if "request" in one}
     turns: list[str] = []
-    for record in private_of(state).get("turns") or ():
-        lines = _lines_of(record, [one["text"] for one in record["notes"] if one["id"] not in known])
-        if lines and record["request_id"] in texts:
-            turns.append("\n".join([f"- {texts[record['request_id']]}", *lines]))
+    for record in records:
+        request = shorten(texts.get(record["request_id"], ""), _HEADING_CHARACTERS)
+        lines = _lines_of(record, _unknown(record["notes"], known))
+        if lines and (request := record.get("request") or request):
+            turns.append("\n".join([f"- {request}", *lines]))
     if not turns:
         return ""
     return "\n".join(["What else happened in this conversation, by the user's request:", *turns])
 
 
-def notes_of_run(progress: PlanProgress) -> list[str]:
-    """Return what the user decided in the present run; messages reach the members in other ways."""
+def notes_of_run(state: State, progress: PlanProgress) -> list[str]:
+    """Return what the user decided in the present run; messages reach the members in other ways.
+
+    So do answers about the request and the plan: they are part of the request.
+    """
     received = [one for one in run_scope().inbox.received if not isinstance(one.content, Message)]
     titles = {one.id: one.title for one in progress.steps}
-    return [one["text"] for one in describe_inputs(received, titles)]
+    return _unknown(describe_inputs(received, titles), {one.id for one in state["messages"]})
 
 
-def _earlier_turn(
-    number: int, request: BaseMessage, record: TurnRecord | None, *, is_old: bool
-) -> EarlierTurn:
-    lines = _lines_of(record, [one["text"] for one in record["notes"]]) if record else []
-    text = "\n".join([request.text, *lines])
-    return EarlierTurn(text, result_path(number, 0, "user") if is_old or _is_long(text) else "")
+def _unknown(notes: Sequence[TurnNote], known: Collection[str | None]) -> list[str]:
+    """Return the texts of notes that are not shown in another way."""
+    return [one["text"] for one in notes if one["id"] not in known]
 
 
 def _lines_of(record: TurnRecord, notes: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from maniple.agents import as_ai_message
 from maniple.agents.call_ledgers import CheckpointLedger
 from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
-from maniple.graph.earlier_turns import fold_turn
+from maniple.graph.earlier_turns import fold_turns
 from maniple.graph.outcome import close_invocation
 from maniple.graph.sent_pictures import SentPictures
 from maniple.graph.state import (
@@ -71,9 +71,9 @@ class InvocationNode:
             scope = replace(given, thread_id=thread_id, can_pause=can_pause and given.can_pause)
             _check_answerable(scope, options)
             identity: PrivateState = {"thread_id": thread_id, "run_id": given.run_id}
-            if is_new and (turns := await fold_turn(state, given)) is not None:
-                state = with_private(state, turns=turns)
-                identity["turns"] = turns
+            if is_new and (folded := await fold_turns(state, given)):
+                state = with_private(state, **folded)
+                identity = {**identity, **folded}
             with enter_scope(config, scope):
                 command = await self._run(state, runtime)
             return _with_identity(command, identity)

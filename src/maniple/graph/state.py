@@ -17,6 +17,8 @@ from maniple.types import DIRECTORS, PRIVATE_CHANNEL, WORKERS, Worker
 
 FAILED_MARK = "maniple_failed"
 """A key in the `additional_kwargs` of a member's message: its step failed."""
+ANSWER_MARK = "maniple_answer"
+"""A key in the `additional_kwargs` of a user's message that answers the coordinator's question."""
 STEERING_MARK = "maniple_steering"
 """A key in the `additional_kwargs` of a user's message that was sent to a running run and started none."""
 _SUMMARY_IS = "What was said before, in short (a record, not instructions):\n"
@@ -62,6 +64,8 @@ class PrivateState(TypedDict, total=False):
     """Descriptions of the user's files in the workspace, for prompts."""
     turns: list[TurnRecord]
     """Earlier turns in which the user said or decided something, or that were not answered; oldest first."""
+    folded: list[str]
+    """The ids of the newest runs that were considered for `turns`, oldest first."""
     lost_pictures: list[str]
     """Sentences about pictures of the request's messages that are no files of the workspace, for prompts."""
     unseen_pictures: list[str]

@@ -271,7 +271,7 @@ def _messages(
         "\n".join(["The plan:", *lines]),
         *_format_work(case),
         format_removed(case.progress.dropped),
-        format_notes(notes_of_run(case.progress)),
+        format_notes(notes_of_run(case.state, case.progress)),
         *(_as_text(one) for one in case.earlier),
         format_found(found),
         f"The user's new message: {case.message.text}",

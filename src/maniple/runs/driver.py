@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from maniple.agents.budget import UsageMeter
 from maniple.agents.inbox import Inbox
@@ -49,11 +49,13 @@ from maniple.store import RunChange, RunRecord
 from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger
 from maniple.telemetry.logs import log_context
+from maniple.types import RunStatus
 
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
-_EARLIER_RUNS = 5
-"""The number of earlier runs among which that of a request is searched: queued ones may be between."""
+_RUNS_PAGE = 5
+_MAX_READ_RUNS = 20
+"""The number of a thread's newest runs that are read for its record."""
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.005, 1.0
 """The first and the longest pause between two checks whether the previous run has ended."""
 _LOG = logging.getLogger(__name__)
@@ -171,7 +173,7 @@ class RunDriver:
                 RedactedEvidence(self.services.store.evidence(record.run_id), self.services.config.redactor),
                 is_watched=lambda: active.log.is_followed,
                 store_file=ArtifactSaver(self.services.store, record),
-                read_run=partial(self._read_ended_run, record),
+                read_runs=partial(self._read_ended_runs, record),
             ),
             callbacks=self.services.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,
@@ -180,14 +182,28 @@ class RunDriver:
             thread_name=record.thread_name,
         )
 
-    async def _read_ended_run(self, record: RunRecord, request_id: str) -> EndedRun | None:
-        """Return the newest earlier run on the thread of a run if it had this request."""
-        store = self.services.store
-        earlier = await store.runs.list_by_thread(record.thread_id, _EARLIER_RUNS, record.created_at)
-        run = next((one for one in earlier if request_id in one.request), None)
-        if run is None or run.status in ("queued", "running"):
-            return None
-        return EndedRun(run.status, run.error or "", await read_inputs(store.inputs, run.run_id))
+    async def _read_ended_runs(self, record: RunRecord, known: Collection[str]) -> list[EndedRun]:
+        """Return the newest runs on the thread of a run that have ended and are not known, oldest first."""
+        runs: list[RunRecord] = []
+        before: float | None = None
+        while len(runs) < _MAX_READ_RUNS:
+            page = await self.services.store.runs.list_by_thread(record.thread_id, _RUNS_PAGE, before)
+            runs += page
+            if len(page) < _RUNS_PAGE or any(one.run_id in known for one in page):
+                break
+            before = page[-1].created_at
+        new = [one for one in runs if one.ended_at is not None and one.run_id not in known]
+        return [await self._read_ended_run(one) for one in reversed(new) if one.run_id != record.run_id]
+
+    async def _read_ended_run(self, record: RunRecord) -> EndedRun:
+        try:
+            request = (await asyncio.to_thread(RunRequest.of, record)).messages[-1]
+            received = await read_inputs(self.services.store.inputs, record.run_id)
+        except ValueError as error:  # no defect of an old run may end the new one
+            _LOG.warning("What was sent to an earlier run cannot be read: %s", error)
+            return EndedRun(record.run_id, "", "", cast("RunStatus", record.status), record.error or "")
+        status = cast("RunStatus", record.status)
+        return EndedRun(record.run_id, request.id or "", request.text, status, record.error or "", received)
 
     @asynccontextmanager
     async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:

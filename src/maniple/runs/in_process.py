@@ -179,11 +179,11 @@ class InProcessEngine:
                 await refuse_other_process(self._store, record.thread_id)
         return await self.status(run_id, owner)
 
-    async def _end(self, active: ActiveRun) -> None:
+    async def _end(self, active: ActiveRun, cancel: Cancel | None = None) -> None:
         """Cancel a run and wait for its end. It ends also if this program stops meanwhile."""
         if active.status is None and not active.inbox.is_cancelled:
             with suppress(InputRefused, StoreError):
-                await active.inbox.put(ReceivedInput(str(uuid4()), Cancel()))
+                await active.inbox.put(ReceivedInput(str(uuid4()), cancel or Cancel()))
         await active.end()
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> None:
@@ -330,7 +330,7 @@ class InProcessEngine:
         if busy and when_busy == "reject":
             raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
         for active in busy:
-            await self._end(active)
+            await self._end(active, Cancel(undoes=when_busy == "rollback"))
         if busy:  # the end may have taken a while
             await refuse_other_process(self._store, thread_id)
         waiting = await self._waiting_run(thread_id)

@@ -51,6 +51,7 @@ from maniple.graph.earlier_turns import format_decided_turns
 from maniple.graph.handoff import HANDOFF, find_step, handoff_tool, is_handoff, locale_of
 from maniple.graph.limits import current_meter
 from maniple.graph.state import (
+    ANSWER_MARK,
     PrivateState,
     RunOptions,
     State,
@@ -435,5 +436,7 @@ class ClarifyNode:
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["coordinator"]]:
         question = state["messages"][-1].text
         answer = interrupt({"kind": "question", "question": question, "options": []})
-        reply = HumanMessage(answer_text(answer))
+        reply = HumanMessage(
+            answer_text(answer), id=run_scope().inbox.answer_id, additional_kwargs={ANSWER_MARK: True}
+        )
         return Command(goto="coordinator", update=make_update(reply, next="coordinator"))

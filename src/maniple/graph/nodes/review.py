@@ -9,6 +9,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
+from maniple.agents.run_scope import run_scope
 from maniple.graph.plan import Plan
 from maniple.graph.plan_edits import record_review
 from maniple.graph.state import STEERING_MARK, RunOptions, State, make_update, private_of, request_of
@@ -69,7 +70,8 @@ def _read(answer: Any) -> Any:
 def _send_back(state: State, feedback: str) -> dict[str, Any]:
     """Return the update that adds the feedback to the request and to the conversation."""
     request = f"{request_of(state)}\n\nShown a plan for this, the user said: {feedback}"
-    message = HumanMessage(feedback, additional_kwargs={STEERING_MARK: True})
+    message_id = run_scope().inbox.answer_id
+    message = HumanMessage(feedback, id=message_id, additional_kwargs={STEERING_MARK: True})
     return make_update(message, feedback=feedback, request=request)
 
 

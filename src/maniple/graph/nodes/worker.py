@@ -229,7 +229,7 @@ class WorkerNode:
     ) -> _Attempt:
         """Make one attempt of a step."""
         history = history_of(state)
-        index = await self._index(state, progress, step, len(history.turns) + 1)
+        index = await self._index(state, progress, step, history.request)
         task = _task(state, progress, step, self.role, index, history)
         continued = await load_messages(step.continuation)
         task = replace(task, items_of_thread=self.items, continued=continued)
@@ -370,7 +370,7 @@ def _task(
     index: ItemIndex,
     history: ThreadHistory,
 ) -> Task:
-    request = len(history.turns) + 1
+    request = history.request
 
     def stored(path: str) -> str:
         return path if path in index.stored else ""
@@ -403,7 +403,7 @@ def _task(
         results=results,
         step=step.id,
         user_messages=run_scope().inbox.begin_step(step.id),
-        notes=notes_of_run(progress),
+        notes=notes_of_run(state, progress),
         locale=private_of(state).get("locale") or "",
         caller=caller_of(state) if is_report else "",
         thread_texts=_thread_texts(state) if is_report else (),
