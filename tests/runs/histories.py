@@ -100,11 +100,12 @@ class History:
     said: dict[str, str] = field(default_factory=dict)
     """What the person said, by its word."""
     undone: set[str] = field(default_factory=set)
-    """The words of runs that were rolled back."""
+    """The words of runs that were rolled back; one that was retried has no state to return to."""
     refused: int = 0
     lives: int = 0
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _words: int = 0
+    _retried: set[str] = field(default_factory=set)
     _run_words: dict[str, list[str]] = field(default_factory=dict)
     """The words of each run."""
 
@@ -275,6 +276,7 @@ class History:
     async def retry(self, run_id: str) -> str:
         try:
             await self.it.engine.retry(run_id)
+            self._retried.add(run_id)
         except REFUSED:
             self.refused += 1
         return run_id
@@ -298,7 +300,8 @@ class History:
         busy = [one.run_id for one in await self.unfinished()]
         new = await self.ask(when_busy="rollback")
         for one in busy:
-            if (await self.it.engine.status(one)).status == "cancelled":
+            is_cancelled = (await self.it.engine.status(one)).status == "cancelled"
+            if is_cancelled and one not in self._retried:
                 self.undone.update(self._run_words.get(one, ()))
         return new
 

@@ -274,3 +274,13 @@ async def test_a_message_that_became_a_run_is_shown_once(tmp_path):
         await it.events_of(sent.message_id)
         await ask(it, "Go on.")
         assert newest(it, "coder").count("Translate it into Thai.") == 1
+
+
+async def test_a_request_after_a_question_that_was_cancelled_is_not_its_answer(tmp_path):
+    told = script(coordinator=[call("ask_user", question="Of which year?"), call("handoff_to_planner")])
+    async with working(tmp_path, told, rules=TeamRules(max_clarifications=1)) as it:
+        await it.engine.cancel(await ask(it, "Compare prices"))
+        await ask(it, "What is 2 + 2?")
+        shown = newest(it, "coder")
+    assert "Request: What is 2 + 2?\n" in shown
+    assert shown.count("Compare prices") == 1

@@ -118,7 +118,7 @@ class Cancel:
     """Ends the run."""
 
     undoes: bool = False
-    """Whether the thread returns to its state before the run."""
+    """Whether the thread is to return to its state before the run."""
 
 
 RunInput = Message | PlanChange | StepAnswer | Resume | Retry | Cancel

@@ -62,7 +62,7 @@ class EndedRun:
 
     @property
     def is_undone(self) -> bool:
-        """Whether the thread has returned to its state before the run."""
+        """Whether the thread was to return to its state before the run."""
         return any(isinstance(one.content, Cancel) and one.content.undoes for one in self.received)
 
 

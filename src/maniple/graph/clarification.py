@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from maniple.graph.state import is_users
+from maniple.graph.state import ANSWER_MARK, is_users
 from maniple.text import without_thoughts
 
 ASK_TOOL: dict[str, Any] = {
@@ -52,16 +52,20 @@ def merge_clarifications(messages: Sequence[BaseMessage], limit: int) -> tuple[s
     answered: list[str] = []
     while len(answered) < limit and at >= 2:
         request, question, answer = exchange[at - 2 : at + 1]
-        if not (is_users(request) and _is_question(question)):
+        if not (is_users(request) and _is_answered(question, answer)):
             break
         answered.insert(0, f"Asked: {question.text}\nThe user's answer: {answer.text}")
         at -= 2
     return "\n\n".join([exchange[at].text, *answered]) if answered else "", len(answered)
 
 
-def _is_question(message: BaseMessage) -> bool:
-    if not isinstance(message, AIMessage):
+def _is_answered(question: BaseMessage, answer: BaseMessage) -> bool:
+    """Return whether a message is a question that the next one answers.
+
+    After a run that was cancelled while it waited, the next message is another request.
+    """
+    if not isinstance(question, AIMessage):
         return False
-    if message.name == "coordinator":
-        return bool(message.additional_kwargs.get(_MARK))
-    return message.name is None and message.text.rstrip().endswith(("?", "？"))
+    if question.name == "coordinator":
+        return bool(question.additional_kwargs.get(_MARK) and answer.additional_kwargs.get(ANSWER_MARK))
+    return question.name is None and question.text.rstrip().endswith(("?", "？"))

@@ -36,9 +36,17 @@ async def fold_turns(state: State, scope: RunScope) -> PrivateState:
     if not runs:
         return {}
     by_earlier_version = {one["request_id"] for one in turns}
-    new = [one for one in runs if one.request_id not in by_earlier_version and not one.is_undone]
+    new = [one for one in runs if one.request_id not in by_earlier_version and not _is_gone(one, state)]
     records = [*turns, *_fold(new, state)]
     return {"turns": records[-MAX_TURNS:], "folded": [*folded, *(one.run_id for one in runs)][-_MAX_FOLDED:]}
+
+
+def _is_gone(run: EndedRun, state: State) -> bool:
+    """Return whether the thread was rolled back behind a run.
+
+    It is not where the checkpoint was gone: after a run had ended once, and was retried.
+    """
+    return run.is_undone and all(one.id != run.request_id for one in state["messages"])
 
 
 def _fold(runs: Sequence[EndedRun], state: State) -> list[TurnRecord]:
