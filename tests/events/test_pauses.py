@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.events.translator import interrupt_event
+from maniple.events.raw_data import interrupt_event
 
 
 @pytest.mark.parametrize(

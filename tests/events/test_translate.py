@@ -353,3 +353,29 @@ def test_steps_of_no_call_are_shown_to_no_one():
     turn = Turn("coder", 1)
     told = frames([turn.start(), turn.step(1, "thinking"), turn.end(AIMessage("done"))])
     assert "browser_step" not in [name for name, _ in told]
+
+
+def test_a_run_that_is_cancelled_between_two_events_still_sends_those_that_close_its_turn():
+    turn = Turn("coder", 1)
+    raw_events = [turn.start(), *turn.say("x", ended=False), turn.end(HumanMessage("done"))]
+    whole = translated(raw_events)
+    translator = Translator("run-1", "thread-1", [HumanMessage("hi")])
+    told = [*translator.open(), *(event for one in raw_events[:-1] for event in translator.feed(one))]
+    told.append(next(iter(translator.feed(raw_events[-1]))))  # the caller is cancelled with it
+    told += translator.close("cancelled")
+    assert [event.type for event in told] == [event.type for event in whole]
+    Client().read(parsed(shown(records(told), run_id="run-1")))
+
+
+def test_an_answer_whose_stream_breaks_twice_is_shown_once():
+    turn = Turn("reporter", 1)
+    tries = [*turn.say("The answer", ended=False), *turn.say("The", ended=False), *turn.say("The answer is 4")]
+    assert joined_text(frames([turn.start(), *tries, turn.end()])) == "The answer is 4"
+
+
+def test_what_code_adds_to_a_report_is_shown_although_the_model_spoke_before_a_tool_call():
+    turn = Turn("reporter", 1)
+    report = [*turn.say("I look."), *turn.use("crawl_tool"), *turn.say("# Report")]
+    answer = HumanMessage("# Report\n\nMissing: B", name="reporter")
+    told = frames([turn.start(), *report, turn.end(answer)])
+    assert joined_text(told) == "I look.# Report\n\nMissing: B"

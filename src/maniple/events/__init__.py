@@ -35,6 +35,7 @@ from maniple.events.model import (
     WorkflowEnded,
     WorkflowStarted,
 )
+from maniple.events.raw_data import report_usage
 from maniple.events.redactor import EventRedactor
 from maniple.events.run_view import (
     ANSWERING_AGENTS,
@@ -48,7 +49,7 @@ from maniple.events.run_view import (
     load_run_view,
     read_question_ids,
 )
-from maniple.events.translator import Translator, report_usage, translate
+from maniple.events.translator import Translator, translate
 from maniple.events.views import VIEW_NAMES, VIEWS, View, ViewName, read_questions
 
 __all__ = [

@@ -1,7 +1,7 @@
 """One turn of the team on a thread, from its first event to its last."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -70,8 +70,7 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     thread = _Thread(team, turn)
     failure: Exception | None = None
     cancelled: asyncio.CancelledError | None = None
-    opening = translator.open()
-    events = thread.work(translator, opening)
+    events = thread.work(translator)
     try:
         async for event in events:
             yield event
@@ -85,8 +84,6 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     except Exception as error:  # noqa: BLE001 - any error that ends the run is reported to the client
         failure, cancelled = _why_it_ended(error)
     cancelled = await _complete_state(thread, translator, cancelled)
-    for event in opening:  # what a crash left open is closed also when the run is cancelled before that
-        yield event
     for event in translator.close(_status(thread, failure, cancelled), failure):
         yield event
     if cancelled is not None:
@@ -152,9 +149,9 @@ class _Thread:
             config["callbacks"] = callbacks
         return config
 
-    async def work(self, translator: Translator, opening: Iterator[Event]) -> AsyncGenerator[Event]:
+    async def work(self, translator: Translator) -> AsyncGenerator[Event]:
         """Yield the opening events, then run the graph within the turn's gate and yield its events."""
-        for event in opening:
+        for event in translator.open():
             yield event
         if self.turn.stream.status is not None:
             return  # it had ended already
