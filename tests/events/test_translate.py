@@ -369,7 +369,11 @@ def test_a_run_that_is_cancelled_between_two_events_still_sends_those_that_close
 
 def test_an_answer_whose_stream_breaks_twice_is_shown_once():
     turn = Turn("reporter", 1)
-    tries = [*turn.say("The answer", ended=False), *turn.say("The", ended=False), *turn.say("The answer is 4")]
+    tries = [
+        *turn.say("The answer", ended=False),
+        *turn.say("The", ended=False),
+        *turn.say("The answer is 4"),
+    ]
     assert joined_text(frames([turn.start(), *tries, turn.end()])) == "The answer is 4"
 
 
