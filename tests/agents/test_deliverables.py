@@ -2,7 +2,12 @@
 
 import pytest
 
-from maniple.agents.deliverables import find_claimed_files, find_file_names, is_among
+from maniple.agents.deliverables import (
+    find_claimed_files,
+    find_file_names,
+    find_files_to_write,
+    is_among,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +61,62 @@ def test_a_file_counts_in_any_folder_and_case():
 )
 def test_claims_are_links_and_what_is_said_to_be_written(answer, names):
     assert find_claimed_files(answer) == names
+
+
+@pytest.mark.parametrize(
+    ("task", "names"),
+    [
+        ("Write the trip as trip.docx.", ["trip.docx"]),
+        ("Plan a trip as trip.docx", ["trip.docx"]),
+        ("Could you save it as `my trip.docx`, please?", ["my trip.docx"]),
+        ("Read data.csv and save the totals in out/totals.xlsx", ["out/totals.xlsx"]),
+        ("Create a.csv and b.csv from the table.", ["a.csv", "b.csv"]),
+        ("Compute the sum of sales.csv, then write it to sum.txt.", ["sum.txt"]),
+        ("Summarise report.pdf and write the summary to summary.md", ["summary.md"]),
+        ("Convert a.md to b.docx", ["b.docx"]),
+        ("Find the cities that have trams and write the list to trams.csv", ["trams.csv"]),
+        ("Erstelle eine Datei bericht.pdf aus daten.csv", ["bericht.pdf"]),
+        ("Die Summe in summe.txt speichern", ["summe.txt"]),
+        ("Lies daten.csv und schreibe das Mittel nach mittel.txt", ["mittel.txt"]),
+        ("Enregistre le tableau sous table.ods.", ["table.ods"]),
+        ("Écris le résumé de notes.md dans resume.md", ["resume.md"]),
+        ("把结果保存为 结果.txt 和 result.csv", ["结果.txt", "result.csv"]),
+        ("读取 data.csv，生成 chart.png", ["chart.png"]),
+        ("Guarda la tabla en ventas.csv", ["ventas.csv"]),
+        ("Read notes.md and answer.", []),
+        ("Read data.csv and draw a chart of the sales.", []),
+        ("What is in report.pdf? See report.md.", []),
+        ("Make a chart from prices.csv", []),
+        ("Write a letter as in template.docx", []),
+        ("Write a summary of https://e.test/a/paper.pdf", []),
+        ("Explain how to write config.yaml", []),
+        ("Erkläre, wie man out.csv schreibt", []),
+        ("解释如何写入 out.csv", []),
+        ("Write a function that writes out.json", []),
+        ("Do not create out.csv, only show the table.", []),
+        ("If rows are missing, list them in missing.csv", []),
+        ("Write an essay about Node.js and e.g. Vue.js", []),
+        ("Analyse data.csv with pandas", []),
+        ("Vergleiche a.csv und b.csv", []),
+    ],
+)
+def test_a_task_asks_to_write_some_files_and_only_reads_others(task, names):
+    assert find_files_to_write(task) == names
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The file out.json is created when you run it.",
+        "The script writes out.json.",
+        "I could not write trip.docx; nothing was saved.",
+        "Die Datei trip.docx wurde nicht erstellt.",
+        "Le fichier trip.docx n'a pas été créé.",
+        "trip.docx 没有保存。",
+        "You can have the table exported as out.csv.",
+        "data.csv does not exist.",
+        "```\nsaved out.csv\n```\nThat is what it prints.",
+    ],
+)
+def test_what_is_denied_or_only_possible_is_no_claim(answer):
+    assert find_claimed_files(answer) == []

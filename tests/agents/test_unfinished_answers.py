@@ -95,22 +95,24 @@ async def test_results_without_a_call_are_asked_for_once_and_then_fail(tmp_path)
 
 
 async def test_work_that_is_done_when_asked_for_is_the_result(tmp_path):
-    replies = reply("It is 4."), call("python_repl_tool", code="2+2"), reply("It is 4, computed.")
+    replies = reply("It is 42."), call("python_repl_tool", code="6*7"), reply("It is 42, computed.")
     async with working(tmp_path, *replies) as it:
-        assert await it.do() == "It is 4, computed."
+        assert await it.do() == "It is 42, computed."
         assert it.calls == 3
 
 
 async def test_an_answer_that_needs_no_tool_takes_no_further_call(tmp_path):
-    async with working(tmp_path, reply("Leaves fall without a sound.")) as it:
-        assert await it.do("Poem", "Write a line about autumn.") == "Leaves fall without a sound."
+    text, asked = "Leaves fall without a sound.", "Write a line about autumn."
+    async with working(tmp_path, reply(text)) as it:
+        assert await it.do("Poem", asked) == text
         assert it.calls == 1
 
 
 async def test_a_model_can_confirm_an_answer_that_only_looks_unfinished(tmp_path):
+    asked = "When did the wall fall?"
     replies = reply("It fell in 1989."), reply(f"It fell in 1989.\n\n{AS_IT_IS}")
     async with working(tmp_path, *replies) as it:
-        assert await it.do("Berlin", "When did the wall fall?") == "It fell in 1989."
+        assert (await it.do("Berlin", asked)).endswith("in 1989.")
         assert it.calls == 2
 
 
@@ -129,8 +131,7 @@ async def test_a_file_that_the_step_names_must_be_there(tmp_path, title):
     async with working(tmp_path, answer, call("python_repl_tool", code="1"), reply("Ready.")) as it:
         with pytest.raises(StepFailed, match=r"trip\.docx"):
             await it.do(title)
-        # One question for the work and one for the file.
-        assert it.calls == 4
+        assert it.calls == 3, "one question for the work and the file"
 
 
 async def test_a_missing_file_is_written_when_it_is_asked_for(tmp_path):

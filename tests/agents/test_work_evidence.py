@@ -1,18 +1,26 @@
 """Answers that only look like results: announced calls, and claims of work without a call."""
 
+from dataclasses import replace
+
 import pytest
 
-from maniple.agents.work_evidence import find_announcement, find_unsupported
+from maniple.agents.work_evidence import StepTexts, find_announcement, find_unsupported
 from tests.agents.work_claims import CLAIMED, HONEST
 
 
-def test_at_most_one_in_ten_honest_answers_without_a_call_is_doubted():
-    doubted = [answer for member, step, answer in HONEST if find_unsupported(member, step, step, answer)]
+def find(member, step, answer):
+    return find_unsupported(StepTexts(member, step, step), answer)
+
+
+def test_at_most_one_in_thirty_honest_answers_without_a_call_is_doubted():
+    assert len(HONEST) == 60
+    doubted = [case for case in HONEST if find(*case)]
     assert len(doubted) <= 2, doubted
 
 
-def test_four_in_five_claims_of_work_without_a_call_are_found():
-    missed = [answer for member, step, answer in CLAIMED if not find_unsupported(member, step, step, answer)]
+def test_nine_in_ten_claims_of_work_without_a_call_are_found():
+    assert len(CLAIMED) == 40
+    missed = [case for case in CLAIMED if not find(*case)]
     assert len(missed) <= 4, missed
 
 
@@ -74,7 +82,69 @@ def test_answers_that_announce_nothing_are_left_alone(answer):
     assert find_announcement(answer) is None
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'python_repl_tool(code="print(1)")',
+        '```python\npython_repl_tool(code="print(1)")\n```',
+        'I do it.\n\n```json\n{"tool": "python_repl_tool", "args": {"code": "1"}}\n```',
+        "Now I run it:\n\n```python\nprint(1)\n```",
+    ],
+)
+def test_a_call_of_the_members_own_tool_is_recognised_in_more_forms(answer):
+    assert find_announcement(answer, {"python_repl_tool"})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'Such a call looks like this:\n\n```json\n{"name": "weather", "arguments": {"city": "Rome"}}\n```',
+        'print("hello")',
+        '{"name": "Ada", "parameters_of_life": {"age": 3}}',
+        "Here is the function:\n\n```python\ndef f(): ...\n```",
+        "```\n<tool_call>\n```\nis the tag that such models write.",
+    ],
+)
+def test_examples_of_calls_are_answers(answer):
+    assert find_announcement(answer, {"python_repl_tool"}) is None
+
+
 def test_numbers_of_the_prompt_and_their_differences_are_supported():
-    given = "A costs 1,200.50 euros and B 1.500 euros."
-    assert not find_unsupported("coder", given, "Compare", "B (1500) costs 299.50 more than A (1200.5).")
-    assert find_unsupported("coder", given, "Compare", "B costs 7 percent more.") == "7"
+    step = StepTexts("coder", "Compare", "A costs 1,200.50 euros and B 1.500 euros.")
+    difference, ratio = "B (1500) costs 299.50 more than A (1200.5).", "B costs 17 percent more."
+    assert not find_unsupported(step, difference)
+    assert find_unsupported(step, ratio) == "17"
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("1+3=?", "4"),
+        ("Compute 12 * 12.", "It is 144."),
+        ("What is 15 % of 80?", "12"),
+        ("20-7", "20 - 7 = 13"),
+    ],
+)
+def test_what_the_given_numbers_give_at_once_needs_no_program(asked, answer):
+    assert not find("coder", asked, answer)
+
+
+@pytest.mark.parametrize("asked", ["Clean up the parser.", "Write a parser with tests."])
+def test_tests_that_pass_were_run(asked):
+    claim, honest = "I wrote it. All 8 tests pass.", "I wrote it. The tests should pass; I did not run them."
+    assert find("coder", asked, claim)
+    assert not find("coder", asked, honest)
+
+
+def test_the_results_of_other_steps_can_be_retold_without_a_tool():
+    results, retold = "All 8 tests passed in 12 seconds.", "All 8 tests passed."
+    step = StepTexts("researcher", "Sum up what was found.", results, results)
+    assert not find_unsupported(step, retold)
+    assert find_unsupported(step, results.replace("12", "15")) == "15"
+
+
+def test_a_researcher_without_a_search_gives_what_it_knows():
+    answer = "In 1989; it was not looked up."
+    step = StepTexts("researcher", "When did the wall fall?", "")
+    assert find_unsupported(step, answer) == "1989"
+    assert not find_unsupported(replace(step, searches=False), answer)

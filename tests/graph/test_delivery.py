@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
 
 from maniple.agents.offers import Offer
 from maniple.config import TeamSettings
+from maniple.graph import TeamRules
 from maniple.tools.interaction import terminate_tool
 from maniple.tools.items import ThreadItems
 from maniple.workspace import Workspaces
@@ -30,7 +33,7 @@ def gaps(frames):
 
 async def run(tmp_path, script, text, **options):
     workspaces = Workspaces(tmp_path)
-    settings = TeamSettings(members=["coder", "researcher", "reporter", "manus"]) if options else None
+    settings = TeamSettings(members=("coder", "researcher", "reporter", "manus")) if options else None
     async with scripted_team(
         {"supervisor": [GIVES_UP], **script},
         toolbox=tools(workspaces),
@@ -86,3 +89,77 @@ async def test_manus_that_works_when_it_is_asked_has_no_gap(tmp_path):
     frames, calls = await run(tmp_path, {"manus": replies}, "Write trip.docx", agent="manus")
     assert calls == {"manus": 3}
     assert gaps(frames) == []
+
+
+THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
+QUESTION = {"messages": [("user", "Do it")]}
+SEARCH, RUN = call("tavily_search", query="tea"), call("python_repl_tool", code="1+3")
+NO = {"type": "reject", "message": "No, there is no budget for it"}
+
+
+async def decided(script, *answers, approval="tavily_search"):
+    """Run with a tool that needs approval; return the end, the lead's prompts and the reporter's."""
+    rules = TeamRules(approval=frozenset({approval}))
+    toolbox = Offer({"coder": [python_repl_tool, tavily_search]})
+    script = planned(step("coder", "Work", "Do it."), step("reporter")) | {"coder": script}
+    async with scripted_team({"supervisor": [GIVES_UP], **script}, rules=rules, toolbox=toolbox) as it:
+        end = await it.team.ainvoke(QUESTION, THREAD)
+        for answer in answers:
+            end = await it.team.ainvoke(Command(resume=answer), THREAD)
+        return end, it.prompts("supervisor"), it.prompts("reporter")
+
+
+def gaps_of(end):
+    return end["messages"][-1].response_metadata["gaps"]
+
+
+@pytest.mark.parametrize("text", ["As you wish.", "It is done: tea is healthy.", "STEP FAILED: not allowed."])
+async def test_a_step_all_of_whose_calls_were_rejected_failed_as_the_user_decided(text):
+    end, lead, reporter = await decided([SEARCH, reply(text)], NO)
+    (gap,) = gaps_of(end)
+    assert "tavily_search" in gap["reason"] and NO["message"] in gap["reason"]
+    assert lead == [], "another try would not help"
+    assert NO["message"] in reporter[0]
+    assert "tea is healthy" not in reporter[0].partition("MISSING")[2].partition("Until then")[0]
+
+
+async def test_a_rejection_after_other_work_is_named_in_the_result():
+    end, _, reporter = await decided([RUN, SEARCH, reply("The sum is 4.")], NO)
+    assert gaps_of(end) == []
+    assert "The sum is 4." in reporter[0] and NO["message"] in reporter[0]
+
+
+async def test_work_after_a_rejection_is_the_other_way_that_the_user_wanted():
+    end, _, reporter = await decided([SEARCH, RUN, reply("The sum is 4.")], NO)
+    assert gaps_of(end) == []
+    assert "rejected" not in reporter[0]
+
+
+async def test_a_rejected_call_that_is_made_again_and_approved_is_done():
+    end, _, _ = await decided([SEARCH, SEARCH, reply("Found.")], NO, {"type": "accept"})
+    assert gaps_of(end) == []
+
+
+@pytest.mark.parametrize(
+    "claim", ["All 8 tests pass.", "Ich habe das Programm ausgeführt: 4.", "测试全部通过。"]
+)
+async def test_a_claim_without_work_is_no_result_for_the_steps_after_it(claim):
+    script = planned(step("coder", "Work", "Run the tests."), step("reporter")) | {"coder": [reply(claim)]}
+    async with scripted_team({"supervisor": [GIVES_UP], **script}, toolbox=TOOLS) as it:
+        frames = await it.run()
+        assert claim not in it.prompts("reporter")[0]
+    (gap,) = gaps(frames)
+    assert claim not in gap["reason"]
+
+
+async def test_a_file_that_is_only_read_or_belongs_to_a_later_step_is_not_asked_for(tmp_path):
+    steps = step("coder", "Read", "Read data.csv."), step("coder", "Write", "Write it."), step("reporter")
+    coder = [
+        *(call("read_file", path="data.csv"), reply("data.csv does not exist.")),
+        *(call("write_file", path="out.csv", content="x"), reply("Done.")),
+    ]
+    frames, calls = await run(
+        tmp_path, {**planned(*steps), "coder": coder}, "Read data.csv and write out.csv"
+    )
+    assert gaps(frames) == []
+    assert calls["coder"] == 4

@@ -1,7 +1,7 @@
-"""The files that a step promises: those that its texts name and that its answer says to have written.
+"""The files that a step promises: those that its texts ask to write, and those that its answer says it wrote.
 
 Names are found by their form, in any language: a name whose suffix is that of a known kind of file, outside
-of code, addresses and paths of the machine.
+of code, addresses and paths of the machine. Words around a name say whether the file is written or read.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from maniple.agents.answer_words import CLAUSE_ENDS, FILE_ROLES, MODALITY, WRITTEN, is_claimed
 from maniple.agents.task import PlanStepSummary, Task
 from maniple.errors import FileError
 from maniple.media_types import UNKNOWN, media_type_of
@@ -40,17 +41,10 @@ _LINK = re.compile(
 )
 _INLINE_CODE = re.compile(r"`[^`\n]{0,200}`")
 _CJK = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[。！？；\n]")
-_WRITTEN = re.compile(
-    r"\b(?:saved|written|wrote|created|generated|stored|exported|produced|attached|built|delivered"
-    r"|gespeichert|geschrieben|erstellt|erzeugt|angelegt|abgelegt|exportiert|generiert"
-    r"|enregistr\w+|sauvegard\w+|écrit\w*|créée?s?|générée?s?|exportée?s?"
-    r"|guardad\w+|cread\w+|escrit\w+|generad\w+|salvat\w+|creat\w|scritt\w|salvo|criado|gerado"
-    r"|opgeslagen|aangemaakt|geschreven|zapisan\w+|utworzon\w+|skapa\w+|sparad\w*"
-    r"|сохран\w+|созда\w+|запис\w+)\b|保存|写入|生成|创建|寫入|創建|作成|書き込|저장|생성",
-    re.IGNORECASE,
-)
-"""Words for having written something, in the languages of most requests."""
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|[。！？；\n]")
+_CONNECTION = re.compile(r"\W*(?:(?:and|or|und|sowie|et|y|e)\b|和|与|及|と)?\W*", re.IGNORECASE)
+_SPOKEN_OF = ("explained", "conditional")
+"""Kinds of `MODALITY` after which a task asks for no file."""
 _CANNOT_WRITE = frozenset({"researcher", "browser", "reporter"})
 
 
@@ -66,11 +60,30 @@ def prose_of(text: str) -> str:
 
 def find_file_names(text: str) -> list[str]:
     """Return the names of files in a text, at most `_MAX_NAMES`, without those in fenced code."""
-    prose = prose_of(text)
-    names = [_trim(found) for found in _QUOTED.findall(prose)]
+    return list(dict.fromkeys(one.name for one in _find_places(prose_of(text))))[:_MAX_NAMES]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a text names a file."""
+
+    start: int
+    end: int
+    name: str
+
+
+def _find_places(prose: str) -> list[_Place]:
     # What is quoted is a whole name, even with blanks; its last word is no other one.
-    names += [_trim(found) for found in _BARE.findall(_QUOTED.sub(" ", prose))]
-    return list(dict.fromkeys(name for name in names if _is_file_name(name)))[:_MAX_NAMES]
+    unquoted = _QUOTED.sub(lambda found: " " * len(found[0]), prose)
+    found = [*_QUOTED.finditer(prose), *_BARE.finditer(unquoted)]
+    places = (_Place(one.start(), one.end(), _trim(one[1])) for one in found)
+    return sorted((one for one in places if _is_file_name(one.name)), key=lambda one: one.start)
+
+
+def find_files_to_write(text: str) -> list[str]:
+    """Return the files that a task asks to write, without those that it reads or only speaks about."""
+    found = [name for one in split_sentences(prose_of(text)) for name in _find_written_in(one)]
+    return list(dict.fromkeys(found))[:_MAX_NAMES]
 
 
 def find_claimed_files(answer: str, *, with_links: bool = True) -> list[str]:
@@ -78,9 +91,68 @@ def find_claimed_files(answer: str, *, with_links: bool = True) -> list[str]:
     text = without_code(answer)
     targets = _LINK.findall(_INLINE_CODE.sub(" ", text)) if with_links else []
     linked = [_trim(unquote(target.strip())) for target in targets if ":" not in target]
-    sentences = (one for one in _SENTENCE_END.split(_LINK.sub(" ", text)) if _WRITTEN.search(one))
+    sentences = (
+        one for one in split_sentences(_LINK.sub(" ", text)) if is_claimed(_without_names(one), WRITTEN)
+    )
     said = [name for one in sentences for name in find_file_names(one)]
     return list(dict.fromkeys(name for name in [*linked, *said] if _is_file_name(name)))[:_MAX_NAMES]
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text, roughly."""
+    return [one for one in _SENTENCE_END.split(text) if one.strip()]
+
+
+def _without_names(sentence: str) -> str:
+    return _BARE.sub(" ", _QUOTED.sub(" ", sentence))
+
+
+def _find_written_in(sentence: str) -> list[str]:
+    """Return the files that a sentence of a task asks to write."""
+    if any(one.lastgroup in _SPOKEN_OF for one in MODALITY.finditer(sentence)):
+        return []
+    places = _find_places(sentence)
+    found: list[str] = []
+    end, is_written = 0, False
+    for at, place in enumerate(places):
+        is_next = bool(at) and _CONNECTION.fullmatch(sentence[end : place.start])
+        if not is_next:
+            after = sentence[place.end : places[at + 1].start if at + 1 < len(places) else None]
+            is_written = _is_written(sentence[: place.start], end, after, is_last=at + 1 == len(places))
+        if is_written:
+            found.append(place.name)
+        end = place.end
+    return found
+
+
+def _is_written(before: str, begin: int, after: str, *, is_last: bool) -> bool:
+    """Return whether the words around a name say that the file is written; those before it from `begin` on.
+
+    In "save a.csv as b.csv", the second one is written. Some languages have the verb at the end.
+    """
+    roles = list(FILE_ROLES.finditer(before))
+    verb = next((one for one in reversed(roles) if one.lastgroup == "write"), None)
+    last = roles[-1] if roles and roles[-1].start() >= begin else None
+    following = FILE_ROLES.match(after.lstrip())
+    follows = following.lastgroup if following else ""
+    if follows in ("target", "weak") and not is_last:
+        return False
+    if verb and _is_subordinate(before[: verb.start()]):
+        return False
+    match last.lastgroup if last else "":
+        case "target" | "write":
+            return True
+        case "weak":
+            return verb is not None or follows == "write"
+        case "":
+            return follows == "write"
+        case _:
+            return False
+
+
+def _is_subordinate(before: str) -> bool:
+    clause = CLAUSE_ENDS.split(before)[-1]
+    return any(one.lastgroup in ("negated", "relative") for one in MODALITY.finditer(clause))
 
 
 def _trim(name: str) -> str:
@@ -141,13 +213,13 @@ class PromisedFiles:
 async def promise_files(task: Task, member: str, *, writes: bool) -> PromisedFiles:
     """Return what the current step promises; call it before the step changes the workspace.
 
-    A member that `writes` files promises those that its step names. The last such member of the plan also
-    promises those that the request names.
+    A member that `writes` files promises those that its step asks to write. The last such member of the plan
+    also promises those that the request asks for.
     """
     texts = [task.title, task.description] if writes else []
     if writes and not _others_may_write(task.plan, member):
         texts.append(task.request)
-    names = tuple(dict.fromkeys(name for text in texts for name in find_file_names(text)))
+    names = tuple(dict.fromkeys(name for text in texts for name in find_files_to_write(text)))
     before = await list_workspace(task) if writes else None
     return PromisedFiles(names, frozenset(before or ()), writes)
 

@@ -1,19 +1,31 @@
 """Signs in an answer that its member did not do the work: an announced call, or results without any call.
 
-The signs are of form and hold in every language; the few words are for what has no form.
+Most signs are of form and hold in every language; `answer_words` has the words for what has no form.
 """
 
 import re
+from collections.abc import Set
+from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
-from maniple.agents.deliverables import find_claimed_files, find_file_names, prose_of, without_code
+from maniple.agents.answer_words import ANNOUNCES, EXECUTED, MODALITY, TOOL_WORK, is_claimed
+from maniple.agents.deliverables import (
+    find_claimed_files,
+    find_file_names,
+    prose_of,
+    split_sentences,
+    without_code,
+)
+from maniple.agents.step_outcome import parse_answer
 from maniple.llms import read_json
 from maniple.types import Worker, is_dict, is_list
 
-HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "file_manager"})
+HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
 """Members all of whose work is done with tools."""
 _MAX_CHARACTERS = 50_000
-_WHOLE_FENCE = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]*\s*\n(?P<inside>.*)\n?\s*\1\s*\Z", re.DOTALL)
+_FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
+_FUNCTION = re.compile(r"(?P<name>\w{2,60})\(.*\)", re.DOTALL)
 _CALL_MARKS = re.compile(
     r"```[ \t]*(?:tool_code|tool_call|function_call|tool_use)\b"
     r"|<\|?(?:tool_calls?|tool_use|function_calls?|function=|invoke)\b"
@@ -25,18 +37,6 @@ _ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "act
 _CALL_CLOSING = re.compile(r"^[ \t]*```[ \t]*$|</[^>\n]{1,40}>|<[|｜][^>\n]{0,40}end[|｜]>", re.MULTILINE)
 _INLINE_CODE = re.compile(r"(?<!`)`[^`\n]{1,200}`(?!`)")
 _MARKUP = " \t*_`>#"
-_ANNOUNCES = re.compile(
-    r"(?:(?:ok(?:ay)?|good|great|alright|so|gut|also|bon|bien)[,.!]?\s+)?(?:"
-    r"now,? (?:i|let)\b|let me(?! know)\b|let[’']s\b|next,? i\b"
-    r"|i(?:[’']ll| will) now\b|i[’']?(?: a)?m (?:now )?going to\b"
-    r"|(?:jetzt|nun|als nächstes) (?:\w+ ){1,2}?ich\b|ich \w+ (?:jetzt|nun)\b"
-    r"|lass mich\b|ich werde (?:jetzt|nun)\b"
-    r"|je vais (?:maintenant )?\w+er\b|maintenant,? je\b|laisse[zr]?[- ]moi\b"
-    r"|ahora (?:voy|lo|la)\b|voy a\b|déjame\b"
-    r"|(?:现在|接下来|下面)[，,]?(?:我|让我|来)|让我|我(?:现在|将|来|这就)|我先)",
-    re.IGNORECASE,
-)
-"""Beginnings of a sentence that says what its speaker does next."""
 _LAST_SENTENCE = re.compile(r"[.!?。！？…]\s+|[。！？]|\n")
 _CUT_SENTENCE = 300
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]，。]+", re.IGNORECASE)
@@ -44,36 +44,67 @@ _LIST_MARK = re.compile(r"^[ \t>]*\d{1,3}[.)、][ \t]*", re.MULTILINE)
 _CITATION = re.compile(r"\[\d{1,4}\]")
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?:[.,'\u202f\u00a0 ]\d{3})*(?:[.,]\d+)?")
 _MAX_NUMBERS = 60
-_GIVES_UP = re.compile(
-    r"[\s*#_`]{0,50}STEP FAILED\b|^[\s*#_`>-]{0,20}NEEDS?\b[\s*_`]{0,10}[:：]", re.MULTILINE
+_SMALL = 10
+"""Whole numbers up to this one are counted without a program."""
+_FEW_NUMBERS = 6
+_MATERIAL = re.compile(
+    r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[ \t]*$|\Z)|\{[^}]{6,2000}\}"
+    r"|[\"“„«‘「《][^\"”“»’」》]{19,}[\"”“»’」》]|(?<!\w)'[^'\n]{19,}'(?!\w)"
+    r"|[:：](?!//)[\s\d.*-]*(?P<rest>.{6,})\Z",
+    re.MULTILINE | re.DOTALL,
 )
+"""What a task brings along to work on: code, data, a quotation, or what follows a colon."""
 
 
 Announcement = Literal["call", "colon", "words"]
 
 
-def find_announcement(answer: str) -> Announcement | None:
-    """Return how an answer is, or announces at its end, an unmade tool call; None if it does not."""
+def find_announcement(answer: str, tools: Set[str] = frozenset()) -> Announcement | None:
+    """Return how an answer is, or announces at its end, an unmade call of a tool; None if it does not.
+
+    `tools` are the names of the member's tools: a call of another one that ends an answer is an example.
+    """
     text = answer.strip()
     if not text:
         return None
-    if _is_call(text) or _has_call_at_end(text):
+    before, fenced = _split_last_fence(text[-_MAX_CHARACTERS:])
+    whole = text if not fenced or before.strip() else fenced
+    if _is_call(whole, tools) or _has_call_at_end(text):
         return "call"
-    last_line = text.rpartition("\n")[2].strip(_MARKUP)
+    if fenced and before.strip():
+        is_announced = _find_announced(before.rstrip().rstrip(":：")) == "words"
+        return "call" if _is_call(fenced, tools, only_own=True) else "words" if is_announced else None
+    return _find_announced(text)
+
+
+def _split_last_fence(text: str) -> tuple[str, str]:
+    """Return the text before the fenced code that ends it, and that; without such code, the text and ""."""
+    lines = text.splitlines()
+    end = _FENCE_END.fullmatch(lines[-1])
+    opened = (at for at in reversed(range(len(lines) - 1)) if end and lines[at].lstrip().startswith(end[1]))
+    start = next(opened, None)
+    if start is None:
+        return text, ""
+    return "\n".join(lines[:start]), "\n".join(lines[start + 1 : -1]).strip()
+
+
+def _find_announced(text: str) -> Announcement | None:
+    last_line = text.rstrip().rpartition("\n")[2].strip(_MARKUP)
     if last_line.endswith((":", "：")):
         return "colon"
     last = [one for one in _LAST_SENTENCE.split(last_line) if one.strip()][-1:]
     sentence = last[0].strip(_MARKUP) if last else ""
-    return "words" if len(sentence) <= _CUT_SENTENCE and _ANNOUNCES.match(sentence) else None
+    return "words" if len(sentence) <= _CUT_SENTENCE and ANNOUNCES.match(sentence) else None
 
 
-def _is_call(text: str) -> bool:
-    found = _WHOLE_FENCE.match(text[:_MAX_CHARACTERS])
-    inner = (found["inside"] if found else text).strip()
-    if not (inner.startswith(("{", "[")) and inner.endswith(("}", "]"))):
+def _is_call(text: str, tools: Set[str], *, only_own: bool = False) -> bool:
+    """Return whether a text is nothing but the call of a tool; with `only_own`, of one of `tools`."""
+    if found := _FUNCTION.fullmatch(text.strip()):
+        return found["name"] in tools
+    if not (text.startswith(("{", "[")) and text.endswith(("}", "]"))):
         return False
     try:
-        value = read_json(inner)
+        value = read_json(text)
     except ValueError:
         return False
     first = value[0] if is_list(value) and value else value
@@ -81,8 +112,9 @@ def _is_call(text: str) -> bool:
         return False
     if isinstance(first.get("tool_calls"), list) or is_dict(first.get("function")):
         return True
-    has_name = any(isinstance(first.get(key), str) for key in _NAME_KEYS)
-    return has_name and any(is_dict(first.get(key)) for key in _ARGUMENT_KEYS)
+    name = next((first[key] for key in _NAME_KEYS if isinstance(first.get(key), str)), None)
+    has_arguments = any(is_dict(first.get(key)) for key in _ARGUMENT_KEYS)
+    return name is not None and has_arguments and (name in tools or not only_own)
 
 
 def _has_call_at_end(text: str) -> bool:
@@ -95,38 +127,93 @@ def _has_call_at_end(text: str) -> bool:
     return not after or not after[-1].strip()
 
 
-def find_unsupported(member: Worker, given: str, asked: str, answer: str) -> str:
+@dataclass(frozen=True, slots=True)
+class StepTexts:
+    """What a member without a call was shown of its step."""
+
+    member: Worker
+    asked: str
+    """What the step asks for."""
+    given: str
+    """All that it was shown, which contains `asked`."""
+    results: str = ""
+    """The results of other steps, which are part of it."""
+    searches: bool = True
+    """Whether it can search the web; a researcher that cannot also gives what it knows."""
+
+
+def find_unsupported(step: StepTexts, answer: str) -> str:
     """Return what in the answer of a member that called no tool can only come from one; "" for nothing.
 
-    `given` is all that the member was shown of its step, and `asked` the step or request itself. A number is
-    new if it neither occurs in `given` nor is the sum or the difference of two that do. Failures and
-    questions claim nothing.
+    A failure claims nothing, and no answer does that begins with a question or with what cannot be done. What
+    a step brings along can be translated, rewritten or summarised without a tool.
     """
     text = answer.strip()
-    if not text or _GIVES_UP.search(text) or text.rstrip(_MARKUP).endswith(("?", "？")):
+    if not text or parse_answer(text).outcome.status == "failed" or _begins_without_claim(text):
         return ""
-    if member in HANDS_ONLY:
-        return "its work"
-    prose = prose_of(text)
-    if _ADDRESS.search(asked_prose := without_code(asked)):
-        return "what the page shows"
-    if find_file_names(asked_prose):
-        return "what was done with the file"
-    if found := [one for one in _ADDRESS.findall(without_code(text)) if one.rstrip(".,;") not in given]:
-        return found[0][:100]
+    new = (one for one in _ADDRESS.findall(without_code(text)) if one.rstrip(".,;") not in step.given)
+    if address := next(new, ""):
+        return address[:100]
     if find_claimed_files(text, with_links=False):
         return "a written file"
-    return _find_new_number(prose, given)
+    order, material = _split_material(step.asked[:_MAX_CHARACTERS])
+    material += step.results
+    is_said_run = any(is_claimed(one, EXECUTED) for one in split_sentences(prose_of(text)))
+    if is_said_run and not EXECUTED.search(material):
+        return "what was run"
+    number, is_computed = _find_new_number(text, step)
+    if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material))):
+        return what
+    finds_figures = step.member == "coder" or (step.member == "researcher" and step.searches)
+    return number if finds_figures or TOOL_WORK.search(order) else ""
 
 
-def _find_new_number(prose: str, given: str) -> str:
-    known = {_value(one) for one in _NUMBER.findall(given)}
-    shown = _CITATION.sub(" ", _LIST_MARK.sub("", prose))
-    for one in _NUMBER.findall(shown):
-        value = _value(one)
-        if value not in known and not _is_derived(value, known):
-            return one
-    return ""
+def _split_material(asked: str) -> tuple[str, str]:
+    """Return an order without its material, and that; in "Tests: run them" there is none."""
+    found = [one for one in _MATERIAL.finditer(asked) if not (one["rest"] and TOOL_WORK.match(one["rest"]))]
+    order = asked
+    for one in reversed(found):
+        order = f"{order[: one.start()]} {order[one.end() :]}"
+    return order, "\n".join(one[0] for one in found)
+
+
+def _begins_without_claim(text: str) -> bool:
+    first = next(iter(split_sentences(text)), "").strip(_MARKUP)
+    # The end of a Chinese sentence is no part of it.
+    is_question = first.endswith("?") or text[text.find(first) + len(first) :].startswith("？")
+    return is_question or any(one.lastgroup == "unable" for one in MODALITY.finditer(first))
+
+
+def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:
+    """Return what the member or its order needs tools for; "" for nothing."""
+    if step.member in HANDS_ONLY:
+        return "its work"
+    if any(one.lastgroup == "explained" for one in MODALITY.finditer(order)):
+        return ""
+    if _ADDRESS.search(order):
+        return "what the page shows"
+    if find_file_names(order):
+        return "what was done with the file"
+    kinds = {one.lastgroup for one in TOOL_WORK.finditer(order)}
+    return "its work" if "acts" in kinds or (kinds and not has_material) else ""
+
+
+def _find_new_number(text: str, step: StepTexts) -> tuple[str, bool]:
+    """Return a number that does not follow from the given ones, and whether the answer is a simple result.
+
+    A simple result follows from the numbers of the step itself.
+    """
+    known, asked = (_values_of(one) for one in (step.given, step.asked))
+    prose = _INLINE_CODE.sub(" ", _CITATION.sub(" ", _LIST_MARK.sub("", prose_of(text))))
+    numbers = [(one, _value(one)) for one in _NUMBER.findall(prose)]
+    new = [one for one, value in numbers if value not in known and not _is_derived(value, known)]
+    large = (one for one in new if not (one.isdecimal() and int(one) <= _SMALL))
+    is_simple = not new and any(value not in asked and _is_derived(value, asked) for _, value in numbers)
+    return next(large, ""), is_simple
+
+
+def _values_of(text: str) -> set[float]:
+    return {_value(one) for one in _NUMBER.findall(text)}
 
 
 def _value(number: str) -> float:
@@ -144,4 +231,9 @@ def _is_derived(value: float, known: set[float]) -> bool:
     if 12 < value <= 24 and value - 12 in known:
         return True
     few = sorted(known)[:_MAX_NUMBERS]
-    return any(value + one in known or value - one in known for one in few if one)
+    if any(value + one in known or value - one in known for one in few if one):
+        return True
+    pairs = product(few, repeat=2) if len(few) <= _FEW_NUMBERS else ()
+    return any(
+        value in (one * other, one * other / 100, one / other if other else None) for one, other in pairs
+    )

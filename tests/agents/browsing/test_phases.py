@@ -15,6 +15,9 @@ from tests.team import data
 pytestmark = pytest.mark.anyio
 LONG = "Open the shop. Put apples into the basket. Then pay and tell the number of the order."
 
+OPEN = use("go_to_url", url=HOME)
+"""What a browser does before it can report anything."""
+
 
 def phases(*goals: str) -> dict:
     return reply(json.dumps({"phases": [{"goal": goal} for goal in goals]}))
@@ -60,7 +63,7 @@ async def test_a_complex_task_is_done_phase_by_phase():
 
 async def test_a_failed_phase_adapts_the_plan_and_finished_ones_stay():
     script = shop_script(
-        *(done("in the shop"), done("no such button", "failure"), done("paid by phone")),
+        *(OPEN, done("in the shop"), done("no such button", "failure"), done("paid by phone")),
         task=LONG,
         other=[phases("Open the shop", "Pay"), phases("Pay by phone")],
     )
@@ -78,7 +81,7 @@ async def test_a_failed_phase_adapts_the_plan_and_finished_ones_stay():
 async def test_failures_in_a_row_adapt_a_plan_before_they_end_it():
     bad = use("click_element", index=99)
     script = shop_script(
-        *(bad, bad, bad, done("otherwise")),
+        *(OPEN, bad, bad, bad, done("otherwise")),
         task=LONG,
         other=[phases("Open the shop", "Pay"), phases("Ask")],
     )
@@ -114,7 +117,7 @@ async def test_the_iterations_of_all_phases_count_together():
 
 @pytest.mark.parametrize(("mode", "planned"), [("auto", 8), ("navigate", 3), ("execute", 0), ("scrape", 0)])
 async def test_the_mode_decides_whether_the_task_is_planned(mode, planned):
-    script = shop_script(done("done"), task=LONG, other=[phases(*map(str, range(12)))])
+    script = shop_script(OPEN, done("done"), task=LONG, other=[phases(*map(str, range(12)))])
     async with shopping(script, browsing={"mode": mode}) as (team, _):
         frames = await team.run()
     assert len({one["phase"] for one in data(frames, "browser_step")} - {""}) == planned
@@ -127,7 +130,7 @@ async def test_a_simple_task_is_not_planned():
 
 
 async def test_a_model_that_gives_no_plan_works_without():
-    script = shop_script(done("done"), task=LONG, other=[reply("I would rather not.")])
+    script = shop_script(OPEN, done("done"), task=LONG, other=[reply("I would rather not.")])
     async with shopping(script) as (team, _):
         frames = await team.run()
     assert result(frames) == "done"
@@ -135,7 +138,7 @@ async def test_a_model_that_gives_no_plan_works_without():
 
 async def test_a_plan_outlives_a_pause(tmp_path):
     script = shop_script(
-        *(done("in the shop"), call("ask_human", inquire="Which?"), done("ordered")),
+        *(OPEN, done("in the shop"), call("ask_human", inquire="Which?"), done("ordered")),
         task=LONG,
         other=[phases("Open the shop", "Pay"), phases("wrong")],
     )

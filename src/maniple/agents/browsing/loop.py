@@ -29,6 +29,7 @@ from maniple.agents.browsing.trace import BrowserTrace, current_trace
 from maniple.agents.browsing.view import policy_of
 from maniple.agents.compact import call_tool
 from maniple.agents.middleware.fencing import fence_untrusted, remove_fences
+from maniple.agents.middleware.final_answers import REJECTED_BY_USER
 from maniple.agents.react import AgentGraph, extract_answer, step_context
 from maniple.agents.run_scope import run_scope
 from maniple.agents.step_outcome import parse_answer
@@ -305,7 +306,7 @@ class BrowsingLoop:
                 result = await self._agent.ainvoke({"messages": messages, "given": len(messages)})
             phases[at] = _finish_phase(phases[at], extract_answer(result["messages"]))
         except StepFailed as failure:
-            is_over = str(failure).startswith(ITERATIONS_EXHAUSTED)
+            is_over = failure.is_final or str(failure).startswith(ITERATIONS_EXHAUSTED)
             phases[at] = phases[at].finish(str(failure), done=False)
         update = {
             "phases": [one.to_state() for one in phases],
@@ -433,6 +434,8 @@ class BrowserWorker:
                 raise
         with suppress(ValueError, KeyError, TypeError):
             answer = str(json.loads(answer)["result_content"])
+        if answer.startswith(f"{STEP_FAILED} {REJECTED_BY_USER}"):
+            raise StepFailed(_fence_findings(answer.removeprefix(STEP_FAILED).lstrip()), is_final=True)
         return _fence_findings(answer) if answer.startswith(STEP_FAILED) else answer
 
 

@@ -32,8 +32,11 @@ The text comes from the user or from maniple, so it is trusted.
 EDIT_KEY = "edited_by_user"
 """Marks a tool message whose call ran with the user's arguments; holds the text that says so to the model."""
 
+REJECTED_KEY = "rejected_by_user"
+"""Marks the tool message of a call that the user rejected; holds the user's words, "" without any."""
+
 _EDITED = "The user changed this call before it ran. What ran is {name} with: {arguments}"
-_MARKS = (AUTHOR_KEY, EDIT_KEY)
+_MARKS = (AUTHOR_KEY, EDIT_KEY, REJECTED_KEY)
 _NO_WORDS = "{name} did its work before this program was restarted. What it changed in the state is lost."
 
 

@@ -181,7 +181,8 @@ class PartialWork(AgentMiddleware[Any, Any]):
             raise
         except StepFailed as failure:
             found = collect_partial_work(_step_messages(request.messages, request.state))
-            raise StepFailed(f"{failure}\nUntil then:\n{found}" if found else str(failure)) from None
+            reason = f"{failure}\nUntil then:\n{found}" if found else str(failure)
+            raise StepFailed(reason, is_final=failure.is_final) from None
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
         register_call(request.tool_call["id"] or "")

@@ -15,6 +15,7 @@ from maniple.agents.middleware.base import ToolHandler
 from maniple.agents.middleware.call_order import wait_for_turn
 from maniple.agents.middleware.call_records import (
     AUTHOR_KEY,
+    REJECTED_KEY,
     Answer,
     CallRecords,
     decode_answer,
@@ -185,7 +186,9 @@ class _Call:
             match parse_approval(answer):
                 case CallRejection(words):
                     reason = f"{REJECTED}: {words}" if words else f"{REJECTED}."
-                    return self.message(reason, error=True)
+                    rejection = self.message(reason, error=True)
+                    rejection.additional_kwargs[REJECTED_KEY] = words
+                    return rejection
                 case CallApproval() if "error" not in shown:
                     return cast("Arguments", shown["tool_input"])
                 case CallEdit(edited) if not check_arguments(self.tool, edited):

@@ -5,7 +5,7 @@ supports, and files that are promised and not there. Each kind is asked about on
 conversation. If the next answer is no better, the step fails with the reason.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -16,20 +16,21 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from maniple.agents.deliverables import PromisedFiles, promise_files
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
+from maniple.agents.middleware.final_answers import NO_WORK, final_answer, has_worked
 from maniple.agents.roles import WORKSPACE_TOOLS
+from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
-from maniple.agents.task import StepFailed, Task, current_task
-from maniple.agents.work_evidence import find_announcement, find_unsupported
-from maniple.text import shorten, without_thoughts
-from maniple.types import SUMMARY_SOURCE, Worker
+from maniple.agents.task import PARTIAL_WORK, StepFailed, Task, current_task
+from maniple.agents.work_evidence import StepTexts, find_announcement, find_unsupported
+from maniple.text import shorten
+from maniple.types import Worker
 
 AS_IT_IS = "NOTHING MISSING"
 """The last line with which a model says that its answer is complete, although it looks unfinished."""
 _Kind = Literal["call", "work", "files"]
+SEARCH = "tavily_search"
 _READERS = frozenset({"directory_tree", "list_files", "read_file", "search_files"})
 _WRITERS = WORKSPACE_TOOLS - _READERS
-_NO_WORK = frozenset({"ask_human", "read_item", "terminate"})
-"""Tools whose calls do not count as work."""
 _FROM = "[From maniple, not from the user] "
 _END = (
     f"If your answer was right as it is, give the whole answer again and end with the line `{AS_IT_IS}`. "
@@ -71,14 +72,6 @@ class _Problem:
     kind: _Kind
     what: str = ""
 
-    def as_prompt(self) -> str:
-        return f"{_FROM}{_ASKED[self.kind].format(what=self.what)} {_END}"
-
-    def as_reason(self, answer: str) -> str:
-        """Return why the step failed; what an answer without its files says is of use, a claim is not."""
-        reason = _REASONS[self.kind].format(what=self.what)
-        return f"{reason}\nUntil then:\n{answer}" if self.kind == "files" else reason
-
 
 def _sees_nothing() -> bool:
     return False
@@ -98,78 +91,80 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         step = step_state(_StepCheck)
         names = {one["name"] if isinstance(one, dict) else one.name for one in request.tools}
-        if step is None or not names - _NO_WORK:
+        if step is None or not names - NO_WORK:
             return await handler(request)
         task = current_task()
         if step.files is None:
             step.files = await promise_files(task, self._member, writes=not _WRITERS.isdisjoint(names))
         added: list[BaseMessage] = []
+        reason = ""
         while True:
             shown = cast("list[AnyMessage]", [*request.messages, *added])
-            response = await handler(request.override(messages=shown))
-            answer = _final_answer(response)
-            problem = await self._find_problem(step, task, shown, answer) if answer else None
-            if problem is None:
+            try:
+                response = await handler(request.override(messages=shown))
+            except StepFailed as failure:
+                if failure.is_final or not reason:
+                    raise
+                raise StepFailed(reason) from None  # such as at the limit of model calls
+            answer = final_answer(response) or ""
+            problems = await self._find_problems(step, shown, answer, names) if answer else []
+            if not problems:
                 break
-            if problem.kind in step.asked:
-                raise StepFailed(problem.as_reason(answer))
-            step.asked.add(problem.kind)
-            added += [*response.result, *_ask_again(response, problem)]
+            reason = _reason_of(problems, answer)
+            if any(one.kind in step.asked for one in problems):
+                raise StepFailed(reason)
+            step.asked.update(one.kind for one in problems)
+            added += [*response.result, *_ask_again(response, problems)]
         result = [*added, *_without_mark(response.result)] if step.asked else response.result
         return replace(response, result=result)
 
-    async def _find_problem(
-        self, step: _StepCheck, task: Task, shown: Sequence[BaseMessage], answer: str
-    ) -> _Problem | None:
+    async def _find_problems(
+        self, step: _StepCheck, shown: Sequence[BaseMessage], answer: str, tools: Set[str]
+    ) -> list[_Problem]:
         text, mark = _split_mark(answer)
+        status = parse_answer(text).outcome.status
+        if status == "failed":
+            return []
         is_confirmed = mark and bool(step.asked)
-        if not is_confirmed and find_announcement(text):
-            return _Problem("call")
-        if not is_confirmed and not self._has_page() and not _has_worked(shown):
-            given = "\n".join(one.text for one in shown if _is_given(one))
-            asked = "\n".join([task.title, task.description])
-            if what := find_unsupported(self._member, given, asked, text):
-                return _Problem("work", what)
+        if not is_confirmed and find_announcement(text, tools):
+            return [_Problem("call")]
+        task, problems = current_task(), list[_Problem]()
+        if not is_confirmed and not self._has_page() and not has_worked(shown):
+            what = find_unsupported(self._texts_of(task, shown, tools), text)
+            problems += [_Problem("work", what)] if what else []
         files = step.files or PromisedFiles()
-        if is_confirmed:
+        # A partial answer names what is missing.
+        if is_confirmed or status == "partial":
             files = replace(files, names=())
-        missing = await files.find_missing(task, text)
-        return _Problem("files", ", ".join(f"`{shorten(one, 100)}`" for one in missing)) if missing else None
+        missing = ", ".join(f"`{shorten(one, 100)}`" for one in await files.find_missing(task, text))
+        return [*problems, *([_Problem("files", missing)] if missing else [])]
+
+    def _texts_of(self, task: Task, shown: Sequence[BaseMessage], tools: Set[str]) -> StepTexts:
+        # The title of a step that nobody planned is the beginning of its description.
+        is_cut = task.description.startswith(task.title[:40].rstrip("… "))
+        asked = task.description if is_cut else f"{task.title}\n{task.description}"
+        results = "\n".join(one.text for one in task.results if one.done)
+        given = "\n".join(one.text for one in shown if _is_given(one))
+        return StepTexts(self._member, asked, given, results, searches=SEARCH in tools)
 
 
-def _final_answer(response: ModelResponse) -> str:
-    """Return the text with which an answer ends its step; "" if it does not, or says that it failed."""
-    last = response.result[-1] if response.result else None
-    if not isinstance(last, AIMessage):
-        return ""
-    if not last.tool_calls:
-        text = without_thoughts(last.text)
-        return "" if text.lstrip(" *#_`").startswith("STEP FAILED") else text
-    if len(last.tool_calls) > 1 or last.tool_calls[0]["name"] != "terminate":
-        return ""
-    arguments = last.tool_calls[0]["args"]
-    if arguments.get("status") == "failure":
-        return ""
-    return str(arguments.get("result") or arguments.get("answer") or without_thoughts(last.text))
+def _reason_of(problems: Sequence[_Problem], answer: str) -> str:
+    """Return why the step failed; what an answer without its files says is of use, a claim is not."""
+    reason = " ".join(_REASONS[one.kind].format(what=one.what) for one in problems)
+    is_of_use = all(one.kind == "files" for one in problems)
+    return f"{reason}{PARTIAL_WORK}{answer}" if is_of_use else reason
 
 
-def _ask_again(response: ModelResponse, problem: _Problem) -> list[BaseMessage]:
+def _ask_again(response: ModelResponse, problems: Sequence[_Problem]) -> list[BaseMessage]:
+    asked = " ".join(_ASKED[one.kind].format(what=one.what) for one in problems)
+    prompt = f"{_FROM}{asked} {_END}"
     last = cast(AIMessage, response.result[-1])
     if not last.tool_calls:
-        return [HumanMessage(problem.as_prompt())]
+        return [HumanMessage(prompt)]
     call = last.tool_calls[0]
-    refusal = ToolMessage(problem.as_prompt(), tool_call_id=call["id"], name=call["name"], status="error")
+    refusal = ToolMessage(prompt, tool_call_id=call["id"], name=call["name"], status="error")
     refusal.additional_kwargs[AUTHOR_KEY] = "maniple"
     return [refusal]
-
-
-def _has_worked(messages: Sequence[BaseMessage]) -> bool:
-    """Return whether the conversation has the result of a tool that works, or a summary of earlier ones."""
-    return any(
-        (isinstance(one, ToolMessage) and one.name not in _NO_WORK)
-        or one.additional_kwargs.get("lc_source") == SUMMARY_SOURCE
-        for one in messages
-    )
 
 
 def _is_given(message: BaseMessage) -> bool:

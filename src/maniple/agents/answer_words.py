@@ -1,0 +1,126 @@
+"""Words by which tasks and answers are understood without a model, in the languages of most requests.
+
+They are for what has no form of its own: whether a file is read or written, and whether something was done,
+not done, or only described. A language that is missing here is judged by form alone.
+"""
+
+import re
+
+MODALITY = re.compile(
+    r"(?P<unable>"
+    r"\b(?:can(?:not|[’']t|\s+not)|could(?:\s+not|n[’']t)|unable|not (?:able|possible)|impossible"
+    r"|(?:kann|konnte|könnte)\w{0,2}\b[^.!?\n]{0,60}\b(?:nicht\w*|kein\w*)|unmöglich|nicht möglich"
+    r"|ne p(?:eux|eut|ouvons|ourrais?)|n[’'](?:ai|a|avons) pas pu|no (?:puedo|pude|se puede)|non posso)\b"
+    r"|无法|不能|没办法|無法|できません|할 수 없)"
+    r"|(?P<negated>\b(?:not|never|\w+n[’']t|nothing|nicht|nichts|nie|kein\w*|pas|rien|jamais|nunca|nada)\b"
+    r"|没有?|未|不|别|ません|않)"
+    r"|(?P<explained>\b(?:how (?:to|do|does|can|could|would|should)|wie (?:man|ich|kann)|comment|cómo)\b"
+    r"|如何|怎么|怎样)"
+    r"|(?P<conditional>\b(?:if|when|unless|falls|wenn|sobald|si|lorsque|quand|cuando)\b|如果|要是|若)"
+    r"|(?P<possible>\b(?:can|could|would|will|should|may|might|kann|kannst|könnte\w*|würde\w*|wird|sollte\w*"
+    r"|peux|peut|pourrait|pourrez|puede\w*)\b|可以|会|将)"
+    r"|(?P<relative>\b(?:that|which|who|whose|dass|welche\w?|qui|que|dont)\b)",
+    re.IGNORECASE,
+)
+"""What turns an order or a claim into something else: what is not, may be, or is only spoken about."""
+
+CLAUSE_ENDS = re.compile(
+    r"[,，、:：(]|\b(?:and|but|then|und|aber|dann|et|mais|puis|y|pero)\b|和|并|然后", re.IGNORECASE
+)
+
+FILE_ROLES = re.compile(
+    r"(?P<target>\b(?:as|als|sous|como)\b|(?:保存|另存|存储|写|寫|转换|转|導出|导出|输出|做|画|命名)?[成为為到入至]"
+    r"|に)"
+    r"|(?P<weak>\b(?:to|into|in|at|under|nach|unter|im|ins|dans|en|a)\b)"
+    r"|(?P<write>\b(?:writ(?:e|es|ing)|sav(?:e|es|ing)|creat(?:e|es|ing)|generat(?:e|es|ing)|export(?:ing)?"
+    r"|produc(?:e|es|ing)|stor(?:e|es|ing)|output|deliver|put|make|build|draw|plot|render|convert|compile"
+    r"|prepare|draft|design"
+    r"|schreib\w*|speicher\w*|erstell\w*|erzeug\w*|exportier\w*|generier\w*|zeichne\w*|konvertier\w*|wandle"
+    r"|anlegen|leg(?:e|en)?|verfasse\w*|bau(?:e|en)?|abspeichern|umwandeln"
+    r"|écri\w*|enregistr\w*|cré(?:er?|ez|ons)|génér\w*|sauvegard\w*|export\w*|produi\w*|dessin\w*|rédige\w*"
+    r"|escrib\w*|guard\w*|crea|crear|gener\w*|scriv\w*|salva\w*)\b"
+    r"|写|寫|保存|存储|生成|创建|創建|建立|导出|输出|制作|画|作成|書|저장|생성)"
+    r"|(?P<read>\b(?:from|of|with|about|using|read\w*|open\w*|load\w*|pars(?:e|es|ing)|analy[sz]\w*|check\w*"
+    r"|see|use|inspect\w*|compare\w*"
+    r"|von|aus|mit|über|zu|anhand|les\w*|lies|öffne\w*|lade\w*|prüf\w*|siehe|nutze\w*|vergleiche\w*"
+    r"|d[eu]|des|depuis|avec|sur|li[rst]\w*|ouvr\w*|voir|compar\w*|con|desde|lee\w*|abr\w*)\b"
+    r"|读取|读|打开|根据|从|基于|把|将|用|见|看|を)",
+    re.IGNORECASE,
+)
+"""What a word before the name of a file says: that the file is written, or only read.
+
+Weak words say so only together with one that writes.
+"""
+
+WRITTEN = re.compile(
+    r"\b(?:saved|written|wrote|created|generated|stored|exported|produced|attached|built|delivered"
+    r"|gespeichert|geschrieben|erstellt|erzeugt|angelegt|abgelegt|exportiert|generiert"
+    r"|enregistré\w*|sauvegardé\w*|écrit\w*|créée?s?|générée?s?|exportée?s?"
+    r"|guardad\w+|cread\w+|escrit\w+|generad\w+|salvat\w+|creat\w|scritt\w|salvo|criado|gerado"
+    r"|opgeslagen|aangemaakt|geschreven|zapisan\w+|utworzon\w+|skapa\w+|sparad\w*"
+    r"|сохран\w+|созда\w+|запис\w+)\b|保存|写入|生成|创建|寫入|創建|导出|作成|書き込|저장|생성",
+    re.IGNORECASE,
+)
+"""Words for having written something."""
+
+EXECUTED = re.compile(
+    r"\b(?:I|we)(?:[’']ve| have)?(?: \w+ly| just| now| also)? (?:ran|run|executed|tested|profiled|benchmarked"
+    r"|compiled|installed|downloaded|deployed|browsed|searched)\b"
+    r"|\b(?:was|were|has been|have been) (?:\w+ly )?(?:run|executed|tested|compiled|deployed)\b"
+    r"|\b(?:tests?|checks?|suite|builds?)\b[^.\n]{0,40}\b(?:pass|passes|passed|succeeded|(?:is|are) green)\b"
+    r"|\b(?:all|\d+) (?:\w+ )?passed\b|\bexit code:? \d"
+    r"|\bhabe\b[^.\n]{0,80}\b(?:ausgeführt|getestet|heruntergeladen|installiert|gemessen)\b"
+    r"|\bwurden?\b[^.\n]{0,60}\b(?:ausgeführt|getestet|installiert)\b"
+    r"|\btests?\b[^.\n]{0,40}\b(?:bestanden|grün|erfolgreich|laufen durch)\b"
+    r"|\b(?:j[’']ai|nous avons|a été|ont été) (?:exécuté|lancé|testé|installé|téléchargé)\w{0,2}\b"
+    r"|\btests?\b[^.\n]{0,40}\b(?:passent|réussis?|passés)\b"
+    r"|\b(?:he|hemos|se ha|se han) (?:ejecutado|probado|instalado)\b|\bpruebas\b[^.\n]{0,40}\bpasa\w*\b"
+    r"|(?:已|已经|成功|我)(?:运行|执行|测试|安装)了?|测试[^。\n]{0,20}通过",
+    re.IGNORECASE,
+)
+"""Words that say that something was run."""
+
+_OBJECT = (
+    r"(?:the|this|that|these|it|them|an?|my|our|your|all|both|its|whether|me|how|if|for|each|every|two|three)"
+)
+_ACT = (
+    "run|execute|test|start|launch|send|book|buy|open|visit|measure|benchmark|profile|install|download"
+    "|upload|deploy"
+)
+_LOOK = "search|look|check|verify|count|monitor"
+TOOL_WORK = re.compile(
+    rf"(?P<acts>\b(?:{_ACT}) {_OBJECT}\b|^(?:{_ACT})\b|(?<=[.!?;,] )(?:{_ACT})\b|(?<=\band )(?:{_ACT})\b"
+    r"|\b(?:führe?\b[^.!?\n]{0,60}\baus|ausführen|lass\w*\b[^.!?\n]{0,60}\blaufen|testen?|installier\w*"
+    r"|lade\b[^.!?\n]{0,60}\bherunter|herunterladen|starten?|senden?|schicken?|buchen?|bestellen?|kaufen?|miss"
+    r"|messen|öffnen?|exécut\w*|lance[rz]?|teste[rz]|install(?:e|er|ez)|télécharge[rz]?|envoie|envoyer|envoyez"
+    r"|réserve[rz]?|commandez?r?|mesure[rz]|ejecut\w*|prueba|instala\w*|descarga\w*|envía\w*|reserva)\b"
+    r"|运行|执行|测试|安装|下载|上传|启动|发送|预订|订购|购买|打开|访问|実行)"
+    rf"|(?P<looks>\b(?:{_LOOK}) {_OBJECT}\b|^(?:{_LOOK})\b|(?<=\band )(?:{_LOOK})\b"
+    r"|\b(?:look up|find out|comput(?:e|ing)|calculat(?:e|ing)|suchen?|finde\b[^.!?\n]{0,60}\bheraus"
+    r"|herausfinden|prüfen?|überprüf\w*|zählen?|berechn\w*|cherche[rz]?|rechercher|vérifie[rz]?|compter|comptez"
+    r"|calcul(?:e|er|ez)|busca|verifica|calcula"
+    r"|(?:what|was|wie|quel\w*|current|latest|aktuell\w*|neueste\w*|derni\w*)\b[^.!?\n]{0,30}"
+    r"\b(?:weather|news|prices?|Wetter|Nachrichten|Preis\w*|météo|temps|nouvelles|prix))\b"
+    r"|搜索|查找|查一下|查看|检查|统计|计算|天气|最新|检索|検索|調べ|計算)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Words of a task that only tools can do: acting on something, or looking it up."""
+
+ANNOUNCES = re.compile(
+    r"(?:(?:ok(?:ay)?|good|great|alright|so|gut|also|bon|bien)[,.!]?\s+)?(?:"
+    r"now,? (?:i|let)\b|let me(?! know)\b|let[’']s\b|next,? i\b"
+    r"|i(?:[’']ll| will) now\b|i[’']?(?: a)?m (?:now )?going to\b"
+    r"|(?:jetzt|nun|als nächstes) (?:\w+ ){1,2}?ich\b|ich \w+ (?:jetzt|nun)\b"
+    r"|lass mich\b|ich werde (?:jetzt|nun)\b"
+    r"|je vais (?:maintenant )?\w+er\b|maintenant,? je\b|laisse[zr]?[- ]moi\b"
+    r"|ahora (?:voy|lo|la)\b|voy a\b|déjame\b"
+    r"|(?:现在|接下来|下面)[，,]?(?:我|让我|来)|让我|我(?:现在|将|来|这就)|我先)",
+    re.IGNORECASE,
+)
+"""Beginnings of a sentence that says what its speaker does next."""
+
+
+def is_claimed(sentence: str, words: re.Pattern[str]) -> bool:
+    """Return whether a sentence says with one of the words that something was done."""
+    modalities = (one.lastgroup for one in MODALITY.finditer(sentence))
+    return words.search(sentence) is not None and all(one == "relative" for one in modalities)

@@ -1,0 +1,86 @@
+"""The answer that ends a step, and the calls before it; middleware for calls that the user rejected."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from maniple.agents.middleware.base import ModelHandler
+from maniple.agents.middleware.call_records import REJECTED_KEY
+from maniple.agents.step_outcome import parse_answer
+from maniple.agents.task import StepFailed
+from maniple.text import without_thoughts
+from maniple.tools.item_search import SEARCH_ITEMS
+from maniple.tools.items import READ_ITEM
+from maniple.types import STEP_FAILED, STEP_PARTIAL, SUMMARY_SOURCE
+
+NO_WORK = frozenset({"ask_human", "terminate", READ_ITEM, SEARCH_ITEMS})
+"""Tools whose calls do not count as work."""
+REJECTED_BY_USER = "The user rejected the call of"
+"""Begins the reason of a step that failed because the user rejected its calls."""
+
+
+def final_answer(response: ModelResponse) -> str | None:
+    """Return the text with which a response ends its step; None if it does not end it."""
+    last = response.result[-1] if response.result else None
+    if not isinstance(last, AIMessage):
+        return None
+    if not last.tool_calls:
+        return without_thoughts(last.text)
+    if len(last.tool_calls) > 1 or last.tool_calls[0]["name"] != "terminate":
+        return None
+    arguments = last.tool_calls[0]["args"]
+    text = str(arguments.get("result") or arguments.get("answer") or without_thoughts(last.text))
+    return f"{STEP_FAILED} {text}" if arguments.get("status") == "failure" else text
+
+
+def has_worked(messages: Sequence[BaseMessage]) -> bool:
+    """Return whether there is the result of a tool that works, or a summary of earlier ones."""
+    is_compacted = any(one.additional_kwargs.get("lc_source") == SUMMARY_SOURCE for one in messages)
+    return is_compacted or any(REJECTED_KEY not in one.additional_kwargs for one in _results(messages))
+
+
+def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
+    return [one for one in messages if isinstance(one, ToolMessage) and one.name not in NO_WORK]
+
+
+class RejectedCalls(AgentMiddleware[Any, Any]):
+    """Fails a step all of whose calls the user rejected; another try would not help.
+
+    If the member did other work, but nothing after the rejection, its answer is partial.
+    """
+
+    async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
+        response = await handler(request)
+        answer = final_answer(response)
+        results = _results(request.messages) if answer is not None else []
+        if answer is None or not results or REJECTED_KEY not in results[-1].additional_kwargs:
+            return response
+        reason = _describe(results)
+        if not has_worked(request.messages):
+            raise StepFailed(reason, is_final=True)
+        is_done = parse_answer(answer).outcome.status == "done"
+        return replace(response, result=_as_partial(response.result, reason)) if is_done else response
+
+
+def _describe(results: Sequence[ToolMessage]) -> str:
+    """Return which calls the user rejected last, with the user's words."""
+    rejected = {one.name: str(one.additional_kwargs.get(REJECTED_KEY, "")) for one in results}
+    marked = {one.name for one in results if REJECTED_KEY in one.additional_kwargs}
+    said = [f"`{name}`{f': {words}' if words else ''}" for name, words in rejected.items() if name in marked]
+    text = f"{REJECTED_BY_USER} {', '.join(said)}"
+    return text if text.endswith((".", "!", "?", "。")) else f"{text}."
+
+
+def _as_partial(messages: Sequence[BaseMessage], reason: str) -> list[BaseMessage]:
+    *before, last = messages
+    if not isinstance(last, AIMessage):
+        return list(messages)
+    if not last.tool_calls:
+        text = f"{without_thoughts(last.text)}\n\n{STEP_PARTIAL} {reason}"
+        return [*before, last.model_copy(update={"content": text})]
+    call = last.tool_calls[0]
+    arguments = {**call["args"], "status": "partial", "missing": reason}
+    return [*before, last.model_copy(update={"tool_calls": [{**call, "args": arguments}]})]
