@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import uuid4
 
-from maniple.agents.inbox import Inbox
-from maniple.agents.inputs import PlanChange, ReceivedInput, Reply, RunInput
+from maniple.scope.inbox import Inbox
+from maniple.scope.inputs import PlanChange, ReceivedInput, Reply, RunInput
 
 
 class MemoryLog:

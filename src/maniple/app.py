@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.agents import Agent, Roles, build_roles, without_search
-from maniple.agents.budget import Budget, load_prices
 from maniple.agents.middleware.item_pictures import ItemPictureReader
 from maniple.agents.offers import Offer, join_abilities
 from maniple.agents.profiles import build_workers, reads_pages_only
@@ -31,6 +30,7 @@ from maniple.llms.embedded import Progress
 from maniple.prompts import preload
 from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
+from maniple.scope.budget import Budget, load_prices
 from maniple.search import SearchProvider
 from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import ThreadItems

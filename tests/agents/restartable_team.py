@@ -17,8 +17,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt
 
 from maniple.agents.offers import Offer
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RECURSION_LIMIT, RunOptions
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from tests.agents.memory_ledger import MemoryLedger
 from tests.openai_server import OpenAIServer, call, reply
 from tests.team import plan, scripted_team, step

@@ -10,11 +10,11 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables.config import var_child_runnable_config
 
 from maniple.agents.middleware.tool_calls import call_once
-from maniple.agents.run_scope import RunScope
 from maniple.reading.fork_server import ForkServer
+from maniple.scope.context import SCOPE_KEY
+from maniple.scope.run_scope import RunScope
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.registry import load_tools
-from maniple.tools.run_context import SCOPE_KEY
 from maniple.workspace import EditHistory, Workspace, Workspaces
 
 pytestmark = pytest.mark.anyio

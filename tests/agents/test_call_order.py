@@ -8,11 +8,11 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import Task
-from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.call_order import is_ordered, preserve_call_order
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.errors import BudgetExhausted
 from maniple.evidence import MemoryEvidence
+from maniple.scope.budget import Budget, UsageMeter
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.tools.evidence import source_line
 from maniple.workspace import Workspaces
 from tests.agents.endpoints import coder_with, results_shown, run_events

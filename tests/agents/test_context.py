@@ -5,11 +5,11 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import StructuredTool, tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
-from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.context_window import ContextCompaction, send_within_window, summarize
 from maniple.agents.middleware.tool_availability import DynamicTools
 from maniple.errors import ModelError
 from maniple.llms import ask
+from maniple.scope.budget import Budget, UsageMeter
 from maniple.types import AGENT_MARK
 from tests.agents.endpoints import agent_with, kinds, model_at, narrow, results_shown, run_events, shown
 from tests.agents.test_context_fitting import assert_paired

@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
 from maniple.agents import ROLES, StepLimits, build_react_agent
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.tools.interaction import ask_tools
 from tests.agents.endpoints import model_at
 from tests.openai_server import call, reply, serving

@@ -9,7 +9,10 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
-from maniple.agents.budget import (
+from maniple.config import ModelsSettings
+from maniple.errors import BudgetExhausted, ModelError
+from maniple.llms import ask
+from maniple.scope.budget import (
     Budget,
     Prices,
     UsageMeter,
@@ -19,9 +22,6 @@ from maniple.agents.budget import (
     load_prices,
     usage_by_limit,
 )
-from maniple.config import ModelsSettings
-from maniple.errors import BudgetExhausted, ModelError
-from maniple.llms import ask
 from maniple.store import RunUsage
 from maniple.types import AGENT_MARK
 from tests.agents.endpoints import kinds, model_at, run_events

@@ -7,8 +7,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
 from maniple.agents import Task
-from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.limits import PARTIAL_WORK_CHARACTERS, PartialWork, collect_partial_work
+from maniple.scope.budget import Budget, UsageMeter
 from tests.agents.endpoints import agent_with, model_at, run_events
 from tests.openai_server import call, serving
 

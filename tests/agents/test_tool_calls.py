@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from langgraph.types import Command
 
-from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.call_records import CallRecords
-from maniple.agents.run_scope import RunScope, run_scope
+from maniple.scope.budget import Budget, UsageMeter
+from maniple.scope.run_scope import RunScope, run_scope
 from maniple.store import RunUsage
 from maniple.tools.decisions import UNKNOWN_RESULT_ANSWERS
 from tests.agents.memory_ledger import MemoryLedger

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.store.configured import open_store
 from maniple.store.records import RunRecord, Thread
 from tests.agents.restartable_team import FakeTools, TeamProcess, script

@@ -8,8 +8,8 @@ from langchain_core.tools import tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
 from maniple.agents.middleware.unfinished_answers import AS_IT_IS
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.agents.task import PlanStepSummary
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.tools.interaction import terminate_tool
 from maniple.tools.items import ThreadItems
 from maniple.workspace import Workspaces

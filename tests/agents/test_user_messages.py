@@ -6,11 +6,11 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 
-from maniple.agents.inbox import Inbox
-from maniple.agents.inputs import Message, Reply
 from maniple.agents.middleware.user_messages import PassedOnMessages
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.agents.task import Task, set_current_task
+from maniple.scope.inbox import Inbox
+from maniple.scope.inputs import Message, Reply
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from tests.inboxes import an_inbox, sent
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,6 @@
 
 import pytest
 
-from maniple.agents.inputs import SKIPPED
 from maniple.agents.task import NOT_WRITTEN, StepResult, explain_failure, find_partial_work
 from maniple.events import (
     PlanChanged,
@@ -13,6 +12,7 @@ from maniple.events import (
     Translator,
     as_json,
 )
+from maniple.scope.inputs import SKIPPED
 from maniple.types import RunStatus
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.budget import UsageMeter
-from maniple.agents.inbox import Inbox
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events.translator import translate
 from maniple.graph import RECURSION_LIMIT, RunOptions
+from maniple.scope.budget import UsageMeter
+from maniple.scope.inbox import Inbox
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from tests.team import Scripted, checked
 
 

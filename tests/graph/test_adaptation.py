@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from maniple.agents.budget import Budget, UsageMeter
 from maniple.graph import TeamRules
+from maniple.scope.budget import Budget, UsageMeter
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
 from tests.team import agents, data, plan, scripted_team, status, step

@@ -2,10 +2,10 @@
 
 import pytest
 
-from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.task import StepResult, Task
 from maniple.graph.limits import write_bare_report
+from maniple.scope.budget import Budget, UsageMeter
 from tests.agents.report.research import TOOLS, URL, script
 from tests.graph.metered import metered
 from tests.openai_server import call, reply

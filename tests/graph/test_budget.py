@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget, Prices, UsageMeter
+from maniple.scope.budget import Budget, Prices, UsageMeter
 from maniple.store import RunUsage
 from tests.graph.metered import metered
 from tests.openai_server import call, reply

@@ -10,10 +10,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
-from maniple.agents.budget import Budget
 from maniple.agents.offers import Offer
 from maniple.errors import ConfigError
 from maniple.graph import TeamRules
+from maniple.scope.budget import Budget
 from maniple.tools.interaction import ask_tools
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import plan, scripted_team, step

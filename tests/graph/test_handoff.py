@@ -5,9 +5,9 @@ import json
 import pytest
 from langchain_core.messages import AIMessage
 
-from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.task import ANSWER_LINE
 from maniple.graph.handoff import find_step
+from maniple.scope.budget import Budget, UsageMeter
 from tests.graph.metered import metered
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import agents, data, joined_text, plan, scripted_team, status, step

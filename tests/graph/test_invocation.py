@@ -12,12 +12,11 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import RetryPolicy
 
 from maniple.agents.offers import Offer
-from maniple.agents.run_scope import run_scope
 from maniple.graph import RunOptions
 from maniple.graph.state import private_of
 from maniple.runs.turn import stream_run
+from maniple.scope.run_scope import run_key, run_scope, thread_key
 from maniple.tools.evidence import cited
-from maniple.tools.run_context import run_key, thread_key
 from tests.openai_server import SIMPLE
 from tests.team import Scripted, scripted_team
 

@@ -5,11 +5,11 @@ import json
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from maniple.agents.budget import UsageMeter
 from maniple.config import ModelsSettings
 from maniple.graph.state import private_of
 from maniple.llms import open_chat_models
 from maniple.llms.context_windows import window_of
+from maniple.scope.budget import UsageMeter
 from tests.agents.endpoints import narrow
 from tests.graph.metered import metered
 from tests.openai_server import call, reply

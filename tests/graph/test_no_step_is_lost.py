@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from maniple.agents.inputs import SKIPPED, PlanChange
 from maniple.agents.step_outcome import parse_answer, parse_failure
 from maniple.agents.task import find_gaps
 from maniple.graph.adaptation import answers_of, apply_rest, prepare_replanning
@@ -18,6 +17,7 @@ from maniple.graph.lead import Failure
 from maniple.graph.plan import OPEN, Plan, PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.step_records import LeadDecision, NewStep, apply_decision, apply_records
+from maniple.scope.inputs import SKIPPED, PlanChange
 
 MEMBERS = ("researcher", "coder", "browser")
 TEAM = (*MEMBERS, "reporter")

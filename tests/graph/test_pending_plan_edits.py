@@ -6,14 +6,14 @@ import pytest
 from langchain_core.tools import tool
 
 from maniple.agents.briefing import format_removed
-from maniple.agents.budget import UsageMeter
-from maniple.agents.inbox import Inbox
-from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
 from maniple.agents.task import BY_USER_LINE
 from maniple.graph import Plan, TeamRules
 from maniple.graph.plan_edits import apply_to_review
 from maniple.graph.state import private_of
+from maniple.scope.budget import UsageMeter
+from maniple.scope.inbox import Inbox
+from maniple.scope.inputs import PlanChange
 from tests.graph.metered import metered
 from tests.inboxes import MemoryLog, an_inbox, sent
 from tests.openai_server import call, reply

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.agents.inputs import PlanChange
 from maniple.graph.plan import Plan, PlannedStep, PlanProgress
 from maniple.graph.plan_edits import (
     MAX_STEPS,
@@ -17,6 +16,7 @@ from maniple.graph.plan_edits import (
     redo,
     skip,
 )
+from maniple.scope.inputs import PlanChange
 
 TEAM = ("researcher", "coder", "reporter")
 

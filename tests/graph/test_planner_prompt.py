@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from maniple.agents.budget import Budget, UsageMeter
 from maniple.agents.roles import ROLES
 from maniple.browser import ACTIONS
+from maniple.scope.budget import Budget, UsageMeter
 from maniple.store import RunUsage
 from tests.graph.metered import metered
 from tests.openai_server import SIMPLE, reply

@@ -10,13 +10,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command
 
-from maniple.agents.budget import Budget
 from maniple.agents.offers import Offer
 from maniple.app import open_runtime
 from maniple.config import Settings
 from maniple.errors import ConfigError
 from maniple.graph import RunOptions, TeamRules
 from maniple.runs.turn import stream_run
+from maniple.scope.budget import Budget
 from maniple.tools.interaction import ask_tools
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.team import TOOLS, checked, plan, python_repl_tool, scripted_team, status, step

@@ -7,10 +7,10 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents import Task
-from maniple.agents.inbox import Inbox
-from maniple.agents.inputs import PlanChange
-from maniple.agents.run_scope import RunScope
-from maniple.tools.run_context import SCOPE_KEY
+from maniple.scope.context import SCOPE_KEY
+from maniple.scope.inbox import Inbox
+from maniple.scope.inputs import PlanChange
+from maniple.scope.run_scope import RunScope
 from tests.graph.test_waves import Log, invoke, planned, team
 from tests.inboxes import an_inbox, sent
 from tests.openai_server import reply

@@ -9,11 +9,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from maniple.agents import Task
-from maniple.agents.inputs import PlanChange
-from maniple.agents.run_scope import RunScope
 from maniple.graph import RunOptions
 from maniple.graph.state import private_of, progress_of
-from maniple.tools.run_context import SCOPE_KEY
+from maniple.scope.context import SCOPE_KEY
+from maniple.scope.inputs import PlanChange
+from maniple.scope.run_scope import RunScope
 from tests.graph.test_waves import Log, decision, planned, team
 from tests.inboxes import an_inbox, sent
 

@@ -8,14 +8,14 @@ import pytest
 from langgraph.types import Command
 
 from maniple.agents import Task
-from maniple.agents.inbox import Inbox, InputRefused
-from maniple.agents.inputs import ReceivedInput, StepAnswer
-from maniple.agents.run_scope import RunScope
 from maniple.errors import StoreError
 from maniple.graph import RunOptions
 from maniple.graph.state import private_of, progress_of
+from maniple.scope.context import SCOPE_KEY
+from maniple.scope.inbox import Inbox, InputRefused
+from maniple.scope.inputs import ReceivedInput, StepAnswer
+from maniple.scope.run_scope import RunScope
 from maniple.tools.questions import ask_user
-from maniple.tools.run_context import SCOPE_KEY
 from tests.graph.test_wave_kills import MortalSaver
 from tests.graph.test_waves import Log, planned, team
 

@@ -13,8 +13,6 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
-from maniple.agents.budget import Budget
-from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
 from maniple.graph import RunOptions, Team, TeamRules
 from maniple.runs import EngineConfig, InProcessEngine, RunRequest, open_engine
@@ -27,6 +25,8 @@ from maniple.runs.engine import (
     ThreadBusy,
 )
 from maniple.runs.turn import thread_state
+from maniple.scope.budget import Budget
+from maniple.scope.inputs import PlanChange
 from maniple.store import Store, open_store
 from maniple.tools.interaction import ask_tools
 from tests.openai_server import OpenAIServer, call, reply

@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from maniple.agents.budget import UsageMeter
 from maniple.runs.active_run import ActiveRun, RunPhase
+from maniple.scope.budget import UsageMeter
 
 pytestmark = pytest.mark.anyio
 

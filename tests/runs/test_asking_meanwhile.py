@@ -9,13 +9,13 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
-from maniple.agents.budget import Budget
-from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
 from maniple.errors import StoreError
 from maniple.events import StepInterrupted, StepResumed, UserAnswered, event_of
 from maniple.graph import TeamRules
 from maniple.runs import EngineConfig, RunNotWaiting, RunRequest, open_engine
+from maniple.scope.budget import Budget
+from maniple.scope.inputs import PlanChange
 from maniple.store import open_store
 from maniple.tools.interaction import ask_tools
 from tests.openai_server import call, reply

@@ -9,11 +9,11 @@ from uuid import uuid4
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.budget import UsageMeter
 from maniple.errors import BudgetExhausted, StoreFull
 from maniple.runs.recovery import recover_orphaned_runs
 from maniple.runs.request import RunRequest
 from maniple.runs.usage import DAY_SECONDS, DailyLimitReached, KeyQuota, QuotaRegistry
+from maniple.scope.budget import UsageMeter
 from maniple.store import KeyLimits, RunRecord, RunUsage, Store, open_store
 from tests.openai_server import SIMPLE, serving
 from tests.runs.test_recovery import events_of, process

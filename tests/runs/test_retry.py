@@ -8,14 +8,14 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
-from maniple.agents.budget import Budget
-from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
 from maniple.graph import TeamRules
 from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.plan_edits import apply_changes
 from maniple.report_files.stored_reports import read_answer
 from maniple.runs import EngineConfig, InProcessEngine, NotFound, NothingToRetry, RunRequest, open_engine
+from maniple.scope.budget import Budget
+from maniple.scope.inputs import PlanChange
 from maniple.service.views import read_gaps
 from maniple.store import Store, open_store
 from maniple.types import WORKERS

@@ -10,11 +10,11 @@ from langchain_core.tools import StructuredTool
 
 from maniple.agents.middleware.continuation import MAX_CHARACTERS, load_messages, save_messages
 from maniple.agents.offers import Offer
-from maniple.agents.run_scope import run_scope
 from maniple.config import TeamSettings
 from maniple.errors import ModelError
 from maniple.graph import RunOptions, TeamRules
 from maniple.runs import EngineConfig, open_engine
+from maniple.scope.run_scope import run_scope
 from maniple.store import open_store
 from tests.agents.browsing.shop import HOME, done, shop_script, shopping, use
 from tests.agents.test_compact import COMPACT

@@ -11,9 +11,6 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
-from maniple.agents.budget import Budget
-from maniple.agents.inbox import Inbox
-from maniple.agents.inputs import Message, ReceivedInput, Reply
 from maniple.agents.offers import Offer
 from maniple.events import UserMessageAnswered, UserMessageReceived, as_json, read_event
 from maniple.graph import RunOptions
@@ -22,6 +19,9 @@ from maniple.runs import EngineConfig, NotFound, RunNotWorking, RunRequest, TooM
 from maniple.runs.active_run import RunPhase
 from maniple.runs.steering import MAX_POSSIBLE_RUNS, MessageDesk
 from maniple.runs.stored_inputs import read_inputs
+from maniple.scope.budget import Budget
+from maniple.scope.inbox import Inbox
+from maniple.scope.inputs import Message, ReceivedInput, Reply
 from maniple.store import EventRecord, open_store
 from maniple.tools.item_search import ItemSearch
 from maniple.workspace import Workspaces

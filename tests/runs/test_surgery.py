@@ -6,10 +6,10 @@ import json
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.inputs import PlanChange
 from maniple.graph import RunOptions
 from maniple.runs import InvalidPlanEdit, PlanNotEditable, RunRequest
 from maniple.runs.stored_inputs import read_inputs
+from maniple.scope.inputs import PlanChange
 from tests.openai_server import SIMPLE, reply, serving
 from tests.runs.test_recovery import events_of, process
 from tests.team import checked, data, plan, status, step

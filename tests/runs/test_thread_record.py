@@ -5,10 +5,10 @@ import json
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.inputs import PlanChange
 from maniple.agents.offers import Offer
 from maniple.graph import RunOptions, TeamRules
 from maniple.runs import EngineConfig, RunRequest, open_engine
+from maniple.scope.inputs import PlanChange
 from maniple.store import open_store
 from maniple.tools.interaction import ask_tools
 from tests.openai_server import call, reply

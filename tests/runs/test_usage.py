@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from maniple.agents.budget import Prices
 from maniple.events import UsageReported, UsageTotals, as_json
 from maniple.runs import RunUsageReader
 from maniple.runs.usage import CACHED_RUNS, usage_of_run
+from maniple.scope.budget import Prices
 from maniple.store import EventRecord, open_store
 from tests.store.samples import some_events, stored_run
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from maniple.agents.budget import Budget
-from maniple.agents.inputs import Message, PlanChange, ReceivedInput, Reply, Resume, Retry, StepAnswer
 from maniple.redaction import Redactor
 from maniple.runs import RunRequest
 from maniple.runs.stored_inputs import StoredInputs, as_record, read_inputs
+from maniple.scope.budget import Budget
+from maniple.scope.inputs import Message, PlanChange, ReceivedInput, Reply, Resume, Retry, StepAnswer
 from maniple.store import open_store
 from tests.store.samples import a_run, a_thread
 

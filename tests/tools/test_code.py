@@ -10,9 +10,9 @@ from langgraph.graph import START, StateGraph
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import FileError, SandboxError
 from maniple.sandbox import Sandbox, open_sandbox
+from maniple.scope.run_scope import thread_key
 from maniple.tools.code import figure_reader, unwrap_code
 from maniple.tools.registry import PreparedTool
-from maniple.tools.run_context import thread_key
 from maniple.workspace import Workspace, Workspaces
 from tests.sandbox.figures import DRAW_ONE, plant_fake_matplotlib
 from tests.tools.built import build_code_tools, build_file_tools

@@ -5,12 +5,12 @@ import json
 import pytest
 from langchain_core.tools import BaseTool
 
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.browser import PageText
 from maniple.config.settings import FetchSettings
 from maniple.crawler import Crawler
 from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.tools.browser import browser_tool
 from maniple.tools.evidence import current_evidence
 from tests.crawler.web import Reply, open_site, redirect

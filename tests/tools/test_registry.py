@@ -43,7 +43,7 @@ pytestmark = pytest.mark.anyio
 COUNT_LINES = '''
 from maniple.workspace import Workspaces
 from maniple.tools.registry import define_tool
-from maniple.tools.run_context import thread_key
+from maniple.scope.run_scope import thread_key
 
 
 class Microscope:

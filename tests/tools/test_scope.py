@@ -6,7 +6,8 @@ import pytest
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from maniple.graph import RunOptions
-from maniple.tools.run_context import locale, run_key, thread_key
+from maniple.scope.context import locale
+from maniple.scope.run_scope import run_key, thread_key
 from maniple.types import RUN_MARK
 
 pytestmark = pytest.mark.anyio

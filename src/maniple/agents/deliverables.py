@@ -14,7 +14,7 @@ from maniple.agents.answer_words import CLAUSE_ENDS, FILE_ROLES, MODALITY, WRITT
 from maniple.agents.task import PlanStepSummary, Task
 from maniple.errors import FileError
 from maniple.media_types import UNKNOWN, media_type_of
-from maniple.tools.run_context import thread_key
+from maniple.scope.run_scope import thread_key
 from maniple.types import GENERAL
 
 MAX_FILES = 20_000

@@ -27,7 +27,6 @@ from pydantic import Field
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
-from maniple.agents.run_scope import run_scope
 from maniple.agents.task import Task, current_task
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import MemoryEvidence, Source
@@ -39,6 +38,7 @@ from maniple.llms import Capabilities, capabilities_of
 from maniple.llms.streams import limit_answer
 from maniple.prompts import render
 from maniple.reading.markdown import MarkdownScanner
+from maniple.scope.run_scope import run_scope
 from maniple.text import without_thoughts
 from maniple.tools.evidence import current_evidence
 from maniple.types import REPAIR_SOURCE

@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import BaseMessage
 
-from maniple.agents.inputs import SKIPPED
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.prompts import render
+from maniple.scope.inputs import SKIPPED
 from maniple.text import fix_surrogates, shorten
 from maniple.tools.items import Item, ThreadItems
 from maniple.types import StepStatus

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
-from maniple.agents.inputs import (
+from maniple.scope.inputs import (
     Cancel,
     Message,
     PlanChange,
@@ -26,7 +25,7 @@ from maniple.tools.decisions import (
     read_json_object,
 )
 from maniple.tools.interaction import answer_text
-from maniple.types import RunStatus, is_mapping
+from maniple.types import is_mapping
 
 _ARGUMENT_CHARACTERS = 1_000
 """The longest arguments of a call in a note; the user's own words are never cut here."""
@@ -44,26 +43,6 @@ _REQUESTS: Mapping[str, str] = {
     "add": "Add a step{fields}.",
     "move": "Move {step}.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class EndedRun:
-    """A run of the thread that has ended, as its log has it."""
-
-    run_id: str
-    request_id: str
-    """The id of the message with its request."""
-    request: str
-    status: RunStatus
-    error: str = ""
-    """"" for none."""
-    received: Sequence[ReceivedInput] = ()
-    """What was sent to it."""
-
-    @property
-    def is_undone(self) -> bool:
-        """Whether the thread was to return to its state before the run."""
-        return any(isinstance(one.content, Cancel) and one.content.undoes for one in self.received)
 
 
 class TurnNote(TypedDict):

@@ -18,12 +18,12 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
-from maniple.agents.budget import Budget
-from maniple.agents.inputs import ChangeAction, PlanChange
 from maniple.config import ModelsSettings
 from maniple.errors import ManipleError
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
+from maniple.scope.budget import Budget
+from maniple.scope.inputs import ChangeAction, PlanChange
 from maniple.service.views import ThreadId
 from maniple.text import fix_surrogates
 from maniple.types import GENERAL, WORKERS, Worker

@@ -10,9 +10,10 @@ from maniple.capabilities.base import Capability, CapabilityContext, TeamBrowser
 from maniple.crawler import Crawler, FetchedDocument, PageRenderer
 from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
+from maniple.scope.context import locale
+from maniple.scope.run_scope import run_key
 from maniple.search import FolderSearch, SearchContext, missing_settings, open_search
 from maniple.tools.items import ThreadItems
-from maniple.tools.run_context import locale, run_key
 from maniple.tools.web import GuardedSearch, TeamReader, TeamSearch, add_documents
 from maniple.tools.web_pictures import WebPictures
 

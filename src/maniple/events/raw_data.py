@@ -8,7 +8,6 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 from pydantic import ValidationError
 
-from maniple.agents.budget import count_cached
 from maniple.agents.task import (
     explain_failure,
     explain_partial,
@@ -18,6 +17,7 @@ from maniple.agents.task import (
 )
 from maniple.errors import describe_error
 from maniple.events.model import PlanChanged, PlanStepView, RunInterrupted, StepInterrupted, UsageReported
+from maniple.scope.budget import count_cached
 from maniple.text import fix_surrogates
 
 _KINDS = ("plan_review", "tool_approval", "question")

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from maniple.agents.budget import clamp_tokens
 from maniple.agents.task import names_missing
 from maniple.events.base import EVENT_TYPES, Event, TurnMark, event_of
 from maniple.events.model import (
@@ -36,6 +35,7 @@ from maniple.events.model import (
     WorkflowEnded,
     WorkflowStarted,
 )
+from maniple.scope.budget import clamp_tokens
 from maniple.store import EventRecord, EventTable, read_event_pages
 from maniple.tools.questions import interrupt_of
 from maniple.types import GENERAL, RunStatus

@@ -16,11 +16,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import ROLES, Agent, Roles, choose_llm, sort_workers
-from maniple.agents.budget import Budget, Prices
 from maniple.agents.compact_pictures import CompactPictures
 from maniple.agents.middleware.item_pictures import ItemPictureReader
 from maniple.agents.profiles import profile_of
-from maniple.agents.run_scope import RunScopeRegistry
 from maniple.errors import ConfigError
 from maniple.graph.invocation import InvocationNode, Node
 from maniple.graph.lead import Lead
@@ -41,12 +39,14 @@ from maniple.graph.steering import MessageLead
 from maniple.graph.waves import Waves
 from maniple.langgraph_internals import find_checkpointer, stores_only_at_the_end
 from maniple.llms import ChatModels
+from maniple.scope.budget import Budget, Prices
+from maniple.scope.context import SCOPE_KEY, configurable
+from maniple.scope.registry import RunScopeRegistry
 from maniple.search import SearchProvider
 from maniple.tools.files import NamedFiles
 from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import ThreadItems
 from maniple.tools.made_files import MadeFiles, TeamFile
-from maniple.tools.run_context import SCOPE_KEY, configurable
 from maniple.tools.web_pictures import WebPictures
 from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, LLMType, Worker, is_mapping
 

@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 
 from langchain_core.messages import BaseMessage
 
-from maniple.agents.inputs import Message
-from maniple.agents.run_scope import RunScope, run_scope
 from maniple.agents.task import EarlierTurn, ThreadHistory
-from maniple.agents.turn_record import EndedRun, TurnNote, TurnRecord, TurnResult, describe_inputs
+from maniple.agents.turn_record import TurnNote, TurnRecord, TurnResult, describe_inputs
 from maniple.graph.plan import PlanProgress
 from maniple.graph.state import ANSWER_MARK, PrivateState, State, answer_of, is_users, private_of, progress_of
+from maniple.scope.inputs import EndedRun, Message
+from maniple.scope.run_scope import RunScope, run_scope
 from maniple.text import shorten
 from maniple.tools.items import MIN_RESULT_CHARACTERS, MirroredText, result_path
 

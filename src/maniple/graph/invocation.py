@@ -17,8 +17,6 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import as_ai_message
-from maniple.agents.call_ledgers import CheckpointLedger
-from maniple.agents.run_scope import RunScope, RunScopeRegistry
 from maniple.errors import ConfigError
 from maniple.graph.earlier_turns import fold_turns
 from maniple.graph.outcome import close_invocation
@@ -33,8 +31,11 @@ from maniple.graph.state import (
     with_private,
 )
 from maniple.langgraph_internals import find_checkpointer, namespace_around, outermost_task
+from maniple.scope.call_ledgers import CheckpointLedger
+from maniple.scope.context import SCOPE_KEY
+from maniple.scope.registry import RunScopeRegistry
+from maniple.scope.run_scope import RunScope
 from maniple.store.records import RunUsage
-from maniple.tools.run_context import SCOPE_KEY
 from maniple.types import PRIVATE_CHANNEL, RUN_MARK, is_mapping
 
 Node = Callable[[State, Runtime[Any]], Awaitable[Command[Any]]]

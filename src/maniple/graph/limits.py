@@ -1,13 +1,13 @@
 """What the nodes do when the run's budget is nearly exhausted: skip to the report, or compile one by code."""
 
 from maniple.agents import Task
-from maniple.agents.budget import UsageMeter
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
-from maniple.agents.run_scope import run_scope
 from maniple.agents.task import NOT_WRITTEN, find_partial_work
 from maniple.errors import BudgetExhausted
 from maniple.graph.plan import OPEN, Plan, PlannedStep, PlanProgress
+from maniple.scope.budget import UsageMeter
+from maniple.scope.run_scope import run_scope
 
 _NOT_BEGUN = "it was not begun: "
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from maniple.agents.inputs import SKIPPED
 from maniple.agents.step_outcome import StepOutcome
 from maniple.agents.task import PARTIAL_WORK, find_partial_work
+from maniple.scope.inputs import SKIPPED
 from maniple.types import StepStatus, is_list, is_mapping
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})

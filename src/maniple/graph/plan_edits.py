@@ -7,9 +7,9 @@ Invalid changes raise `ValueError` with a message for the user.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from maniple.agents.inputs import SKIPPED, PlanChange
 from maniple.agents.task import find_partial_work
 from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, PlanProgress, TrackedStep
+from maniple.scope.inputs import SKIPPED, PlanChange
 
 S = TypeVar("S", bound=PlannedStep)
 

@@ -31,7 +31,7 @@ class PrivateState(TypedDict, total=False):
     """
 
     thread_id: str
-    """The key of the conversation's files, variables and pages (`maniple.tools.run_context.thread_key`)."""
+    """The key of the conversation's files, variables and pages (`maniple.scope.run_scope.thread_key`)."""
     run_id: str
     """The invocation to which records of tool calls, sources and usage belong."""
     usage: dict[str, Any]

@@ -17,10 +17,8 @@ from maniple.agents.briefing import (
     format_notes,
     format_removed,
 )
-from maniple.agents.inputs import ChangeAction, Disposition, PlanChange, Reply, UserMessage
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
-from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import Source
 from maniple.graph.adaptation import answers_of
@@ -33,6 +31,8 @@ from maniple.graph.written_plan import REPORTER, object_schema
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
+from maniple.scope.inputs import ChangeAction, Disposition, PlanChange, Reply, UserMessage
+from maniple.scope.run_scope import run_scope
 from maniple.search import SearchProvider
 from maniple.tools.item_search import ItemHit, ItemSearch
 from maniple.types import Worker

@@ -9,12 +9,12 @@ from typing import Any, Literal, TypedDict, cast
 
 from pydantic import BaseModel, model_validator
 
-from maniple.agents.inputs import PlanChange
 from maniple.agents.task import MISSING_IN_IT
 from maniple.graph.plan import PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.written_plan import REPORTER
 from maniple.langgraph_internals import results_of_calls
+from maniple.scope.inputs import PlanChange
 from maniple.types import PRIVATE_CHANNEL, DecisionKind, is_mapping
 
 

@@ -24,8 +24,6 @@ from langgraph.func import task  # pyright: ignore[reportMissingTypeStubs] - it 
 from langgraph.types import Command, Interrupt, Send, interrupt
 
 from maniple.agents import Roles
-from maniple.agents.inbox import Inbox, OpenQuestion, run_unless_stopped
-from maniple.agents.run_scope import RunScope, run_scope
 from maniple.errors import BudgetExhausted
 from maniple.graph.invocation import enter_scope
 from maniple.graph.lead import report_decision
@@ -40,7 +38,9 @@ from maniple.langgraph_internals import (
     read_checkpoint,
     store_result_of_call,
 )
-from maniple.tools.questions import UserAnswer
+from maniple.scope.answers import UserAnswer
+from maniple.scope.inbox import Inbox, OpenQuestion, run_unless_stopped
+from maniple.scope.run_scope import RunScope, run_scope
 from maniple.types import AGENT_MARK, PLAN_EVENT, STEP_INTERRUPT, STEP_RESUMED, Worker
 
 _LEAD = "supervisor"

@@ -8,8 +8,6 @@ from enum import Enum, auto
 
 from langgraph.runtime import RunControl
 
-from maniple.agents.budget import UsageMeter
-from maniple.agents.inbox import Inbox
 from maniple.events import (
     ErrorOccurred,
     Event,
@@ -22,6 +20,8 @@ from maniple.graph import Team
 from maniple.runs.engine_config import EngineConfig, RunTelemetry
 from maniple.runs.event_log import Recorder, RunEventLog
 from maniple.runs.request import RunRequest
+from maniple.scope.budget import UsageMeter
+from maniple.scope.inbox import Inbox
 from maniple.store import RunRecord, Store
 from maniple.types import RunStatus
 

@@ -9,11 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
-from maniple.agents.budget import UsageMeter
-from maniple.agents.inbox import Inbox
-from maniple.agents.inputs import ReceivedInput
-from maniple.agents.run_scope import RunScope
-from maniple.agents.turn_record import EndedRun
 from maniple.errors import ManipleError, StoreError
 from maniple.events import (
     Event,
@@ -45,6 +40,10 @@ from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
 from maniple.runs.stored_inputs import StoredInputs, read_inputs
 from maniple.runs.turn import Start, Turn, drive, run_of, thread_state
 from maniple.runs.usage import QuotaRegistry
+from maniple.scope.budget import UsageMeter
+from maniple.scope.inbox import Inbox
+from maniple.scope.inputs import EndedRun, ReceivedInput
+from maniple.scope.run_scope import RunScope
 from maniple.store import RunChange, RunRecord
 from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger

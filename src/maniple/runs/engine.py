@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
-from maniple.agents.inputs import PlanChange
 from maniple.errors import ManipleError
 from maniple.events import RunView
 from maniple.runs.request import AcceptedRun, RunRequest
+from maniple.scope.inputs import PlanChange
 from maniple.store import EventRecord, RunRecord
 
 

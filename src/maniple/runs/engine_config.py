@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from maniple.agents.budget import Budget, Prices, load_prices
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.events import AgentEnded, Event
 from maniple.redaction import Redactor
 from maniple.sandbox import Sandbox
+from maniple.scope.budget import Budget, Prices, load_prices
 from maniple.workspace import Workspaces
 
 if TYPE_CHECKING:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any, Literal
 from uuid import uuid4
 
-from maniple.agents.inbox import Inbox, InputRefused
-from maniple.agents.inputs import Cancel, PlanChange, ReceivedInput, Reply, Resume, Retry, RunInput
 from maniple.errors import StoreError
 from maniple.events import RunStatusChanged, load_run_view, read_question_ids
 from maniple.graph import PlanProgress, Team
@@ -39,6 +37,8 @@ from maniple.runs.steering import (
 from maniple.runs.stored_inputs import as_record, read_inputs
 from maniple.runs.turn import remember
 from maniple.runs.usage import QuotaRegistry
+from maniple.scope.inbox import Inbox, InputRefused
+from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput, Reply, Resume, Retry, RunInput
 from maniple.store import EventRecord, InputRecord, RunRecord, Store, Thread, read_event_pages
 from maniple.tools.questions import interrupt_of
 

@@ -9,8 +9,6 @@ from dataclasses import replace
 
 from langchain_core.messages import HumanMessage
 
-from maniple.agents.inbox import Inbox
-from maniple.agents.inputs import Retry
 from maniple.errors import ManipleError, StoreError, describe_error
 from maniple.events import load_run_view
 from maniple.runs.request import RunRequest
@@ -18,6 +16,8 @@ from maniple.runs.run_tasks import RunTasks
 from maniple.runs.steering import add_next_runs
 from maniple.runs.stored_inputs import read_inputs
 from maniple.runs.usage import usage_of_run
+from maniple.scope.inbox import Inbox
+from maniple.scope.inputs import Retry
 from maniple.store import RunChange, RunRecord
 
 _LOG = logging.getLogger(__name__)

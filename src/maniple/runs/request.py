@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
-from maniple.agents.budget import Budget
 from maniple.graph import RunOptions
 from maniple.redaction import Redactor
 from maniple.runs.stored_json import redact_json
+from maniple.scope.budget import Budget
 from maniple.store import RunRecord
 
 DoubleTexting = Literal["reject", "enqueue", "interrupt", "rollback", "steer"]

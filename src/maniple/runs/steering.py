@@ -16,20 +16,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
-from maniple.agents.inbox import InputRefused, OpenQuestion
-from maniple.agents.inputs import (
-    Cancel,
-    Message,
-    MessageDisposition,
-    PlanChange,
-    ReceivedInput,
-    Reply,
-    Resume,
-    Retry,
-    StepAnswer,
-    UserMessage,
-)
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.agents.turn_record import describe_request
 from maniple.events import (
     UsageReported,
@@ -48,6 +34,20 @@ from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
 from maniple.runs.newest_work import find_newest_work
 from maniple.runs.request import RunRequest
 from maniple.runs.turn import thread_state
+from maniple.scope.inbox import InputRefused, OpenQuestion
+from maniple.scope.inputs import (
+    Cancel,
+    Message,
+    MessageDisposition,
+    PlanChange,
+    ReceivedInput,
+    Reply,
+    Resume,
+    Retry,
+    StepAnswer,
+    UserMessage,
+)
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.store import RunRecord, read_event_pages
 from maniple.tools.questions import interrupt_of
 from maniple.types import RUN_MARK, RunStatus, Worker

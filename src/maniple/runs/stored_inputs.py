@@ -7,7 +7,9 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from maniple.agents.inputs import (
+from maniple.redaction import Redactor
+from maniple.runs.stored_json import redact_json
+from maniple.scope.inputs import (
     Cancel,
     Message,
     PlanChange,
@@ -19,8 +21,6 @@ from maniple.agents.inputs import (
     Sender,
     StepAnswer,
 )
-from maniple.redaction import Redactor
-from maniple.runs.stored_json import redact_json
 from maniple.store import InputRecord, InputTable
 
 _KINDS: Mapping[type[RunInput], str] = {

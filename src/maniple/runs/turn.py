@@ -15,14 +15,14 @@ from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
 from langgraph.types import Command, StateSnapshot
 
-from maniple.agents.inbox import Inbox
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.events import Event, StreamState, Translator
 from maniple.events.conversation import attributed
 from maniple.events.turns import order_turns
 from maniple.graph import RECURSION_LIMIT, PlanProgress, RunOptions, Team, members_of
 from maniple.graph.state import make_update, private_of, progress_of
 from maniple.graph.step_records import apply_records, read_records
+from maniple.scope.inbox import Inbox
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
 
 RECALL_SECONDS = 5.0

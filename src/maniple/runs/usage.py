@@ -7,7 +7,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from maniple.agents.budget import (
+from maniple.errors import ManipleError
+from maniple.events import UsageReported, UsageTotals, read_event
+from maniple.scope.budget import (
     LIMITS,
     Budget,
     LimitUsage,
@@ -18,8 +20,6 @@ from maniple.agents.budget import (
     usage_by_limit,
     usage_of,
 )
-from maniple.errors import ManipleError
-from maniple.events import UsageReported, UsageTotals, read_event
 from maniple.store import EventRecord, EventTable, KeyLimits, RunUsage, Store, read_event_pages
 
 

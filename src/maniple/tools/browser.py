@@ -16,9 +16,9 @@ from maniple.browser.actions import MASK
 from maniple.browser.arguments import parse_keys
 from maniple.errors import BrowserError
 from maniple.outgoing import OutgoingGuard
+from maniple.scope.run_scope import thread_key
 from maniple.tools.evidence import source_line
 from maniple.tools.registry import RedactedArgsTool, tool_factory
-from maniple.tools.run_context import thread_key
 from maniple.tools.thread_browser import ThreadBrowser, page_fingerprint
 from maniple.tools.web import find_address, name_site
 

@@ -13,8 +13,8 @@ from maniple.errors import FileError
 from maniple.reading.pictures import identify_picture
 from maniple.sandbox import ExecutionResult, Sandbox
 from maniple.sandbox.backend import SILENCE
+from maniple.scope.run_scope import thread_key
 from maniple.tools.registry import define_tool
-from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import escape_unprintable
 from maniple.types import TOOL_OUTPUT
 from maniple.workspace import Workspace, Workspaces, is_cache

@@ -18,7 +18,7 @@ from maniple.errors import FileError
 from maniple.reading import MarkdownDocument, UnreadableDocument
 from maniple.reading.fork_server import ForkServer
 from maniple.reading.rendering import RenderedPicture
-from maniple.tools.run_context import thread_key
+from maniple.scope.run_scope import thread_key
 from maniple.tools.text_file import LineRange, decode_text, escape_unprintable, read_page, read_text_page
 from maniple.workspace import Workspace, Workspaces
 

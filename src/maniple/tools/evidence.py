@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
 from maniple.evidence import Evidence
-from maniple.tools.run_context import SCOPE_KEY, configurable
+from maniple.scope.context import SCOPE_KEY, configurable
 
 MAX_ORDER_SECONDS = 10.0
 """How long a source waits for the earlier calls of its answer, to get a higher number than theirs."""

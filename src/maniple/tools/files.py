@@ -11,9 +11,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from maniple.errors import FileError
+from maniple.scope.run_scope import thread_key
 from maniple.tools.documents import WorkspaceDocuments, is_address
 from maniple.tools.registry import FILE_WRITER, define_tool
-from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import (
     PIECE_CHARACTERS,
     LineRange,

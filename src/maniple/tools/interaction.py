@@ -7,9 +7,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.runtime import get_runtime
 from pydantic import AliasChoices, BaseModel, Field
 
+from maniple.scope.context import SCOPE_KEY, configurable
 from maniple.tools.questions import ask_user
 from maniple.tools.registry import tool_factory
-from maniple.tools.run_context import SCOPE_KEY, configurable
 from maniple.types import STEP_FAILED, STEP_NEEDS, STEP_PARTIAL, is_mapping
 
 _ENOUGH = (

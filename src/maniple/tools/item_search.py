@@ -17,11 +17,11 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
 from maniple.redaction import Redactor
+from maniple.scope.run_scope import thread_key
 from maniple.text import shorten
 from maniple.tools.documents import HEAD_BYTES, WorkspaceDocuments, needs_conversion
 from maniple.tools.items import MAX_SCANNED_FILES, is_picture
 from maniple.tools.registry import tool_factory
-from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import decode_text, escape_unprintable
 from maniple.workspace import Workspace, Workspaces, is_cache
 from maniple.workspace.mirrors import (

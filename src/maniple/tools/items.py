@@ -24,11 +24,11 @@ from maniple.evidence import Evidence, Source, find_newest_text
 from maniple.media_types import media_type_of
 from maniple.reading.pictures import PictureInfo, identify_picture
 from maniple.redaction import Redactor
+from maniple.scope.run_scope import run_key, thread_key
 from maniple.text import file_size, shorten
 from maniple.tools.documents import OpenAddress, WorkspaceDocuments, is_address
 from maniple.tools.picture_origins import PictureOrigin, PictureOrigins
 from maniple.tools.registry import tool_factory
-from maniple.tools.run_context import run_key, thread_key
 from maniple.tools.text_file import LineRange, escape_unprintable, read_page
 from maniple.workspace import Workspace, Workspaces, is_cache
 from maniple.workspace.mirrors import (

@@ -13,8 +13,8 @@ from maniple.mcp import McpServers, RemoteTool, ToolOutcome, truncate_text
 from maniple.mcp.results import MAX_RESULT_CHARACTERS
 from maniple.outgoing import OutgoingGuard
 from maniple.reading.pictures import identify_picture
+from maniple.scope.run_scope import thread_key
 from maniple.tools.items import WHOLE, StoredResults
-from maniple.tools.run_context import thread_key
 
 _NOTHING = "[no output]"
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}

@@ -3,30 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from langgraph.types import interrupt
 
 from maniple.langgraph_internals import task_of
-from maniple.tools.run_context import SCOPE_KEY, configurable
-
-
-@dataclass(frozen=True, slots=True)
-class UserAnswer:
-    """The answer to a question."""
-
-    value: Any
-    is_live: bool = False
-    """Whether it was given while the run worked. LangGraph has no record of such an answer."""
-
-
-class Asker(Protocol):
-    """Asks the user for one step, while other steps go on."""
-
-    async def ask(self, payload: Mapping[str, Any], key: str) -> UserAnswer:
-        """Return the answer; raises `GraphInterrupt` once no other step runs."""
-        ...
+from maniple.scope.answers import UserAnswer
+from maniple.scope.context import configurable
+from maniple.scope.run_scope import run_scope
 
 
 async def ask_user(payload: Mapping[str, Any], key: str = "") -> UserAnswer:
@@ -36,7 +20,7 @@ async def ask_user(payload: Mapping[str, Any], key: str = "") -> UserAnswer:
     and calls it again once it is answered. `key` names the question within its run, the same in each
     execution; by default the task and the payload do.
     """
-    asker: Asker | None = getattr(configurable().get(SCOPE_KEY), "asker", None)
+    asker = run_scope().asker
     if asker is None:
         return UserAnswer(interrupt(payload))
     return await asker.ask(payload, key or _make_key(payload))

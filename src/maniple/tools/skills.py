@@ -18,8 +18,8 @@ from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
 from maniple.errors import ConfigError, FileError
+from maniple.scope.run_scope import thread_key
 from maniple.tools.registry import tool_factory
-from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import escape_unprintable
 from maniple.types import is_dict
 from maniple.workspace import Workspace, Workspaces

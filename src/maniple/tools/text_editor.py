@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from maniple.errors import FileError
+from maniple.scope.run_scope import thread_key
 from maniple.tools.documents import OpenedFile, WorkspaceDocuments
 from maniple.tools.files import listing
 from maniple.tools.registry import define_tool
-from maniple.tools.run_context import thread_key
 from maniple.tools.text_file import TextFile, decode_text, number_lines
 from maniple.workspace import EditHistory, Workspace, Workspaces
 

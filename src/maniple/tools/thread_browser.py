@@ -26,9 +26,9 @@ from maniple.browser import (
 )
 from maniple.errors import BrowserError, FileError
 from maniple.outgoing import OutgoingGuard
+from maniple.scope.run_scope import thread_key
 from maniple.search import SearchProvider
 from maniple.tools.evidence import source_line
-from maniple.tools.run_context import thread_key
 from maniple.workspace import Workspace, Workspaces
 from maniple.workspace.file_names import clean_file_name
 

@@ -17,6 +17,7 @@ from maniple.errors import FetchError, FileError, SearchError
 from maniple.outgoing import OutgoingGuard, SecretRefused
 from maniple.reading.fork_server import ForkServer
 from maniple.reading.formats import MAX_TEXT_CHARACTERS
+from maniple.scope.run_scope import run_key, thread_key
 from maniple.search import FolderSearch, SearchProvider, find_outage
 from maniple.search.provider import SearchHit, hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
@@ -25,7 +26,6 @@ from maniple.tools.evidence import cited, source_line
 from maniple.tools.items import ThreadItems
 from maniple.tools.picture_origins import PictureOrigin
 from maniple.tools.registry import define_tool
-from maniple.tools.run_context import run_key, thread_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from maniple.errors import FileError
 from maniple.evidence import Evidence
 from maniple.outgoing import OutgoingGuard
+from maniple.scope.run_scope import run_key, thread_key
 from maniple.text import shorten
 from maniple.tools.documents import OpenedFile
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import ThreadItems
 from maniple.tools.picture_origins import PictureOrigin
-from maniple.tools.run_context import run_key, thread_key
 from maniple.tools.web import name_picture, name_site
 
 FetchPicture = Callable[[str], Awaitable[bytes]]

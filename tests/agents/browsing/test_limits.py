@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget, UsageMeter
-from maniple.agents.run_scope import RunScope
 from maniple.graph import TeamRules
+from maniple.scope.budget import Budget, UsageMeter
+from maniple.scope.run_scope import RunScope
 from tests.agents.browsing.shop import HOME, Shop, done, shop_script, shopping, use
 from tests.openai_server import call, reply
 from tests.team import data

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from maniple.agents.browsing.trace import EVENT_CHARACTERS
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RunOptions, TeamRules
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from tests.agents.browsing.shop import HOME, QUESTION, alone, done, shop_script, shopping, use
 from tests.agents.memory_ledger import MemoryLedger
 from tests.openai_server import call, reply

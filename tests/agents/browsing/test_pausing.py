@@ -13,8 +13,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 from PIL import Image
 
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.graph import RECURSION_LIMIT, RunOptions
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.types import BROWSER_STEP
 from tests.agents.browsing.shop import HOME, Shop, done, shop_script, shopping, use
 from tests.agents.browsing.test_recording import picture

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from maniple.agents.budget import Budget, UsageMeter
+from maniple.scope.budget import Budget, UsageMeter
 from tests.agents.report.research import research_team
 from tests.graph.metered import metered
 from tests.openai_server import reply

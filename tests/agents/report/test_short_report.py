@@ -5,10 +5,10 @@ from langchain_core.runnables import RunnableLambda
 
 from maniple.agents import StepResult, Task
 from maniple.agents.compact import CompactReporter
-from maniple.agents.run_scope import SCOPE_KEY, RunScope
 from maniple.config import ModelsSettings
 from maniple.evidence import MemoryEvidence
 from maniple.llms import open_chat_models
+from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from tests.agents.report.research import PAGE, URL
 from tests.openai_server import reply, serving
 

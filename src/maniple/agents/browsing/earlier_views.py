@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from maniple.browser import BrowserState
 from maniple.errors import FileError
+from maniple.scope.run_scope import thread_key
 from maniple.tools.items import READ_ITEM, StoredResults
-from maniple.tools.run_context import thread_key
 from maniple.tools.thread_browser import MAX_THREADS
 
 _SHOWN = 8

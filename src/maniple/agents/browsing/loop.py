@@ -31,7 +31,6 @@ from maniple.agents.compact import call_tool
 from maniple.agents.middleware.fencing import fence_untrusted, remove_fences
 from maniple.agents.middleware.final_answers import REJECTED_BY_USER
 from maniple.agents.react import AgentGraph, extract_answer, step_context
-from maniple.agents.run_scope import run_scope
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import (
@@ -47,6 +46,7 @@ from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
+from maniple.scope.run_scope import run_scope
 from maniple.types import STEP_FAILED
 
 PhaseStatus = Literal["not_started", "completed", "failed"]

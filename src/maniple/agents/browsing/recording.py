@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from maniple.agents.run_scope import run_scope
 from maniple.browser import ACTIONS, Element
+from maniple.scope.run_scope import run_scope
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,9 +14,9 @@ from maniple.agents.browsing.view import is_blank
 from maniple.agents.task import current_task
 from maniple.browser import PagePicture
 from maniple.errors import BrowserError, BudgetExhausted, FileError, ModelError
+from maniple.scope.run_scope import run_key
 from maniple.tools.items import ThreadItems
 from maniple.tools.picture_origins import PictureOrigin
-from maniple.tools.run_context import run_key
 from maniple.tools.thread_browser import ThreadBrowser
 
 TAKE_SCREENSHOT = "take_screenshot"

@@ -21,7 +21,6 @@ from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.context_window import group_messages
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.middleware.picture_room import take_picture_room
-from maniple.agents.run_scope import run_scope
 from maniple.agents.task import truncate_middle
 from maniple.browser import ACTIONS, ActionName, BrowserState
 from maniple.browser.actions import ActionKind
@@ -30,6 +29,7 @@ from maniple.errors import BrowserError, ModelError
 from maniple.llms import capabilities_of
 from maniple.llms.context_windows import characters_within, is_overflow, room_of
 from maniple.llms.picture_parts import content_tokens, picture_tokens
+from maniple.scope.run_scope import run_scope
 from maniple.tools.browser import BROWSER_USE
 from maniple.tools.evidence import source_line
 from maniple.tools.thread_browser import ThreadBrowser

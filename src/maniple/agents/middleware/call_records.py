@@ -15,7 +15,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, Send, interrupt
 
 from maniple.agents.middleware.base import ToolAnswer
-from maniple.agents.run_scope import task_key
+from maniple.scope.run_scope import task_key
 from maniple.store.protocols import ToolCallLedger
 from maniple.tools.questions import ask_user
 from maniple.types import is_dict, is_list, is_mapping

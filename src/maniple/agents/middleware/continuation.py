@@ -13,10 +13,10 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message_to_dict, messages_from_dict
 
 from maniple.agents.middleware.call_records import AUTHOR_KEY, decode_answer, find_message
-from maniple.agents.run_scope import run_scope, task_key
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
+from maniple.scope.run_scope import run_scope, task_key
 from maniple.store.protocols import ToolCallLedger
 
 MAX_CHARACTERS = 2_000_000

@@ -15,8 +15,7 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from maniple.agents.middleware.call_records import AUTHOR_KEY, EDIT_KEY
-from maniple.agents.run_scope import run_scope
-from maniple.tools.run_context import thread_key
+from maniple.scope.run_scope import run_scope, thread_key
 
 _KEY = secrets.token_bytes(32)
 _MARK = re.compile(r"<(/?)data ([0-9a-f]{8})>\n?")

@@ -22,8 +22,8 @@ from maniple.agents.middleware.call_records import (
     mark_edited,
 )
 from maniple.agents.middleware.tool_errors import check_arguments, describe_argument_errors, describe_failure
-from maniple.agents.run_scope import run_scope
 from maniple.errors import ToolFailure
+from maniple.scope.run_scope import run_scope
 from maniple.tools.decisions import (
     APPROVAL_ANSWERS,
     UNKNOWN_RESULT_ANSWERS,

@@ -20,7 +20,6 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolM
 from maniple.agents.middleware.base import ModelHandler, ResultMiddleware, artifact_fields
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.middleware.picture_room import NO_ROOM, count_fitting, take_picture_room
-from maniple.agents.run_scope import run_scope
 from maniple.agents.task import current_task
 from maniple.errors import FileError, ModelError
 from maniple.evidence import Extract, extract
@@ -29,6 +28,7 @@ from maniple.llms.context_windows import characters_within, is_overflow, room_of
 from maniple.llms.picture_parts import content_tokens
 from maniple.reading.pictures import identify_picture
 from maniple.redaction import Redactor
+from maniple.scope.run_scope import run_scope
 from maniple.tools.documents import SHOWN_PICTURES
 from maniple.tools.items import WHOLE, StoredResults, describe_source_files
 from maniple.types import is_dict, is_list

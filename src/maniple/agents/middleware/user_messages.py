@@ -7,10 +7,10 @@ from typing import Any, cast
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
-from maniple.agents.inputs import UserMessage
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.run_scope import run_scope
 from maniple.agents.task import WRITTEN_MEANWHILE, current_task
+from maniple.scope.inputs import UserMessage
+from maniple.scope.run_scope import run_scope
 
 
 class PassedOnMessages(AgentMiddleware[Any, Any]):

@@ -36,7 +36,6 @@ from maniple.agents.compact_pictures import (
 from maniple.agents.middleware.context_window import find_newest_start, send_within_window, summarize
 from maniple.agents.middleware.text_tools import text_with_note
 from maniple.agents.profiles import profile_of
-from maniple.agents.run_scope import run_scope
 from maniple.agents.task import (
     COMPACT_CALLER_CHARACTERS,
     append_files,
@@ -67,6 +66,7 @@ from maniple.graph.written_plan import object_schema
 from maniple.llms import PartialAnswer, Shape, ShapeError, ask, ask_for, capabilities_of, observing
 from maniple.llms.context_windows import count_tokens, room_of
 from maniple.prompts import read_examples, render
+from maniple.scope.run_scope import run_scope
 from maniple.search import SearchProvider, find_outage
 from maniple.text import without_thoughts
 from maniple.tools.files import NamedFiles

@@ -9,11 +9,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from maniple.agents.run_scope import run_scope
 from maniple.graph.plan import Plan
 from maniple.graph.plan_edits import record_review
 from maniple.graph.state import STEERING_MARK, RunOptions, State, make_update, private_of, request_of
 from maniple.graph.written_plan import normalize_plan
+from maniple.scope.run_scope import run_scope
 from maniple.tools.decisions import (
     PLAN_ANSWERS,
     is_acceptance,

@@ -13,10 +13,8 @@ from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, format_briefs
 from maniple.agents.briefing import RESULTS_SHARE
-from maniple.agents.inputs import UserMessage
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
-from maniple.agents.run_scope import run_scope
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, ModelErrorCode
 from maniple.graph.adaptation import answers_of, prepare_replanning
 from maniple.graph.lead import Lead, report_decision
@@ -30,6 +28,8 @@ from maniple.graph.written_plan import REPORTER, object_schema, repeated_step
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
+from maniple.scope.inputs import UserMessage
+from maniple.scope.run_scope import run_scope
 from maniple.types import RUN_MARK, Worker
 
 FINISH = "FINISH"

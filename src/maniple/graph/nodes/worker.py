@@ -12,11 +12,9 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
-from maniple.agents.inbox import run_unless_stopped
 from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
-from maniple.agents.run_scope import run_scope
 from maniple.agents.step_outcome import MAX_ENTRIES, ParsedAnswer, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import (
     LATER_TRY_FAILED,
@@ -54,6 +52,8 @@ from maniple.graph.steering import exchange_of
 from maniple.graph.step_records import LeadDecision
 from maniple.graph.waves import Waves
 from maniple.graph.written_plan import REPORTER, is_answer, repeated_step
+from maniple.scope.inbox import run_unless_stopped
+from maniple.scope.run_scope import run_scope
 from maniple.text import shorten
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (

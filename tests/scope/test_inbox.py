@@ -6,19 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.agents.budget import Budget
-from maniple.agents.inbox import Inbox, InputRefused, OpenQuestion
-from maniple.agents.inputs import (
-    Cancel,
-    Message,
-    PlanChange,
-    ReceivedInput,
-    Reply,
-    Resume,
-    Retry,
-    StepAnswer,
-)
 from maniple.errors import StoreError
+from maniple.scope.budget import Budget
+from maniple.scope.inbox import Inbox, InputRefused, OpenQuestion
+from maniple.scope.inputs import Cancel, Message, PlanChange, ReceivedInput, Reply, Resume, Retry, StepAnswer
 from tests.inboxes import MemoryLog, an_inbox, sent
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.inputs import PlanChange
+from maniple.scope.inputs import PlanChange
 
 
 def test_each_change_has_an_id_of_its_own():

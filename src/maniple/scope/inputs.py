@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 from uuid import uuid4
 
-from maniple.agents.budget import Budget
+from maniple.scope.budget import Budget
+from maniple.types import RunStatus
 
 ChangeAction = Literal["skip", "redo", "edit", "add", "move"]
 RETRY = "retry"
@@ -177,3 +178,23 @@ def _read_needs(value: Any) -> Sequence[int] | None:
     if value is not None and any(type(number) is not int for number in numbers):
         raise ValueError("needs must be a list of numbers of steps of the plan")
     return None if value is None else tuple(cast("list[int]", numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run of the thread that has ended, as its log has it."""
+
+    run_id: str
+    request_id: str
+    """The id of the message with its request."""
+    request: str
+    status: RunStatus
+    error: str = ""
+    """"" for none."""
+    received: Sequence[ReceivedInput] = ()
+    """What was sent to it."""
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether the thread was to return to its state before the run."""
+        return any(isinstance(one.content, Cancel) and one.content.undoes for one in self.received)

@@ -7,8 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
-from maniple.agents.budget import Budget
-from maniple.agents.inputs import (
+from maniple.langgraph_internals import task_of
+from maniple.scope.answers import UserAnswer
+from maniple.scope.budget import Budget
+from maniple.scope.context import configurable
+from maniple.scope.inputs import (
     RETRY,
     Cancel,
     Message,
@@ -20,10 +23,7 @@ from maniple.agents.inputs import (
     StepAnswer,
     UserMessage,
 )
-from maniple.langgraph_internals import task_of
 from maniple.store.executors import run_to_completion
-from maniple.tools.questions import UserAnswer
-from maniple.tools.run_context import configurable
 
 T = TypeVar("T")
 

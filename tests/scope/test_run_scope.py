@@ -4,9 +4,10 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 
-from maniple.agents import run_scope as module
 from maniple.agents.offers import Offer
-from maniple.agents.run_scope import RunScope, RunScopeRegistry, run_scope
+from maniple.scope import registry as module
+from maniple.scope.registry import RunScopeRegistry
+from maniple.scope.run_scope import RunScope, run_scope
 from tests.openai_server import SIMPLE
 from tests.team import scripted_team
 

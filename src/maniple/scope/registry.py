@@ -1,96 +1,19 @@
-"""The objects of a run that its agents and tools use: ledger, budget, approvals, evidence."""
-
-from __future__ import annotations
+"""The scopes of runs without an engine."""
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
 
-from maniple.agents.budget import Budget, Prices, UsageMeter
-from maniple.agents.call_ledgers import MemoryLedger
-from maniple.agents.inbox import Inbox
 from maniple.evidence import MemoryEvidence
-from maniple.langgraph_internals import task_of
+from maniple.scope.budget import Budget, Prices, UsageMeter
+from maniple.scope.call_ledgers import MemoryLedger
+from maniple.scope.run_scope import RunScope, new_evidence
 from maniple.store.records import RunUsage
-from maniple.tools.run_context import SCOPE_KEY, configurable
-
-if TYPE_CHECKING:
-    from langchain_core.callbacks import BaseCallbackHandler
-
-    from maniple.agents.turn_record import EndedRun
-    from maniple.evidence import Evidence
-    from maniple.store.protocols import ToolCallLedger
-    from maniple.tools.questions import Asker
-
-StoreFile = Callable[[str, str, bytes], Awaitable["str | None"]]
-"""Stores (name, media type, content) and returns the artifact's id; None when the run may store no more."""
 
 MAX_IDLE_RUNS = 32
 MAX_IDLE_CHARACTERS = 8_000_000
 """The number of characters of evidence that is stored for idle runs."""
-MAX_RUN_CHARACTERS = 2_000_000
-
-
-def _is_never_watched() -> bool:
-    return False
-
-
-def _new_evidence() -> MemoryEvidence:
-    return MemoryEvidence(MAX_RUN_CHARACTERS)
-
-
-@dataclass(frozen=True, slots=True)
-class RunScope:
-    """The run that an agent works for. The default, for calls outside of a run, has no records and no limits.
-
-    It is passed in `configurable[SCOPE_KEY]`, the only place where agents and tools find a run's objects.
-    """
-
-    run_id: str = ""
-    """The id of the run in the ledger. A resumed or recovered run has the same id."""
-    ledger: ToolCallLedger | None = None
-    meter: UsageMeter | None = None
-    approval: frozenset[str] = frozenset()
-    """Names of the tools that run only after the user has approved their exact arguments."""
-    inbox: Inbox = field(default_factory=Inbox, compare=False)
-    """What is sent to the run while it works."""
-    evidence: Evidence = field(default_factory=_new_evidence, compare=False)
-    """The record of what the run's tools read (`maniple.tools.evidence`)."""
-    is_watched: Callable[[], bool] = _is_never_watched
-    """Whether a client follows the run right now."""
-    store_file: StoreFile | None = None
-    """Stores a file that the run made for its clients."""
-    thread_id: str = ""
-    """The key of the run's files, variables and pages; "" until the graph's first node has chosen it."""
-    waves: dict[str, tuple[int, Any]] = field(default_factory=dict[str, tuple[int, Any]], compare=False)
-    """The wave of concurrent steps, with its number, of each graph of the run (its checkpoint namespace)."""
-    asker: Asker | None = None
-    """Asks the user for the present step; None if the run pauses for every question."""
-    read_runs: Callable[[Collection[str]], Awaitable[Sequence[EndedRun]]] | None = None
-    """Reads the newest ended runs of the thread but those with these ids, oldest first.
-
-    None where runs are not stored.
-    """
-    can_pause: bool = True
-    """Whether a question can interrupt the run and be answered later: a checkpointer is needed."""
-
-    @property
-    def callbacks(self) -> Sequence[BaseCallbackHandler]:
-        """The handlers that count its calls. They come first, so that refused calls are not reported."""
-        return self.meter.callbacks if self.meter is not None else ()
-
-
-def run_scope() -> RunScope:
-    """Return the current run's scope; the default one outside of a run of the team."""
-    scope = configurable().get(SCOPE_KEY)
-    return scope if isinstance(scope, RunScope) else RunScope()
-
-
-def task_key() -> str:
-    """Return the key of the current task (`task_of`); "" outside of a run."""
-    return task_of(configurable())
 
 
 @dataclass(slots=True)
@@ -166,7 +89,7 @@ class RunScopeRegistry:
         meter = UsageMeter(self._budget, self._prices, used)
         # A follow-up may cite what an earlier run of its thread has read.
         earlier = (run for run in reversed(self._runs.values()) if run.scope.thread_id == thread_id)
-        evidence = next((one.evidence for one in earlier), None) or _new_evidence()
+        evidence = next((one.evidence for one in earlier), None) or new_evidence()
         ledger = MemoryLedger()
         scope = RunScope(run_id, ledger, meter, self._approval, evidence=evidence, thread_id=thread_id)
         return _OpenRun(scope, meter, ledger, evidence)
