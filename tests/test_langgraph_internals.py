@@ -1,6 +1,6 @@
 """The installed LangGraph does what maniple takes for granted beyond LangGraph's public interface."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_config
 from langgraph.func import task
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Interrupt, interrupt
 
 from maniple import langgraph_internals as internals
 
@@ -25,6 +25,94 @@ def broken(key: str, meaning: str) -> str:
 
 def graph_of(node: Callable[..., Any], saver: InMemorySaver | Literal[True] | None) -> Any:
     return StateGraph(MessagesState).add_node("node", node).add_edge(START, "node").compile(saver)
+
+
+def test_the_installed_version_is_the_one_that_was_checked() -> None:
+    assert VERSION.startswith(f"{internals.CHECKED_VERSION}."), (
+        f"LangGraph {VERSION} is installed, but maniple was checked with {internals.CHECKED_VERSION}. Adapt "
+        "maniple/langgraph_internals.py where another test of this file fails, then change CHECKED_VERSION."
+    )
+
+
+async def raw_events_of_a_nested_graph_that_waits() -> list[Mapping[str, Any]]:
+    async def ask(state: MessagesState) -> None:
+        interrupt("?")
+
+    async def before(state: MessagesState) -> None:
+        """It is the first of two steps."""
+
+    inner = graph_of(ask, None)
+    graph = StateGraph(MessagesState).add_node("before", before).add_node("team", inner)
+    compiled: Any = graph.add_edge(START, "before").add_edge("before", "team").compile(InMemorySaver())
+    return [raw async for raw in compiled.astream_events({"messages": []}, CONFIG, version="v2")]
+
+
+async def test_an_event_says_in_which_tasks_and_in_which_step_it_happened() -> None:
+    found: dict[str, tuple[list[str], int]] = {}
+    for raw in await raw_events_of_a_nested_graph_that_waits():
+        if raw["event"] == "on_chain_start" and internals.is_node(raw["tags"]):
+            path = [one.partition(":")[0] for one in internals.path_of(raw["metadata"])]
+            found[raw["name"]] = path, internals.step_of(raw["metadata"])
+    paths = {name: path for name, (path, _) in found.items()}
+    assert paths == {"before": ["before"], "team": ["team"], "node": ["team", "node"]}, broken(
+        f"{internals.PATH} or {internals.NODE_TAG}", "they do not name the nodes in which an event happens"
+    )
+    assert [found[name][1] for name in ("before", "team")] == [1, 2], broken(
+        internals.STEP, "it is not the number of the superstep"
+    )
+
+
+async def test_only_the_event_of_the_node_itself_has_the_tag_of_nodes() -> None:
+    raws = await raw_events_of_a_nested_graph_that_waits()
+    starts = [raw for raw in raws if raw["event"] == "on_chain_start" and internals.is_node(raw["tags"])]
+    assert sorted(raw["name"] for raw in starts) == ["before", "node", "team"], broken(
+        internals.NODE_TAG, "not each node has it once"
+    )
+
+
+async def test_a_graph_that_waits_says_for_what_in_its_output() -> None:
+    chunks = [raw["data"].get("chunk") for raw in await raw_events_of_a_nested_graph_that_waits()]
+    pauses: list[Interrupt] = [pause for chunk in chunks for pause in internals.interrupts_of(chunk)]
+    assert {pause.value for pause in pauses} == {"?"}, broken(
+        internals.INTERRUPTS, "it does not hold what the graph waits for"
+    )
+
+
+async def test_a_configuration_names_the_checkpoint_for_a_saver_as_for_us() -> None:
+    saver = InMemorySaver()
+    await graph_of(lambda state: None, saver).ainvoke({"messages": []}, CONFIG)
+    newest = await saver.aget_tuple(internals.checkpoint_config("t", ""))
+    assert newest is not None, broken("checkpoint_ns", "a checkpoint is not found by it")
+    thread_id, namespace, checkpoint_id = internals.read_config(newest.config)
+    assert (thread_id, namespace, checkpoint_id) == ("t", "", newest.checkpoint["id"]), broken(
+        "checkpoint_id", "a checkpoint's configuration does not name it"
+    )
+    assert await saver.aget_tuple(internals.checkpoint_config("t", "", checkpoint_id)) == newest, broken(
+        "checkpoint_ns", "a checkpoint is not found by it and an id"
+    )
+    assert await saver.aget_tuple(internals.checkpoint_config("t", "other")) is None, broken(
+        "checkpoint_ns", "it does not keep the checkpoints of two graphs apart"
+    )
+
+
+async def test_what_a_task_waits_for_replaces_what_it_waited_for_and_results_stay() -> None:
+    saver, config = InMemorySaver(), internals.checkpoint_config("t", "")
+    await graph_of(lambda state: None, saver).ainvoke({"messages": []}, CONFIG)
+    newest = await saver.aget_tuple(config)
+    assert newest is not None
+    for value in ("first", "second"):
+        for channel in ("messages", internals.INTERRUPTS):
+            await saver.aput_writes(newest.config, [(channel, value)], "task")
+    stored = {channel: value for _, channel, value in internals.writes_of(await saver.aget_tuple(config))}
+    assert stored == {"messages": "first", internals.INTERRUPTS: "second"}, broken(
+        "WRITES_IDX_MAP", "a saver replaces other writes"
+    )
+    assert internals.replaces_writes([internals.INTERRUPTS])
+    assert not internals.replaces_writes([internals.INTERRUPTS, "messages"])
+    assert internals.index_of_write("messages", 3) == 3
+    assert internals.index_of_write(internals.INTERRUPTS, 3) < 0, broken(
+        "WRITES_IDX_MAP", "an interrupt is numbered among the results"
+    )
 
 
 async def test_a_node_finds_the_checkpointer_of_its_graph_or_a_parent() -> None:

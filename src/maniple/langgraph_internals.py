@@ -1,13 +1,21 @@
 """What maniple uses of LangGraph beyond its public interface; a test checks it as installed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    CheckpointTuple,
+    get_checkpoint_id,
+)
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
+from langgraph.types import Interrupt
 
+CHECKED_VERSION = "1.2"
+"""The minor version of LangGraph whose keys are the ones below."""
 CHECKPOINTER = "__pregel_checkpointer"
 """The key in `configurable` of the checkpointer of the graph that runs, its own or the inherited one."""
 RESUMING = "__pregel_resuming"
@@ -16,7 +24,18 @@ DURABILITY = "__pregel_durability"
 """The key in `configurable` of the `durability` of the graph that runs."""
 RETURN = "__return__"
 """The channel for the result of a call of `@task`."""
+INTERRUPTS = "__interrupt__"
+"""The key of a graph's output with what it waits for."""
+PATH = "langgraph_checkpoint_ns"
+"""The key in an event's metadata of the checkpoint namespace in which it happened."""
+STEP = "langgraph_step"
+"""The key in an event's metadata of the number of the graph's superstep."""
+NODE_TAG = "graph:step:"
+"""How a tag begins that only the node itself has, and nothing inside it."""
 _NAMESPACE = "checkpoint_ns"
+
+Write = tuple[str, str, Any]
+"""A task, the channel that it wrote, and the value."""
 
 
 def find_checkpointer(config: RunnableConfig) -> BaseCheckpointSaver[Any] | None:
@@ -62,7 +81,54 @@ def outermost_task(given: Mapping[str, Any]) -> str:
     return str(given.get(_NAMESPACE) or "").partition("|")[0]
 
 
-def results_of_calls(writes: Iterable[tuple[str, str, Any]]) -> list[Any]:
+def path_of(metadata: Mapping[str, Any]) -> list[str]:
+    """Return `node:uuid` of the tasks in which an event happened, the outermost first."""
+    return str(metadata.get(PATH) or "").split("|")
+
+
+def step_of(metadata: Mapping[str, Any]) -> int:
+    """Return the number of the superstep in which an event happened."""
+    return metadata.get(STEP, 0)
+
+
+def is_node(tags: Iterable[str] | None) -> bool:
+    """Return whether what has these tags is a node, and not something inside of one."""
+    return any(tag.startswith(NODE_TAG) for tag in tags or ())
+
+
+def interrupts_of(output: Any) -> Sequence[Interrupt]:
+    """Return what a graph waits for, from a part of its output."""
+    return cast("Mapping[str, Any]", output).get(INTERRUPTS) or () if isinstance(output, Mapping) else ()
+
+
+def checkpoint_config(thread_id: str, namespace: str, checkpoint_id: str | None = None) -> RunnableConfig:
+    """Return the configuration that names a checkpoint; without an id, the newest of the namespace."""
+    names = {"thread_id": thread_id, _NAMESPACE: namespace}
+    return {"configurable": names if checkpoint_id is None else {**names, "checkpoint_id": checkpoint_id}}
+
+
+def read_config(config: RunnableConfig) -> tuple[str, str, str | None]:
+    """Return the thread, the namespace and the id of the checkpoint that a configuration names."""
+    given = config.get("configurable", {})
+    return str(given["thread_id"]), given.get(_NAMESPACE, ""), get_checkpoint_id(config)
+
+
+def index_of_write(channel: str, position: int) -> int:
+    """Return the number under which a write of a task is stored, by its channel and its position."""
+    return WRITES_IDX_MAP.get(channel, position)
+
+
+def replaces_writes(channels: Iterable[str]) -> bool:
+    """Return whether the writes of a task on these channels replace stored ones; others are kept."""
+    return all(channel in WRITES_IDX_MAP for channel in channels)
+
+
+def writes_of(saved: CheckpointTuple | None) -> Sequence[Write]:
+    """Return what tasks have written since a checkpoint."""
+    return (saved.pending_writes if saved is not None else None) or ()
+
+
+def results_of_calls(writes: Iterable[Write]) -> list[Any]:
     """Return the stored results of calls of `@task` among the pending writes of a checkpoint."""
     return [value for _, channel, value in writes if channel == RETURN]
 
@@ -73,7 +139,7 @@ async def read_checkpoint(namespace: str) -> CheckpointTuple | None:
     saver, thread_id = find_checkpointer(config), config.get("configurable", {}).get("thread_id")
     if saver is None or not thread_id:
         return None
-    return await saver.aget_tuple({"configurable": {"thread_id": thread_id, _NAMESPACE: namespace}})
+    return await saver.aget_tuple(checkpoint_config(thread_id, namespace))
 
 
 async def store_result_of_call(result: Any) -> None:

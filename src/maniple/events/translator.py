@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langgraph.types import Command, Interrupt
+from langgraph.types import Command
 
 from maniple.agents.task import find_gaps
 from maniple.errors import ManipleError, describe_error
@@ -27,6 +27,7 @@ from maniple.events.model import (
 from maniple.events.raw_data import as_json_values, interrupt_event, plan_changed, report_usage
 from maniple.events.run_view import StreamState
 from maniple.events.turns import order_turns
+from maniple.langgraph_internals import interrupts_of, is_node, path_of, step_of
 from maniple.text import fix_surrogates
 from maniple.tools.questions import interrupt_of
 from maniple.types import (
@@ -106,7 +107,8 @@ class Translator:
         """Return the events for one raw event: none, one or several."""
         kind = raw["event"]
         if kind == "on_chain_stream":
-            self._note_pauses(raw["data"].get("chunk"))
+            pauses = interrupts_of(raw["data"].get("chunk"))
+            self._pauses |= {pause.id: pause.value for pause in pauses}
         key, agent = _agent_of(raw.get("metadata") or {})
         if agent is not None:
             key = self._owner(key, agent)
@@ -165,11 +167,6 @@ class Translator:
         gaps = _list_gaps(self._plan_data) if has_answer else self._left
         self._made.append(RunStatusChanged(status=status, gaps=gaps or None))
 
-    def _note_pauses(self, chunk: Any) -> None:
-        if isinstance(chunk, Mapping):
-            pauses: Sequence[Interrupt] = cast("Mapping[str, Any]", chunk).get("__interrupt__") or ()
-            self._pauses |= {pause.id: pause.value for pause in pauses}
-
     def _owner(self, key: str, agent: str) -> str:
         """Return the running node that contains `key`: an agent may be a graph with a node of its name."""
         nodes = (one for one, node in self._nodes.items() if node.agent == agent)
@@ -183,7 +180,7 @@ class Translator:
     def _start_node(self, raw: Mapping[str, Any], key: str, agent: str) -> None:
         if (stale := self._nodes.pop(key, None)) is not None:
             self._end_turn(stale)
-        node = self._nodes[key] = _Node(agent, raw["metadata"].get("langgraph_step", 0))
+        node = self._nodes[key] = _Node(agent, step_of(raw["metadata"]))
         state = raw["data"].get("input")
         # Inside a parent graph a node sees what the parent passed on: it may be only a part.
         if "|" not in key and isinstance(state, Mapping):
@@ -348,10 +345,10 @@ def _agent_of(metadata: Mapping[str, Any]) -> tuple[str, str | None]:
     agent = metadata.get(AGENT_MARK)
     if not isinstance(agent, str):
         return "", None
-    segments = str(metadata.get("langgraph_checkpoint_ns") or "").split("|")
-    for length in range(len(segments), 0, -1):
-        if segments[length - 1].split(":")[0] == agent:
-            return "|".join(segments[:length]), agent
+    path = path_of(metadata)
+    for length in range(len(path), 0, -1):
+        if path[length - 1].split(":")[0] == agent:
+            return "|".join(path[:length]), agent
     return "", None
 
 
@@ -359,9 +356,7 @@ def _is_node(raw: Mapping[str, Any], key: str, agent: str) -> bool:
     """Return whether an event is of the agent's node itself, and not of something inside it."""
     # A named agent starts twice: once as a node of the graph, once as its own graph.
     return (
-        raw.get("name") == agent
-        and raw["metadata"].get("langgraph_checkpoint_ns") == key
-        and any(tag.startswith("graph:step:") for tag in raw.get("tags") or ())
+        raw.get("name") == agent and is_node(raw.get("tags")) and path_of(raw["metadata"]) == key.split("|")
     )
 
 

@@ -37,6 +37,7 @@ from maniple.langgraph_internals import (
     is_resuming,
     read_checkpoint,
     store_result_of_call,
+    writes_of,
 )
 from maniple.scope.answers import UserAnswer
 from maniple.scope.inbox import Inbox, OpenQuestion, run_unless_stopped
@@ -326,8 +327,7 @@ class StepWave:
             if self._is_restored:
                 return
             if is_resuming():
-                saved = await read_checkpoint(graph_namespace())
-                self._restore((saved.pending_writes if saved is not None else None) or ())
+                self._restore(writes_of(await read_checkpoint(graph_namespace())))
             self._is_restored = True
 
     def _restore(self, writes: Sequence[tuple[str, str, Any]]) -> None:

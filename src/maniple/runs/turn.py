@@ -21,6 +21,7 @@ from maniple.events.turns import order_turns
 from maniple.graph import RECURSION_LIMIT, PlanProgress, RunOptions, Team, members_of
 from maniple.graph.state import make_update, private_of, progress_of
 from maniple.graph.step_records import apply_records, read_records
+from maniple.langgraph_internals import writes_of
 from maniple.scope.inbox import Inbox
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
@@ -211,8 +212,7 @@ class _Thread:
         plan, saver = private_of(state.values).get("plan"), self._saver
         if not plan or saver is None:
             return
-        saved = await saver.aget_tuple(state.config)
-        records, _ = read_records((saved.pending_writes if saved is not None else None) or ())
+        records, _ = read_records(writes_of(await saver.aget_tuple(state.config)))
         if records:
             progress = apply_records(PlanProgress.from_state(plan), records)
             update = make_update(plan=progress.to_state(), ended=None)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 
+from maniple.langgraph_internals import Write, checkpoint_config, writes_of
 from maniple.store.records import ToolCallRecord
 
 _NAMESPACE = "maniple_calls"
@@ -58,7 +58,8 @@ class CheckpointLedger(MemoryLedger):
         super().__init__()
         self._saver = saver
         self._run = uuid5(NAMESPACE_URL, run_id)
-        self._place = {"thread_id": thread_id, "checkpoint_ns": f"{_NAMESPACE}:{self._run}"}
+        self._place = checkpoint_config(thread_id, f"{_NAMESPACE}:{self._run}")
+        self._checkpoint = checkpoint_config(thread_id, f"{_NAMESPACE}:{self._run}", str(self._run))
         self._loading = asyncio.Lock()
         self._is_loaded = False
 
@@ -89,25 +90,25 @@ class CheckpointLedger(MemoryLedger):
         async with self._loading:
             if self._is_loaded:
                 return
-            stored = await self._saver.aget_tuple(self._config)
+            stored = await self._saver.aget_tuple(self._checkpoint)
             if stored is None:
-                empty = {**empty_checkpoint(), "id": str(self._run)}
-                place: RunnableConfig = {"configurable": self._place}
-                await self._saver.aput(place, empty, {"source": "update", "step": -1, "parents": {}}, {})  # pyright: ignore[reportArgumentType] - a checkpoint with another id
+                empty = empty_checkpoint()
+                empty["id"] = str(self._run)
+                await self._saver.aput(
+                    self._place, empty, {"source": "update", "step": -1, "parents": {}}, {}
+                )
             else:
-                self._calls = _read(stored.pending_writes or ())
+                self._calls = _read(writes_of(stored))
             self._is_loaded = True
 
     async def _write(self, channel: str, name: str, value: list[Any]) -> None:
         # Savers ignore a second write of a task: the first result stays.
-        await self._saver.aput_writes(self._config, [(channel, value)], str(uuid5(self._run, channel + name)))
-
-    @property
-    def _config(self) -> RunnableConfig:
-        return {"configurable": {**self._place, "checkpoint_id": str(self._run)}}
+        await self._saver.aput_writes(
+            self._checkpoint, [(channel, value)], str(uuid5(self._run, channel + name))
+        )
 
 
-def _read(writes: Iterable[tuple[str, str, Any]]) -> dict[str, ToolCallRecord]:
+def _read(writes: Iterable[Write]) -> dict[str, ToolCallRecord]:
     """Return the calls in the order in which they began; savers return writes in any order."""
     found = list(writes)
     calls: dict[str, ToolCallRecord] = {}

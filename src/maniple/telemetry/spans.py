@@ -7,7 +7,7 @@ serialize agents that work concurrently, so that times would be wrong.
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from langgraph.errors import GraphBubbleUp
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from maniple.errors import describe_error
+from maniple.langgraph_internals import is_node
 from maniple.redaction import Redactor
 from maniple.types import AGENT_MARK
 
@@ -175,9 +176,8 @@ class RunSpanHandler(BaseCallbackHandler):
 def _agent_of_node(more: Mapping[str, Any]) -> str:
     """Return the agent whose node starts, else "". The graph inside of an agent's node has the same name."""
     agent = (more.get("metadata") or {}).get(AGENT_MARK)
-    tags: Sequence[str] = more.get("tags") or ()
-    is_node = more.get("name") == agent and any(tag.startswith("graph:step:") for tag in tags)
-    return agent if isinstance(agent, str) and is_node else ""
+    begins_node = more.get("name") == agent and is_node(more.get("tags"))
+    return agent if isinstance(agent, str) and begins_node else ""
 
 
 def _answer(response: LLMResult) -> AIMessage | None:

@@ -8,17 +8,21 @@ from typing import Any
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
-    get_checkpoint_id,
     get_checkpoint_metadata,
 )
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.checkpoint.sqlite.utils import load_pending_writes, pending_writes_sql
 
+from maniple.langgraph_internals import (
+    checkpoint_config,
+    index_of_write,
+    read_config,
+    replaces_writes,
+)
 from maniple.store.error_translation import translate_errors
 from maniple.store.redaction import make_serializer
 from maniple.store.sqlite.database import SqliteDatabase
@@ -53,17 +57,16 @@ class SqliteSaver(AsyncSqliteSaver):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read a checkpoint with one call of the reader thread; the original needs one for every row."""
         await self._database.flush_deferred()
-        configurable = config.get("configurable", {})
-        key = str(configurable["thread_id"]), configurable.get("checkpoint_ns", "")
-        found = await self._database.read(lambda c: _find(c, *key, get_checkpoint_id(config)))
+        thread_id, namespace, wanted = read_config(config)
+        found = await self._database.read(lambda c: _find(c, thread_id, namespace, wanted))
         if found is None:
             return None
         (checkpoint_id, parent_id, *stored, metadata), writes = found
         return CheckpointTuple(
-            _config(*key, checkpoint_id),
+            checkpoint_config(thread_id, namespace, checkpoint_id),
             self.serde.loads_typed(tuple(stored)),
             json.loads(metadata) if metadata is not None else {},
-            _config(*key, parent_id) if parent_id else None,
+            checkpoint_config(thread_id, namespace, parent_id) if parent_id else None,
             load_pending_writes(writes, self.serde),
         )
 
@@ -89,34 +92,32 @@ class SqliteSaver(AsyncSqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        configurable = config.get("configurable", {})
-        thread_id, namespace = configurable["thread_id"], configurable["checkpoint_ns"]
+        thread_id, namespace, parent_id = read_config(config)
         described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
         row = (
-            *(str(thread_id), namespace, checkpoint["id"], configurable.get("checkpoint_id")),
+            *(thread_id, namespace, checkpoint["id"], parent_id),
             *self.serde.dumps_typed(checkpoint),
             described.encode("utf-8", "ignore"),
         )
         await self._database.execute(_PUT, row)
-        return _config(thread_id, namespace, checkpoint["id"])
+        return checkpoint_config(thread_id, namespace, checkpoint["id"])
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        configurable = config.get("configurable", {})
-        key = tuple(str(configurable[name]) for name in ("thread_id", "checkpoint_ns", "checkpoint_id"))
+        key = read_config(config)
         rows = [
             (
                 *key,
                 task_id,
                 task_path,
-                WRITES_IDX_MAP.get(channel, index),
+                index_of_write(channel, index),
                 channel,
                 *self.serde.dumps_typed(value),
             )
             for index, (channel, value) in enumerate(writes)
         ]
-        again = "REPLACE" if all(channel in WRITES_IDX_MAP for channel, _ in writes) else "IGNORE"
+        again = "REPLACE" if replaces_writes(channel for channel, _ in writes) else "IGNORE"
         sql = _PUT_WRITES.format(again, ", ".join([_WRITE] * len(rows)))
         values = [value for row in rows for value in row]
         if again == "REPLACE":
@@ -180,8 +181,3 @@ def _find(
     if row is None:
         return None
     return row, connection.execute(_WRITES, (thread_id, namespace, row[0])).fetchall()
-
-
-def _config(thread_id: str, namespace: str, checkpoint_id: str) -> RunnableConfig:
-    names = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint_id}
-    return {"configurable": names}
