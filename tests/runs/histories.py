@@ -5,7 +5,7 @@ import json
 import random
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,15 @@ _HELLO = reply("Hello, that is all that I know about it at present.")
 _HANDOFF = call("handoff_to_planner", locale="en-US")
 _OPENING = "Number {number}: please compare what tea, coffee and cocoa cost in three towns, with the word"
 _MAX_PAUSES = 60
+_DOING = {
+    "gated": [call("python_repl_tool", code="1"), reply("It is 4.")],
+    "approved": [call("bash_tool", cmd="ls"), reply("Done.")],
+    "asking": [call("ask_human", question="Which town?"), reply("Asked.")],
+    "failing": [reply("STEP FAILED: There is none.")],
+    "plain": [reply("It is 4.")],
+}
+_SLOW = reply("Found it in all of the shops of the three towns, and in some others.", delay_seconds=0.05)
+_FINDINGS = [reply("Found."), _SLOW, reply("STEP FAILED: It is offline.")]
 
 
 @dataclass
@@ -101,7 +110,8 @@ class History:
     """What the person said, by its word."""
     undone: set[str] = field(default_factory=set)
     """The words of runs that were rolled back; one that was retried has no state to return to."""
-    refused: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+    """The reasons of what was refused, by its word."""
     lives: int = 0
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _words: int = 0
@@ -140,8 +150,8 @@ class History:
         """Send something that has a word; it counts if it is not refused."""
         try:
             result = await sent
-        except REFUSED:
-            self.refused += 1
+        except REFUSED as error:
+            self.refused[word] = str(error)
             return None
         self.said[word] = what
         self._run_words.setdefault(run_id, []).append(word)
@@ -151,15 +161,10 @@ class History:
 
     def script(self) -> dict[str, Any]:
         steps = [step("coder", "Sum"), step("researcher", "Find"), step("reporter", "Report")]
-        if self.chance.random() < 0.5:
+        doing = self.chance.choices([*_DOING], weights=[5, 3, 3, 1, 1])[0]
+        asks_meanwhile = doing in ("approved", "asking") and self.chance.random() < 0.7
+        if asks_meanwhile or self.chance.random() < 0.5:
             steps = [{**one, "needs": []} for one in steps[:2]] + steps[2:]
-        doing = {
-            "gated": [call("python_repl_tool", code="1"), reply("It is 4.")],
-            "approved": [call("bash_tool", cmd="ls"), reply("Done.")],
-            "asking": [call("ask_human", question="Which town?"), reply("Asked.")],
-            "failing": [reply("STEP FAILED: There is none.")],
-            "plain": [reply("It is 4.")],
-        }
         beginning = {
             "work": [_HANDOFF],
             "clarify": [call("ask_user", question="Which year?"), _HANDOFF],
@@ -171,8 +176,8 @@ class History:
         return {
             "coordinator": beginning[kinds[0]],
             "planner": planner if self.chance.random() < 0.9 else [{"status": 401}],
-            "coder": doing[self.chance.choices([*doing], weights=[5, 2, 2, 1, 1])[0]],
-            "researcher": [reply(self.chance.choice(["Found.", "Found.", "STEP FAILED: It is offline."]))],
+            "coder": _DOING[doing],
+            "researcher": [_SLOW if asks_meanwhile else self.chance.choice(_FINDINGS)],
             "supervisor": [reply(json.dumps(self._decision())) for _ in range(6)],
             "reporter": [reply("# Report") if self.chance.random() < 0.9 else {"status": 401}],
         }
@@ -184,16 +189,17 @@ class History:
 
     # What the person does.
 
-    async def turn(self) -> None:
-        """One request with whatever happens until all runs have ended."""
+    async def turn(self, most: int = 4) -> None:
+        """One request, and at most so many other things, until all runs have ended."""
         self.server.reset(self.script())
         self.it.gate.clear()
         run_id = await self.ask()
         doing: list[Callable[[str], Awaitable[str]]] = [
-            *(self.message, self.message, self.edit, self.skip, self.add, self.kill_it, self.answer),
+            *(self.message, self.message, self.edit, self.skip, self.add, self.kill_it),
+            *(self.answer, self.answer),
             *(self.queue_and_cancel, self.queue, self.interrupt, self.roll_back, self.cancel, self.retry),
         ]
-        for _ in range(self.chance.randint(0, 4)):
+        for _ in range(self.chance.randint(0, most)):
             await self._some_events(run_id)
             run_id = await self.chance.choice(doing)(run_id)
             if self.chance.random() < 0.2:
@@ -254,10 +260,8 @@ class History:
         return await self._change(run_id, PlanChange("edit", step_id, description=f"Find {word}."), word)
 
     async def skip(self, run_id: str) -> str:
-        try:
+        with suppress(REFUSED):
             await self.it.engine.change_plan(run_id, PlanChange("skip", self.chance.randint(1, 2)))
-        except REFUSED:
-            self.refused += 1
         return run_id
 
     async def add(self, run_id: str) -> str:
@@ -278,7 +282,7 @@ class History:
             await self.it.engine.retry(run_id)
             self._retried.add(run_id)
         except REFUSED:
-            self.refused += 1
+            pass
         return run_id
 
     async def queue(self, run_id: str) -> str:
@@ -306,8 +310,12 @@ class History:
         return new
 
     async def answer(self, run_id: str) -> str:
-        """Answer what the run asks, if it asks something."""
-        if (asked := await self._asked()) is not None:
+        """Answer what the run asks: while it waits, or one of its steps while the others go on."""
+        if run_id and not await self._waits():
+            word = self.new_word()
+            sent = self.it.engine.resume(run_id, f"No, that of {word}")
+            await self._say(run_id, "answer to a step", word, sent)
+        elif (asked := await self._asked()) is not None:
             answer, word = self._answer_to(asked)
             waiting = [one for one in await self.unfinished() if one.status == "interrupted"]
             for one in waiting[:1]:
