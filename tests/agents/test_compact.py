@@ -14,6 +14,7 @@ from maniple.graph import TeamRules
 from maniple.graph.nodes.coordinator import choose_kind
 from maniple.sandbox import open_sandbox
 from maniple.tools.files import uploaded_files
+from maniple.tools.items import ThreadItems
 from maniple.workspace import Workspaces
 from tests.openai_server import reply
 from tests.team import TOOLS, agents, data, joined_text, scripted_team, status
@@ -166,6 +167,20 @@ async def test_a_program_that_only_writes_a_file_is_done_and_the_report_names_it
     assert (tmp_path / "t" / "notes.txt").read_text(encoding="utf-8") == "hello"
     assert data(frames, "tool_call_result")[0]["tool_result"] == f"5\n{line}", "the value, then the file"
     assert frames[-1][1]["messages"][-1]["content"] == f"The file was written.\n\n{line}"
+
+
+async def test_a_file_that_no_program_writes_is_asked_for_once_and_leaves_a_gap_with_the_output(
+    sandboxed, tmp_path
+):
+    code = reply("```python\nname = 'notes.txt'\nprint('hello')\n```")
+    script = small(sort("coder"), code, code, reply("Summary"))
+    items = ThreadItems(Workspaces(tmp_path))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed, items=items) as it:
+        frames = await it.run("Write hello into notes.txt", thread_id="t")
+        assert len(data(frames, "tool_call")) == 2
+    (gap,) = data(frames, "run_status")[-1]["gaps"]
+    assert "notes.txt" in gap["reason"]
+    assert "hello" in frames[-1][1]["messages"][-1]["content"], "what the program printed is of use"
 
 
 async def test_a_program_that_was_cut_is_not_run(sandboxed):

@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 
@@ -15,6 +16,7 @@ from maniple.tools.items import ThreadItems
 from maniple.workspace import Workspaces
 from tests.agents.endpoints import model_at
 from tests.openai_server import call, reply, serving
+from tests.team import tavily_search
 from tests.tools.built import build_file_tools
 
 pytestmark = pytest.mark.anyio
@@ -56,12 +58,12 @@ class Work:
 
 
 @asynccontextmanager
-async def working(tmp_path, *replies, member="coder", more=()):
+async def working(tmp_path, *replies, has_files=True, limits=None, more=()):
     workspaces = Workspaces(tmp_path)
-    tools = [python_repl_tool, *build_file_tools(workspaces), *more]
-    with serving({member: list(replies), "other": list(replies)}) as server:
+    tools = [python_repl_tool, *build_file_tools(workspaces), *more] if has_files else [tavily_search]
+    with serving({"coder": list(replies), "other": list(replies)}) as server:
         async with model_at(server) as model:
-            agent = build_react_agent(ROLES[member], model, tools, limits=StepLimits())
+            agent = build_react_agent(ROLES["coder"], model, tools, limits=limits or StepLimits())
             yield Work(agent, server, workspaces)
 
 
@@ -209,3 +211,38 @@ async def test_what_the_user_answered_to_a_question_supports_a_result(tmp_path):
     async with working(tmp_path, *replies, more=[ask_human]) as it:
         assert await it.do() == "It is about 2024."
         assert it.calls == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["data.csv does not exist.", "Die Datei data.csv fehlt.", "data.csv n'existe pas.", "data.csv 不存在。"],
+)
+async def test_a_missing_file_that_the_step_reads_is_the_members_to_report(tmp_path, answer):
+    async with working(tmp_path, reply(answer)) as it:
+        assert await it.do("Read", "Read data.csv and compute the mean.") == answer
+        assert it.calls == 1
+
+
+async def test_a_member_without_file_tools_answers_for_the_file_that_its_step_asks_for(tmp_path):
+    replies = call("tavily_search", query="tea"), reply("Ready.")
+    async with working(tmp_path, *replies, has_files=False) as it:
+        with pytest.raises(StepFailed, match=r"prices\.csv"):
+            await it.do("Save the prices as prices.csv")
+        assert await it.do(request="Save the prices as prices.csv") == "Ready.", "others may write it"
+
+
+async def test_the_first_answer_is_the_result_that_is_left_at_the_limit_of_model_calls(tmp_path):
+    replies = call("python_repl_tool", code="1"), reply("The trip goes to Rome.")
+    async with working(tmp_path, *replies, limits=StepLimits(model_calls=2)) as it:
+        with pytest.raises(StepFailed, match=r"trip\.docx") as failure:
+            await it.do("Write trip.docx")
+    assert "Rome" in str(failure.value)
+
+
+async def test_what_was_answered_in_an_earlier_turn_is_known(tmp_path):
+    asked = "Did the tests pass?"
+    earlier = [HumanMessage("Test it"), AIMessage("All 8 tests passed in 12 seconds."), HumanMessage(asked)]
+    answer = "Yes: the tests passed, in 12 seconds."
+    async with working(tmp_path, reply(answer)) as it:
+        assert await it.do(asked, asked, asked, conversation=earlier) == answer
+        assert it.calls == 1

@@ -59,6 +59,10 @@ def test_a_call_written_as_text_is_recognised(answer):
         "Je vais lancer le script.",
         "现在我来运行代码。",
         "接下来，我将打开网页。",
+        "I will write the file next.",
+        "I have read the task. I'll start by looking at the data.",
+        "Zuerst werde ich die Daten laden.",
+        "首先，我来读取文件。",
     ],
 )
 def test_an_answer_that_ends_by_announcing_is_recognised_in_several_languages(answer):
@@ -100,7 +104,7 @@ def test_a_call_of_the_members_own_tool_is_recognised_in_more_forms(answer):
     [
         'Such a call looks like this:\n\n```json\n{"name": "weather", "arguments": {"city": "Rome"}}\n```',
         'print("hello")',
-        '{"name": "Ada", "parameters_of_life": {"age": 3}}',
+        '{"name": "Ada", "parameters": {"age": 3}}',
         "Here is the function:\n\n```python\ndef f(): ...\n```",
         "```\n<tool_call>\n```\nis the tag that such models write.",
     ],

@@ -103,7 +103,7 @@ async def test_a_result_of_40_000_characters_is_whole_or_names_its_file(tmp_path
     script = {
         "coordinator": [HANDOFF],
         "planner": [planned("researcher", "coder", "reporter")],
-        "researcher": [call("crawl_tool", url=URL), reply(found)],
+        "researcher": [reply(found)],
         "coder": [reply("Counted.")],
         "reporter": [reply("# Done")],
     }

@@ -22,8 +22,8 @@ def script(**roles):
     return {
         "coordinator": SIMPLE["coordinator"],
         "planner": [reply(PLAN)],
-        "researcher": [reply("Tea is cheap.")],
-        "coder": [reply("It is added up.")],
+        "researcher": [reply("Tea costs 3 euros.")],
+        "coder": [reply("It is 3.")],
         "reporter": [reply("# Tea")],
         **roles,
     }

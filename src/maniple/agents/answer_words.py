@@ -9,9 +9,13 @@ import re
 MODALITY = re.compile(
     r"(?P<unable>"
     r"\b(?:can(?:not|[’']t|\s+not)|could(?:\s+not|n[’']t)|unable|not (?:able|possible)|impossible"
-    r"|(?:kann|konnte|könnte)\w{0,2}\b[^.!?\n]{0,60}\b(?:nicht\w*|kein\w*)|unmöglich|nicht möglich"
-    r"|ne p(?:eux|eut|ouvons|ourrais?)|n[’'](?:ai|a|avons) pas pu|no (?:puedo|pude|se puede)|non posso)\b"
-    r"|无法|不能|没办法|無法|できません|할 수 없)"
+    r"|(?:kann|konnte|könnte)\w{0,2}\b[^.!?\n]{0,60}\b(?:nicht\w*|kein\w*)|unmöglich"
+    r"|nicht möglich"
+    r"|ne p(?:eux|eut|ouvons|ourrais?)|n[’'](?:ai|a|avons) pas pu|no (?:puedo|pude|se puede)|non posso"
+    r"|(?:does|do|did)(?: not|n[’']t) exist|no such|not found|is missing|fehlt"
+    r"|existier\w* nicht|nicht vorhanden"
+    r"|n[’']existe\w* pas|introuvables?|no existe|non esiste)\b"
+    r"|无法|不能|没办法|無法|不存在|找不到|できません|存在しません|할 수 없)"
     r"|(?P<negated>\b(?:not|never|\w+n[’']t|nothing|nicht|nichts|nie|kein\w*|pas|rien|jamais|nunca|nada)\b"
     r"|没有?|未|不|别|ません|않)"
     r"|(?P<explained>\b(?:how (?:to|do|does|can|could|would|should)|wie (?:man|ich|kann)|comment|cómo)\b"
@@ -22,7 +26,10 @@ MODALITY = re.compile(
     r"|(?P<relative>\b(?:that|which|who|whose|dass|welche\w?|qui|que|dont)\b)",
     re.IGNORECASE,
 )
-"""What turns an order or a claim into something else: what is not, may be, or is only spoken about."""
+"""What turns an order or a claim into something else.
+
+It cannot be or something is missing, it is not, it may be, or it is only spoken about.
+"""
 
 CLAUSE_ENDS = re.compile(
     r"[,，、:：(]|\b(?:and|but|then|und|aber|dann|et|mais|puis|y|pero)\b|和|并|然后", re.IGNORECASE
@@ -108,13 +115,14 @@ TOOL_WORK = re.compile(
 
 ANNOUNCES = re.compile(
     r"(?:(?:ok(?:ay)?|good|great|alright|so|gut|also|bon|bien)[,.!]?\s+)?(?:"
-    r"now,? (?:i|let)\b|let me(?! know)\b|let[’']s\b|next,? i\b"
-    r"|i(?:[’']ll| will) now\b|i[’']?(?: a)?m (?:now )?going to\b"
-    r"|(?:jetzt|nun|als nächstes) (?:\w+ ){1,2}?ich\b|ich \w+ (?:jetzt|nun)\b"
-    r"|lass mich\b|ich werde (?:jetzt|nun)\b"
-    r"|je vais (?:maintenant )?\w+er\b|maintenant,? je\b|laisse[zr]?[- ]moi\b"
-    r"|ahora (?:voy|lo|la)\b|voy a\b|déjame\b"
-    r"|(?:现在|接下来|下面)[，,]?(?:我|让我|来)|让我|我(?:现在|将|来|这就)|我先)",
+    r"(?:now|next|first),? (?:i|let)\b|let me(?! (?:know|show|explain))\b|let[’']s\b"
+    r"|i(?:[’']ll| will) (?:now|first|start|begin|proceed|continue)\b|i[’']?(?: a)?m (?:now )?going to\b"
+    r"|i(?:[’']ll| will) [^.!?\n]{1,80} (?:now|next)\W*$"
+    r"|(?:jetzt|nun|als nächstes|zuerst) (?:\w+ ){1,2}?ich\b"
+    r"|ich \w+ (?:jetzt|nun|zuerst)\b|lass mich\b|ich werde (?:jetzt|nun|zuerst)\b"
+    r"|je vais (?:maintenant )?\w+er\b|(?:maintenant|d[’']abord),? je\b|je commence par\b"
+    r"|laisse[zr]?[- ]moi\b|ahora (?:voy|lo|la)\b|voy a\b|déjame\b"
+    r"|(?:现在|接下来|下面|首先)[，,]?(?:我|让我|来)|让我|我(?:现在|将|来|这就)|我先)",
     re.IGNORECASE,
 )
 """Beginnings of a sentence that says what its speaker does next."""

@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 
+from maniple.agents.deliverables import PromisedFiles, promise_files
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.middleware.text_tools import is_truncated, text_with_note
@@ -25,6 +26,7 @@ from maniple.agents.middleware.tool_errors import describe_failure
 from maniple.agents.report import CheckedReportModel, build_unrepaired_draft, check_addition, check_report
 from maniple.agents.task import (
     COMPACT_CALLER_CHARACTERS,
+    PARTIAL_WORK,
     StepFailed,
     StepResult,
     Task,
@@ -305,9 +307,16 @@ class CompactCoder:
         pairs = [(question, f"```python\n{code}\n```") for question, code in read_examples()["program"]]
         asked = append_files(task.request, task.files) + await self._file_heads(task)
         messages = [SystemMessage(render("compact/coder")), *example_messages(pairs), HumanMessage(asked)]
-        return await self._try_programs(self.tool, task, messages)
+        promised = await promise_files(task, "coder", writes=True)
+        result = await self._try_programs(self.tool, task, messages, promised)
+        if missing := await promised.find_missing(task, ""):
+            reason = f"The program did not write the file {', '.join(missing)}."
+            raise StepFailed(f"{reason}{PARTIAL_WORK}{result}", is_final=True)
+        return result
 
-    async def _try_programs(self, tool: BaseTool, task: Task, messages: list[BaseMessage]) -> str:
+    async def _try_programs(
+        self, tool: BaseTool, task: Task, messages: list[BaseMessage], promised: PromisedFiles
+    ) -> str:
         output, result, defined = "", "", ""
         for number in range(_TRIES):
             answer = await self._written(messages, is_optional=bool(result))
@@ -322,7 +331,9 @@ class CompactCoder:
                     # What the first program defined without printing stays for the second one.
                     whole = code if _DEFINES.search(code) else f"{defined}{code}"
                     result = f"{_CODE_LINE}{whole}{_OUTPUT_LINE}{truncate_middle(output, RESULT_CHARACTERS)}"
-                    problem = find_doubt(task.request, task.files, whole, output)
+                    missing = await promised.find_missing(task, "")
+                    doubts = (f"It did not write the file {name}." for name in missing)
+                    problem = find_doubt(task.request, task.files, whole, output) or next(doubts, "")
                     if not problem:
                         return result
                 elif not output or output.startswith(_SILENT):

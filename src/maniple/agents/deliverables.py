@@ -46,6 +46,8 @@ _CONNECTION = re.compile(r"\W*(?:(?:and|or|und|sowie|et|y|e)\b|和|与|及|と)?
 _SPOKEN_OF = ("explained", "conditional")
 """Kinds of `MODALITY` after which a task asks for no file."""
 _CANNOT_WRITE = frozenset({"researcher", "browser", "reporter"})
+_NO_PROMISES = frozenset({"browsing", "browser", "reporter"})
+"""Members whose step may name files of others: a phase names the whole instruction, a report all results."""
 
 
 def without_code(text: str) -> str:
@@ -213,14 +215,14 @@ class PromisedFiles:
 async def promise_files(task: Task, member: str, *, writes: bool) -> PromisedFiles:
     """Return what the current step promises; call it before the step changes the workspace.
 
-    A member that `writes` files promises those that its step asks to write. The last such member of the plan
+    A member promises the files that its step asks to write. The last member of the plan that `writes` files
     also promises those that the request asks for.
     """
-    texts = [task.title, task.description] if writes else []
+    texts = [] if member in _NO_PROMISES else [task.title, task.description]
     if writes and not _others_may_write(task.plan, member):
         texts.append(task.request)
     names = tuple(dict.fromkeys(name for text in texts for name in find_files_to_write(text)))
-    before = await list_workspace(task) if writes else None
+    before = await list_workspace(task) if writes or names else None
     return PromisedFiles(names, frozenset(before or ()), writes)
 
 

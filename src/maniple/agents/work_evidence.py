@@ -32,8 +32,12 @@ _CALL_MARKS = re.compile(
     r"|<\|python_tag\|>|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|<\|tool_calls?_(?:section_)?begin\|>",
     re.IGNORECASE,
 )
-_NAME_KEYS = ("name", "tool", "tool_name", "function", "action", "recipient_name")
-_ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "action_input")
+_CALL_KEYS = frozenset(
+    {"tool", "tool_name", "recipient_name", "arguments", "args", "tool_input", "action_input"}
+)
+"""Keys that only a call has; other data has a name with an input or parameters, too."""
+_NAME_KEYS = ("tool", "tool_name", "recipient_name", "name", "function", "action")
+_ARGUMENT_KEYS = ("arguments", "args", "tool_input", "action_input", "parameters", "input")
 _CALL_CLOSING = re.compile(r"^[ \t]*```[ \t]*$|</[^>\n]{1,40}>|<[|｜][^>\n]{0,40}end[|｜]>", re.MULTILINE)
 _INLINE_CODE = re.compile(r"(?<!`)`[^`\n]{1,200}`(?!`)")
 _MARKUP = " \t*_`>#"
@@ -113,8 +117,9 @@ def _is_call(text: str, tools: Set[str], *, only_own: bool = False) -> bool:
     if isinstance(first.get("tool_calls"), list) or is_dict(first.get("function")):
         return True
     name = next((first[key] for key in _NAME_KEYS if isinstance(first.get(key), str)), None)
-    has_arguments = any(is_dict(first.get(key)) for key in _ARGUMENT_KEYS)
-    return name is not None and has_arguments and (name in tools or not only_own)
+    if name is None or not any(is_dict(first.get(key)) for key in _ARGUMENT_KEYS):
+        return False
+    return name in tools or (not only_own and not _CALL_KEYS.isdisjoint(first))
 
 
 def _has_call_at_end(text: str) -> bool:
@@ -138,6 +143,8 @@ class StepTexts:
     """All that it was shown, which contains `asked`."""
     results: str = ""
     """The results of other steps, which are part of it."""
+    earlier: str = ""
+    """What it answered in earlier turns."""
     searches: bool = True
     """Whether it can search the web; a researcher that cannot also gives what it knows."""
 
@@ -151,7 +158,8 @@ def find_unsupported(step: StepTexts, answer: str) -> str:
     text = answer.strip()
     if not text or parse_answer(text).outcome.status == "failed" or _begins_without_claim(text):
         return ""
-    new = (one for one in _ADDRESS.findall(without_code(text)) if one.rstrip(".,;") not in step.given)
+    shown = f"{step.given}\n{step.earlier}"
+    new = (one for one in _ADDRESS.findall(without_code(text)) if one.rstrip(".,;") not in shown)
     if address := next(new, ""):
         return address[:100]
     if find_claimed_files(text, with_links=False):
@@ -159,7 +167,7 @@ def find_unsupported(step: StepTexts, answer: str) -> str:
     order, material = _split_material(step.asked[:_MAX_CHARACTERS])
     material += step.results
     is_said_run = any(is_claimed(one, EXECUTED) for one in split_sentences(prose_of(text)))
-    if is_said_run and not EXECUTED.search(material):
+    if is_said_run and not EXECUTED.search(f"{material}\n{step.earlier}"):
         return "what was run"
     number, is_computed = _find_new_number(text, step)
     if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material))):
@@ -203,7 +211,7 @@ def _find_new_number(text: str, step: StepTexts) -> tuple[str, bool]:
 
     A simple result follows from the numbers of the step itself.
     """
-    known, asked = (_values_of(one) for one in (step.given, step.asked))
+    known, asked = _values_of(f"{step.given}\n{step.earlier}"), _values_of(step.asked)
     prose = _INLINE_CODE.sub(" ", _CITATION.sub(" ", _LIST_MARK.sub("", prose_of(text))))
     numbers = [(one, _value(one)) for one in _NUMBER.findall(prose)]
     new = [one for one, value in numbers if value not in known and not _is_derived(value, known)]

@@ -145,7 +145,8 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         asked = task.description if is_cut else f"{task.title}\n{task.description}"
         results = "\n".join(one.text for one in task.results if one.done)
         given = "\n".join(one.text for one in shown if _is_given(one))
-        return StepTexts(self._member, asked, given, results, searches=SEARCH in tools)
+        earlier = "\n".join(one.text for one in task.conversation if isinstance(one, AIMessage))
+        return StepTexts(self._member, asked, given, results, earlier, searches=SEARCH in tools)
 
 
 def _reason_of(problems: Sequence[_Problem], answer: str) -> str:
