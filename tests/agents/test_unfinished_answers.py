@@ -219,7 +219,7 @@ async def test_what_the_user_answered_to_a_question_supports_a_result(tmp_path):
 )
 async def test_a_missing_file_that_the_step_reads_is_the_members_to_report(tmp_path, answer):
     async with working(tmp_path, reply(answer)) as it:
-        assert await it.do("Read", "Read data.csv and compute the mean.") == answer
+        assert await it.do("Read", "Average data.csv.") == answer
         assert it.calls == 1
 
 
@@ -228,7 +228,7 @@ async def test_a_member_without_file_tools_answers_for_the_file_that_its_step_as
     async with working(tmp_path, *replies, has_files=False) as it:
         with pytest.raises(StepFailed, match=r"prices\.csv"):
             await it.do("Save the prices as prices.csv")
-        assert await it.do(request="Save the prices as prices.csv") == "Ready.", "others may write it"
+        assert await it.do(request="Save prices as prices.csv") == "Ready.", "others may write it"
 
 
 async def test_the_first_answer_is_the_result_that_is_left_at_the_limit_of_model_calls(tmp_path):

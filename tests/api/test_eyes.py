@@ -468,7 +468,7 @@ async def test_a_member_that_does_not_see_reads_that_it_does_not_see_the_picture
                 await work(it, await it.thread(), **message_at(f"{site.url}/b.png"))
     assert image_urls(server) == []
     for member in MEMBERS:
-        assert f"{name} is a picture (PNG, 640 x 480" in text_of(requests_of(server, member)[0]), member
+        assert f"{name} is a picture (PNG," in text_of(requests_of(server, member)[0]), member
 
 
 @pytest.mark.parametrize(
