@@ -110,9 +110,10 @@ async def test_an_answer_that_needs_no_tool_takes_no_further_call(tmp_path):
         assert it.calls == 1
 
 
-async def test_a_model_can_confirm_an_answer_that_only_looks_unfinished(tmp_path):
+@pytest.mark.parametrize("answer", ["It fell in 1989.\n\n", ""])
+async def test_a_model_can_confirm_an_answer_that_only_looks_unfinished(tmp_path, answer):
     asked = "When did the wall fall?"
-    replies = reply("It fell in 1989."), reply(f"It fell in 1989.\n\n{AS_IT_IS}")
+    replies = reply("It fell in 1989."), reply(f"{answer}{AS_IT_IS}")
     async with working(tmp_path, *replies) as it:
         assert (await it.do("Berlin", asked)).endswith("in 1989.")
         assert it.calls == 2
@@ -229,6 +230,14 @@ async def test_a_member_without_file_tools_answers_for_the_file_that_its_step_as
         with pytest.raises(StepFailed, match=r"prices\.csv"):
             await it.do("Save the prices as prices.csv")
         assert await it.do(request="Save prices as prices.csv") == "Ready.", "others may write it"
+
+
+async def test_a_model_cannot_confirm_a_file_that_it_only_says_to_have_written(tmp_path):
+    replies = call("python_repl_tool", code="1"), reply("Saved as x.csv."), reply(AS_IT_IS)
+    async with working(tmp_path, *replies) as it:
+        with pytest.raises(StepFailed, match=r"x\.csv"):
+            await it.do()
+        assert it.calls == 3
 
 
 async def test_the_first_answer_is_the_result_that_is_left_at_the_limit_of_model_calls(tmp_path):

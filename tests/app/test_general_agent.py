@@ -172,6 +172,16 @@ async def test_what_the_general_agent_cannot_do_ends_the_run_with_its_reasons(tm
     assert data(frames, "final_session_state")[0]["messages"][-1]["content"] == "no such file"
 
 
+async def test_what_the_general_agent_only_says_it_did_is_asked_about_once_and_is_a_gap(tmp_path):
+    ended = call("terminate", status="success", result="I saved it as plan.docx, and all tests pass.")
+    async with general({"manus": [ended]}, tmp_path) as (runtime, server):
+        frames = await ask(runtime, "Write plan.docx and test it")
+    assert len(server.requests) == 2
+    assert data(frames, "plan")[-1]["steps"][0]["status"] == "failed"
+    (gap,) = data(frames, "run_status")[-1]["gaps"]
+    assert "plan.docx" in gap["reason"]
+
+
 async def test_the_service_gives_a_run_to_an_agent_that_its_settings_name(tmp_path):
     with serving(SCRIPT) as server:
         async with open_service(server.base_url, tmp_path, team=TEAM) as it:

@@ -78,8 +78,17 @@ def _find_places(prose: str) -> list[_Place]:
     # What is quoted is a whole name, even with blanks; its last word is no other one.
     unquoted = _QUOTED.sub(lambda found: " " * len(found[0]), prose)
     found = [*_QUOTED.finditer(prose), *_BARE.finditer(unquoted)]
-    places = (_Place(one.start(), one.end(), _trim(one[1])) for one in found)
+    places = (_place_of(one) for one in found)
     return sorted((one for one in places if _is_file_name(one.name)), key=lambda one: one.start)
+
+
+def _place_of(found: re.Match[str]) -> _Place:
+    """Return a name without the words before it that Chinese and Japanese put no blank after."""
+    own, start = found[1], found.start()
+    words = [one for one in FILE_ROLES.finditer(own) if _CJK.match(one[0]) and one.start()]
+    if words and words[-1].end() < own.rfind("."):
+        own, start = own[words[-1].end() :], start + words[-1].end()
+    return _Place(start, found.end(), _trim(own))
 
 
 def find_files_to_write(text: str) -> list[str]:
@@ -147,7 +156,8 @@ def _is_written(before: str, begin: int, after: str, *, is_last: bool) -> bool:
         case "weak":
             return verb is not None or follows == "write"
         case "":
-            return follows == "write"
+            is_object = verb is not None and not CLAUSE_ENDS.search(before[verb.start() :])
+            return is_object or follows == "write"
         case _:
             return False
 

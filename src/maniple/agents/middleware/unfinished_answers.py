@@ -22,7 +22,7 @@ from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import PARTIAL_WORK, StepFailed, Task, current_task
 from maniple.agents.work_evidence import StepTexts, find_announcement, find_unsupported
-from maniple.text import shorten
+from maniple.text import shorten, without_thoughts
 from maniple.types import Worker
 
 AS_IT_IS = "NOTHING MISSING"
@@ -97,7 +97,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         if step.files is None:
             step.files = await promise_files(task, self._member, writes=not _WRITERS.isdisjoint(names))
         added: list[BaseMessage] = []
-        reason = ""
+        answer, reason = "", ""
         while True:
             shown = cast("list[AnyMessage]", [*request.messages, *added])
             try:
@@ -106,6 +106,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
                 if failure.is_final or not reason:
                     raise
                 raise StepFailed(reason) from None  # such as at the limit of model calls
+            response = _with_confirmed(response, answer)
             answer = final_answer(response) or ""
             problems = await self._find_problems(step, shown, answer, names) if answer else []
             if not problems:
@@ -147,6 +148,18 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         given = "\n".join(one.text for one in shown if _is_given(one))
         earlier = "\n".join(one.text for one in task.conversation if isinstance(one, AIMessage))
         return StepTexts(self._member, asked, given, results, earlier, searches=SEARCH in tools)
+
+
+def _with_confirmed(response: ModelResponse, before: str) -> ModelResponse:
+    """Return a response with the answer before it, if it has only the line that confirms that."""
+    last = response.result[-1] if response.result else None
+    if not before or not isinstance(last, AIMessage) or last.tool_calls:
+        return response
+    text, mark = _split_mark(without_thoughts(last.text))
+    if text or not mark:
+        return response
+    whole = last.model_copy(update={"content": f"{before}\n\n{AS_IT_IS}"})
+    return replace(response, result=[*response.result[:-1], whole])
 
 
 def _reason_of(problems: Sequence[_Problem], answer: str) -> str:
