@@ -88,14 +88,14 @@ async def test_a_step_that_was_added_and_one_that_was_moved_are_still_so(tmp_pat
 async def test_of_concurrent_steps_only_the_one_under_way_begins_again_and_nothing_is_decided_twice(tmp_path):
     steps = [
         {**step("researcher", "Find"), "needs": []},
-        {**step("coder", "Compute"), "needs": []},
+        {**step("coder", "Explain"), "needs": []},
         {**step("researcher", "Check"), "needs": [1]},
         step("reporter", "Report"),
     ]
     work = {
         **script(reply(json.dumps(plan(*steps)))),
         "researcher": [reply("STEP FAILED: not yet"), {"hang": True}],
-        "coder": [reply("It is 4.")],
+        "coder": [reply("It is so.")],
         "supervisor": [reply('{"decision": "retry", "hint": "Look again.", "step": null}')],
     }
     more = {"title": "Look", "description": "Look it up.", "agent_name": "coder", "needs": []}
@@ -103,7 +103,7 @@ async def test_of_concurrent_steps_only_the_one_under_way_begins_again_and_nothi
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
             async with server.client() as client:
                 run_id = await begun(client)
-                # The second try of Find is under way: Compute is done, and the lead has decided.
+                # The second try of Find is under way: Explain is done, and the lead has decided.
                 await asyncio.to_thread(
                     model.wait_for,
                     lambda stats: stats["by_role"].get("researcher") == 2 and stats["active"] == 1,
@@ -111,7 +111,7 @@ async def test_of_concurrent_steps_only_the_one_under_way_begins_again_and_nothi
                 edit = {"action": "add", "after": 1, **more}
                 preview = await client.post(f"/api/runs/{run_id}/plan", json=edit)
                 shown = [(one["title"], one["status"]) for one in preview.json()["steps"]][:3]
-                assert shown == [("Find", "in_progress"), ("Look", "not_started"), ("Compute", "completed")]
+                assert shown == [("Find", "in_progress"), ("Look", "not_started"), ("Explain", "completed")]
                 added = preview.json()["steps"][1]["id"]
                 edit = {"action": "edit", "step_id": added, "title": "Look well"}
                 assert (await client.post(f"/api/runs/{run_id}/plan", json=edit)).status_code == 202
@@ -128,7 +128,7 @@ async def test_of_concurrent_steps_only_the_one_under_way_begins_again_and_nothi
     assert [(one["title"], one["status"]) for one in told] == [
         ("Find", "completed"),
         ("Look well", "completed"),
-        ("Compute", "completed"),
+        ("Explain", "completed"),
         ("Check", "completed"),
         ("Report", "completed"),
     ]

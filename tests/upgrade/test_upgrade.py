@@ -99,10 +99,16 @@ class Upgraded:
                     return
         raise AssertionError(f"the run ended with {found} events {name}")
 
-    async def completed(self, name: str) -> list[Frame]:
-        """Return the frames of the last segment of a run, which must complete without gaps or questions."""
+    async def completed(self, name: str, gap: str = "") -> list[Frame]:
+        """Return the frames of the last segment of a run, which must complete without questions.
+
+        It must have no gap, or the one whose reason contains `gap`.
+        """
         last = segments(await self.frames(name))[-1]
-        assert data(last, "run_status") == [{"status": "completed"}]
+        [status] = data(last, "run_status")
+        reasons = [one["reason"] for one in status.get("gaps", ())]
+        assert status["status"] == "completed"
+        assert [gap in one for one in reasons] == ([True] if gap else [])
         assert data(last, "interrupt") == []
         assert (await self.run(name))["status"] == "completed"
         return last
@@ -267,7 +273,7 @@ async def test_a_call_that_waits_for_approval_runs_when_it_is_given(upgraded: Up
 
 async def test_a_call_that_waits_for_approval_does_not_run_when_it_is_rejected(upgraded: Upgraded):
     await upgraded.resume("approval", "No, there is no need.")
-    await upgraded.completed("approval")
+    await upgraded.completed("approval", "No, there is no need.")
     [member] = upgraded.prompts("file_manager", "approval")
     assert "No, there is no need." in member
     path = f"/api/threads/{CASE_OF['approval']['thread_id']}/files/approval.md"
