@@ -1,11 +1,13 @@
 """What the user said and decided in a turn is known in the next one, whatever way the turn ended."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.agents.offers import Offer
+from maniple.agents.roles import ROLES
 from maniple.graph import RunOptions, TeamRules
 from maniple.runs import EngineConfig, RunRequest, open_engine
 from maniple.scope.inputs import PlanChange
@@ -284,3 +286,32 @@ async def test_a_request_after_a_question_that_was_cancelled_is_not_its_answer(t
         shown = newest(it, "coder")
     assert "Request: What is 2 + 2?\n" in shown
     assert shown.count("Compare prices") == 1
+
+
+async def test_what_the_coordinator_said_and_earlier_reports_are_known_to_members(tmp_path):
+    hands_over = call("handoff_to_planner")
+    told = script(
+        coordinator=[hands_over, reply("It is *punktualny*."), hands_over, hands_over],
+        reporter=[reply("# Trains\n\nThey moved on Monday."), reply("# Newest")],
+    )
+    async with working(tmp_path, told) as it:
+        for text in ("Trains?", "What is the Polish word for punctual?", "Save the word", "And why?"):
+            await ask(it, text)
+        first, last = (shown_to(it.prompts("coder")[at]) for at in (1, -1))
+    assert first.count("*punktualny*") == last.count("*punktualny*") == 1
+    assert "They moved on Monday." in first
+    assert "reports/1.md" in last and "They moved on Monday." in last
+    assert last.count("# Newest") == 1
+
+
+async def test_an_agent_that_answers_alone_knows_what_the_user_decided_before(tmp_path):
+    told = script(coder=[COMMAND, reply("It was not done."), reply("You rejected it.")])
+    options = {"options": RunOptions(agent="coder")}
+    roles = {**ROLES, "coder": replace(ROLES["coder"], works_alone=True)}
+    config = EngineConfig(approval=["bash_tool"])
+    async with working(tmp_path, told, config=config, rules=TeamRules(roles=roles)) as it:
+        run_id = await ask(it, "Delete a", **options)
+        await it.engine.resume(run_id, "No, there is no backup of it")
+        await it.events_of(run_id)
+        await ask(it, "What did I decide?", **options)
+        assert "did not run: No, there is no backup of it" in newest(it, "coder")

@@ -7,11 +7,21 @@ from langchain_core.messages import BaseMessage
 from maniple.agents.task import EarlierTurn, ThreadHistory
 from maniple.agents.turn_record import TurnNote, TurnRecord, TurnResult, describe_inputs
 from maniple.graph.plan import PlanProgress
-from maniple.graph.state import ANSWER_MARK, PrivateState, State, answer_of, is_users, private_of, progress_of
+from maniple.graph.state import (
+    ANSWER_MARK,
+    PrivateState,
+    State,
+    answer_of,
+    is_reply,
+    is_report,
+    is_users,
+    private_of,
+    progress_of,
+)
 from maniple.scope.inputs import EndedRun, Message
 from maniple.scope.run_scope import RunScope, run_scope
 from maniple.text import shorten
-from maniple.tools.items import MIN_RESULT_CHARACTERS, MirroredText, result_path
+from maniple.tools.items import MIN_RESULT_CHARACTERS, MirroredText, report_path, result_path
 
 ALWAYS_SHOWN_TURNS = 20
 """Older turns may only be counted in a prompt, so that each of them has a file, in which it can be found."""
@@ -20,6 +30,8 @@ MAX_TURNS = 200
 _MAX_FOLDED = 50
 _HEADING_CHARACTERS = 80
 """A request that the conversation shows is named by its beginning."""
+_REPORT_CHARACTERS = 600
+"""The beginning of an earlier report; members with tools open its file."""
 
 
 async def fold_turns(state: State, scope: RunScope) -> PrivateState:
@@ -114,13 +126,40 @@ def history_of(state: State) -> ThreadHistory:
     records = private_of(state).get("turns") or ()
     by_request = {one["request_id"]: one for one in records}
     shown = {one.id for one in _users(state)} | {one["request_id"] for one in records if "request" in one}
-    turns = _lost_turns(records, 0, shown)
+    turns, replies = _lost_turns(records, 0, shown), _replies_by_request(state)
     for number, one in enumerate(requests, start=1):
-        text = _with_record(_text_of(state, one), by_request.get(one.id or ""), shown)
+        request = "\n".join(
+            [_text_of(state, one), *(f"  {reply}" for reply in replies.get(one.id or "", ()))]
+        )
+        text = _with_record(request, by_request.get(one.id or ""), shown)
         has_file = number <= len(requests) - ALWAYS_SHOWN_TURNS or _is_long(text)
         turns.append(EarlierTurn(text, result_path(number, 0, "user") if has_file else ""))
         turns += _lost_turns(records, number, shown)
     return ThreadHistory(turns, answer_of(state), request=len(requests) + 1)
+
+
+def _replies_by_request(state: State) -> dict[str, list[str]]:
+    """Return what the team answered to each request, by its id, without the last report.
+
+    A report is named by its file and its beginning; the coordinator's words are whole. A question of the
+    coordinator is shown with its answer.
+    """
+    replies: dict[str, list[str]] = {}
+    messages, reports, request, last = state["messages"], 0, "", answer_of(state)
+    for at, one in enumerate(messages):
+        following = messages[at + 1] if at + 1 < len(messages) else None
+        if is_users(one):
+            request = one.id or ""
+        elif is_report(one):
+            reports += 1
+            if one.text != last:
+                begins = shorten(one.text, _REPORT_CHARACTERS)
+                replies.setdefault(request, []).append(
+                    f"Your team's report (file {report_path(reports)}): {begins}"
+                )
+        elif is_reply(one) and not (following is not None and following.additional_kwargs.get(ANSWER_MARK)):
+            replies.setdefault(request, []).append(f"Your team answered: {one.text}")
+    return replies
 
 
 def _lost_turns(

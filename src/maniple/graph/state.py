@@ -224,7 +224,7 @@ def conversation_of(state: State) -> list[BaseMessage]:
 
 def reports_of(state: State) -> list[str]:
     """Return all reports and answers of the thread except small talk, oldest first."""
-    return [one.text for one in state["messages"] if _is_report(one)]
+    return [one.text for one in state["messages"] if is_report(one)]
 
 
 def mirrored_reports(state: State) -> list[MirroredText]:
@@ -237,19 +237,26 @@ def answer_of(state: State) -> str:
     messages = state["messages"]
     asked = [at for at, message in enumerate(messages) if is_users(message)]
     earlier = messages[: asked[-1]] if asked else []
-    reports = [message for message in earlier if _is_report(message)]
+    reports = [message for message in earlier if is_report(message)]
     # An API caller sends back answers without a name; what the coordinator says by itself is no report.
     replies = (one for one in earlier if isinstance(one, AIMessage) and not is_handover(one))
     answers = reports or [one for one in replies if one.name not in DIRECTORS]
     return answers[-1].text if answers else ""
 
 
-def _is_report(message: BaseMessage) -> bool:
+def is_report(message: BaseMessage) -> bool:
     """Return whether a message is the answer of a run: a report, or that of a member working alone."""
     if message.name == "reporter":
         return not message.additional_kwargs.get(FAILED_MARK)
     is_answer = isinstance(message, AIMessage) and not is_handover(message)
     return is_answer and message.name not in (None, *DIRECTORS)
+
+
+def is_reply(message: BaseMessage) -> bool:
+    """Return whether a message is what the coordinator said, or an answer that an API caller sent back."""
+    if is_handover(message) or not message.text:
+        return False
+    return message.name == "coordinator" or (isinstance(message, AIMessage) and message.name is None)
 
 
 def caller_of(state: State) -> str:

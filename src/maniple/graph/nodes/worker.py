@@ -29,7 +29,7 @@ from maniple.agents.task import (
     names_missing,
 )
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError, describe_error
-from maniple.graph.earlier_turns import history_of, mirrored_turns, notes_of_run
+from maniple.graph.earlier_turns import format_decided_turns, history_of, mirrored_turns, notes_of_run
 from maniple.graph.lead import Lead
 from maniple.graph.limits import current_meter, write_bare_report
 from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
@@ -240,7 +240,7 @@ class WorkerNode:
             task = replace(
                 task,
                 team=(),  # no other member works
-                conversation=conversation_of(state),
+                conversation=_conversation_of(state),
                 caller=caller_of(state),
                 start_page=options.start_page,
             )
@@ -430,6 +430,13 @@ def _task(
         pictures=[one.path for one in index.items if _is_shown(role, one)],
         screenshots=[one.path for one in index.items if one.is_of_run and is_report],
     )
+
+
+def _conversation_of(state: State) -> list[BaseMessage]:
+    """Return the conversation for a member that answers alone, with the user's decisions in earlier turns."""
+    conversation = conversation_of(state)
+    decided = format_decided_turns(state)
+    return [*conversation[:-1], *([HumanMessage(decided)] if decided else []), *conversation[-1:]]
 
 
 def _is_obsolete(progress: PlanProgress, one: TrackedStep, reader: TrackedStep) -> bool:
