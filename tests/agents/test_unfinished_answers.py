@@ -119,6 +119,16 @@ async def test_a_model_can_confirm_an_answer_that_only_looks_unfinished(tmp_path
         assert it.calls == 2
 
 
+@pytest.mark.parametrize("confirmed", ["I ran all of it: 8 tests pass.\n\n", ""])
+async def test_a_model_cannot_confirm_that_it_ran_what_it_did_not(tmp_path, confirmed):
+    replies = reply("I ran all of it: 8 tests pass."), reply(f"{confirmed}{AS_IT_IS}")
+    async with working(tmp_path, *replies) as it:
+        with pytest.raises(StepFailed) as failed:
+            await it.do("Tests", "Run the tests.")
+        assert AS_IT_IS not in str(failed.value)
+        assert it.calls == 2
+
+
 async def test_a_failure_is_an_honest_answer(tmp_path):
     text = "STEP FAILED: trip.docx cannot be written; 3 errors."
     async with working(tmp_path, reply(text)) as it:

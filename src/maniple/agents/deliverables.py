@@ -18,7 +18,7 @@ from maniple.scope.run_scope import thread_key
 from maniple.types import GENERAL
 
 MAX_FILES = 20_000
-_MAX_CHARACTERS = 50_000
+_MAX_CHARACTERS = 20_000
 _MAX_NAMES = 20
 _NO_FILES = frozenset({"ai", "com", "me", "ms", "t", "tr", "man", "ps"})
 """Suffixes in Python's table that are more often the end of a site's name or of an abbreviation."""

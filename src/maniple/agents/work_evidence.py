@@ -23,7 +23,9 @@ from maniple.types import Worker, is_dict, is_list
 
 HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
 """Members all of whose work is done with tools."""
-_MAX_CHARACTERS = 50_000
+WORK, EXECUTION, WRITTEN = "its work", "what was run", "a written file"
+"""What can be unsupported, beside a single number or address."""
+_MAX_CHARACTERS = 20_000
 _FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
 _FUNCTION = re.compile(r"(?P<name>\w{2,60})\(.*\)", re.DOTALL)
 _CALL_MARKS = re.compile(
@@ -163,17 +165,22 @@ def find_unsupported(step: StepTexts, answer: str) -> str:
     if address := next(new, ""):
         return address[:100]
     if find_claimed_files(text, with_links=False):
-        return "a written file"
+        return WRITTEN
     order, material = _split_material(step.asked[:_MAX_CHARACTERS])
     material += step.results
     is_said_run = any(is_claimed(one, EXECUTED) for one in split_sentences(prose_of(text)))
     if is_said_run and not EXECUTED.search(f"{material}\n{step.earlier}"):
-        return "what was run"
+        return EXECUTION
     number, is_computed = _find_new_number(text, step)
     if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material))):
         return what
     finds_figures = step.member == "coder" or (step.member == "researcher" and step.searches)
     return number if finds_figures or TOOL_WORK.search(order) else ""
+
+
+def can_be_confirmed(what: str, member: Worker) -> bool:
+    """Return whether a member may insist that what is unsupported needed no tool, such as what it knows."""
+    return what not in (EXECUTION, WRITTEN) and not (what == WORK and member in HANDS_ONLY)
 
 
 def _split_material(asked: str) -> tuple[str, str]:
@@ -195,7 +202,7 @@ def _begins_without_claim(text: str) -> bool:
 def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:
     """Return what the member or its order needs tools for; "" for nothing."""
     if step.member in HANDS_ONLY:
-        return "its work"
+        return WORK
     if any(one.lastgroup == "explained" for one in MODALITY.finditer(order)):
         return ""
     if _ADDRESS.search(order):
@@ -203,7 +210,7 @@ def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:
     if find_file_names(order):
         return "what was done with the file"
     kinds = {one.lastgroup for one in TOOL_WORK.finditer(order)}
-    return "its work" if "acts" in kinds or (kinds and not has_material) else ""
+    return WORK if "acts" in kinds or (kinds and not has_material) else ""
 
 
 def _find_new_number(text: str, step: StepTexts) -> tuple[str, bool]:

@@ -21,7 +21,12 @@ from maniple.agents.roles import WORKSPACE_TOOLS
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import PARTIAL_WORK, StepFailed, Task, current_task
-from maniple.agents.work_evidence import StepTexts, find_announcement, find_unsupported
+from maniple.agents.work_evidence import (
+    StepTexts,
+    can_be_confirmed,
+    find_announcement,
+    find_unsupported,
+)
 from maniple.text import shorten, without_thoughts
 from maniple.types import Worker
 
@@ -33,7 +38,8 @@ _READERS = frozenset({"directory_tree", "list_files", "read_file", "search_files
 _WRITERS = WORKSPACE_TOOLS - _READERS
 _FROM = "[From maniple, not from the user] "
 _END = (
-    f"If your answer was right as it is, give the whole answer again and end with the line `{AS_IT_IS}`. "
+    "If your answer was right as it is and needed no tool, give the whole answer again and end with the line "
+    f"`{AS_IT_IS}`. "
     "If you cannot do it, answer `STEP FAILED:` and why."
 )
 _ASKED: dict[_Kind, str] = {
@@ -111,7 +117,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             problems = await self._find_problems(step, shown, answer, names) if answer else []
             if not problems:
                 break
-            reason = _reason_of(problems, answer)
+            reason = _reason_of(problems, _split_mark(answer)[0])
             if any(one.kind in step.asked for one in problems):
                 raise StepFailed(reason)
             step.asked.update(one.kind for one in problems)
@@ -130,9 +136,10 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         if not is_confirmed and find_announcement(text, tools):
             return [_Problem("call")]
         task, problems = current_task(), list[_Problem]()
-        if not is_confirmed and not self._has_page() and not has_worked(shown):
+        if not self._has_page() and not has_worked(shown):
             what = find_unsupported(self._texts_of(task, shown, tools), text)
-            problems += [_Problem("work", what)] if what else []
+            is_accepted = is_confirmed and can_be_confirmed(what, self._member)
+            problems += [_Problem("work", what)] if what and not is_accepted else []
         files = step.files or PromisedFiles()
         # A partial answer names what is missing.
         if is_confirmed or status == "partial":
