@@ -87,8 +87,7 @@ async def test_a_hint_of_the_lead_reaches_the_second_try():
 
 async def test_the_lead_gives_a_step_to_another_member_who_gets_all_of_it():
     new = {"agent_name": "researcher", "title": "Look it up", "description": "Find the sum on the web."}
-    looked_up = call("tavily_search", query="the sum"), reply("It is 4.")
-    lead = {"supervisor": [decision("reassign", step=new)], "researcher": looked_up}
+    lead = {"supervisor": [decision("reassign", step=new)], "researcher": [reply("It is 4.")]}
     only = plan(step("coder"), step("reporter"))
     async with scripted_team(script(only, **lead)) as it:
         frames = await it.run()

@@ -94,7 +94,7 @@ _ACT = (
     "run|execute|test|start|launch|send|book|buy|open|visit|measure|benchmark|profile|install|download"
     "|upload|deploy"
 )
-_LOOK = "search|look|check|verify|count|monitor"
+_LOOK = "search|check|verify|count|monitor"
 TOOL_WORK = re.compile(
     rf"(?P<acts>\b(?:{_ACT}) {_OBJECT}\b|^(?:{_ACT})\b|(?<=[.!?;,] )(?:{_ACT})\b|(?<=\band )(?:{_ACT})\b"
     r"|\b(?:führe?\b[^.!?\n]{0,60}\baus|ausführen|lass\w*\b[^.!?\n]{0,60}\blaufen|testen?|installier\w*"

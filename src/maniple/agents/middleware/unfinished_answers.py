@@ -148,9 +148,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         return [*problems, *([_Problem("files", missing)] if missing else [])]
 
     def _texts_of(self, task: Task, shown: Sequence[BaseMessage], tools: Set[str]) -> StepTexts:
-        # The title of a step that nobody planned is the beginning of its description.
-        is_cut = task.description.startswith(task.title[:40].rstrip("… "))
-        asked = task.description if is_cut else f"{task.title}\n{task.description}"
+        asked = task.description or task.title
         results = "\n".join(one.text for one in task.results if one.done)
         given = "\n".join(one.text for one in shown if _is_given(one))
         earlier = "\n".join(one.text for one in task.conversation if isinstance(one, AIMessage))
