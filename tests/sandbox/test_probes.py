@@ -14,8 +14,8 @@ import pytest
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.errors import Unavailable
-from maniple.sandbox import host, isolation, open_sandbox
-from maniple.workspace import FileHead, Workspace
+from maniple.sandbox import isolation, open_sandbox
+from maniple.workspace import FileHead, Workspace, account
 from tests.sandbox.host import as_process_one
 from tests.sandbox.nobody import as_nobody, needs_root
 
@@ -223,6 +223,6 @@ async def test_the_probes_are_quick(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has nothing to drop")
 async def test_root_that_stays_root_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "find_sandbox_account", lambda: None)
+    monkeypatch.setattr(account, "find_sandbox_account", lambda: None)
     monkeypatch.setattr(isolation, "find_sandbox_account", lambda: None)
     assert "start more than 64 processes" in await _refusal(SandboxSettings())

@@ -16,7 +16,8 @@ from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
 from maniple.types import STEP_FAILED, STEP_PARTIAL, SUMMARY_SOURCE
 
-NO_WORK = frozenset({"ask_human", "terminate", READ_ITEM, SEARCH_ITEMS})
+ASK_USER = "ask_human"
+NO_WORK = frozenset({ASK_USER, "terminate", READ_ITEM, SEARCH_ITEMS})
 """Tools whose calls do not count as work."""
 REJECTED_BY_USER = "The user rejected the call of"
 """Begins the reason of a step that failed because the user rejected its calls."""
@@ -40,6 +41,11 @@ def has_worked(messages: Sequence[BaseMessage]) -> bool:
     """Return whether there is the result of a tool that works, or a summary of earlier ones."""
     is_compacted = any(one.additional_kwargs.get("lc_source") == SUMMARY_SOURCE for one in messages)
     return is_compacted or any(REJECTED_KEY not in one.additional_kwargs for one in _results(messages))
+
+
+def has_asked(messages: Sequence[BaseMessage]) -> bool:
+    """Return whether the user has answered a question of the member: its step may need no more."""
+    return any(isinstance(one, ToolMessage) and one.name == ASK_USER for one in messages)
 
 
 def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:

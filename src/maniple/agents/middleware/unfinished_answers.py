@@ -16,12 +16,13 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from maniple.agents.deliverables import PromisedFiles, promise_files
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
-from maniple.agents.middleware.final_answers import NO_WORK, final_answer, has_worked
+from maniple.agents.middleware.final_answers import NO_WORK, final_answer, has_asked, has_worked
 from maniple.agents.roles import WORKSPACE_TOOLS
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import PARTIAL_WORK, StepFailed, Task, current_task
 from maniple.agents.work_evidence import (
+    WORK,
     StepTexts,
     can_be_confirmed,
     find_announcement,
@@ -139,6 +140,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         if not self._has_page() and not has_worked(shown):
             what = find_unsupported(self._texts_of(task, shown, tools), text)
             is_accepted = is_confirmed and can_be_confirmed(what, self._member)
+            is_accepted = is_accepted or (what == WORK and has_asked(shown))
             problems += [_Problem("work", what)] if what and not is_accepted else []
         files = step.files or PromisedFiles()
         # A partial answer names what is missing.
