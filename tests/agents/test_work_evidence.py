@@ -152,3 +152,23 @@ def test_a_researcher_without_a_search_gives_what_it_knows():
     step = StepTexts("researcher", "When did the wall fall?", "")
     assert find_unsupported(step, answer) == "1989"
     assert not find_unsupported(replace(step, searches=False), answer)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "I computed it with Python: 271 days.",
+        "Mit Python ausgerechnet: 271 Tage.",
+        "用 Python 计算：271 天。",
+    ],
+)
+def test_a_program_that_nobody_ran_supports_nothing(claim):
+    assert find("manus", "Days until the fair?", claim)
+
+
+@pytest.mark.parametrize(
+    "order", ["Facts that you know are enough: how long is it?", "Nenne die Länge; was du weißt, genügt."]
+)
+def test_a_task_that_is_content_with_knowledge_needs_no_tool(order):
+    assert not find("researcher", order, "Known, not looked up: 2,220 m.")
+    assert find("researcher", "How long?", "It is 2,220 m.")

@@ -76,6 +76,10 @@ EXECUTED = re.compile(
     r"|\b(?:was|were|has been|have been) (?:\w+ly )?(?:run|executed|tested|compiled|deployed)\b"
     r"|\b(?:tests?|checks?|suite|builds?)\b[^.\n]{0,40}\b(?:pass|passes|passed|succeeded|(?:is|are) green)\b"
     r"|\b(?:all|\d+) (?:\w+ )?passed\b|\bexit code:? \d"
+    r"|\b(?:computed|calculated|verified|checked|counted)\b[^.\n]{0,30}\b(?:with|using|by|in) "
+    r"(?:python|code|an? (?:program|script)|bash)\b"
+    r"|\bmit (?:python|einem (?:programm|skript))\b[^.\n]{0,60}\b(?:be|aus|nach)ge?rechnet"
+    r"|\bcalculé\w*\b[^.\n]{0,30}\bavec (?:python|un (?:programme|script))\b|用\s?python\s?(?:计算|算)"
     r"|\bhabe\b[^.\n]{0,80}\b(?:ausgeführt|getestet|heruntergeladen|installiert|gemessen)\b"
     r"|\bwurden?\b[^.\n]{0,60}\b(?:ausgeführt|getestet|installiert)\b"
     r"|\btests?\b[^.\n]{0,40}\b(?:bestanden|grün|erfolgreich|laufen durch)\b"
@@ -132,3 +136,13 @@ def is_claimed(sentence: str, words: re.Pattern[str]) -> bool:
     """Return whether a sentence says with one of the words that something was done."""
     modalities = (one.lastgroup for one in MODALITY.finditer(sentence))
     return words.search(sentence) is not None and all(one == "relative" for one in modalities)
+
+
+FROM_KNOWLEDGE = re.compile(
+    r"\b(?:(?:what|facts|things|all) (?:that )?you (?:already )?know"
+    r"|from (?:your )?(?:own )?(?:memory|knowledge)"
+    r"|was du (?:schon )?weißt|aus dem (?:gedächtnis|kopf)|dein\w* (?:allgemein)?wissen"
+    r"|ce que tu sais|ce que vous savez|de mémoire|lo que sabes|de memoria)\b|(?:你|您)(?:所)?知道的|凭记忆",
+    re.IGNORECASE,
+)
+"""Words of a task that is content with what its member knows."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
-from maniple.agents.answer_words import ANNOUNCES, EXECUTED, MODALITY, TOOL_WORK, is_claimed
+from maniple.agents.answer_words import ANNOUNCES, EXECUTED, FROM_KNOWLEDGE, MODALITY, TOOL_WORK, is_claimed
 from maniple.agents.deliverables import (
     find_claimed_files,
     find_file_names,
@@ -175,6 +175,7 @@ def find_unsupported(step: StepTexts, answer: str) -> str:
     if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material))):
         return what
     finds_figures = step.member == "coder" or (step.member == "researcher" and step.searches)
+    finds_figures = finds_figures and not FROM_KNOWLEDGE.search(order)
     return number if finds_figures or TOOL_WORK.search(order) else ""
 
 
