@@ -27,4 +27,5 @@ fi
 prepare
 [ "${1:-}" != prepare ] || exit 0
 exec 9<&-
-exec $place/bin/python -m pytest -m "" tests/browser/contract
+# As in the Makefile: CI tries a failed test once more and lists it.
+exec $place/bin/python -m pytest -m "" ${CI:+--reruns 1 -r R} tests/browser/contract
