@@ -61,6 +61,9 @@ async def test_the_next_turn_knows_what_was_said_live_and_after_a_restart(tmp_pa
     for role in ("coder", "coordinator"):
         text = text_of(live[role])
         counts = {word: (what, text.count(word)) for word, what in known.items()}
-        assert {word: one for word, one in counts.items() if one[1] != 1} == {}, (role, text)
+        # What the user said to a call is also the reason of the step and the gap that it leaves.
+        wrong = {word: one for word, one in counts.items() if one[1] != 1 and "approval" not in one[0]}
+        assert wrong == {}, (role, text)
+        assert all(count for _, count in counts.values()), (role, text)
         assert not [word for word in history.undone if word in text], role
     assert [word for word in known if word not in text_of(live["planner"])] == []

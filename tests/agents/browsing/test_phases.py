@@ -153,7 +153,7 @@ async def test_a_plan_outlives_a_pause(tmp_path):
 
 @pytest.mark.slow
 async def test_phases_that_are_done_when_the_time_is_over_are_reported():
-    ways = (done("in the shop"), use("go_to_url", url=HOME))
+    ways = (use("refresh"), done("in the shop"), use("go_to_url", url=HOME))
     script = shop_script(*ways, task=LONG, other=[phases("Open the shop", "Pay")])
     async with shopping(script, shop=Shop(hangs_at="go_to_url"), browsing={"max_seconds": 6}) as (team, _):
         frames = await team.run()
