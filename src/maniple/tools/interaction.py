@@ -12,6 +12,8 @@ from maniple.tools.questions import ask_user
 from maniple.tools.registry import tool_factory
 from maniple.types import STEP_FAILED, STEP_NEEDS, STEP_PARTIAL, is_mapping
 
+ASK_USER = "ask_human"
+"""The name of the tool that asks the user."""
 _ENOUGH = (
     "The user has been asked often enough in this run and was not asked this. Decide for yourself, "
     "and say in your answer what you assumed."
@@ -34,7 +36,7 @@ class _Inquiry(BaseModel):
     inquire: str = Field(description="The question, in the user's language.")
 
 
-@tool_factory("ask_human")
+@tool_factory(ASK_USER)
 def ask_tools(max_questions: int) -> list[BaseTool]:
     """Return the tool `ask_human` in a list; [] if `max_questions`, the limit of a run, is 0.
 
@@ -49,7 +51,7 @@ def ask_tools(max_questions: int) -> list[BaseTool]:
     return _tools(ask_human, _Question, max_questions)
 
 
-@tool_factory("ask_human")
+@tool_factory(ASK_USER)
 def inquiry_tools(max_questions: int) -> list[BaseTool]:
     """Return `ask_human` for the agent in the browser, with the parameter `inquire`."""
 
@@ -73,7 +75,7 @@ def _tools(
         return []
     tool = StructuredTool.from_function(
         coroutine=function,
-        name="ask_human",
+        name=ASK_USER,
         description="Ask the user and wait for the answer. Only for what you can neither find out nor "
         f"sensibly assume: at most {max_questions} questions a run.",
         args_schema=schema,

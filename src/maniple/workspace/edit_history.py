@@ -21,7 +21,7 @@ from typing import Any
 from maniple.errors import FileError
 from maniple.workspace.files import NameTaken, Workspace
 from maniple.workspace.operations import FileOperation, OperationPlan, OperationReport
-from maniple.workspace.safe_open import DRAFT, split_path
+from maniple.workspace.safe_open import new_draft, split_path
 from maniple.workspace.transactions import (
     ARCHIVED_BYTES,
     OPERATION,
@@ -220,7 +220,7 @@ class EditHistory:
     def _record_step(self, path: str, before: bytes | None, after: bytes) -> Path:
         name = "/".join(split_path(path))
         file = self.folder / f"{self._next_number():012}-{_mark(path)}"
-        draft = self.folder / f"{DRAFT}{os.urandom(8).hex()}"
+        draft = self.folder / new_draft()
         existed = _GONE if before is None else "+"
         head = f"{_digest(after)}\n{existed}{json.dumps(name)}\n".encode()
         try:

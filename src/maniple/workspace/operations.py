@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from maniple.errors import FileError
 from maniple.workspace.files import EntryKind, Workspace, list_archive
-from maniple.workspace.safe_open import DRAFT, split_path
-from maniple.workspace.transactions import Moves, Step, is_inside, new_draft, stamp_copies
+from maniple.workspace.safe_open import DRAFT, new_draft, split_path
+from maniple.workspace.transactions import Moves, Step, is_inside, stamp_copies
 
 _MAX_ERRORS = 20
 

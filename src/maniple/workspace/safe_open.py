@@ -33,6 +33,11 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+def new_draft() -> str:
+    """Return the name of a file that is not complete yet."""
+    return f"{DRAFT}{os.urandom(8).hex()}"
+
+
 def split_path(path: str, *, root: str = "/workspace") -> tuple[str, ...]:
     """Split a path that a model wrote; `root` is the directory's name inside the sandbox.
 
@@ -105,7 +110,7 @@ def replace_file(
     Without a `mode`, an executable file stays executable. With `is_new`, raises `FileExistsError` if
     something has the name, even if it came just now.
     """
-    draft = f"{DRAFT}{os.urandom(8).hex()}"
+    draft = new_draft()
     descriptor = os.open(draft, _CREATE, 0o644, dir_fd=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:

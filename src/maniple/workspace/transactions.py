@@ -17,7 +17,7 @@ from pathlib import Path
 
 from maniple.errors import FileError
 from maniple.workspace.files import Workspace
-from maniple.workspace.safe_open import DRAFT
+from maniple.workspace.safe_open import DRAFT, new_draft
 
 ARCHIVED_BYTES = 100_000_000
 """Of what the operations of one thread have removed."""
@@ -194,11 +194,6 @@ class Transaction:
 def is_inside(path: str, folder: str) -> bool:
     """Return whether a path is a folder, or in it."""
     return path == folder or path.startswith(f"{folder}/")
-
-
-def new_draft() -> str:
-    """Return the name of a file that is not complete yet."""
-    return f"{DRAFT}{os.urandom(8).hex()}"
 
 
 def stamp_copies(workspace: Workspace, undo_steps: Sequence[Sequence[str]]) -> dict[str, str]:

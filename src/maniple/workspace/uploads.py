@@ -13,7 +13,7 @@ from maniple.errors import FileError, WorkspaceFull
 from maniple.text import counted, file_size, shorten
 from maniple.workspace.file_names import clean_file_name
 from maniple.workspace.files import Workspace
-from maniple.workspace.safe_open import DRAFT
+from maniple.workspace.safe_open import new_draft
 
 MAX_UPLOADS = 1_000
 
@@ -151,7 +151,7 @@ class UploadStore:
             raise FileError(f"{upload.path!r} could not be recorded: {error.strerror}.") from error
 
     def _write_record(self, upload: Upload) -> None:
-        draft = self.records / f"{DRAFT}{os.urandom(8).hex()}"
+        draft = self.records / new_draft()
         try:
             draft.write_text(json.dumps(asdict(upload)), encoding="utf-8")
             draft.rename(self._file(upload.path))

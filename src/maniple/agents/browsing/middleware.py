@@ -39,6 +39,7 @@ from maniple.llms import Shape, ShapeError, ask, ask_for, capabilities_of
 from maniple.llms.context_windows import characters_within, room_of
 from maniple.text import without_thoughts
 from maniple.tools.browser import BROWSER_USE
+from maniple.tools.interaction import ASK_USER
 from maniple.tools.thread_browser import PAGE_MODEL, ThreadBrowser
 from maniple.types import STEP_FAILED, is_dict
 
@@ -125,7 +126,7 @@ _UNKNOWN = "Not done yet"
 _FAILED = "Not done: the action before it failed"
 _UNSEEN = "Not done: nobody has seen yet what came of the action before it"
 _ADVICE = "Look at what the browser shows now, and decide again."
-_CONCLUDING_TOOLS = frozenset({"terminate", "ask_human"})
+_CONCLUDING_TOOLS = frozenset({"terminate", ASK_USER})
 """Tools that report a result. They are refused until the model has seen the result of its last action."""
 _MAX_ANSWERS = 1_000
 

@@ -12,11 +12,11 @@ from maniple.agents.middleware.call_records import REJECTED_KEY
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import StepFailed
 from maniple.text import without_thoughts
+from maniple.tools.interaction import ASK_USER
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
 from maniple.types import STEP_FAILED, STEP_PARTIAL, SUMMARY_SOURCE
 
-ASK_USER = "ask_human"
 NO_WORK = frozenset({ASK_USER, "terminate", READ_ITEM, SEARCH_ITEMS})
 """Tools whose calls do not count as work."""
 REJECTED_BY_USER = "The user rejected the call of"
