@@ -99,3 +99,21 @@ async def test_an_approval_is_for_the_first_of_two_waiting_calls(
         assert (site.hits[first], site.hits[second]) == (1, 0)
         assert status(await say(asking, thread, "no")) == "completed"
         assert site.hits[second] == 0
+
+
+async def test_the_calls_of_one_answer_ask_in_its_order(asking: InProcessService, asking_model, site: Site):
+    urls = [f"{site.url}/{{run}}-{letter}" for letter in "ebdac"]
+    calls = [{"name": "crawl_tool", "arguments": {"url": url}} for url in urls]
+    asking_model.reset({**crawling(site), "researcher": [{"tool_calls": calls}, reply("found")]})
+    thread = await asking.thread()
+    frames = await events_of_chat(asking, thread, "Look there. #run=order")
+    expected = [f"/order-{letter}" for letter in "ebdac"]
+    for number in range(len(expected)):
+        asked = [
+            one["payload"]["tool_input"]["url"].removeprefix(site.url) for one in data(frames, "interrupt")
+        ]
+        assert asked == expected[number:]
+        assert site.hits.total() == number
+        frames = await events_of_chat(asking, thread, "approve")
+        assert site.hits[expected[number]] == 1
+    assert status(frames) == "completed"

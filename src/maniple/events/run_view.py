@@ -566,15 +566,17 @@ async def load_run_view(
 
 
 async def read_question_ids(events: EventTable, run_id: str) -> dict[str, str]:
-    """Return the ids of the questions that a run asked last, by the ids of LangGraph's interrupts.
+    """Return the ids of the questions that a run asked, by the ids of LangGraph's interrupts, in their order.
 
     Raises:
         StoreError: the events cannot be read.
     """
     found: dict[str, str] = {}
     async for page in read_event_pages(events, run_id, types={RunInterrupted.type}):
-        ids = [str(json.loads(record.data)["interrupt_id"]) for record in page]
-        found |= {interrupt_of(one): one for one in ids}
+        for question_id in [str(json.loads(record.data)["interrupt_id"]) for record in page]:
+            interrupt_id = interrupt_of(question_id)
+            found.pop(interrupt_id, None)  # of a question that is asked again, the newest place counts
+            found[interrupt_id] = question_id
     return found
 
 

@@ -29,7 +29,7 @@ from maniple.events.run_view import StreamState
 from maniple.events.turns import order_turns
 from maniple.langgraph_internals import interrupts_of, is_node, path_of, step_of
 from maniple.text import fix_surrogates
-from maniple.tools.questions import interrupt_of
+from maniple.tools.questions import in_order, interrupt_of
 from maniple.types import (
     AGENT_MARK,
     LEAD_DECISION,
@@ -158,7 +158,7 @@ class Translator:
         if status != "completed":
             self._start_workflow()
         if status == "interrupted":
-            for interrupt_id, value in self._pauses.items():
+            for interrupt_id, value in in_order(self._pauses):
                 self._made.append(interrupt_event(self._asked.get(interrupt_id, interrupt_id), value))
         if error is not None:
             self._made.append(_failed(error, agent))

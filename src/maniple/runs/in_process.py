@@ -379,7 +379,8 @@ class InProcessEngine:
         if not pending:
             raise RunNotWaiting(f"The run does not wait for an answer; it is {record.status}.")
         asked = await read_question_ids(self._store.events, record.run_id)
-        open_questions = [asked.get(one, one) for one in pending]
+        shown = [one for one in asked if one in pending]
+        open_questions = [asked.get(one, one) for one in dict.fromkeys([*shown, *pending])]
         if interrupt_id and interrupt_id not in open_questions:
             waits_for = ", ".join(open_questions)
             raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {waits_for}.")

@@ -13,6 +13,10 @@ from maniple.scope.context import configurable
 from maniple.scope.run_scope import run_scope
 
 
+POSITION_KEY = "position"
+"""The key in a question's payload of the place of its call among those of the model's answer; without it, 0."""
+
+
 async def ask_user(payload: Mapping[str, Any], key: str = "") -> UserAnswer:
     """Ask the user and return the answer; tools call this instead of LangGraph's `interrupt`.
 
@@ -29,6 +33,19 @@ async def ask_user(payload: Mapping[str, Any], key: str = "") -> UserAnswer:
 def _make_key(payload: Mapping[str, Any]) -> str:
     text = json.dumps(payload, sort_keys=True, default=str)
     return f"{task_of(configurable())}?{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def in_order(pauses: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the questions of a pause, by their interrupts' ids, in the order of their calls.
+
+    LangGraph returns them in any order.
+    """
+    return sorted(pauses.items(), key=lambda pause: _position_of(pause[1]))
+
+
+def _position_of(payload: Any) -> int:
+    position = payload.get(POSITION_KEY) if isinstance(payload, Mapping) else None
+    return position if isinstance(position, int) else 0
 
 
 def interrupt_of(question_id: str) -> str:

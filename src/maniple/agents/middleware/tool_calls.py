@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 
 from maniple.agents.middleware.base import ToolHandler
-from maniple.agents.middleware.call_order import wait_for_turn
+from maniple.agents.middleware.call_order import preceding_calls, wait_for_turn
 from maniple.agents.middleware.call_records import (
     AUTHOR_KEY,
     REJECTED_KEY,
@@ -37,7 +37,7 @@ from maniple.tools.decisions import (
     parse_approval,
     parse_unknown_result,
 )
-from maniple.tools.questions import ask_user
+from maniple.tools.questions import POSITION_KEY, ask_user
 from maniple.tools.registry import FILE_WRITER, redact_arguments
 from maniple.types import is_dict, is_mapping
 
@@ -62,7 +62,12 @@ async def _begin_immediately(is_approved: bool) -> None:
 
 
 async def call_once(
-    tool: BaseTool, tool_call_id: str, arguments: Arguments, run: Run, turn: Turn = _begin_immediately
+    tool: BaseTool,
+    tool_call_id: str,
+    arguments: Arguments,
+    run: Run,
+    turn: Turn = _begin_immediately,
+    position: int = 0,
 ) -> CompletedCall:
     """Call `tool` with `run`, unless the run's ledger has the result.
 
@@ -72,12 +77,12 @@ async def call_once(
     needs approval where one of `write_file` does; a mapping names the values of an argument with which a call
     only reads. After `max_calls_per_run`
     calls, further calls return the text in `beyond`. `turn(is_approved)` returns when the call may begin. A
-    waiting call is not recorded as begun. Interrupts the graph where the user has to decide. A `ToolFailure`
+    waiting call is not recorded as begun. `position` is the call's among those of its answer, from 0. Interrupts the graph where the user has to decide. A `ToolFailure`
     becomes a message with `status="error"`. All other exceptions of `run` pass, and the result of the call
     stays unknown.
     """
     scope = run_scope()
-    call = _Call(tool, tool_call_id, run)
+    call = _Call(tool, tool_call_id, run, position)
     ledger = scope.ledger
     records = CallRecords(ledger, scope.run_id, tool.name, tool_call_id) if ledger is not None else None
     if records is not None and (refusal := await call.describe_exceeded_limit(records)):
@@ -103,6 +108,7 @@ class _Call:
     tool: BaseTool
     id: str
     run: Run
+    position: int = 0
     is_edited: bool = False
     """Whether the user has changed the arguments that the model wrote."""
 
@@ -142,6 +148,7 @@ class _Call:
             "tool_name": self.tool.name,
             "tool_input": dict(arguments),
             "tool_call_id": self.id,
+            **({POSITION_KEY: self.position} if self.position else {}),
             "answers": dict(APPROVAL_ANSWERS if reason == "approval" else UNKNOWN_RESULT_ANSWERS),
             **more,
         }
@@ -286,5 +293,5 @@ class RecordedToolCalls(AgentMiddleware[Any, Any]):
         async def run(arguments: Arguments) -> Answer:
             return await handler(request.override(tool_call={**call, "args": dict(arguments)}))
 
-        turn = partial(wait_for_turn, request)
-        return (await call_once(request.tool, call["id"] or "", call["args"], run, turn)).answer
+        turn, position = partial(wait_for_turn, request), len(preceding_calls(request))
+        return (await call_once(request.tool, call["id"] or "", call["args"], run, turn, position)).answer
