@@ -14,7 +14,8 @@ from tests.store.samples import some_events, stored_run
 
 
 def tell(**what: object) -> None:
-    print(json.dumps(what), flush=True)
+    sys.stdout.write(f"{json.dumps(what)}\n")  # in one piece, also if the process is killed
+    sys.stdout.flush()
 
 
 async def serve(path: Path) -> None:
