@@ -12,9 +12,8 @@ from maniple.scope.answers import UserAnswer
 from maniple.scope.context import configurable
 from maniple.scope.run_scope import run_scope
 
-
 POSITION_KEY = "position"
-"""The key in a question's payload of the place of its call among those of the model's answer; without it, 0."""
+"""The key in a payload of the place of a call among those of the model's answer; without it, 0."""
 
 
 async def ask_user(payload: Mapping[str, Any], key: str = "") -> UserAnswer:

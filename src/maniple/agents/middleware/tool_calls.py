@@ -75,11 +75,12 @@ async def call_once(
     user is asked. With `approval`, each call waits for the user's approval. `includes` names the tools whose
     work its operations do, by `action`; if their calls need approval, so does it. With `writes_files`, a call
     needs approval where one of `write_file` does; a mapping names the values of an argument with which a call
-    only reads. After `max_calls_per_run`
-    calls, further calls return the text in `beyond`. `turn(is_approved)` returns when the call may begin. A
-    waiting call is not recorded as begun. `position` is the call's among those of its answer, from 0. Interrupts the graph where the user has to decide. A `ToolFailure`
-    becomes a message with `status="error"`. All other exceptions of `run` pass, and the result of the call
-    stays unknown.
+    only reads. After `max_calls_per_run` calls, further calls return the text in `beyond`.
+
+    `turn(is_approved)` returns when the call may begin. A waiting call is not recorded as begun. `position`
+    is the call's among those of its answer, from 0. Interrupts the graph where the user has to decide. A
+    `ToolFailure` becomes a message with `status="error"`. All other exceptions of `run` pass, and the result
+    of the call stays unknown.
     """
     scope = run_scope()
     call = _Call(tool, tool_call_id, run, position)
