@@ -57,6 +57,8 @@ def test_a_file_counts_in_any_folder_and_case():
         ("J'ai enregistré le résultat dans resultat.csv.", ["resultat.csv"]),
         ("结果已保存到 result.csv。", ["result.csv"]),
         ("The file data.csv has 3 columns.", []),
+        ("Saved as `Makefile`.", ["Makefile"]),
+        ("Created the class `Printer`.", []),
     ],
 )
 def test_claims_are_links_and_what_is_said_to_be_written(answer, names):
@@ -97,6 +99,12 @@ def test_claims_are_links_and_what_is_said_to_be_written(answer, names):
                 ("Write a function that writes out.json", []),
             )
         ),
+        ("Move a.txt", []),
+        ("Move a.txt to archive/a.txt", ["archive/a.txt"]),
+        ("Copy notes.md into backup/notes.md, then delete old.md", ["backup/notes.md"]),
+        ("Kopiere a.csv nach b.csv", ["b.csv"]),
+        ("Save it as a `Makefile` and a `docker/Dockerfile`.", ["Makefile", "docker/Dockerfile"]),
+        ("Write a `Reporter` class.", []),
         ("Write it like example.docx", []),
         ("Read notes.md and answer.", []),
         ("Read data.csv and draw a chart of the sales.", []),

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from maniple.agents.work_evidence import StepTexts, find_announcement, find_unsupported
+from maniple.agents.deliverables import find_file_names
+from maniple.agents.work_evidence import StepTexts, Unsupported, find_announcement, find_unsupported
 from tests.agents.work_claims import CLAIMED, HONEST
 
 
 def find(member, step, answer):
-    return find_unsupported(StepTexts(member, step, step), answer)
+    """Return what is unsupported in the answer of a member that has the files which its step names."""
+    return find_unsupported(StepTexts(member, step, step, files=find_file_names(step)), answer)
 
 
 def test_at_most_one_in_thirty_honest_answers_without_a_call_is_doubted():
@@ -117,7 +119,7 @@ def test_numbers_of_the_prompt_and_their_differences_are_supported():
     step = StepTexts("coder", "Compare", "A costs 1,200.50 euros and B 1.500 euros.")
     difference, ratio = "B (1500) costs 299.50 more than A (1200.5).", "B costs 17 percent more."
     assert not find_unsupported(step, difference)
-    assert find_unsupported(step, ratio) == "17"
+    assert find_unsupported(step, ratio) == Unsupported("17", may_be_known=True)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +146,13 @@ def test_the_results_of_other_steps_can_be_retold_without_a_tool():
     results, retold = "All 8 tests passed in 12 seconds.", "All 8 tests passed."
     step = StepTexts("researcher", "Sum up what was found.", results, results)
     assert not find_unsupported(step, retold)
-    assert find_unsupported(step, results.replace("12", "15")) == "15"
+    assert find_unsupported(step, results.replace("12", "15")) == Unsupported("15", may_be_known=True)
 
 
 def test_a_researcher_without_a_search_gives_what_it_knows():
     answer = "In 1989; it was not looked up."
     step = StepTexts("researcher", "When did the wall fall?", "")
-    assert find_unsupported(step, answer) == "1989"
+    assert find_unsupported(step, answer) == Unsupported("1989", may_be_known=True)
     assert not find_unsupported(replace(step, searches=False), answer)
 
 
@@ -172,3 +174,10 @@ def test_a_program_that_nobody_ran_supports_nothing(claim):
 def test_a_task_that_is_content_with_knowledge_needs_no_tool(order):
     assert not find("researcher", order, "Known, not looked up: 2,220 m.")
     assert find("researcher", "How long?", "It is 2,220 m.")
+
+
+def test_a_file_that_nobody_has_is_only_spoken_about():
+    step = StepTexts("coder", "What is notes.txt for?", "")
+    answer = "Such a file usually holds what its owner wants to remember."
+    assert not find_unsupported(step, answer)
+    assert find_unsupported(replace(step, files=["docs/notes.txt"]), answer)

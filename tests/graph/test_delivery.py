@@ -144,13 +144,14 @@ async def test_a_rejected_call_that_is_made_again_and_approved_is_done():
 @pytest.mark.parametrize(
     "claim", ["All 8 tests pass.", "Ich habe das Programm ausgeführt: 4.", "测试全部通过。"]
 )
-async def test_a_claim_without_work_is_no_result_for_the_steps_after_it(claim):
+async def test_a_claim_without_work_is_marked_for_the_steps_after_it_and_the_user(claim):
     script = planned(step("coder", "Work", "Run the tests."), step("reporter")) | {"coder": [reply(claim)]}
     async with scripted_team({"supervisor": [GIVES_UP], **script}, toolbox=TOOLS) as it:
         frames = await it.run()
-        assert claim not in it.prompts("reporter")[0]
+        prompt = str(it.prompts("reporter")[0])
+    assert 0 < prompt.index(claim) < prompt.index("no tool")
     (gap,) = gaps(frames)
-    assert claim not in gap["reason"]
+    assert "no tool" in gap["reason"]
 
 
 async def test_a_file_that_is_only_read_or_belongs_to_a_later_step_is_not_asked_for(tmp_path):

@@ -40,13 +40,16 @@ FILE_ROLES = re.compile(
     r"|に)"
     r"|(?P<weak>\b(?:to|into|in|at|under|nach|unter|im|ins|dans|en|a)\b)"
     r"|(?P<write>\b(?:writ(?:e|ing)|sav(?:e|ing)|creat(?:e|ing)|generat(?:e|ing)|export(?:ing)?|produc(?:e|ing)"
-    r"|stor(?:e|ing)|output|deliver|provide|put|make|build|draw|plot|render|convert|compile|prepare|draft"
-    r"|design|zip|pack|copy|rename|move"
-    r"|schreib\w*|speicher\w*|erstell\w*|erzeug\w*|exportier\w*|generier\w*|zeichne\w*|konvertier\w*|wandle"
-    r"|anlegen|leg(?:e|en)?|verfasse\w*|bau(?:e|en)?|abspeichern|umwandeln"
+    r"|stor(?:e|ing)|output|deliver|provide|put|make|build|draw|plot|render|compile|prepare|draft"
+    r"|design"
+    r"|schreib\w*|speicher\w*|erstell\w*|erzeug\w*|exportier\w*|generier\w*|zeichne\w*"
+    r"|anlegen|leg(?:e|en)?|verfasse\w*|bau(?:e|en)?|abspeichern"
     r"|écri\w*|enregistr\w*|cré(?:er?|ez|ons)|génér\w*|sauvegard\w*|export\w*|produi\w*|dessin\w*|rédige\w*"
     r"|escrib\w*|guard\w*|crea|crear|gener\w*|scriv\w*|salva\w*)\b"
     r"|写|寫|保存|存储|生成|创建|創建|建立|导出|输出|制作|画|作成|書|저장|생성)"
+    r"|(?P<carry>\b(?:convert|copy|move|pack|rename|zip|konvertier\w*|kopier\w*|verschieb\w*|wandle|umwandeln"
+    r"|benenne|umbenennen|conver\w*|copi\w*|déplac\w*|renomm\w*|muev\w*|mover|renombr\w*)\b"
+    r"|复制|移动|重命名|转换)"
     r"|(?P<read>\b(?:from|of|about|like|using|read\w*|open\w*|load\w*|pars(?:e|es|ing)|analy[sz]\w*|check\w*"
     r"|see|use|inspect\w*|compare\w*"
     r"|von|aus|über|zu|wie|anhand|les\w*|lies|öffne\w*|lade\w*|prüf\w*|siehe|nutze\w*|vergleiche\w*"
@@ -56,7 +59,7 @@ FILE_ROLES = re.compile(
 )
 """What a word before the name of a file says: that the file is written, or only read.
 
-Weak words say so only together with one that writes.
+Weak words say so only together with one that writes, or that carries a file to another.
 """
 
 WRITTEN = re.compile(

@@ -309,7 +309,7 @@ class CompactCoder:
         messages = [SystemMessage(render("compact/coder")), *example_messages(pairs), HumanMessage(asked)]
         promised = await promise_files(task, "coder", writes=True)
         result = await self._try_programs(self.tool, task, messages, promised)
-        if missing := await promised.find_missing(task, ""):
+        if missing := await promised.find_missing(task):
             reason = f"The program did not write the file {', '.join(missing)}."
             raise StepFailed(f"{reason}{PARTIAL_WORK}{result}", is_final=True)
         return result
@@ -331,7 +331,7 @@ class CompactCoder:
                     # What the first program defined without printing stays for the second one.
                     whole = code if _DEFINES.search(code) else f"{defined}{code}"
                     result = f"{_CODE_LINE}{whole}{_OUTPUT_LINE}{truncate_middle(output, RESULT_CHARACTERS)}"
-                    missing = await promised.find_missing(task, "")
+                    missing = await promised.find_missing(task)
                     doubts = (f"It did not write the file {name}." for name in missing)
                     problem = find_doubt(task.request, task.files, whole, output) or next(doubts, "")
                     if not problem:

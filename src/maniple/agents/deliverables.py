@@ -22,13 +22,18 @@ _MAX_CHARACTERS = 20_000
 _MAX_NAMES = 20
 _NO_FILES = frozenset({"ai", "com", "me", "ms", "t", "tr", "man", "ps"})
 """Suffixes in Python's table that are more often the end of a site's name or of an abbreviation."""
+_WITHOUT_SUFFIX = frozenset(
+    {"changelog", "containerfile", "dockerfile", "gemfile", "jenkinsfile", "justfile", "license", "makefile"}
+    | {"procfile", "rakefile", "readme", "vagrantfile"}
+)
+"""Names of files that usually have no suffix; only in quotes."""
 _FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _ADDRESS = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,20}://[^\s<>\"'`)\]，。]+|\bwww\.[^\s<>\"'`)\]]+|[\w.+-]{1,80}@[\w.-]{1,80}",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(
-    r"[`\"“„«'‘「《]([^`\"“”„«»'‘’「」《》\n]{1,160}?\.[A-Za-z][A-Za-z0-9]{0,9})"
+    r"[`\"“„«'‘「《]([^`\"“”„«»'‘’「」《》\n]{1,160}?\.[A-Za-z][A-Za-z0-9]{0,9}|(?:[\w.-]{1,80}/){0,8}[A-Z][a-zA-Z]{5,14})"
     r"[`\"”“»'’」》]"
 )
 _BARE = re.compile(
@@ -142,7 +147,8 @@ def _is_written(before: str, begin: int, after: str, *, is_last: bool) -> bool:
     In "save a.csv as b.csv", the second one is written. Some languages have the verb at the end.
     """
     roles = list(FILE_ROLES.finditer(before))
-    verb = next((one for one in reversed(roles) if one.lastgroup == "write"), None)
+    verbs = [one for one in roles if one.lastgroup in ("write", "carry")]
+    verb = verbs[-1] if verbs else None
     last = roles[-1] if roles and roles[-1].start() >= begin else None
     following = FILE_ROLES.match(after.lstrip())
     follows = following.lastgroup if following else ""
@@ -156,7 +162,11 @@ def _is_written(before: str, begin: int, after: str, *, is_last: bool) -> bool:
         case "weak":
             return verb is not None or follows == "write"
         case "":
-            is_object = verb is not None and not CLAUSE_ENDS.search(before[verb.start() :])
+            is_object = (
+                verb is not None
+                and verb.lastgroup == "write"
+                and not CLAUSE_ENDS.search(before[verb.start() :])
+            )
             return is_object or follows == "write"
         case _:
             return False
@@ -178,6 +188,8 @@ def _is_file_name(name: str) -> bool:
     if name.startswith(("/", "~", "\\")) or "\\" in name or re.search(r"[*{}<>$|]|://", name):
         return False
     stem, _, suffix = name.rpartition("/")[2].rpartition(".")
+    if suffix.casefold() in _WITHOUT_SUFFIX and not stem:
+        return True
     if not stem.strip(". ") or suffix.lower() in _NO_FILES or media_type_of(name) == UNKNOWN:
         return False
     # Node.js and Vue.js are no files.
@@ -209,9 +221,8 @@ class PromisedFiles:
     writes: bool = False
     """Whether the member has tools that write files; a link in another's answer may be a page's own."""
 
-    async def find_missing(self, task: Task, answer: str) -> list[str]:
+    async def find_missing(self, task: Task, claimed: Collection[str] = ()) -> list[str]:
         """Return the promised and claimed files that the workspace does not have; [] without a workspace."""
-        claimed = find_claimed_files(answer, with_links=self.writes)
         if not self.names and not claimed:
             return []
         now = await list_workspace(task)

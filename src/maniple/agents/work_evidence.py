@@ -4,7 +4,7 @@ Most signs are of form and hold in every language; `answer_words` has the words 
 """
 
 import re
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
@@ -13,6 +13,7 @@ from maniple.agents.answer_words import ANNOUNCES, EXECUTED, FROM_KNOWLEDGE, MOD
 from maniple.agents.deliverables import (
     find_claimed_files,
     find_file_names,
+    is_among,
     prose_of,
     split_sentences,
     without_code,
@@ -23,8 +24,8 @@ from maniple.types import Worker, is_dict, is_list
 
 HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
 """Members all of whose work is done with tools."""
-WORK, EXECUTION, WRITTEN = "its work", "what was run", "a written file"
-"""What can be unsupported, beside a single number or address."""
+WORK = "its work"
+"""What is unsupported if a member whose step needs a tool called none."""
 _MAX_CHARACTERS = 20_000
 _FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
 _FUNCTION = re.compile(r"(?P<name>\w{2,60})\(.*\)", re.DOTALL)
@@ -149,39 +150,52 @@ class StepTexts:
     """What it answered in earlier turns."""
     searches: bool = True
     """Whether it can search the web; a researcher that cannot also gives what it knows."""
+    files: Collection[str] = ()
+    """The paths of the thread's files whose contents it was not shown."""
 
 
-def find_unsupported(step: StepTexts, answer: str) -> str:
-    """Return what in the answer of a member that called no tool can only come from one; "" for nothing.
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """What in an answer can only come from a tool."""
+
+    what: str
+    """As it is said to the member."""
+    may_be_known: bool = False
+    """Whether the member may also know it by itself."""
+
+
+def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
+    """Return what in the answer of a member that called no tool can only come from one; None for nothing.
 
     A failure claims nothing, and no answer does that begins with a question or with what cannot be done. What
     a step brings along can be translated, rewritten or summarised without a tool.
     """
     text = answer.strip()
     if not text or parse_answer(text).outcome.status == "failed" or _begins_without_claim(text):
-        return ""
+        return None
     shown = f"{step.given}\n{step.earlier}"
     new = (one for one in _ADDRESS.findall(without_code(text)) if one.rstrip(".,;") not in shown)
     if address := next(new, ""):
-        return address[:100]
-    if find_claimed_files(text, with_links=False):
-        return WRITTEN
+        return Unsupported(address[:100])
     order, material = _split_material(step.asked[:_MAX_CHARACTERS])
+    if not set(find_claimed_files(text, with_links=False)) <= set(find_file_names(material)):
+        return Unsupported("a written file")
     material += step.results
     is_said_run = any(is_claimed(one, EXECUTED) for one in split_sentences(prose_of(text)))
     if is_said_run and not EXECUTED.search(f"{material}\n{step.earlier}"):
-        return EXECUTION
+        return Unsupported("what was run")
     number, is_computed = _find_new_number(text, step)
     if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material))):
-        return what
+        return Unsupported(what)
+    needs_tool = TOOL_WORK.search(order) is not None
     finds_figures = step.member == "coder" or (step.member == "researcher" and step.searches)
     finds_figures = finds_figures and not FROM_KNOWLEDGE.search(order)
-    return number if finds_figures or TOOL_WORK.search(order) else ""
+    return Unsupported(number, not needs_tool) if number and (finds_figures or needs_tool) else None
 
 
-def can_be_confirmed(what: str, member: Worker) -> bool:
-    """Return whether a member may insist that what is unsupported needed no tool, such as what it knows."""
-    return what not in (EXECUTION, WRITTEN) and not (what == WORK and member in HANDS_ONLY)
+def files_in_material(asked: str) -> list[str]:
+    """Return the names of files in what a task brings along to work on, such as a text to translate."""
+    return find_file_names(_split_material(asked[:_MAX_CHARACTERS])[1])
 
 
 def _split_material(asked: str) -> tuple[str, str]:
@@ -208,8 +222,9 @@ def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:
         return ""
     if _ADDRESS.search(order):
         return "what the page shows"
-    if find_file_names(order):
-        return "what was done with the file"
+    at_hand = (one for one in find_file_names(order) if is_among(one, step.files))
+    if name := next(at_hand, ""):
+        return f"what was done with `{name}`"
     kinds = {one.lastgroup for one in TOOL_WORK.finditer(order)}
     return WORK if "acts" in kinds or (kinds and not has_material) else ""
 

@@ -332,12 +332,13 @@ async def test_the_work_ends_with_a_status_and_a_result_or_the_last_text(ending,
 
 
 @pytest.mark.parametrize("claim", ["Ordered. The order number is A-20417.", "It is sold out.", "已经下单。"])
-async def test_what_no_page_was_opened_for_is_asked_for_once_and_then_a_failure(claim):
+async def test_what_no_page_was_opened_for_is_asked_for_once_and_then_a_gap(claim):
     async with shopping(shop_script(done(claim))) as (team, _):
         frames = await team.run()
-    assert team.server.stats["by_role"]["browser"] == 4, "two tries of the step, each asked once more"
-    assert claim not in content(frames)
-    assert [one["step"] for one in data(frames, "run_status")[-1]["gaps"]]
+    assert team.server.stats["by_role"]["browser"] == 2
+    assert claim in content(frames)
+    (gap,) = data(frames, "run_status")[-1]["gaps"]
+    assert "no tool" in gap["reason"]
 
 
 async def test_what_the_open_page_shows_needs_no_call():

@@ -68,7 +68,7 @@ class RejectedCalls(AgentMiddleware[Any, Any]):
         if not has_worked(request.messages):
             raise StepFailed(reason, is_final=True)
         is_done = parse_answer(answer).outcome.status == "done"
-        return replace(response, result=_as_partial(response.result, reason)) if is_done else response
+        return replace(response, result=as_partial(response.result, reason)) if is_done else response
 
 
 def _describe(results: Sequence[ToolMessage]) -> str:
@@ -80,7 +80,8 @@ def _describe(results: Sequence[ToolMessage]) -> str:
     return text if text.endswith((".", "!", "?", "。")) else f"{text}."
 
 
-def _as_partial(messages: Sequence[BaseMessage], reason: str) -> list[BaseMessage]:
+def as_partial(messages: Sequence[BaseMessage], reason: str) -> list[BaseMessage]:
+    """Return the messages with their final answer as a partial one, in which `reason` is missing."""
     *before, last = messages
     if not isinstance(last, AIMessage):
         return list(messages)
@@ -88,5 +89,6 @@ def _as_partial(messages: Sequence[BaseMessage], reason: str) -> list[BaseMessag
         text = f"{without_thoughts(last.text)}\n\n{STEP_PARTIAL} {reason}"
         return [*before, last.model_copy(update={"content": text})]
     call = last.tool_calls[0]
-    arguments = {**call["args"], "status": "partial", "missing": reason}
+    missing = "; ".join(filter(None, (str(call["args"].get("missing") or ""), reason)))
+    arguments = {**call["args"], "status": "partial", "missing": missing}
     return [*before, last.model_copy(update={"tool_calls": [{**call, "args": arguments}]})]

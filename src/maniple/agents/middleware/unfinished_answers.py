@@ -2,9 +2,10 @@
 
 Three kinds are recognised: a tool call that is announced or written as text, results that no tool call
 supports, and files that are promised and not there. Each kind is asked about once in a step, within its
-conversation. If the next answer is no better, the step fails with the reason.
+conversation. If the next answer is no better, it is kept as a partial one, in which that is missing.
 """
 
+import re
 from collections.abc import Callable, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -13,18 +14,30 @@ from typing import Any, Literal, cast
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from maniple.agents.deliverables import PromisedFiles, promise_files
+from maniple.agents.deliverables import (
+    PromisedFiles,
+    find_claimed_files,
+    find_file_names,
+    promise_files,
+)
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
-from maniple.agents.middleware.final_answers import NO_WORK, final_answer, has_asked, has_worked
+from maniple.agents.middleware.final_answers import (
+    NO_WORK,
+    as_partial,
+    final_answer,
+    has_asked,
+    has_worked,
+)
 from maniple.agents.roles import WORKSPACE_TOOLS
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
-from maniple.agents.task import PARTIAL_WORK, StepFailed, Task, current_task
+from maniple.agents.task import StepFailed, current_task
 from maniple.agents.work_evidence import (
     WORK,
+    Announcement,
     StepTexts,
-    can_be_confirmed,
+    files_in_material,
     find_announcement,
     find_unsupported,
 )
@@ -37,10 +50,13 @@ _Kind = Literal["call", "work", "files"]
 SEARCH = "tavily_search"
 _READERS = frozenset({"directory_tree", "list_files", "read_file", "search_files"})
 _WRITERS = WORKSPACE_TOOLS - _READERS
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+_SENTENCE_END = re.compile(r"\n|[.!?…]\s+(?=\S)|[。！？](?=.)")
+_LAST_WORDS_CHARACTERS = 160
 _FROM = "[From maniple, not from the user] "
 _END = (
     "If your answer was right as it is and needed no tool, give the whole answer again and end with the line "
-    f"`{AS_IT_IS}`. "
+    f"`{AS_IT_IS}`; it is then kept, with a remark where only a tool could show it. "
     "If you cannot do it, answer `STEP FAILED:` and why."
 )
 _ASKED: dict[_Kind, str] = {
@@ -48,15 +64,16 @@ _ASKED: dict[_Kind, str] = {
     "now, or give the final answer.",
     "work": "You called no tool in this step, so nothing supports {what} in your answer. Do the work with "
     "your tools now, and answer with what they show.",
-    "files": "The workspace has no file {what}, which your step or your answer promises. Write it now with "
-    "your tools and see that it is there; then give the whole answer. If it has another name, use that name.",
+    "files": "The workspace has no file {what}, which your step or your answer names. If it is to be there, "
+    "write it now with your tools and see that it is there; then give the whole answer. If it has another "
+    "name, use that name.",
 }
-_REASONS: dict[_Kind, str] = {
-    "call": "The member announced a tool call and did not make it, also when it was asked again.",
-    # Without what was claimed, which the next try would read as known.
-    "work": "The member called no tool, so nothing supports its answer, also when it was asked again.",
-    "files": "The file {what} was not written, also when the member was asked again.",
+_LACKS: dict[_Kind, str] = {
+    "call": "what the answer announces at its end was not done",
+    "work": "no tool was called, so nothing shows that the answer is true",
+    "files": "the file {what} is not there",
 }
+_NO_ANSWER = "The member announced a tool call and did not make it, also when it was asked again."
 
 
 @dataclass(slots=True)
@@ -78,6 +95,14 @@ class _Problem:
 
     kind: _Kind
     what: str = ""
+    is_empty: bool = False
+    """Whether there is nothing in the answer to keep."""
+
+    def asked(self) -> str:
+        return _ASKED[self.kind].format(what=self.what)
+
+    def lacks(self) -> str:
+        return _LACKS[self.kind].format(what=self.what)
 
 
 def _sees_nothing() -> bool:
@@ -85,9 +110,10 @@ def _sees_nothing() -> bool:
 
 
 class UnfinishedAnswers(AgentMiddleware[Any, Any]):
-    """Asks `member` once more for an answer that is no result, and fails its step if it stays so.
+    """Asks `member` once more for an answer that is no result, and marks what it lacks if it stays so.
 
-    `has_page` returns whether the member sees an open page, which it needs no call for.
+    `has_page` returns whether the member sees an open page, which it needs no call for. Raises `StepFailed`
+    for an answer that is nothing but a call.
     """
 
     def __init__(self, member: Worker, has_page: Callable[[], bool] = _sees_nothing) -> None:
@@ -100,61 +126,73 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         names = {one["name"] if isinstance(one, dict) else one.name for one in request.tools}
         if step is None or not names - NO_WORK:
             return await handler(request)
-        task = current_task()
         if step.files is None:
-            step.files = await promise_files(task, self._member, writes=not _WRITERS.isdisjoint(names))
+            writes = not _WRITERS.isdisjoint(names)
+            step.files = await promise_files(current_task(), self._member, writes=writes)
         added: list[BaseMessage] = []
-        answer, reason = "", ""
-        while True:
-            shown = cast("list[AnyMessage]", [*request.messages, *added])
-            try:
-                response = await handler(request.override(messages=shown))
-            except StepFailed as failure:
-                if failure.is_final or not reason:
-                    raise
-                raise StepFailed(reason) from None  # such as at the limit of model calls
-            response = _with_confirmed(response, answer)
-            answer = final_answer(response) or ""
-            problems = await self._find_problems(step, shown, answer, names) if answer else []
-            if not problems:
-                break
-            reason = _reason_of(problems, _split_mark(answer)[0])
-            if any(one.kind in step.asked for one in problems):
-                raise StepFailed(reason)
+        response = await handler(request)
+        problems = await self._find_problems(step, request.messages, response, names)
+        while problems and step.asked.isdisjoint(one.kind for one in problems):
             step.asked.update(one.kind for one in problems)
-            added += [*response.result, *_ask_again(response, problems)]
-        result = [*added, *_without_mark(response.result)] if step.asked else response.result
-        return replace(response, result=result)
+            more = [*response.result, *_ask_again(response, problems)]
+            shown = cast("list[AnyMessage]", [*request.messages, *added, *more])
+            try:
+                following = await handler(request.override(messages=shown))
+            except StepFailed as failure:
+                if failure.is_final:
+                    raise
+                break  # such as at the limit of model calls: the answer before it is kept
+            response = _with_confirmed(following, final_answer(response) or "")
+            added += more
+            problems = await self._find_problems(step, shown, response, names)
+        if not step.asked:
+            return response
+        return replace(response, result=[*added, *_settle(response.result, problems)])
 
     async def _find_problems(
-        self, step: _StepCheck, shown: Sequence[BaseMessage], answer: str, tools: Set[str]
+        self, step: _StepCheck, shown: Sequence[BaseMessage], response: ModelResponse, tools: Set[str]
     ) -> list[_Problem]:
-        text, mark = _split_mark(answer)
-        status = parse_answer(text).outcome.status
+        text, mark = _split_mark(final_answer(response) or "")
+        status = parse_answer(text).outcome.status if text else "failed"
         if status == "failed":
             return []
         is_confirmed = mark and bool(step.asked)
-        if not is_confirmed and find_announcement(text, tools):
-            return [_Problem("call")]
-        task, problems = current_task(), list[_Problem]()
+        announced = find_announcement(text, tools)
+        if announced and not (is_confirmed and announced == "colon"):
+            return [_Problem("call", text, is_empty=not _before_announcement(text, announced))]
+        problems = list[_Problem]()
+        found = None
         if not self._has_page() and not has_worked(shown):
-            what = find_unsupported(self._texts_of(task, shown, tools), text)
-            is_accepted = is_confirmed and can_be_confirmed(what, self._member)
-            is_accepted = is_accepted or (what == WORK and has_asked(shown))
-            problems += [_Problem("work", what)] if what and not is_accepted else []
-        files = step.files or PromisedFiles()
-        # A partial answer names what is missing.
-        if is_confirmed or status == "partial":
-            files = replace(files, names=())
-        missing = ", ".join(f"`{shorten(one, 100)}`" for one in await files.find_missing(task, text))
-        return [*problems, *([_Problem("files", missing)] if missing else [])]
+            found = find_unsupported(self._texts_of(step, shown, tools), text)
+        is_told = found is not None and found.what == WORK and has_asked(shown)
+        if found is not None and not is_told and not (is_confirmed and found.may_be_known):
+            problems.append(_Problem("work", found.what))
+        if missing := await self._find_missing(step, shown, text, is_partial=status == "partial"):
+            problems.append(_Problem("files", ", ".join(f"`{shorten(one, 100)}`" for one in missing)))
+        return problems
 
-    def _texts_of(self, task: Task, shown: Sequence[BaseMessage], tools: Set[str]) -> StepTexts:
+    async def _find_missing(
+        self, step: _StepCheck, shown: Sequence[BaseMessage], answer: str, *, is_partial: bool
+    ) -> list[str]:
+        """Return the files that are missing; a partial answer names itself which ones it could not write."""
+        files, task = step.files or PromisedFiles(), current_task()
+        spoken_of = files_in_material(task.description or task.title)
+        claimed = find_claimed_files(answer, with_links=files.writes)
+        if files.writes and has_worked(shown):
+            given = "\n".join(one.text for one in shown if _is_given(one)).casefold()
+            claimed += [one for one in find_file_names(answer) if one.casefold() not in given]
+        claimed = [one for one in dict.fromkeys(claimed) if one not in spoken_of]
+        return await (replace(files, names=()) if is_partial else files).find_missing(task, claimed)
+
+    def _texts_of(self, step: _StepCheck, shown: Sequence[BaseMessage], tools: Set[str]) -> StepTexts:
+        task = current_task()
         asked = task.description or task.title
-        results = "\n".join(one.text for one in task.results if one.done)
+        results = "\n".join(one.text for one in (*task.results, *task.named_items) if one.done)
         given = "\n".join(one.text for one in shown if _is_given(one))
         earlier = "\n".join(one.text for one in task.conversation if isinstance(one, AIMessage))
-        return StepTexts(self._member, asked, given, results, earlier, searches=SEARCH in tools)
+        read = {one.path for one in (*task.results, *task.named_items)}
+        there = {*(step.files or PromisedFiles()).before, *(one.path for one in task.items)} - read
+        return StepTexts(self._member, asked, given, results, earlier, SEARCH in tools, there)
 
 
 def _with_confirmed(response: ModelResponse, before: str) -> ModelResponse:
@@ -169,16 +207,23 @@ def _with_confirmed(response: ModelResponse, before: str) -> ModelResponse:
     return replace(response, result=[*response.result[:-1], whole])
 
 
-def _reason_of(problems: Sequence[_Problem], answer: str) -> str:
-    """Return why the step failed; what an answer without its files says is of use, a claim is not."""
-    reason = " ".join(_REASONS[one.kind].format(what=one.what) for one in problems)
-    is_of_use = all(one.kind == "files" for one in problems)
-    return f"{reason}{PARTIAL_WORK}{answer}" if is_of_use else reason
+def _before_announcement(answer: str, how: Announcement) -> str:
+    """Return an answer without the announcement or the call that ends it."""
+    ends = [one.end() for one in (_PARAGRAPH_END if how == "call" else _SENTENCE_END).finditer(answer)]
+    return answer[: ends[-1]].strip() if ends else ""
+
+
+def _settle(messages: Sequence[BaseMessage], problems: Sequence[_Problem]) -> list[BaseMessage]:
+    """Return the answer that ends the step, as a partial one if problems are left."""
+    for one in problems:
+        if one.is_empty:
+            raise StepFailed(f"{_NO_ANSWER} Its last words: {shorten(one.what, _LAST_WORDS_CHARACTERS)}")
+    answer = _without_mark(messages)
+    return as_partial(answer, "; ".join(one.lacks() for one in problems)) if problems else answer
 
 
 def _ask_again(response: ModelResponse, problems: Sequence[_Problem]) -> list[BaseMessage]:
-    asked = " ".join(_ASKED[one.kind].format(what=one.what) for one in problems)
-    prompt = f"{_FROM}{asked} {_END}"
+    prompt = f"{_FROM}{' '.join(one.asked() for one in problems)} {_END}"
     last = cast(AIMessage, response.result[-1])
     if not last.tool_calls:
         return [HumanMessage(prompt)]
