@@ -3,7 +3,9 @@
 import random
 import tracemalloc
 
-from maniple.text import file_size, shorten
+import pytest
+
+from maniple.text import file_size, join_title, shorten
 
 
 def test_a_text_becomes_one_line_that_ends_with_an_ellipsis_where_it_is_cut():
@@ -33,3 +35,16 @@ def test_a_size_is_written_in_the_unit_of_its_magnitude():
         5_000_000_000_000: "5,000.0 GB",
     }  # fmt: skip
     assert {size: file_size(size) for size in written} == written
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [("Add 1 and 3", "Add 1 and 3"), ("add 1 and 3:", "Add 1\nand 3."), ("Add 1 a…", "Add 1 and 3 here")],
+)
+def test_a_title_that_only_repeats_its_text_is_left_out(title, text):
+    assert join_title(title, text) == text
+
+
+@pytest.mark.parametrize(("title", "text"), [("Add", "Add 1 and 3"), ("Add 1 and 3", "Add 3"), ("Sum", "")])
+def test_a_title_with_a_text_of_its_own_stays_above_it(title, text):
+    assert join_title(title, text).splitlines() == [title, *text.splitlines()]

@@ -50,6 +50,13 @@ def shorten(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def join_title(title: str, text: str) -> str:
+    """Return a title with its text below it; the text alone if the title only repeats it or its beginning."""
+    head, full = (" ".join(one.casefold().split()).rstrip(" .:") for one in (title, text))
+    is_repeated = full == head or (head.endswith("…") and full.startswith(head[:-1]))
+    return text if is_repeated and text.strip() else f"{title}\n{text}".rstrip()
+
+
 def without_thoughts(text: str) -> str:
     """Return an answer without the `<think>` block that some models put before it."""
     return _THOUGHTS.sub("", text, count=1).strip()

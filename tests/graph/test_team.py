@@ -119,7 +119,7 @@ async def test_after_two_unusable_plans_one_member_works_on_the_whole_request(un
     async with scripted_team(script_) as it:
         frames = await it.run()
         assert len(it.prompts("planner")) == 2
-        assert "Your step: 1+3=?\n1+3=?" in it.prompts("researcher")[0]
+        assert it.prompts("researcher")[0].count("1+3=?") == 2, "in the request and in the step"
     assert agents(frames) == ["coordinator", "planner", "researcher", "reporter"]
     assert status(frames) == "completed"
 

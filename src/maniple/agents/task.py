@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.prompts import render
 from maniple.scope.inputs import SKIPPED
-from maniple.text import fix_surrogates, shorten
+from maniple.text import fix_surrogates, join_title, shorten
 from maniple.tools.items import Item, ThreadItems
 from maniple.types import StepStatus
 
@@ -220,7 +220,7 @@ class Task:
 
     def instruction(self) -> str:
         """Return the prompt of the step, with the files and the caller's system messages."""
-        lines = [f"Your step: {self.title}", self.description]
+        lines = [f"Your step: {join_title(self.title, self.description)}"]
         if self.by_user:
             lines.append(BY_USER_LINE)
         if self.note:

@@ -24,6 +24,7 @@ from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.search import SearchProvider
+from maniple.text import join_title
 from maniple.types import LEAD_DECISION, DecisionKind, Worker
 
 
@@ -182,8 +183,8 @@ def _messages(
         filter(
             None,
             (
-                f"The {how} step {failed.id}, try {failed.attempts}, of {failed.agent_name}: {failed.title}",
-                failed.description,
+                f"The {how} step {failed.id}, try {failed.attempts}, of {failed.agent_name}: "
+                + join_title(failed.title, failed.description),
                 BY_USER_LINE if failed.by_user else "",
                 f"Note: {failed.note}" if failed.note else "",
                 *_explain(failed),
