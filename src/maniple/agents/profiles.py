@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from maniple.agents.browsing import BrowserWorker
+from maniple.agents.browsing import BrowserWorker, BrowsingResources
 from maniple.agents.compact import CompactBrowser as PageReading
 from maniple.agents.compact import CompactCoder, CompactReporter, CompactResearcher
 from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictures
@@ -118,6 +118,9 @@ def _build_standard(role: Role, model: BaseChatModel, offer: Offer, settings: Te
         middleware=_middleware(context, offer),
         offered=[*([dynamic] if dynamic else []), *_tool_filters(context, offer)],
     )
+    browsing = offer.service(BrowsingResources)
+    if browsing is not None and context.has_tool("browser_use"):
+        agent = replace(agent, find_outage=browsing.find_outage)  # as `browser_middleware` does
     # The coder's prompt depends on the sandbox's tools, not on additional ones.
     return replace(agent, has_tools=bool(offer.tools_of(name))) if name == "coder" else agent
 

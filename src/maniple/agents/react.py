@@ -1,6 +1,6 @@
 """A worker as a ReAct agent: LangChain's `create_agent` with our middleware."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -59,6 +59,7 @@ from maniple.llms import broke_off
 from maniple.llms.context_windows import room_of
 from maniple.text import without_thoughts
 from maniple.tools.item_search import SEARCH_ITEMS
+from maniple.tools.web import WEB_SEARCH
 
 CONVERSATION_SHARE = 0.25
 """The share of the prompt's room that an agent which answers alone gets of the conversation, the newest part.
@@ -110,8 +111,11 @@ class ReactAgent:
     has_tools: bool
     graph: AgentGraph
     model: BaseChatModel
-    searches: bool = False
-    """Whether it can search the items of its thread."""
+    tool_names: frozenset[str] = frozenset()
+    """The names of its tools that do not change while the program runs."""
+    find_outage: Callable[[], Awaitable[str]] | None = None
+    """For an agent whose web search is hidden while it does not answer: why it does not now, "" if it does.
+    """
 
     @property
     def room(self) -> int:
@@ -119,27 +123,33 @@ class ReactAgent:
         return room_of(self.model)
 
     async def work(self, task: Task) -> str:
-        messages = self._messages(task)
+        messages = self._messages(task, await self._find_tools())
         with step_context(task):
             result = await self.graph.ainvoke(
                 {"messages": [*messages, *task.continued], "given": len(messages)}
             )
         return extract_answer(result["messages"])
 
-    def _messages(self, task: Task) -> list[BaseMessage]:
+    async def _find_tools(self) -> frozenset[str]:
+        """Return the names of the tools that it has now."""
+        is_out = self.find_outage is not None and bool(await self.find_outage())
+        return self.tool_names - {WEB_SEARCH} if is_out else self.tool_names
+
+    def _messages(self, task: Task, names: frozenset[str]) -> list[BaseMessage]:
+        searches = SEARCH_ITEMS in names
         prompt = self.role.instructions(
-            tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
+            names, tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
         )
         if task.conversation:
             recent = fit_messages(task.conversation, int(CONVERSATION_SHARE * self.room))
-            items = format_items(task.items, task.older_items, searches=self.searches)
+            items = format_items(task.items, task.older_items, searches=searches)
             listed = [HumanMessage(items)] if items else []
             about = format_caller(task.caller) + format_files(task.files)
             system = SystemMessage(prompt + about + format_lost_pictures(task.lost_pictures))
             meanwhile = task.meanwhile()
             written = [HumanMessage(meanwhile)] if meanwhile else []
             return [system, *recent[:-1], *listed, *recent[-1:], *written]
-        return [SystemMessage(prompt), *build_messages(task, self.room, searches=self.searches)]
+        return [SystemMessage(prompt), *build_messages(task, self.room, searches=searches)]
 
 
 def extract_answer(messages: Sequence[BaseMessage]) -> str:
@@ -167,8 +177,7 @@ def build_react_agent(
         offered=offered,
     )
     has_tools = bool(tools) or any(isinstance(one, DynamicTools) for one in offered)
-    searches = any(tool.name == SEARCH_ITEMS for tool in tools)
-    return ReactAgent(role, has_tools, graph, model, searches)
+    return ReactAgent(role, has_tools, graph, model, frozenset(tool.name for tool in tools))
 
 
 def build_react_graph(

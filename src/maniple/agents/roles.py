@@ -37,12 +37,13 @@ class Role:
     """Exclusive resources: steps that share one run one after the other, in the plan's order."""
     works_alone: bool = False
     """Whether a run may be assigned to it alone (`RunOptions.agent`)."""
-    searches: bool = True
-    """Whether its prompt mentions a web search."""
 
-    def instructions(self, **values: object) -> str:
-        """Return the system prompt; `values` are the variables of the template."""
-        values = {"searches": self.searches, **values}
+    def instructions(self, tool_names: Collection[str] = (), **values: object) -> str:
+        """Return the system prompt, which states what can be done with the tools `tool_names`.
+
+        `values` are the other variables of the template.
+        """
+        values = {"names": tool_names, **values}
         own = render_own(self.prompt, **values) if self.prompt else render(self.name, **values)
         return "\n\n".join(filter(None, (own, self.skills)))
 
@@ -136,17 +137,15 @@ def _own(settings: RoleSettings) -> Role:
 
 
 _READER_BRIEF = (
-    "There is no web search: it reads pages whose full URL is known, and says what it knows for certain. "
+    "has no web search: it reads pages whose full URL is known, and says what it knows for certain. "
     "Runs no code."
 )
 
 
 def without_search(roles: Roles) -> Roles:
     """Return the roles of a team without a web search, or whose search is unavailable."""
-    found = {name: replace(role, searches=False) for name, role in roles.items()}
-    if researcher := found.get("researcher"):
-        found["researcher"] = replace(researcher, brief=_READER_BRIEF)
-    return found
+    researcher = roles.get("researcher")
+    return {**roles, "researcher": replace(researcher, brief=_READER_BRIEF)} if researcher else roles
 
 
 async def find_current_roles(roles: Roles, search: SearchProvider | None) -> Roles:

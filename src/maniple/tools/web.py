@@ -27,6 +27,9 @@ from maniple.tools.items import ThreadItems
 from maniple.tools.picture_origins import PictureOrigin
 from maniple.tools.registry import define_tool
 
+WEB_SEARCH = "tavily_search"
+"""The name of the tool that searches the web."""
+
 
 @dataclass(frozen=True, slots=True)
 class TeamSearch:
@@ -38,7 +41,7 @@ class TeamSearch:
 
 
 @define_tool(
-    "tavily_search",
+    WEB_SEARCH,
     "Search the web. Gives titles, URLs and extracts; read a page with crawl_tool.",
     roles=("researcher",),
     is_core=True,

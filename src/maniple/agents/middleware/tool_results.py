@@ -31,6 +31,7 @@ from maniple.redaction import Redactor
 from maniple.scope.run_scope import run_scope
 from maniple.tools.documents import SHOWN_PICTURES
 from maniple.tools.items import WHOLE, StoredResults, describe_source_files
+from maniple.tools.web import WEB_SEARCH
 from maniple.types import is_dict, is_list
 
 
@@ -111,7 +112,6 @@ PAGE_WINDOW_SHARE = 0.125
 of a result."""
 _HEADINGS, _HEADING_CHARACTERS = 20, 80
 _CITED = re.compile(r'"cite": (\d+)')
-_SEARCH = "tavily_search"
 _NOTHING_NEW = "\n\nNothing new:"
 _SHOWN_ABOVE = "[shown above]"
 _SOURCE = re.compile(r"^Source \[(\d+)\]: ", re.MULTILINE)
@@ -130,7 +130,7 @@ class WebExtracts(ResultMiddleware):
         if result.status == "error" or not isinstance(result.content, str):
             return result
         shorten = {
-            _SEARCH: self._shorten_hits,
+            WEB_SEARCH: self._shorten_hits,
             "crawl_tool": self._shorten_page,
             "browser": self._shorten_opened_page,
         }.get(result.name or "")
@@ -199,7 +199,7 @@ class RepeatedHits(AgentMiddleware[Any, Any]):
         messages = list(request.messages)
         seen: dict[str, list[str]] = {}
         for at, message in enumerate(messages):
-            if isinstance(message, ToolMessage) and message.name == _SEARCH:
+            if isinstance(message, ToolMessage) and message.name == WEB_SEARCH:
                 messages[at] = _shorten_repeats(message, seen)
         return await handler(request.override(messages=messages))
 
@@ -256,7 +256,7 @@ def _describe_rows(chosen: Extract) -> str:
 
 def _seen_citations(messages: Iterable[BaseMessage]) -> set[int]:
     """Return the citation numbers of the hits in the conversation."""
-    results = (one.text for one in messages if isinstance(one, ToolMessage) and one.name == _SEARCH)
+    results = (one.text for one in messages if isinstance(one, ToolMessage) and one.name == WEB_SEARCH)
     return {int(number) for text in results for number in _CITED.findall(text)}
 
 

@@ -42,12 +42,12 @@ from maniple.agents.work_evidence import (
     find_unsupported,
 )
 from maniple.text import shorten, without_thoughts
+from maniple.tools.web import WEB_SEARCH
 from maniple.types import Worker
 
 AS_IT_IS = "NOTHING MISSING"
 """The last line with which a model says that its answer is complete, although it looks unfinished."""
 _Kind = Literal["call", "work", "files"]
-SEARCH = "tavily_search"
 _READERS = frozenset({"directory_tree", "list_files", "read_file", "search_files"})
 _WRITERS = WORKSPACE_TOOLS - _READERS
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
@@ -192,7 +192,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         earlier = "\n".join(one.text for one in task.conversation if isinstance(one, AIMessage))
         read = {one.path for one in (*task.results, *task.named_items)}
         there = {*(step.files or PromisedFiles()).before, *(one.path for one in task.items)} - read
-        return StepTexts(self._member, asked, given, results, earlier, SEARCH in tools, there)
+        return StepTexts(self._member, asked, given, results, earlier, WEB_SEARCH in tools, there)
 
 
 def _with_confirmed(response: ModelResponse, before: str) -> ModelResponse:
