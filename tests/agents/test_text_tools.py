@@ -6,10 +6,13 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import TypeAdapter
 
-from maniple.agents.middleware.text_tools import parse_text_call, parse_tool_calls
+from maniple.agents.middleware.text_tools import parse_text_calls, parse_tool_calls
 from maniple.store.redaction import make_serializer
 
-NAMES = {"bash_tool", "crawl_tool"}
+SCHEMA = {"type": "object", "properties": {"cmd": {"type": "string"}, "seconds": {"type": "integer"}}}
+TOOLS = {
+    name: {"name": name, "description": name, "parameters": SCHEMA} for name in ("bash_tool", "crawl_tool")
+}
 
 
 @pytest.mark.parametrize(
@@ -20,17 +23,57 @@ NAMES = {"bash_tool", "crawl_tool"}
         '<tool_call>\n{"name": "bash_tool", "arguments": {"cmd": "ls"}}\n</tool_call>',
         '{"tool": "bash_tool", "parameters": {"cmd": "ls"}}',
         "{'action': 'bash_tool', 'action_input': {'cmd': 'ls'}}",
+        '{"tool_calls": [{"function": {"name": "bash_tool", "arguments": "{\\"cmd\\": \\"ls\\"}"}}]}',
+        'bash_tool({"cmd": "ls"})',
+        'bash_tool(cmd="ls")',
+        "bash_tool('ls')",
+        "```python\nbash_tool(cmd='ls')\n```",
+        "```tool_code\nprint(default_api.bash_tool(cmd='ls'))\n```",
+        "result = functions.bash_tool(\n    cmd='ls',\n)",
+        "<think>I need the files.</think>bash_tool(cmd='ls')",
     ],
 )
 def test_a_call_that_is_spelled_out_becomes_one(text):
-    message = parse_text_call(AIMessage(text), NAMES)
+    message = parse_text_calls(AIMessage(text), TOOLS)
     assert [(call["name"], call["args"]) for call in message.tool_calls] == [("bash_tool", {"cmd": "ls"})]
     assert message.text == ""
 
 
 @pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('bash_tool({"cmd": "ls", "all": true, "of": null})', {"cmd": "ls", "all": True, "of": None}),
+        ('bash_tool("ls", seconds=3)', {"cmd": "ls", "seconds": 3}),
+        ('bash_tool(cmd="""cd a\nls (b)""")', {"cmd": "cd a\nls (b)"}),
+        ('bash_tool(cmd="cd a\nls")', {"cmd": "cd a\nls"}),
+        ("bash_tool(cmd='echo \"a\" \\'b\\'')", {"cmd": "echo \"a\" 'b'"}),
+        ("bash_tool()", {}),
+    ],
+)
+def test_arguments_are_read_in_the_form_of_python(text, arguments):
+    [call] = parse_text_calls(AIMessage(text), TOOLS).tool_calls
+    assert call["args"] == arguments
+
+
+def test_calls_below_each_other_are_several():
+    text = "bash_tool(cmd='ls')\ncrawl_tool('a')"
+    calls = parse_text_calls(AIMessage(text), TOOLS).tool_calls
+    assert [(one["name"], one["args"]) for one in calls] == [
+        ("bash_tool", {"cmd": "ls"}),
+        ("crawl_tool", {"cmd": "a"}),
+    ]
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "bash_tool(cmd=name)",
+        "bash_tool('a', 1, 'b')",
+        "bash_tool(cmd=open('a').read())",
+        "bash_tool(cmd='ls') or print('no')",
+        "def bash_tool(cmd): return 1\nbash_tool(cmd='ls')",
+        "rm_tool(cmd='ls')",
+        "bash_tool(cmd='ls'); rm_tool(cmd='ls')",
         "Use bash_tool to list files.",
         '{"name": "rm_tool", "arguments": {"cmd": "ls"}}',
         '{"answer": 4}',
@@ -40,7 +83,7 @@ def test_a_call_that_is_spelled_out_becomes_one(text):
     ],
 )
 def test_anything_else_stays_an_answer(text):
-    assert parse_text_call(AIMessage(text), NAMES).tool_calls == []
+    assert parse_text_calls(AIMessage(text), TOOLS).tool_calls == []
 
 
 @pytest.mark.parametrize(
@@ -48,7 +91,7 @@ def test_anything_else_stays_an_answer(text):
 )
 def test_arguments_survive_any_format_that_a_model_writes(arguments):
     call = {"name": "bash_tool", "args": arguments, "id": "1", "type": "tool_call"}
-    message = parse_tool_calls(AIMessage("", tool_calls=[call]), NAMES)
+    message = parse_tool_calls(AIMessage("", tool_calls=[call]), TOOLS)
     kept = make_serializer().loads_typed(make_serializer().dumps_typed(message)).tool_calls[0]["args"]
     assert str(2**70) in str(kept) or "nested deeper than 100 levels" in str(kept)
     assert isinstance(TypeAdapter(dict[str, int | list[int] | dict]).validate_python(kept), dict)

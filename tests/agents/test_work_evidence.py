@@ -95,6 +95,11 @@ def test_answers_that_announce_nothing_are_left_alone(answer):
         '```python\npython_repl_tool(code="print(1)")\n```',
         'I do it.\n\n```json\n{"tool": "python_repl_tool", "args": {"code": "1"}}\n```',
         "Now I run it:\n\n```python\nprint(1)\n```",
+        'python_repl_tool({"code": "print(1)"})',
+        "python_repl_tool(code=source)",
+        'The sum comes from a program.\n\npython_repl_tool(code="print(1)")',
+        "It needs a program.\npython_repl_tool(\n    code='print([1])'\n)",
+        'I do it.\n{"name": "python_repl_tool", "arguments": {"code": "1"}}',
     ],
 )
 def test_a_call_of_the_members_own_tool_is_recognised_in_more_forms(answer):
@@ -106,6 +111,8 @@ def test_a_call_of_the_members_own_tool_is_recognised_in_more_forms(answer):
     [
         'Such a call looks like this:\n\n```json\n{"name": "weather", "arguments": {"city": "Rome"}}\n```',
         'print("hello")',
+        "The program was:\n\nprint(4)",
+        'python_repl_tool(code="print(1)") prints 1.',
         '{"name": "Ada", "parameters": {"age": 3}}',
         "Here is the function:\n\n```python\ndef f(): ...\n```",
         "```\n<tool_call>\n```\nis the tag that such models write.",

@@ -6,7 +6,7 @@ Most signs are of form and hold in every language; `answer_words` has the words 
 import re
 from collections.abc import Collection, Set
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Literal
 
 from maniple.agents.answer_words import ANNOUNCES, EXECUTED, FROM_KNOWLEDGE, MODALITY, TOOL_WORK, is_claimed
@@ -19,8 +19,8 @@ from maniple.agents.deliverables import (
     without_code,
 )
 from maniple.agents.step_outcome import parse_answer
-from maniple.llms import read_json
-from maniple.types import Worker, is_dict, is_list
+from maniple.agents.text_calls import read_text_calls
+from maniple.types import Worker
 
 HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
 """Members all of whose work is done with tools."""
@@ -28,19 +28,15 @@ WORK = "its work"
 """What is unsupported if a member whose step needs a tool called none."""
 _MAX_CHARACTERS = 20_000
 _FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
-_FUNCTION = re.compile(r"(?P<name>\w{2,60})\(.*\)", re.DOTALL)
 _CALL_MARKS = re.compile(
     r"```[ \t]*(?:tool_code|tool_call|function_call|tool_use)\b"
     r"|<\|?(?:tool_calls?|tool_use|function_calls?|function=|invoke)\b"
     r"|<\|python_tag\|>|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|<\|tool_calls?_(?:section_)?begin\|>",
     re.IGNORECASE,
 )
-_CALL_KEYS = frozenset(
-    {"tool", "tool_name", "recipient_name", "arguments", "args", "tool_input", "action_input"}
-)
-"""Keys that only a call has; other data has a name with an input or parameters, too."""
-_NAME_KEYS = ("tool", "tool_name", "recipient_name", "name", "function", "action")
-_ARGUMENT_KEYS = ("arguments", "args", "tool_input", "action_input", "parameters", "input")
+_CALL_LINE = re.compile(r"^(?:[{\[]|[\w.]{2,200}\()", re.MULTILINE)
+"""Begins a line that may begin a call."""
+_MAX_TAILS = 3
 _CALL_CLOSING = re.compile(r"^[ \t]*```[ \t]*$|</[^>\n]{1,40}>|<[|｜][^>\n]{0,40}end[|｜]>", re.MULTILINE)
 _INLINE_CODE = re.compile(r"(?<!`)`[^`\n]{1,200}`(?!`)")
 _MARKUP = " \t*_`>#"
@@ -76,7 +72,7 @@ def find_announcement(answer: str, tools: Set[str] = frozenset()) -> Announcemen
         return None
     before, fenced = _split_last_fence(text[-_MAX_CHARACTERS:])
     whole = text if not fenced or before.strip() else fenced
-    if _is_call(whole, tools) or _has_call_at_end(text):
+    if _is_call(whole, tools) or _has_call_at_end(text) or (not fenced and _ends_with_own_call(text, tools)):
         return "call"
     if fenced and before.strip():
         is_announced = _find_announced(before.rstrip().rstrip(":：")) == "words"
@@ -105,24 +101,16 @@ def _find_announced(text: str) -> Announcement | None:
 
 
 def _is_call(text: str, tools: Set[str], *, only_own: bool = False) -> bool:
-    """Return whether a text is nothing but the call of a tool; with `only_own`, of one of `tools`."""
-    if found := _FUNCTION.fullmatch(text.strip()):
-        return found["name"] in tools
-    if not (text.startswith(("{", "[")) and text.endswith(("}", "]"))):
-        return False
-    try:
-        value = read_json(text)
-    except ValueError:
-        return False
-    first = value[0] if is_list(value) and value else value
-    if not is_dict(first):
-        return False
-    if isinstance(first.get("tool_calls"), list) or is_dict(first.get("function")):
-        return True
-    name = next((first[key] for key in _NAME_KEYS if isinstance(first.get(key), str)), None)
-    if name is None or not any(is_dict(first.get(key)) for key in _ARGUMENT_KEYS):
-        return False
-    return name in tools or (not only_own and not _CALL_KEYS.isdisjoint(first))
+    """Return whether a text is nothing but calls of tools; with `only_own`, of those in `tools`."""
+    calls = read_text_calls(text)
+    return any(one.name in tools or one.is_envelope or (one.is_sure and not only_own) for one in calls)
+
+
+def _ends_with_own_call(text: str, tools: Set[str]) -> bool:
+    """Return whether the last lines of a text are nothing but a call of one of `tools`."""
+    begins = (one.start() for one in _CALL_LINE.finditer(text) if one.start())
+    tails = (text[begin:] for begin in begins if any(name in text[begin:] for name in tools))
+    return any(_is_call(one, tools, only_own=True) for one in islice(tails, _MAX_TAILS))
 
 
 def _has_call_at_end(text: str) -> bool:

@@ -1,13 +1,12 @@
 """Middleware for tool calls in text, and for answers that are cut at the output limit.
 
-A model with native tool calling may still answer with a bare or fenced `{"name": …, "arguments": …}`. Such
-text becomes a tool call. For an endpoint that rejects `tools`, the prompt describes the tools, earlier calls
-and results are sent as text, and JSON in the answer is parsed as the call.
+A model with native tool calling may still answer with a bare or fenced `{"name": …, "arguments": …}` or
+`name(argument=…)`. Such text becomes a tool call. For an endpoint that rejects `tools`, the prompt
+describes the tools, earlier calls and results are sent as text, and JSON in the answer is parsed as the call.
 """
 
 import asyncio
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import uuid4
@@ -26,19 +25,17 @@ from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.tool_errors import make_storable
+from maniple.agents.text_calls import TextCall, read_text_calls
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of, read_json
 from maniple.text import without_thoughts
-from maniple.types import STEP_FAILED, is_dict
+from maniple.types import STEP_FAILED
 
-_OPENING = re.compile(r"\A(?:```(?:json|tool_call)?|<tool_call>)\s*")
 _CUT_CALL = (
     f"{STEP_FAILED} the answer reached its length limit in the middle of a tool call "
     "(models.*.max_output_tokens)."
 )
-_CLOSINGS = ("```", "</tool_call>")
-_NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
-_ARGUMENT_KEYS = ("arguments", "args", "parameters", "tool_input", "input", "action_input")
+Tool = BaseTool | dict[str, Any]
 
 
 class TextToolCalls(AgentMiddleware[Any, Any]):
@@ -72,7 +69,7 @@ def _to_text_request(request: ModelRequest) -> ModelRequest:
     return request.override(messages=cast("list[AnyMessage]", _merge_system_messages(messages)), tools=[])
 
 
-def _tool_schema(tool: BaseTool | dict[str, Any]) -> dict[str, Any]:
+def _tool_schema(tool: Tool) -> dict[str, Any]:
     return convert_to_openai_function(tool) if isinstance(tool, BaseTool) else tool
 
 
@@ -95,36 +92,34 @@ def _merge_system_messages(messages: Sequence[BaseMessage]) -> list[BaseMessage]
     return [SystemMessage("\n\n".join(reversed(system))), *rest]
 
 
-async def _parse_response(
-    response: ModelResponse, tools: Sequence[BaseTool | dict[str, Any]]
-) -> ModelResponse:
-    names = {tool.name if isinstance(tool, BaseTool) else tool.get("name", "") for tool in tools}
+async def _parse_response(response: ModelResponse, tools: Sequence[Tool]) -> ModelResponse:
+    by_name = {tool.name if isinstance(tool, BaseTool) else tool.get("name", ""): tool for tool in tools}
     # Repairing long JSON may block the event loop.
     result = [
-        await asyncio.to_thread(parse_tool_calls, m, names) if isinstance(m, AIMessage) else m
+        await asyncio.to_thread(parse_tool_calls, m, by_name) if isinstance(m, AIMessage) else m
         for m in response.result
     ]
     return ModelResponse(result=result, structured_response=response.structured_response)
 
 
-def parse_tool_calls(message: AIMessage, names: set[str]) -> AIMessage:
+def parse_tool_calls(message: AIMessage, tools: Mapping[str, Tool]) -> AIMessage:
     """Return `message` with its tool calls repaired, completed with ids, or parsed from its text."""
     if is_truncated(message) and (message.tool_calls or message.invalid_tool_calls):
         # Cut arguments may still parse, and would be half a program or half a file.
         return message.model_copy(update={"content": _CUT_CALL, "tool_calls": [], "invalid_tool_calls": []})
-    repaired = [call for one in message.invalid_tool_calls if (call := _repair_call(one, names)) is not None]
+    repaired = [call for one in message.invalid_tool_calls if (call := _repair_call(one, tools)) is not None]
     calls = [_storable_call(call) for call in (*message.tool_calls, *repaired)]
     if calls:
         return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
-    return parse_text_call(message, names)
+    return parse_text_calls(message, tools)
 
 
-def _repair_call(call: Mapping[str, Any], names: set[str]) -> dict[str, Any] | None:
+def _repair_call(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Any] | None:
     try:
         arguments = read_json(call.get("args") or "")
     except ValueError:
         return None
-    if call.get("name") not in names or not isinstance(arguments, dict):
+    if call.get("name") not in tools or not isinstance(arguments, dict):
         return None
     return {"name": call["name"], "args": arguments, "id": call.get("id"), "type": "tool_call"}
 
@@ -137,30 +132,26 @@ def _new_id() -> str:
     return f"call_{uuid4().hex}"
 
 
-def parse_text_call(message: AIMessage, names: set[str]) -> AIMessage:
-    """Return `message` with the tool call in its text, if the text is a call of a tool in `names`."""
-    text = _strip_fences(message.text)
-    if message.tool_calls or not (text.startswith("{") and text.endswith("}")):
-        return message
-    try:
-        value = read_json(text)
-    except ValueError:
-        return message
-    if not is_dict(value):
-        return message
-    name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str)), None)
-    arguments = next((value[key] for key in _ARGUMENT_KEYS if isinstance(value.get(key), dict)), None)
-    if name not in names or arguments is None:
-        return message
-    call = {"name": name, "args": arguments, "type": "tool_call"}
-    return message.model_copy(update={"content": "", "tool_calls": [_storable_call(call)]})
+def parse_text_calls(message: AIMessage, tools: Mapping[str, Tool]) -> AIMessage:
+    """Return `message` with the tool calls in its text, if the text is nothing but calls of `tools`."""
+    found = [] if message.tool_calls else read_text_calls(without_thoughts(message.text))
+    calls: list[dict[str, Any]] = []
+    for one in found:
+        arguments = _arguments_of(one, tools[one.name]) if one.name in tools else None
+        if arguments is None:
+            return message
+        calls.append(_storable_call({"name": one.name, "args": arguments, "type": "tool_call"}))
+    return message.model_copy(update={"content": "", "tool_calls": calls}) if calls else message
 
 
-def _strip_fences(text: str) -> str:
-    text = _OPENING.sub("", text.strip(), count=1)
-    for closing in _CLOSINGS:
-        text = text.removesuffix(closing).rstrip()
-    return text
+def _arguments_of(call: TextCall, tool: Tool) -> dict[str, Any] | None:
+    """Return the arguments of a call by name; None if they cannot be read."""
+    if call.arguments is None or not call.positional:
+        return call.arguments
+    names = list(_tool_schema(tool).get("parameters", {}).get("properties", {}))
+    if len(call.positional) > len(names):
+        return None
+    return {**dict(zip(names, call.positional, strict=False)), **call.arguments}
 
 
 TRUNCATION_NOTE = "[This answer was cut at the model's output limit.]"
