@@ -202,6 +202,32 @@ async def test_a_file_that_the_step_names_must_be_there(tmp_path, title):
         assert it.calls == 3, "one question for the work and the file"
 
 
+@pytest.mark.parametrize(
+    ("title", "answer"),
+    [
+        ("Write out/trip.docx", "I wrote trip.docx."),
+        ("Write trip.docx", "I wrote `out/Trip.docx`."),
+        ("Write trip.docx", "Done, see [the trip](trip.docx): it is saved as trip.docx."),
+        ("Convert the table to trip.docx", "Converted."),
+    ],
+)
+async def test_one_missing_file_is_named_once(tmp_path, title, answer):
+    async with working(tmp_path, reply(answer), WRITE, reply("It is there.")) as it:
+        await it.do(title, "The plan of the week.")
+        prompts = [str(one["messages"][-1]["content"]) for one in it.server.requests]
+    asked = [one for one in prompts if "not from the user" in one]
+    assert [one.casefold().count("trip.docx") for one in asked] == [1]
+    assert "called no tool" not in asked[0]
+
+
+async def test_files_of_one_name_in_different_folders_are_all_named(tmp_path):
+    replies = call("python_repl_tool", code="1"), reply("Ready.")
+    async with working(tmp_path, *replies) as it:
+        _, lacks = await it.lacking("Write may/rates.csv and june/rates.csv")
+    assert "may/rates.csv" in lacks
+    assert "june/rates.csv" in lacks
+
+
 async def test_a_missing_file_is_written_when_it_is_asked_for(tmp_path):
     replies = call("python_repl_tool", code="1"), reply("Ready."), WRITE, reply("It is there.")
     async with working(tmp_path, *replies) as it:

@@ -212,6 +212,25 @@ def is_among(name: str, paths: Iterable[str]) -> bool:
     return False
 
 
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Return the names of different files: one without a folder may be a file that has one elsewhere."""
+    distinct: list[str] = []
+    for name in names:
+        at = next((at for at, one in enumerate(distinct) if _may_be_same(name, one)), None)
+        if at is None:
+            distinct.append(name)
+        else:
+            distinct[at] = max(distinct[at], name, key=lambda one: one.count("/"))
+    return distinct
+
+
+def _may_be_same(name: str, other: str) -> bool:
+    paths = [one.casefold() for one in (name, other)]
+    is_inside = any(one.endswith(f"/{two}") for one, two in (paths, paths[::-1]))
+    has_folders = "/" in name and "/" in other
+    return paths[0] == paths[1] or is_inside or (not has_folders and is_among(name, [other]))
+
+
 @dataclass(frozen=True, slots=True)
 class PromisedFiles:
     """The files that a step has to write, and those of its thread before it began."""
@@ -230,7 +249,7 @@ class PromisedFiles:
             return []
         # A file that was there and is gone was deleted or moved, as somebody wanted.
         present = [*now, *self.before, *_known(task)]
-        return [name for name in dict.fromkeys([*self.names, *claimed]) if not is_among(name, present)]
+        return _distinct(name for name in [*self.names, *claimed] if not is_among(name, present))
 
 
 async def promise_files(task: Task, member: str, *, writes: bool) -> PromisedFiles:

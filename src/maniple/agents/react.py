@@ -1,6 +1,6 @@
 """A worker as a ReAct agent: LangChain's `create_agent` with our middleware."""
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -135,7 +135,7 @@ class ReactAgent:
         is_out = self.find_outage is not None and bool(await self.find_outage())
         return self.tool_names - {WEB_SEARCH} if is_out else self.tool_names
 
-    def _messages(self, task: Task, names: frozenset[str]) -> list[BaseMessage]:
+    def _messages(self, task: Task, names: Collection[str] = ()) -> list[BaseMessage]:
         searches = SEARCH_ITEMS in names
         prompt = self.role.instructions(
             names, tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale

@@ -24,8 +24,8 @@ from maniple.types import Worker
 
 HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
 """Members all of whose work is done with tools."""
-WORK = "its work"
-"""What is unsupported if a member whose step needs a tool called none."""
+WORK, WRITTEN = "its work", "a written file"
+"""What is unsupported if a member whose step needs a tool called none, or says that it wrote a file."""
 _MAX_CHARACTERS = 20_000
 _FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
 _CALL_MARKS = re.compile(
@@ -167,7 +167,7 @@ def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
         return Unsupported(address[:100])
     order, material = _split_material(step.asked[:_MAX_CHARACTERS])
     if not set(find_claimed_files(text, with_links=False)) <= set(find_file_names(material)):
-        return Unsupported("a written file")
+        return Unsupported(WRITTEN)
     material += step.results
     is_said_run = any(is_claimed(one, EXECUTED) for one in split_sentences(prose_of(text)))
     if is_said_run and not EXECUTED.search(f"{material}\n{step.earlier}"):

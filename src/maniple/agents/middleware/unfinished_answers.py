@@ -35,6 +35,7 @@ from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import StepFailed, current_task
 from maniple.agents.work_evidence import (
     WORK,
+    WRITTEN,
     Announcement,
     StepTexts,
     files_in_material,
@@ -168,6 +169,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         if found is not None and not is_told and not (is_confirmed and found.may_be_known):
             problems.append(_Problem("work", found.what))
         if missing := await self._find_missing(step, shown, text, is_partial=status == "partial"):
+            problems = [one for one in problems if one.what != WRITTEN]  # it is one of them
             problems.append(_Problem("files", ", ".join(f"`{shorten(one, 100)}`" for one in missing)))
         return problems
 
