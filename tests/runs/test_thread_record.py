@@ -223,6 +223,27 @@ async def test_a_request_that_was_cancelled_before_the_team_began_is_known(tmp_p
         assert history.index("Sum it") < history.index("Thai")
 
 
+async def test_a_cancelled_request_is_said_to_be_cancelled_once(tmp_path):
+    asking = script(coordinator=[call("ask_user", question="Of which year?"), HELLO])
+    async with working(tmp_path, asking, rules=TeamRules(max_clarifications=1)) as it:
+        await it.engine.cancel(await ask(it, "Compare prices"))
+        await ask(it, "Never mind. Hello!")
+        assert newest(it, "coordinator").count("cancelled") == 1
+
+
+async def test_a_request_that_was_cancelled_again_after_a_retry_is_said_to_be_cancelled_twice(tmp_path):
+    told = script(coordinator=[call("handoff_to_planner"), HELLO], coder=GATED)
+    async with working(tmp_path, told) as it:
+        run_id = await it.begin("Sum it")
+        await it.engine.cancel(run_id)
+        await it.ended(run_id)
+        await it.engine.retry(run_id)
+        await it.engine.cancel(run_id)
+        await it.ended(run_id)
+        await ask(it, "Hello!")
+        assert newest(it, "coordinator").count("cancelled") == 2
+
+
 async def test_a_run_that_was_rolled_back_is_not_known(tmp_path):
     told = script(coordinator=[call("handoff_to_planner")], coder=GATED)
     async with working(tmp_path, told) as it:

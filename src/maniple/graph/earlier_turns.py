@@ -18,7 +18,7 @@ from maniple.graph.state import (
     private_of,
     progress_of,
 )
-from maniple.scope.inputs import EndedRun, Message
+from maniple.scope.inputs import Cancel, EndedRun, Message, ReceivedInput, Retry
 from maniple.scope.run_scope import RunScope, run_scope
 from maniple.text import shorten
 from maniple.tools.items import MIN_RESULT_CHARACTERS, MirroredText, report_path, result_path
@@ -92,9 +92,21 @@ def _record_of(run: EndedRun, progress: PlanProgress | None) -> TurnRecord:
         "request_id": run.request_id,
         "number": 0,
         "ended": ended,
-        "notes": describe_inputs(run.received, {one.id: one.title for one in steps}),
+        "notes": describe_inputs(_before_the_end(run), {one.id: one.title for one in steps}),
         "results": results,
     }
+
+
+def _before_the_end(run: EndedRun) -> list[ReceivedInput]:
+    """Return what was sent to a run, without the cancellation that `_describe_end` says."""
+    retries = [at for at, one in enumerate(run.received) if isinstance(one.content, Retry)]
+    last_try = retries[-1] if retries else 0
+    is_cancelled = run.status == "cancelled"
+    return [
+        one
+        for at, one in enumerate(run.received)
+        if not (is_cancelled and at >= last_try and isinstance(one.content, Cancel))
+    ]
 
 
 def _describe_end(run: EndedRun) -> str:
