@@ -43,9 +43,17 @@ def narrow(script: Json, characters: int, refusal: str = REFUSAL) -> Iterator[Op
 
 
 @asynccontextmanager
-async def model_at(server: OpenAIServer, *, window: int | None = None) -> AsyncIterator[BaseChatModel]:
+async def model_at(
+    server: OpenAIServer, *, window: int | None = None, **settings: Any
+) -> AsyncIterator[BaseChatModel]:
     """Open the chat model of `server`, which is known to have a `window` of so many tokens."""
-    endpoint = {"model": "m", "base_url": server.base_url, "timeout_seconds": 60, "max_retries": 0}
+    endpoint = {
+        "model": "m",
+        "base_url": server.base_url,
+        "timeout_seconds": 60,
+        "max_retries": 0,
+        **settings,
+    }
     async with open_chat_models(ModelsSettings.model_validate({"basic": endpoint})) as models:
         model = models.get("basic")
         if window is not None:

@@ -66,12 +66,12 @@ class Work:
 
 
 @asynccontextmanager
-async def working(tmp_path, *replies, has_files=True, limits=None, more=(), member="coder"):
+async def working(tmp_path, *replies, has_files=True, limits=None, more=(), member="coder", **model):
     workspaces = Workspaces(tmp_path)
-    tools = [python_repl_tool, *build_file_tools(workspaces), *more] if has_files else [tavily_search]
+    tools = [python_repl_tool, *build_file_tools(workspaces), *more] if has_files else [tavily_search, *more]
     with serving({member: list(replies), "other": list(replies)}) as server:
-        async with model_at(server) as model:
-            agent = build_react_agent(ROLES[member], model, tools, limits=limits or StepLimits())
+        async with model_at(server, **model) as chat:
+            agent = build_react_agent(ROLES[member], chat, tools, limits=limits or StepLimits())
             yield Work(agent, server, workspaces)
 
 
@@ -125,6 +125,31 @@ async def test_an_answer_that_needs_no_tool_takes_no_further_call(tmp_path):
     async with working(tmp_path, reply(text)) as it:
         assert await it.do("Poem", asked) == text
         assert it.calls == 1
+
+
+async def test_what_was_read_from_an_item_of_the_thread_is_work(tmp_path):
+    @tool
+    async def read_item(path: str) -> str:
+        """Read an item."""
+        return "Total: 1,234.50 euros"
+
+    replies = call("read_item", path="scan.pdf"), reply("The total is 1,234.50 euros; the plan says 900.")
+    async with working(tmp_path, *replies, has_files=False, more=[read_item], member="researcher") as it:
+        it.write("scan.pdf")
+        assert (await it.do("Invoice", "Check the total in scan.pdf.")).startswith("The total is")
+        assert it.calls == 2
+
+
+async def test_what_a_shown_picture_says_needs_no_call(tmp_path):
+    step = {"title": "Chart", "description": "Check which bar of chart.png is the highest, and how high."}
+    answer = "March is the highest, with 47,300 passengers."
+    options = {"has_files": False, "member": "researcher"}
+    for vision, calls in ((True, 1), (False, 2)):
+        known = {"vision": vision}
+        async with working(tmp_path, reply(answer), capabilities=known, **options) as it:
+            it.write("chart.png")
+            await it.do(**step, pictures=["chart.png"])
+            assert it.calls == calls
 
 
 @pytest.mark.parametrize("answer", ["It fell in 1989.\n\n", ""])

@@ -138,6 +138,8 @@ class StepTexts:
     """What it answered in earlier turns."""
     searches: bool = True
     """Whether it can search the web; a researcher that cannot also gives what it knows."""
+    sees: bool = False
+    """Whether it was shown pictures, whose figures nobody else reads."""
     files: Collection[str] = ()
     """The paths of the thread's files whose contents it was not shown."""
 
@@ -173,11 +175,11 @@ def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
     if is_said_run and not EXECUTED.search(f"{material}\n{step.earlier}"):
         return Unsupported("what was run")
     number, is_computed = _find_new_number(text, step)
-    if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material))):
+    if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material) or step.sees)):
         return Unsupported(what)
-    needs_tool = TOOL_WORK.search(order) is not None
+    needs_tool = not step.sees and TOOL_WORK.search(order) is not None
     finds_figures = step.member == "coder" or (step.member == "researcher" and step.searches)
-    finds_figures = finds_figures and not FROM_KNOWLEDGE.search(order)
+    finds_figures = finds_figures and not step.sees and not FROM_KNOWLEDGE.search(order)
     return Unsupported(number, not needs_tool) if number and (finds_figures or needs_tool) else None
 
 

@@ -17,8 +17,10 @@ from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
 from maniple.types import STEP_FAILED, STEP_PARTIAL, SUMMARY_SOURCE
 
-NO_WORK = frozenset({ASK_USER, "terminate", READ_ITEM, SEARCH_ITEMS})
+_NO_WORK = frozenset({ASK_USER, "terminate"})
 """Tools whose calls do not count as work."""
+NO_WORKER = _NO_WORK | {READ_ITEM, SEARCH_ITEMS}
+"""The tools of a member that has none to work with; it may still read what is there."""
 REJECTED_BY_USER = "The user rejected the call of"
 """Begins the reason of a step that failed because the user rejected its calls."""
 
@@ -49,7 +51,7 @@ def has_asked(messages: Sequence[BaseMessage]) -> bool:
 
 
 def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
-    return [one for one in messages if isinstance(one, ToolMessage) and one.name not in NO_WORK]
+    return [one for one in messages if isinstance(one, ToolMessage) and one.name not in _NO_WORK]
 
 
 class RejectedCalls(AgentMiddleware[Any, Any]):

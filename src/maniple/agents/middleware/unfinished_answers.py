@@ -23,7 +23,7 @@ from maniple.agents.deliverables import (
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.middleware.final_answers import (
-    NO_WORK,
+    NO_WORKER,
     as_partial,
     final_answer,
     has_asked,
@@ -42,6 +42,7 @@ from maniple.agents.work_evidence import (
     find_announcement,
     find_unsupported,
 )
+from maniple.llms import capabilities_of
 from maniple.text import shorten, without_thoughts
 from maniple.tools.web import WEB_SEARCH
 from maniple.types import Worker
@@ -125,34 +126,36 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         step = step_state(_StepCheck)
         names = {one["name"] if isinstance(one, dict) else one.name for one in request.tools}
-        if step is None or not names - NO_WORK:
+        if step is None or not names - NO_WORKER:
             return await handler(request)
         if step.files is None:
             writes = not _WRITERS.isdisjoint(names)
             step.files = await promise_files(current_task(), self._member, writes=writes)
         added: list[BaseMessage] = []
         response = await handler(request)
-        problems = await self._find_problems(step, request.messages, response, names)
+        problems = await self._find_problems(step, request, response, names)
         while problems and step.asked.isdisjoint(one.kind for one in problems):
             step.asked.update(one.kind for one in problems)
             more = [*response.result, *_ask_again(response, problems)]
-            shown = cast("list[AnyMessage]", [*request.messages, *added, *more])
+            asked = cast("list[AnyMessage]", [*request.messages, *added, *more])
+            again = request.override(messages=asked)
             try:
-                following = await handler(request.override(messages=shown))
+                following = await handler(again)
             except StepFailed as failure:
                 if failure.is_final:
                     raise
                 break  # such as at the limit of model calls: the answer before it is kept
             response = _with_confirmed(following, final_answer(response) or "")
             added += more
-            problems = await self._find_problems(step, shown, response, names)
+            problems = await self._find_problems(step, again, response, names)
         if not step.asked:
             return response
         return replace(response, result=[*added, *_settle(response.result, problems)])
 
     async def _find_problems(
-        self, step: _StepCheck, shown: Sequence[BaseMessage], response: ModelResponse, tools: Set[str]
+        self, step: _StepCheck, request: ModelRequest, response: ModelResponse, tools: Set[str]
     ) -> list[_Problem]:
+        shown = request.messages
         text, mark = _split_mark(final_answer(response) or "")
         status = parse_answer(text).outcome.status if text else "failed"
         if status == "failed":
@@ -164,7 +167,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         problems = list[_Problem]()
         found = None
         if not self._has_page() and not has_worked(shown):
-            found = find_unsupported(self._texts_of(step, shown, tools), text)
+            found = find_unsupported(self._texts_of(step, request, tools), text)
         is_told = found is not None and found.what == WORK and has_asked(shown)
         if found is not None and not is_told and not (is_confirmed and found.may_be_known):
             problems.append(_Problem("work", found.what))
@@ -186,15 +189,16 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         claimed = [one for one in dict.fromkeys(claimed) if one not in spoken_of]
         return await (replace(files, names=()) if is_partial else files).find_missing(task, claimed)
 
-    def _texts_of(self, step: _StepCheck, shown: Sequence[BaseMessage], tools: Set[str]) -> StepTexts:
-        task = current_task()
+    def _texts_of(self, step: _StepCheck, request: ModelRequest, tools: Set[str]) -> StepTexts:
+        task, shown = current_task(), request.messages
         asked = task.description or task.title
         results = "\n".join(one.text for one in (*task.results, *task.named_items) if one.done)
         given = "\n".join(one.text for one in shown if _is_given(one))
         earlier = "\n".join(one.text for one in task.conversation if isinstance(one, AIMessage))
-        read = {one.path for one in (*task.results, *task.named_items)}
+        sees = bool(task.pictures) and capabilities_of(request.model).has("vision")
+        read = {one.path for one in (*task.results, *task.named_items)} | set(task.pictures if sees else ())
         there = {*(step.files or PromisedFiles()).before, *(one.path for one in task.items)} - read
-        return StepTexts(self._member, asked, given, results, earlier, WEB_SEARCH in tools, there)
+        return StepTexts(self._member, asked, given, results, earlier, WEB_SEARCH in tools, sees, there)
 
 
 def _with_confirmed(response: ModelResponse, before: str) -> ModelResponse:
