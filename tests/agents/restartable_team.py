@@ -89,6 +89,9 @@ class TeamProcess:
         waiting = (await self.team.aget_state(self.config)).interrupts
         return await self._go(Command(resume={w.id: a for w, a in zip(waiting, answers, strict=False)}))
 
+    async def answer_by_id(self, answers: dict[str, Any]) -> list[Interrupt]:
+        return await self._go(Command(resume=answers))
+
     async def die(self, given: Any, machine: FakeTools, at: str = "", calls: int = 1) -> None:
         """Run until so many tool calls are stuck, then end."""
         machine.sticks_at, machine.stuck = at, asyncio.Semaphore(0)

@@ -182,6 +182,26 @@ async def test_behind_a_call_that_waits_for_people_the_others_wait_too(tmp_path,
     assert world.did == ["before", "first", "then"]
 
 
+async def test_effects_keep_their_order_in_whatever_order_they_are_approved(tmp_path):
+    world, book = World(), MemoryLedger()
+    tools = [world.tool("bash_tool")]
+    answer = calls(*[("bash_tool", {"what": what}) for what in ("first", "second", "third")])
+    run = scope(book, "bash_tool")
+    async with open_team(tmp_path, script(answer, DONE), FakeTools(), run, tools=tools) as it:
+        waiting = {one.value["tool_input"]["what"]: one.id for one in await it.begin()}
+    async with open_team(tmp_path, script(DONE), FakeTools(), run, tools=tools) as it:
+        left = await it.answer_by_id({waiting["third"]: "approve"})
+        assert sorted(one.value["tool_input"]["what"] for one in left) == ["first", "second"]
+        left = await it.answer_by_id({waiting["second"]: "approve"})
+        assert [one.value["tool_input"]["what"] for one in left] == ["first"]
+        assert world.did == []
+    async with open_team(tmp_path, script(DONE), FakeTools(), run, tools=tools) as it:
+        assert await it.answer_by_id({waiting["first"]: "reject"}) == []
+        shown = [one["content"] for one in it.tool_messages()]
+        assert [one.startswith("did") for one in shown] == [False, True, True]
+    assert world.did == ["second", "third"]
+
+
 async def test_after_a_crash_what_had_not_ended_goes_on_in_order(tmp_path):
     machine, book = FakeTools(), MemoryLedger()
     each = calls(*[("bash_tool", {"cmd": cmd}) for cmd in ("one", "two", "three")])

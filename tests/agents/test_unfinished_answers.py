@@ -4,11 +4,12 @@ import re
 from contextlib import asynccontextmanager
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
+from maniple.agents.middleware.call_records import REJECTED_KEY
 from maniple.agents.middleware.unfinished_answers import AS_IT_IS
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import PlanStepSummary
@@ -306,6 +307,18 @@ async def test_names_that_a_tool_or_the_step_gave_are_no_files_of_the_member(tmp
         asked = "What is in the archive? It has a.csv, or B.csv."
         assert await it.do("Look", asked) == said
         assert it.calls == 2
+
+
+async def test_a_file_that_the_user_did_not_let_it_write_is_not_asked_for(tmp_path):
+    rejected = ToolMessage("Rejected.", tool_call_id="1", status="error")
+    rejected.additional_kwargs[REJECTED_KEY] = "no"
+    asked = {"name": "write_file", "args": {"path": "p.md", "content": "x"}, "id": "1"}
+    request = [AIMessage("", tool_calls=[asked]), rejected]
+    async with working(
+        tmp_path, call("python_repl_tool", code="1"), reply("q.md was not written, p.md was rejected.")
+    ) as it:
+        _, lacks = await it.lacking("Write p.md and q.md", continued=request)
+    assert "q.md" in lacks and "p.md" not in lacks
 
 
 async def test_without_a_workspace_no_file_is_checked(tmp_path):

@@ -120,6 +120,27 @@ async def test_arguments_are_edited_at_the_prompt_where_there_is_no_editor(tmp_p
         assert "7" in tool_results(server)
 
 
+async def test_of_several_calls_the_first_is_named_and_decided_first(tmp_path: Path) -> None:
+    codes = ("print('one')", "print('two')", "print('three')")
+    three = {"tool_calls": [{"name": "python_repl_tool", "arguments": {"code": code}} for code in codes]}
+    with serving({**SIMPLE, "coder": [three, reply("Done.")]}) as server:
+        env = environment(tmp_path, server.base_url, **APPROVAL)
+        async with on_terminal("1+3=?", folder=tmp_path, env=env) as terminal:
+            await terminal.see(r"first of 3 calls: python_repl_tool code: print\('one'\)", 40)
+            await terminal.see(PROMPT)
+            terminal.type(f"n, not this one{ENTER}")
+            await terminal.see(r"first of 2 calls: python_repl_tool code: print\('two'\)")
+            await terminal.see(PROMPT)
+            assert await terminal.leave() == 3
+        thread = re.search(r"--thread ([0-9a-f-]{36}) y", terminal.text())[1]
+        status, _, notes = await run("--thread", thread, "y", folder=tmp_path, env=env)
+        assert status == 3 and "three" in notes
+        status, _, _ = await run("--thread", thread, "y", folder=tmp_path, env=env)
+        shown = json.loads(tool_results(server))
+    assert ["not this one" in one["content"] for one in shown] == [True, False, False]
+    assert "two" in shown[1]["content"] and "three" in shown[2]["content"]
+
+
 async def test_a_question_of_the_team_is_answered_by_number_after_a_restart(tmp_path: Path) -> None:
     with serving({**SIMPLE, "coder": [ASKS, reply("4")]}) as server:
         env = environment(tmp_path, server.base_url)

@@ -124,8 +124,9 @@ async def test_a_step_all_of_whose_calls_were_rejected_failed_as_the_user_decide
 
 
 async def test_a_rejection_after_other_work_is_named_in_the_result():
-    end, _, reporter = await decided([RUN, SEARCH, reply("The sum is 4.")], NO)
+    end, lead, reporter = await decided([RUN, SEARCH, reply("The sum is 4.")], NO)
     [gap] = gaps_of(end)
+    assert lead == [], "what the user did not approve is not tried in another way"
     assert NO["message"] in gap["reason"]
     assert "The sum is 4." in reporter[0] and NO["message"] in reporter[0]
 

@@ -125,7 +125,7 @@ async def test_where_the_last_step_builds_not_on_all_others_the_reporter_writes(
 
 
 def test_the_general_agent_is_told_how_sources_and_figures_are_written():
-    values = {"tools": True, "searches": True, "team": (), "locale": "", "language": ""}
+    values = {"tools": True, "team": (), "locale": "", "language": "", "names": {"cite"}, "abilities": {}}
     prompt = render("manus", **values)
     assert "`[3]`" in prompt
     assert "(its path)`" in prompt

@@ -192,7 +192,7 @@ class TraceMiddleware(AgentMiddleware[Any, Any]):
             return await handler(request)
         trace.answers = count_answers(request.state)
         # Steps must be sent in the order of the calls.
-        await wait_for_turn(request, is_approved=True)
+        await wait_for_turn(request, begins=False)
         name = request.tool_call["name"]
         given = redact_arguments(request.tool, request.tool_call["args"])
         action = str(given.pop("action", "")) if name == BROWSER_USE else name

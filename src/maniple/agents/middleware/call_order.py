@@ -57,10 +57,11 @@ class _CallSequence:
     def call(self, one: str) -> _Call:
         return self._calls.setdefault(one, _Call())
 
-    async def wait_for_turn_of(self, before: Sequence[str], *, is_approved: bool) -> None:
+    async def wait_for_turn_of(self, before: Sequence[str], *, begins: bool) -> None:
         """Wait until the calls `before` have ended; after a call that ends the run, wait forever.
 
-        After a call that waits for the user, raise `GraphInterrupt`, unless the user has approved this one.
+        After a call that waits for the user, raise `GraphInterrupt` if the call `begins`, also if it is
+        approved: effects keep their order. Otherwise it may still ask.
         """
         if not self._expects_all and any(one not in self._calls for one in before):
             # After a pause, LangGraph runs only the calls that had not ended. Which ones is unknown, so wait
@@ -70,7 +71,7 @@ class _CallSequence:
             await call.arrived.wait()
             if call.is_ordered:
                 await call.ended.wait()
-                if call.is_paused and not is_approved:
+                if call.is_paused and begins:
                     raise GraphInterrupt(())
 
     async def wait_for_concurrent(self, before: Sequence[str]) -> None:
@@ -86,11 +87,14 @@ def preserve_call_order() -> AbstractContextManager[None]:
     return enter_step_state(_CallSequence())
 
 
-async def wait_for_turn(request: ToolCallRequest, is_approved: bool) -> None:
-    """Wait until a call may begin; raises `GraphInterrupt` if the user must answer an earlier call first."""
+async def wait_for_turn(request: ToolCallRequest, *, begins: bool = True) -> None:
+    """Wait until a call may begin; raises `GraphInterrupt` if the user must answer an earlier call first.
+
+    One that does not begin yet only waits until its approval can be asked for.
+    """
     order = step_state(_CallSequence)
     if order is not None and is_ordered(request.tool):
-        await order.wait_for_turn_of(preceding_calls(request), is_approved=is_approved)
+        await order.wait_for_turn_of(preceding_calls(request), begins=begins)
 
 
 def preceding_calls(request: ToolCallRequest) -> list[str]:

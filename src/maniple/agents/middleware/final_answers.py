@@ -21,8 +21,8 @@ _NO_WORK = frozenset({ASK_USER, "terminate"})
 """Tools whose calls do not count as work."""
 NO_WORKER = _NO_WORK | {READ_ITEM, SEARCH_ITEMS}
 """The tools of a member that has none to work with; it may still read what is there."""
-REJECTED_BY_USER = "The user rejected the call of"
-"""Begins the reason of a step that failed because the user rejected its calls."""
+REJECTED_BY_USER = "Not approved:"
+"""Begins the reason of a step that lacks something because the user rejected its calls."""
 
 
 def final_answer(response: ModelResponse) -> str | None:
@@ -54,6 +54,18 @@ def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
     return [one for one in messages if isinstance(one, ToolMessage) and one.name not in _NO_WORK]
 
 
+def rejected_arguments(messages: Sequence[BaseMessage]) -> str:
+    """Return the arguments of the calls that the user rejected, as text."""
+    ids = {
+        one.tool_call_id
+        for one in messages
+        if isinstance(one, ToolMessage) and REJECTED_KEY in one.additional_kwargs
+    }
+    calls = (call for one in messages if isinstance(one, AIMessage) for call in one.tool_calls)
+    values = (str(value) for call in calls if call["id"] in ids for value in call["args"].values())
+    return "\n".join(values)
+
+
 class RejectedCalls(AgentMiddleware[Any, Any]):
     """Fails a step all of whose calls the user rejected; another try would not help.
 
@@ -75,7 +87,9 @@ class RejectedCalls(AgentMiddleware[Any, Any]):
 
 def _describe(results: Sequence[ToolMessage]) -> str:
     """Return which calls the user rejected last, with the user's words."""
-    rejected = {one.name: str(one.additional_kwargs.get(REJECTED_KEY, "")) for one in results}
+    rejected = {
+        one.name: " ".join(str(one.additional_kwargs.get(REJECTED_KEY, "")).split()) for one in results
+    }
     marked = {one.name for one in results if REJECTED_KEY in one.additional_kwargs}
     said = [f"`{name}`{f': {words}' if words else ''}" for name, words in rejected.items() if name in marked]
     text = f"{REJECTED_BY_USER} {', '.join(said)}"

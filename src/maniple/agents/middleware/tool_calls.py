@@ -43,7 +43,7 @@ from maniple.types import is_dict, is_mapping
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
-Turn = Callable[[bool], Awaitable[None]]
+Turn = Callable[[], Awaitable[None]]
 REJECTED = "The user rejected this call"
 _SKIPPED = "The user chose to skip this call. Whether it had any effect is unknown."
 _NOT_APPROVABLE = "{name} was not run: it needs the user's approval, and nobody can be asked in this run."
@@ -57,7 +57,7 @@ class CompletedCall:
     arguments: Arguments
 
 
-async def _begin_immediately(is_approved: bool) -> None:
+async def _begin_immediately() -> None:
     """Let a call begin without waiting for others."""
 
 
@@ -77,7 +77,7 @@ async def call_once(
     needs approval where one of `write_file` does; a mapping names the values of an argument with which a call
     only reads. After `max_calls_per_run` calls, further calls return the text in `beyond`.
 
-    `turn(is_approved)` returns when the call may begin. A waiting call is not recorded as begun. `position`
+    `turn()` returns when the call may begin. A waiting call is not recorded as begun. `position`
     is the call's among those of its answer, from 0. Interrupts the graph where the user has to decide. A
     `ToolFailure` becomes a message with `status="error"`. All other exceptions of `run` pass, and the result
     of the call stays unknown.
@@ -100,7 +100,7 @@ async def call_once(
         if allowed != arguments:
             call = replace(call, is_edited=True)
         arguments = allowed
-    await turn(needs_approval)
+    await turn()
     return await call.run_tool(arguments) if records is None else await call.run_recorded(records, arguments)
 
 

@@ -28,6 +28,7 @@ from maniple.agents.middleware.final_answers import (
     final_answer,
     has_asked,
     has_worked,
+    rejected_arguments,
 )
 from maniple.agents.roles import WORKSPACE_TOOLS
 from maniple.agents.step_outcome import parse_answer
@@ -179,7 +180,10 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
     async def _find_missing(
         self, step: _StepCheck, shown: Sequence[BaseMessage], answer: str, *, is_partial: bool
     ) -> list[str]:
-        """Return the files that are missing; a partial answer names itself which ones it could not write."""
+        """Return the files that are missing, without those that the user did not let the member write.
+
+        A partial answer names itself which ones it could not write.
+        """
         files, task = step.files or PromisedFiles(), current_task()
         spoken_of = files_in_material(task.description or task.title)
         claimed = find_claimed_files(answer, with_links=files.writes)
@@ -187,7 +191,9 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             given = "\n".join(one.text for one in shown if _is_given(one)).casefold()
             claimed += [one for one in find_file_names(answer) if one.casefold() not in given]
         claimed = [one for one in dict.fromkeys(claimed) if one not in spoken_of]
-        return await (replace(files, names=()) if is_partial else files).find_missing(task, claimed)
+        missing = await (replace(files, names=()) if is_partial else files).find_missing(task, claimed)
+        rejected = rejected_arguments(shown).casefold()
+        return [one for one in missing if one.casefold() not in rejected]
 
     def _texts_of(self, step: _StepCheck, request: ModelRequest, tools: Set[str]) -> StepTexts:
         task, shown = current_task(), request.messages

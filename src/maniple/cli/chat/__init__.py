@@ -428,22 +428,26 @@ def _note_retry(run: "RunView", consoles: Consoles) -> None:
 
 async def _read_line(prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> str:
     """Return the next line; first print how to answer, if the team waits for an answer."""
-    from maniple.cli.render.run_text import answer_hint, answer_instructions
+    from maniple.cli.render.run_text import answer_hint, answer_instructions, name_first
 
     if session.pending is None:
         return await prompt.ask(_PLACEHOLDER, session.take_draft())
     question = session.pending.question
+    if session.pending.waiting > 1:
+        first = name_first(question, session.pending.waiting)
+        consoles.output.print(Text(first, style="bold yellow"), soft_wrap=True)
     consoles.output.print(Text(answer_instructions(question), style="yellow"), soft_wrap=True)
     return await prompt.ask(answer_hint(question), session.take_draft())
 
 
 def _answer_command(session: "ChatSession", options: ChatOptions) -> str:
-    from maniple.cli.render.run_text import command_instructions, example_answer
+    from maniple.cli.render.run_text import command_instructions, example_answer, name_first
 
     assert session.pending is not None
-    question = session.pending.question
+    question, waiting = session.pending.question, session.pending.waiting
     command = options.command("--thread", session.thread_id, shlex.quote(example_answer(question)))
-    return f"{command_instructions(question)} Answer with: {command}"
+    how = f"{command_instructions(question)} Answer with: {command}"
+    return f"{name_first(question, waiting)}\n{how}" if waiting > 1 else how
 
 
 def _continue_command(session: "ChatSession", options: ChatOptions) -> str:

@@ -172,6 +172,8 @@ class PendingQuestion:
     run_id: str
     question: RunInterrupted
     draft: str = ""
+    waiting: int = 1
+    """The number of questions that wait, with this one, which is the first."""
 
 
 def _new_thread() -> str:
@@ -344,7 +346,7 @@ class ChatSession:
 
     def _take_over(self, run_id: str, run: RunView) -> None:
         if run.status == "interrupted" and run.pauses:
-            self.pending = PendingQuestion(run_id, run.pauses[-1])
+            self.pending = PendingQuestion(run_id, run.pauses[0], waiting=len(run.pauses))
         if has_answer(run):
             self.report, self.report_run_id = run.answer, run_id
 

@@ -236,6 +236,15 @@ def step_question_lines(question: StepInterrupted) -> list[str]:
     return [asking, *(f"  {line}" for line in describe_question(question).split("\n"))]
 
 
+def name_first(question: RunInterrupted, waiting: int) -> str:
+    """Return a line that says which of several questions is to be answered now, safe to print."""
+    if question.kind != "tool_approval":
+        return f"The first of {waiting} questions:"
+    arguments = " ".join(line.strip() for line in _argument_lines(question.payload))
+    call = f"{_tool_name(question.payload)} {arguments}"
+    return f"The first of {waiting} calls: {one_line(call, _REVIEW_CHARACTERS)}"
+
+
 def answer_instructions(question: RunInterrupted) -> str:
     """Return how the user can answer."""
     match question_kind(question):

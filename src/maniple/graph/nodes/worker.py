@@ -14,6 +14,7 @@ from langgraph.types import Command
 from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
 from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fences_to_code
+from maniple.agents.middleware.final_answers import REJECTED_BY_USER
 from maniple.agents.report import check_report
 from maniple.agents.step_outcome import MAX_ENTRIES, ParsedAnswer, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import (
@@ -265,7 +266,9 @@ class WorkerNode:
             return _Attempt.of(parse_failure(str(failure)), is_final=failure.is_final)
         if step.by_code:  # the answer is not a report by the reporter, which counts as a gap
             return _Attempt(answer, NO_REPORT, is_final=True)
-        return _Attempt.of(parse_answer(answer, is_report=is_reporter))
+        parsed = parse_answer(answer, is_report=is_reporter)
+        # What the user did not approve is not tried in another way.
+        return _Attempt.of(parsed, is_final=parsed.outcome.reason.startswith(REJECTED_BY_USER))
 
     async def _failed(self, task: Task, error: Exception) -> _Attempt:
         """Return the outcome of a step that an error ended; a report is compiled by code if possible."""
