@@ -3,6 +3,7 @@
 import pytest
 
 from maniple.agents.step_outcome import NO_REASON, NOT_SAID, StepOutcome, parse_answer, parse_failure
+from maniple.agents.task import NEEDED_FOR_IT
 
 NEEDED = "the price of tea"
 OTHERS = "The others: 3, 4 [1]."
@@ -130,12 +131,89 @@ def test_a_failure_without_a_reason_says_so(text: str) -> None:
     ("text", "summary"),
     [
         ("STEP FAILED:\n no key \nmore", "no key"),
-        ("I tried.\n**NEEDS: the price**", "I tried. NEEDS: the price"),
+        ("I tried.\n**NEEDS: the price**", f"I tried. {NEEDED_FOR_IT} the price"),
+        ("STEP FAILED: no\nNEEDS:\n- the price\n- the date", f"no. {NEEDED_FOR_IT} the price; the date"),
         ("STEP FAILED: " + "x" * 400, "x" * 299 + "…"),
     ],
 )
 def test_a_summary_is_one_short_line(text: str, summary: str) -> None:
     assert parse_answer(text).outcome.summary == summary
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        "What I would need:\n- the price of tea",
+        "What I would need: the price of tea",
+        "**Missing**\n\nthe price of tea",
+        "**Missing:** the price of tea",
+        "## What is still required\n\nthe price of tea",
+        "1. Still missing: the price of tea",
+        "Was ich brauche:\n\n- the price of tea",
+        "Ce qu'il me manque :\n- the price of tea",
+        "Lo que falta: the price of tea",
+        "还需要：the price of tea",
+        "To continue I need the price of tea.",
+        "I'd need the price of tea to go on.",
+        "I looked twice. Please provide the price of tea.",
+        "Um weiterzumachen, bräuchte ich the price of tea.",
+        "Pour continuer, j'ai besoin de the price of tea.",
+    ],
+)
+@pytest.mark.parametrize("status", ["failed", "partial"])
+def test_what_a_step_needs_is_found_in_the_members_own_words(passage: str, status: str) -> None:
+    texts = {
+        "failed": f"STEP FAILED: no price\n\nI read two pages.\n\n{passage}",
+        "partial": f"{OTHERS}\n\nPARTIAL: no price\n\n{passage}",
+    }
+    outcome = parse_answer(texts[status]).outcome
+    assert (outcome.status, outcome.reason) == (status, "no price")
+    assert NEEDED in outcome.needs
+    assert "two pages" not in outcome.needs and "3, 4" not in outcome.needs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## What a cake needs\n\n- 2 eggs\n\nPARTIAL: the oven's heat",
+        "PARTIAL: the oven's heat\n\n## What a cake needs\n\n- 2 eggs\n\n## Time\n\nAn hour.",
+        "STEP FAILED: the price is missing: both pages are empty",
+        "STEP FAILED: no price\n\n```\nI need: root\n## Missing\nthe price\n```",
+        "STEP FAILED: no price\n<data>\nPlease provide your password.\n</data>",
+        "STEP FAILED: no price\n\nA cake needs 2 eggs; nobody needs more.",
+    ],
+)
+def test_words_about_the_subject_are_no_needs(text: str) -> None:
+    outcome = parse_answer(text).outcome
+    assert outcome.needs == "" and outcome.reason != NO_REASON
+
+
+def test_a_failure_that_only_says_what_it_needs_has_that_as_its_reason() -> None:
+    outcome = parse_answer("STEP FAILED\n\nWhat I would need:\n- the price of tea").outcome
+    assert outcome.summary == f"{NEEDED_FOR_IT} the price of tea"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is 3.\n\nPARTIAL: the rate\nNEEDS: the price",
+        "PARTIAL: the rate\n\nIt is 3.\n\n**NEEDS:**\n- the price",
+        "STEP FAILED: the rate. NEEDS: the price",
+        "STEP FAILED: the rate\n- NEEDS: the price",
+    ],
+)
+def test_the_text_for_others_has_words_instead_of_labels_and_is_read_again_like_it(text: str) -> None:
+    answer = parse_answer(text)
+    assert "NEEDS" not in answer.text and "PARTIAL" not in answer.text
+    assert NEEDED_FOR_IT in answer.text
+    if answer.outcome.status == "failed":
+        again = parse_answer(f"STEP FAILED: {answer.text}").outcome
+        assert (again.reason.rstrip("."), again.needs.lstrip("- ")) == ("the rate", "the price")
+
+
+def test_labels_in_code_stay_as_they_are() -> None:
+    code = "```\nif x: raise E('NEEDS: root')\nNEEDS: root\n```"
+    assert code in parse_answer(f"{code}\n\nPARTIAL: the rate\nNEEDS: the price").text
 
 
 @pytest.mark.parametrize("text", ["# Cake\n\nNEEDS: 2 eggs", "MISSING: x\nSTEP FAILED: x", "PARTIAL: x"])

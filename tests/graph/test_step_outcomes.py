@@ -2,6 +2,7 @@
 
 import pytest
 
+from maniple.agents.task import MISSING_IN_IT
 from maniple.graph.plan import PlanProgress
 from tests.graph.test_adaptation import decision, script
 from tests.openai_server import reply
@@ -31,6 +32,50 @@ async def test_a_step_is_tried_again_after_what_it_needs_however_it_asks(form: s
         assert "step 1 (researcher: The price)" in it.prompts("coder")[1]
     steps = [(one["title"], one["status"]) for one in data(frames, "plan")[-1]["steps"]]
     assert steps == [(title, "completed") for title in ("The price", "coder's step", "reporter's step")]
+
+
+WITH_NEEDS = [
+    ("STEP FAILED: no price\nNEEDS: the date", "No price. Needed for it: the date."),
+    (
+        "STEP FAILED: no price\n\nWhat I would need:\n- the date\n- the shop",
+        "No price. Needed for it: the date; the shop.",
+    ),
+    (
+        "It is 3.\n\nPARTIAL: the price\nNEEDS: the date",
+        f"{MISSING_IN_IT} the price. Needed for it: the date.",
+    ),
+    (
+        "It is 3.\n\nPARTIAL: the price\n\nTo go on I need the date.",
+        f"{MISSING_IN_IT} the price. Needed for it: To go on I need the date.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "gap"), WITH_NEEDS)
+async def test_what_a_step_needs_reaches_the_lead_on_lines_of_its_own_and_the_gap(answer, gap) -> None:
+    lead = {"supervisor": [decision("continue_without")]}
+    only = plan(step("coder"), step("reporter"))
+    async with scripted_team(script(only, coder=[reply(answer)], **lead)) as it:
+        frames = await it.run()
+        last = it.prompts("supervisor")[0].splitlines()
+    assert gaps(frames) == [("coder's step", gap)]
+    [why] = [line for line in last if line.startswith(("Why it failed:", "What is missing"))]
+    assert why.endswith("price")
+    [needs] = [line for line in last if line.startswith("NEEDS:")]
+    assert "the date" in " ".join(last[last.index(needs) :])
+
+
+async def test_a_long_need_is_not_cut_with_the_reason() -> None:
+    lead = {"supervisor": [decision("continue_without")]}
+    needs = "\n".join(f"- the price of tea number {number}" for number in range(20))
+    answer = f"STEP FAILED: {'no price ' * 30}\nNEEDS:\n{needs}"
+    async with scripted_team(
+        script(plan(step("coder"), step("reporter")), coder=[reply(answer)], **lead)
+    ) as it:
+        frames = await it.run()
+        assert "number 19" in it.prompts("supervisor")[0].rpartition("NEEDS:")[2]
+    [(_, reason)] = gaps(frames)
+    assert "number 19" in reason
 
 
 async def test_a_step_that_another_member_does_instead_stays_in_the_plan_as_failed() -> None:

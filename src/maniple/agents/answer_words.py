@@ -135,6 +135,29 @@ ANNOUNCES = re.compile(
 """Beginnings of a sentence that says what its speaker does next."""
 
 
+NEED = re.compile(
+    r"\b(?:need(?:s|ed)?|requir(?:e|es|ed|ements?)|missing|lack(?:s|ing|ed)?|necessary"
+    r"|brauch\w*|bräucht\w*|benötig\w*|fehl(?:t|te|en|ten|end\w*)|nötig\w*|erforderlich\w*"
+    r"|besoin|nécessaires?|manqu\w+|requis\w*|faut|faudrait|necesit\w+|falta\w*|requier\w+|hac\w+ falta"
+    r"|mancan\w*|necessari\w*)\b|需要|缺|必要|必須|부족|필요",
+    re.IGNORECASE,
+)
+"""Words for what is needed or missing."""
+
+OWN_NEED = re.compile(
+    r"\b(?:I|we)(?:[’']d|[’']ll)?(?: (?:would|will|do|still|also|first|only|really|must|\w+ly)){0,3}"
+    r" (?:need|require|lack|have to (?:know|have|get))\b"
+    r"|\b(?:please|could you|can you) (?:provide|send|share|give|tell|upload|supply|add|name|let)\b"
+    r"|\b(?:bräuchten?|brauche|benötige|mir fehl\w+|uns fehl\w+|wir (?:brauchen|benötigen))\b"
+    r"|\bbitte\b[^.!?\n]{0,60}\b(?:send\w*|schick\w*|gib|geben|teil\w*|nenn\w*|lad\w*)\b"
+    r"|\b(?:j[’']ai(?:rais)? besoin|nous avons besoin|il (?:me|nous) (?:faut|faudrait|manque))\b"
+    r"|\b(?:necesito|necesitamos|necesitaría|me falta\w*|nos falta\w*)\b"
+    r"|我们?(?:还|仍)?(?:需要|缺)|请(?:提供|告诉|上传)",
+    re.IGNORECASE,
+)
+"""Words with which somebody says in a sentence what it needs itself."""
+
+
 def is_claimed(sentence: str, words: re.Pattern[str]) -> bool:
     """Return whether a sentence says with one of the words that something was done."""
     modalities = (one.lastgroup for one in MODALITY.finditer(sentence))

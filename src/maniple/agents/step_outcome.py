@@ -1,8 +1,9 @@
 """The outcome of a step as data: parsed once, where a member's answer arrives.
 
 Members end a step in words: `STEP FAILED: why`, `PARTIAL: what is missing`, `NEEDS: what another member
-could provide`. Models write these labels as a heading, in bold, as a list or between other lines. No code
-outside of this module looks for them in a result.
+could provide`. Models write these labels as a heading, in bold, as a list or between other lines, and say
+what they need also under a heading or in a sentence of their own. No code outside of this module looks for
+these in a result. Other members and the user read them without the labels.
 """
 
 import re
@@ -13,9 +14,9 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, model_validator
 
-from maniple.agents.task import MISSING_IN_IT, PARTIAL_WORK
+from maniple.agents.answer_words import NEED, OWN_NEED
+from maniple.agents.task import MISSING_IN_IT, NEEDED_FOR_IT, PARTIAL_WORK, format_needs
 from maniple.text import shorten
-from maniple.types import STEP_NEEDS
 
 OutcomeStatus = Literal["done", "partial", "failed"]
 LabelName = Literal["failed", "partial", "missing", "needs"]
@@ -34,7 +35,7 @@ _WORDS = "|".join(
         "(?P<failed>STEP[ _]FAILED)",
         "(?P<partial>(?:STEP[ _])?PARTIAL(?:LY DONE)?)",
         "(?P<missing>MISSING)",
-        "(?P<needs>NEEDS?)",
+        f"(?P<needs>NEEDS?|{NEEDED_FOR_IT[:-1]})",
     )
 )
 _ASIDE = r"(?:[ \t]{0,5}\([^()\n]{0,60}\))?"
@@ -43,12 +44,17 @@ _LABEL = re.compile(
     rf"{_MARKS}(?:{_WORDS}){_ASIDE}(?:{_SEPARATOR}(?P<rest>.*)|[ \t*_`]{{0,10}}$)", re.IGNORECASE
 )
 _BEGINNING = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.IGNORECASE)
-_NEEDS_IN_LINE = re.compile(r"[\s(*_]{1,6}NEEDS[*_]{0,3}[:：]")
+_NEEDS_IN_LINE = re.compile(rf"[\s(*_]{{1,6}}(?:NEEDS|{NEEDED_FOR_IT[:-1]})[*_]{{0,3}}[:：]")
 _CODE_FENCE = re.compile(r"[ \t>]{0,6}(`{3,}|~{3,})")
 _WRAPPED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]{0,20}\n(?P<text>.*)\n\1\s*\Z", re.DOTALL)
 _DATA = re.compile(r"</?data\b", re.IGNORECASE)
 _LIST_ITEM = re.compile(r"[ \t]{0,20}(?:[-*+•]|\d{1,2}[.)])[ \t]")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
+_HEADED = re.compile(
+    rf"(?P<marks>{_MARKS})(?P<head>[^:：\n]{{2,80}}?)[*_`]{{0,3}}"
+    r"(?:[:：][*_`]{0,3}(?:[ \t]+(?P<rest>.*)|[ \t]*)|(?P<bare>[ \t]*))$"
+)
+"""A line that begins with, or is, a heading: marked as one, in bold, or with a colon."""
 _NOTHING = re.compile(
     r"(?:none|nothing|no|n/?a|null|nil|keine?s?|nichts|rien|nada|无|没有)?[\s.!-]*", re.IGNORECASE
 )
@@ -61,6 +67,7 @@ _PATH = re.compile(
     rf"(?<![\w./:@\\-])(?:[\w-]{{1,80}}/){{0,8}}[\w-]{{1,120}}\.(?:{_EXTENSIONS})\b", re.IGNORECASE
 )
 _ITEM = re.compile(rf"{_CITATION.pattern}|{_PATH.pattern}", re.IGNORECASE)
+_MAX_HEAD_WORDS = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?!\[\d)|(?<=[。！？])(?!\s*\[\d)")
 _NAMES: tuple[LabelName, ...] = get_args(LabelName)
 _ABOUT_ANOTHER_STEP = "the step '"
@@ -95,9 +102,11 @@ class StepOutcome(BaseModel):
 
     @property
     def summary(self) -> str:
-        """The reason and what is needed, in one short line."""
-        needs = f"{STEP_NEEDS} {self.needs}" if self.needs else ""
-        return shorten(" ".join(filter(None, (self.reason, needs))), REASON_CHARACTERS)
+        """The reason and what is needed, each shortened, in one line."""
+        reason, needs = shorten(self.reason, REASON_CHARACTERS), format_needs(self.needs)
+        if needs and reason and reason[-1] not in ".!?。！？…":
+            reason += "."
+        return " ".join(filter(None, (reason, needs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,12 @@ def parse_answer(text: str, *, is_report: bool = False) -> ParsedAnswer:
         outcome = _done(text).model_copy(
             update={"status": "partial", "reason": reason or NOT_SAID, "needs": _needs(lines, labels)}
         )
-        return ParsedAnswer(_relabel(inner, [*partial, *missing], outcome.reason), outcome)
+        if not outcome.needs:
+            own = [one.line for one in (*partial, *missing)]
+            # Below a label that begins the answer stands the result, with its own headings.
+            after = min(own) if min(own) > first else _last_heading(lines) - 1
+            outcome.needs, _ = _spoken_needs(lines, own, headings_after=after)
+        return ParsedAnswer(_relabel(inner, labels, outcome.reason), outcome)
     if _needs(lines, [one for one in labels if one.is_capital], in_lines=False):
         return _failed(inner)
     return ParsedAnswer(text, _done(text))
@@ -172,12 +186,16 @@ def _failed(text: str) -> ParsedAnswer:
     if found := _NEEDS_IN_LINE.search(reason):
         reason = reason[: found.start()]
     needs = _needs(lines, labels)
+    if not needs:
+        reasons = [at for at, line in enumerate(lines) if line.strip()][:1]
+        needs, headings = _spoken_needs(lines, reasons)
+        if headings and headings[0] in reasons:
+            reason = ""
     if not needs and not reason.strip():
         reason = _first_line(text)
     reason = shorten(_strip_marks(reason), REASON_CHARACTERS)
-    return ParsedAnswer(
-        text, _done(text).model_copy(update={"status": "failed", "reason": reason, "needs": needs})
-    )
+    outcome = _done(text).model_copy(update={"status": "failed", "reason": reason, "needs": needs})
+    return ParsedAnswer(_replace_labels(text, labels), outcome)
 
 
 def _with_failure_first(text: str) -> str:
@@ -197,11 +215,22 @@ def _relabel(text: str, labels: Sequence[_Label], reason: str) -> str:
 
     Members are shown it and quote from it; a label would be taken for their own.
     """
-    lines = text.splitlines()
-    for one in labels:
-        lines[one.line] = f"{MISSING_IN_IT} {one.rest}" if one.rest else ""
-    text = "\n".join(lines).strip()
+    text = _replace_labels(text, labels)
     return text if MISSING_IN_IT in text else f"{text}\n\n{MISSING_IN_IT} {reason}".strip()
+
+
+def _replace_labels(text: str, labels: Sequence[_Label]) -> str:
+    """Return a text whose lines with labels say the same in words."""
+    lines = [
+        _NEEDS_IN_LINE.sub(f" {NEEDED_FOR_IT}", line) if is_own else line
+        for line, is_own in zip(text.splitlines(), _prose_lines(text), strict=True)
+    ]
+    for one in labels:
+        if one.name == "needs":
+            lines[one.line] = f"{NEEDED_FOR_IT} {one.rest}".rstrip()
+        elif one.name != "failed":
+            lines[one.line] = f"{MISSING_IN_IT} {one.rest}" if one.rest else ""
+    return "\n".join(lines).strip()
 
 
 def _prose_lines(text: str) -> list[str]:
@@ -256,6 +285,47 @@ def _needs(lines: Sequence[str], labels: Sequence[_Label], *, in_lines: bool = T
             found[number] = _block(lines, _Label("needs", number, _strip_marks(line[inner.end() :]), True))
     text = "\n".join(dict.fromkeys(found[number] for number in sorted(found) if found[number]))
     return text[:_MAX_NEEDS_CHARACTERS]
+
+
+def _spoken_needs(
+    lines: Sequence[str], own: Sequence[int], *, headings_after: int = -1
+) -> tuple[str, list[int]]:
+    """Return what a member says without a label that it needs, and the lines of the headings above that.
+
+    The lines `own` are read already: they are no sentences of needs. Headings before a line may be about the
+    subject of the result.
+    """
+    found: dict[str, None] = {}
+    headings: list[int] = []
+    for number, line in enumerate(lines):
+        head = _find_heading(line) if number > headings_after else None
+        rest = _strip_marks(head["rest"] or "") if head else ""
+        is_read = rest and number in own
+        if head and not is_read and (block := _block(lines, _Label("needs", number, rest, True))):
+            headings.append(number)
+            is_sentence = rest and len(head["head"].split()) > _MAX_HEAD_WORDS
+            found[_strip_marks(line) if is_sentence else block] = None
+        elif number not in own:
+            said = (_strip_marks(_LIST_ITEM.sub("", one)) for one in _SENTENCE_END.split(line))
+            found |= dict.fromkeys(one for one in said if OWN_NEED.search(one))
+    blocks = [one for one in found if not any(one != other and one in other for other in found)]
+    return "\n".join(blocks)[:_MAX_NEEDS_CHARACTERS], headings
+
+
+def _find_heading(line: str) -> re.Match[str] | None:
+    """Return a line that begins with a heading of what is needed, with its `rest`; None if it is none."""
+    head = _HEADED.match(line)
+    return head if head and NEED.search(head["head"]) and _is_marked(head) else None
+
+
+def _is_marked(head: re.Match[str]) -> bool:
+    """Return whether a line has marks of a heading, or a colon."""
+    return head["bare"] is None or "#" in head["marks"] or head[0].rstrip().endswith(("**", "__"))
+
+
+def _last_heading(lines: Sequence[str]) -> int:
+    heads = ((at, _HEADED.match(line)) for at, line in enumerate(lines))
+    return max((at for at, head in heads if head and not head["rest"] and _is_marked(head)), default=0)
 
 
 def _done(text: str) -> StepOutcome:

@@ -21,6 +21,8 @@ MISSING = "MISSING:"
 """Begins the line of a report about a step that is not done."""
 MISSING_IN_IT = "Missing in it:"
 """Precedes what a partial result lacks."""
+NEEDED_FOR_IT = "Needed for it:"
+"""Precedes what a failed or partial step needs."""
 LATER_TRY_FAILED = "Another try failed:"
 """Precedes why a partial result was not completed."""
 PARTIAL_WORK = "\nUntil then:\n"
@@ -29,6 +31,8 @@ NOT_WRITTEN = "No report could be written"
 """Precedes the reason in a report that code assembled because no model wrote one."""
 _GIVEN_UP: tuple[StepStatus, ...] = ("failed", "skipped")
 _OPEN: tuple[StepStatus, ...] = ("not_started", "in_progress", "blocked")
+NEEDS_CHARACTERS = 600
+_LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
 _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
 
@@ -108,8 +112,17 @@ def _has_part(step: Mapping[str, Any]) -> bool:
 def explain_partial(step: Mapping[str, Any]) -> str:
     """Return what a step's partial result lacks, and why a later try did not get it, in plain sentences."""
     lacks = explain_failure(f"{MISSING_IN_IT} {fix_surrogates(step['outcome'].get('reason') or '')}")
+    if needs := format_needs(fix_surrogates(step["outcome"].get("needs") or "")):
+        lacks = f"{lacks} {explain_failure(needs)}"
     reason = fix_surrogates(step.get("reason") or "") if is_partial(step) else ""
     return f"{lacks} {LATER_TRY_FAILED} {explain_failure(reason)}" if reason else lacks
+
+
+def format_needs(needs: str) -> str:
+    """Return what a step needs in one line; "" for nothing."""
+    lines = (_LIST_MARK.sub("", line).strip() for line in needs.splitlines())
+    listed = "; ".join(filter(None, lines))
+    return f"{NEEDED_FOR_IT} {shorten(listed, NEEDS_CHARACTERS)}" if listed else ""
 
 
 def _gap_reason(step: Mapping[str, Any]) -> str:
@@ -284,7 +297,8 @@ _EXCEPTION = re.compile(
     r"|\(os error \d|<[A-Za-z_.]{1,60}(?: object at 0x| \[Errno)"
 )
 _FENCE = re.compile(r"</?data\b[^>]{0,40}>")
-_MAX_REASON_LENGTH = 300
+_MAX_REASON_LENGTH = 1_000
+"""A step's reason of `REASON_CHARACTERS`, and what it needs."""
 _SEARCH = "The web search did not answer. Check the network, or set another provider in search.providers."
 _PAGE = "The page could not be read. Check that its address is right and can be reached from here."
 _CODE = "The program did not run without an error. Try again, or describe the step in more detail."

@@ -25,7 +25,7 @@ from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.search import SearchProvider
 from maniple.text import join_title
-from maniple.types import LEAD_DECISION, DecisionKind, Worker
+from maniple.types import LEAD_DECISION, STEP_NEEDS, DecisionKind, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +199,14 @@ def _messages(
 
 def _explain(step: TrackedStep) -> list[str]:
     """Return why a step failed, or what its result lacks, and what its member needs."""
+    outcome = step.outcome
+    needs = f"{STEP_NEEDS} {outcome.needs}" if outcome.needs else ""
     if not step.is_partial:
-        return [f"Why it failed: {step.reason or 'no reason was given'}"]
+        reason = outcome.reason if outcome.needs else step.reason
+        return [f"Why it failed: {reason or 'no reason was given'}", needs]
     return [
-        f"What is missing in its result: {step.outcome.summary}",
+        f"What is missing in its result: {outcome.reason}",
+        needs,
         f"{LATER_TRY_FAILED} {step.reason}" if step.reason else "",
     ]
 
