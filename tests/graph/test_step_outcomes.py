@@ -6,7 +6,7 @@ from maniple.agents.task import MISSING_IN_IT
 from maniple.graph.plan import PlanProgress
 from tests.graph.test_adaptation import decision, script
 from tests.openai_server import reply
-from tests.team import data, plan, scripted_team, step
+from tests.team import data, joined_text, plan, scripted_team, step
 
 pytestmark = pytest.mark.anyio
 PRICE = {"agent_name": "researcher", "title": "The price", "description": "Find the price of tea."}
@@ -63,6 +63,17 @@ async def test_what_a_step_needs_reaches_the_lead_on_lines_of_its_own_and_the_ga
     assert why.endswith("price")
     [needs] = [line for line in last if line.startswith("NEEDS:")]
     assert "the date" in " ".join(last[last.index(needs) :])
+
+
+@pytest.mark.parametrize(("answer", "gap"), WITH_NEEDS[2:3])
+async def test_the_stream_says_the_outcome_in_words_but_a_report_is_about_its_subject(answer, gap) -> None:
+    lead = {"supervisor": [decision("continue_without")], "reporter": [reply("# Report\n\nNEEDS: a table")]}
+    only = plan(step("coder"), step("reporter"))
+    async with scripted_team(script(only, coder=[reply(answer)], **lead)) as it:
+        text = joined_text(await it.run())
+    assert "PARTIAL" not in text and "NEEDS: the date" not in text
+    assert MISSING_IN_IT in text and "Needed for it: the date" in text
+    assert "NEEDS: a table" in text
 
 
 async def test_a_long_need_is_not_cut_with_the_reason() -> None:

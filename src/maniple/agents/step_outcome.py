@@ -29,7 +29,7 @@ _MAX_NEEDS_CHARACTERS = 2_000
 MAX_ENTRIES = 50
 """The limit of findings, and of files, of one step."""
 
-_MARKS = r"[ \t>|*#_`~+•-]{0,20}(?:\d{1,2}[.)][ \t*_`]{0,10})?"
+MARKS = r"[ \t>|*#_`~+•-]{0,20}(?:\d{1,2}[.)][ \t*_`]{0,10})?"
 _WORDS = "|".join(
     (
         "(?P<failed>STEP[ _]FAILED)",
@@ -40,18 +40,18 @@ _WORDS = "|".join(
 )
 _ASIDE = r"(?:[ \t]{0,5}\([^()\n]{0,60}\))?"
 _SEPARATOR = r"[ \t*_`]{0,10}(?:[:：|]|[-–—=](?=\s|$))"
-_LABEL = re.compile(
-    rf"{_MARKS}(?:{_WORDS}){_ASIDE}(?:{_SEPARATOR}(?P<rest>.*)|[ \t*_`]{{0,10}}$)", re.IGNORECASE
+LABEL = re.compile(
+    rf"{MARKS}(?:{_WORDS}){_ASIDE}(?:{_SEPARATOR}(?P<rest>.*)|[ \t*_`]{{0,10}}$)", re.IGNORECASE
 )
 _BEGINNING = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.IGNORECASE)
 _NEEDS_IN_LINE = re.compile(rf"[\s(*_]{{1,6}}(?:NEEDS|{NEEDED_FOR_IT[:-1]})[*_]{{0,3}}[:：]")
-_CODE_FENCE = re.compile(r"[ \t>]{0,6}(`{3,}|~{3,})")
+CODE_FENCE = re.compile(r"[ \t>]{0,6}(`{3,}|~{3,})")
 _WRAPPED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]{0,20}\n(?P<text>.*)\n\1\s*\Z", re.DOTALL)
 _DATA = re.compile(r"</?data\b", re.IGNORECASE)
 _LIST_ITEM = re.compile(r"[ \t]{0,20}(?:[-*+•]|\d{1,2}[.)])[ \t]")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
 _HEADED = re.compile(
-    rf"(?P<marks>{_MARKS})(?P<head>[^:：\n]{{2,80}}?)[*_`]{{0,3}}"
+    rf"(?P<marks>{MARKS})(?P<head>[^:：\n]{{2,80}}?)[*_`]{{0,3}}"
     r"(?:[:：][*_`]{0,3}(?:[ \t]+(?P<rest>.*)|[ \t]*)|(?P<bare>[ \t]*))$"
 )
 """A line that begins with, or is, a heading: marked as one, in bold, or with a colon."""
@@ -70,7 +70,7 @@ _ITEM = re.compile(rf"{_CITATION.pattern}|{_PATH.pattern}", re.IGNORECASE)
 _MAX_HEAD_WORDS = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?!\[\d)|(?<=[。！？])(?!\s*\[\d)")
 _NAMES: tuple[LabelName, ...] = get_args(LabelName)
-_ABOUT_ANOTHER_STEP = "the step '"
+ABOUT_ANOTHER_STEP = "the step '"
 """Follows `MISSING:` in a line about another step (`StepResult.describe_missing`), which a member quotes."""
 
 
@@ -147,7 +147,7 @@ def parse_answer(text: str, *, is_report: bool = False) -> ParsedAnswer:
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     partial = [one for one in labels if one.name == "partial" and (one.is_capital or one.line == first)]
     missing = [one for one in labels if one.name == "missing" and one.is_capital]
-    missing = [one for one in missing if not one.rest.startswith(_ABOUT_ANOTHER_STEP)]
+    missing = [one for one in missing if not one.rest.startswith(ABOUT_ANOTHER_STEP)]
     lacks = [block for one in (*partial, *missing) if (block := _block(lines, one))]
     if partial or lacks:
         reason = shorten(
@@ -226,11 +226,24 @@ def _replace_labels(text: str, labels: Sequence[_Label]) -> str:
         for line, is_own in zip(text.splitlines(), _prose_lines(text), strict=True)
     ]
     for one in labels:
-        if one.name == "needs":
-            lines[one.line] = f"{NEEDED_FOR_IT} {one.rest}".rstrip()
-        elif one.name != "failed":
-            lines[one.line] = f"{MISSING_IN_IT} {one.rest}" if one.rest else ""
+        if one.name != "failed":
+            is_bare = not one.rest and one.name != "needs"
+            lines[one.line] = "" if is_bare else _in_words(one.name, one.rest)
     return "\n".join(lines).strip()
+
+
+def say_label(found: re.Match[str]) -> str | None:
+    """Return a line that `LABEL` matches in words; None if it is no label that is shown so."""
+    name: LabelName = next(name for name in _NAMES if found[name])
+    rest = found["rest"] or ""
+    if name == "failed" or not found[name].isupper() or rest.lstrip().startswith(ABOUT_ANOTHER_STEP):
+        return None
+    return _in_words(name, rest.lstrip(" \t*_`|"))
+
+
+def _in_words(name: LabelName, rest: str) -> str:
+    words = NEEDED_FOR_IT if name == "needs" else MISSING_IN_IT
+    return f"{words} {rest}" if rest else words
 
 
 def _prose_lines(text: str) -> list[str]:
@@ -239,7 +252,7 @@ def _prose_lines(text: str) -> list[str]:
     fence, is_data = "", False
     own, mark, rest = text.partition(PARTIAL_WORK)
     for line in own.splitlines():
-        opened = _CODE_FENCE.match(line)
+        opened = CODE_FENCE.match(line)
         is_fence = opened is not None and (not fence or opened[1].startswith(fence))
         if opened is not None and is_fence:
             fence = "" if fence else opened[1]
@@ -252,7 +265,7 @@ def _prose_lines(text: str) -> list[str]:
 
 def _labels(lines: Sequence[str]) -> Iterator[_Label]:
     for number, line in enumerate(lines):
-        if found := _LABEL.match(line):
+        if found := LABEL.match(line):
             name: LabelName = next(name for name in _NAMES if found[name])
             word = found[name]
             yield _Label(name, number, _strip_marks(found["rest"] or ""), word == word.upper())
@@ -270,7 +283,7 @@ def _block(lines: Sequence[str], label: _Label) -> str:
             continue
         is_below = len(line) - len(line.lstrip()) > depth
         is_item = _LIST_ITEM.match(line) is not None
-        if not is_below or _LABEL.match(line) or _HEADING.match(line) or (label.rest and not is_item):
+        if not is_below or LABEL.match(line) or _HEADING.match(line) or (label.rest and not is_item):
             break
         block.append(line.strip())
     text = "\n".join(block)

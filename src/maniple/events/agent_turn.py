@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessageChunk
 
+from maniple.agents.label_stream import LabelStream
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event, TurnMark
 from maniple.events.model import (
     AgentEnded,
@@ -76,6 +77,7 @@ class AgentTurn:
     _waiting: list[Event] = field(default_factory=list[Event])
     """Events that must not be inside the open pair."""
     _sent: _SentText = field(default_factory=_SentText)
+    _labels: LabelStream = field(default_factory=LabelStream)
     _pieces: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The text of a buffered agent's model, with the ids of its messages."""
     _made: list[Event] = field(default_factory=list[Event])
@@ -189,11 +191,14 @@ class AgentTurn:
             self._send(MessageReplaced(message_id=sent.message_id, replaced_by=message_id))
             text, repeated = f"\n\n{sent.text[sent.start : sent.said]}{text}", ""
             sent = self._sent = _SentText()
+            self._labels = LabelStream()
         text = text[len(repeated) :]
         sent.message_id = sent.message_id or message_id
         sent.text += text
         sent.said = len(sent.text)
-        self._send_text(sent.message_id, text)
+        # A report is about its subject; of other members, the outcome is said in words.
+        if shown := text if self._is_extended else self._labels.feed(text):
+            self._send_text(sent.message_id, shown)
 
     def _tool(self, raw: Mapping[str, Any]) -> None:
         call, name, data = raw["run_id"], raw["name"], raw["data"]
@@ -295,6 +300,8 @@ class AgentTurn:
 
     def _close_pair(self) -> None:
         if self._pair == "open":
+            if rest := self._labels.end():
+                self._send_text(self._sent.message_id, rest)
             self._pair = "closed"
             self._send(ModelEnded(agent_name=self.name))
         waiting, self._waiting = self._waiting, []
