@@ -30,6 +30,7 @@ from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import Task, current_task
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import MemoryEvidence, Source
+from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.check import SourceCheck, UnverifiedCitation, mark_findings
 from maniple.evidence.excerpt import find_excerpt
@@ -98,7 +99,7 @@ class ReportDraft:
 
     async def _check_blocks(self, blocks: Sequence[str]) -> str:
         ready: list[str] = []
-        for block in blocks:
+        for block in map(hide_secrets, blocks):
             findings = await self._check.findings(block)
             if findings or self._held_back:
                 self._held_back.append(ReportPassage(block, findings))
@@ -112,7 +113,7 @@ class ReportDraft:
         if failing and self._repair is not None:
             replies = await self._repair([self._held_back[index] for index in failing])
             for place, index in enumerate(failing):
-                if reply := replies.get(place, "").strip():
+                if reply := hide_secrets(replies.get(place, "")).strip():
                     self._held_back[index] = await self._choose_passage(self._held_back[index], reply)
         return self._held_back
 
@@ -220,6 +221,7 @@ class UncitedDraft:
     async def _rest_of(self, block: str) -> str:
         # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
         # for the next block, too, if the end of this one arrived together with text of the next.
+        block = hide_secrets(block)
         shown, self._shown_characters = self._shown_characters, max(self._shown_characters - len(block), 0)
         return mark_findings(block, await self._check.findings(block))[shown:]
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.addresses import comparable_url, is_host_only, local_port
 from maniple.evidence.citations import Citation, CitedClaim, find_citations, find_claims
 from maniple.evidence.excerpt import MAX_SEARCHED as EXCERPT_SEARCHED
@@ -64,7 +65,9 @@ class SourceCheck:
         self._conversation = tuple(conversation)
         self._results = tuple(results)
         self._numbers = {
-            comparable_url(url): source.number for source in sources for url in (source.url, *source.also)
+            comparable_url(hide_secrets(url)): source.number
+            for source in sources
+            for url in (source.url, *source.also)
         }
         self._ports_read = {local_port(url) for source in sources for url in (source.url, *source.also)}
         self._known: frozenset[str] | None = None
@@ -284,7 +287,11 @@ def _addresses(conversation: Iterable[str]) -> Iterable[str]:
 
 
 def _spellings(url: str) -> list[str]:
-    """Return possible readings of an address: with a scheme, up to its end or to the first ideograph."""
+    """Return possible readings of an address: with a scheme, up to its end or to the first ideograph.
+
+    They are without secrets, as the addresses of sources are.
+    """
+    url = hide_secrets(url)
     scheme = "https:" if url.startswith("//") else "https://" if url.lower().startswith("www.") else ""
     found = _IDEOGRAPHS.search(url)
     return [scheme + url, scheme + url[: found.start()]] if found else [scheme + url]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.record import Source
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+([^\n]*?)[ \t#]*(?:\n|$)")
@@ -144,7 +145,9 @@ def _title(source: Source) -> str:
 
 
 def _address(source: Source) -> str:
-    return "".join(one if one.isprintable() and one not in "<> \\" else "%20" for one in source.url)
+    # An earlier version stored addresses with their secrets.
+    url = hide_secrets(source.url)
+    return "".join(one if one.isprintable() and one not in "<> \\" else "%20" for one in url)
 
 
 def heading_for(text: str, locale: str = "") -> str:

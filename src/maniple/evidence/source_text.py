@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.addresses import URL_CHARACTERS, comparable_url, without_fragment
 from maniple.evidence.record import Source, SourceKind
 from maniple.text import fix_surrogates
@@ -15,6 +16,7 @@ MAX_CHARACTERS = 20_000_000
 """Characters of all texts of a run; further sources get a number, but their texts are not stored."""
 TEXT_CHARACTERS = 2_000_000
 TITLE_CHARACTERS = 300
+_DIGEST_CHARACTERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class SourceText:
 
     url: str
     addresses: Mapping[str, str]
-    """Its own address and the requested one, if they differ, by their `comparable_url`."""
+    """Its own address and the requested one, if they differ, without secrets, by their comparable forms."""
     title: str
     kind: SourceKind
     text: str
@@ -34,9 +36,10 @@ class SourceText:
     def of(cls, url: str, title: str, kind: SourceKind, text: str, asked: str = "") -> "SourceText":
         """Return the text cut to the limits; the retrieval time is now."""
         url, asked = fix_surrogates(without_fragment(url)), fix_surrogates(without_fragment(asked))
-        addresses = {comparable_url(url): url}
+        addresses = {_form_of(url): hide_secrets(url)}
         if asked and len(asked) <= URL_CHARACTERS:
-            addresses.setdefault(comparable_url(asked), asked)
+            addresses.setdefault(_form_of(asked), hide_secrets(asked))
+        url = hide_secrets(url)
         title = " ".join(fix_surrogates(title[:TITLE_CHARACTERS]).split())
         text = fix_surrogates(text[:TEXT_CHARACTERS])
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -44,7 +47,7 @@ class SourceText:
 
     @property
     def comparable(self) -> str:
-        """The `comparable_url` of its own address."""
+        """The comparable form of its own address."""
         return next(iter(self.addresses))
 
     def fits(self, sources: int) -> bool:
@@ -60,3 +63,12 @@ class SourceText:
         if self.kind == "result" and known.kind == "page":
             return known
         return replace(self.as_source(known.number), url=known.url)
+
+
+def _form_of(url: str) -> str:
+    """Return the `comparable_url` of an address; a digest tells apart those that only differ in a secret."""
+    shown = hide_secrets(url)
+    if shown == url:
+        return comparable_url(url)
+    digest = hashlib.sha256(comparable_url(url).encode()).hexdigest()
+    return f"{comparable_url(shown)}#{digest[:_DIGEST_CHARACTERS]}"

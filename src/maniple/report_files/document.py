@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.addresses import comparable_url
 from maniple.evidence.check import MARK
 from maniple.evidence.record import Source
@@ -171,7 +172,8 @@ def _entries(tokens: list[Token], known: Mapping[int, Source]) -> Iterator[tuple
 
 
 def _is_address_of(source: Source, href: str) -> bool:
-    return comparable_url(href) in {comparable_url(one) for one in (source.url, *source.also)}
+    known = {comparable_url(hide_secrets(one)) for one in (source.url, *source.also)}
+    return comparable_url(hide_secrets(href)) in known
 
 
 def _format_entry(number: int, children: list[Token]) -> list[Token]:

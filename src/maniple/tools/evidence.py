@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol, runtime_checkable
 
 from maniple.evidence import Evidence
+from maniple.evidence.address_secrets import hide_secrets
 from maniple.scope.context import SCOPE_KEY, configurable
 
 MAX_ORDER_SECONDS = 10.0
@@ -56,10 +57,11 @@ async def source_line(url: str, title: str, text: str, *, asked: str = "") -> st
     """
     evidence = current_evidence()
     if evidence is None:
-        return f"Source: {url}"
+        return f"Source: {hide_secrets(url)}"
     await _wait_for_earlier_calls()
     source = await evidence.add(url, title, "page", text, asked=asked)
-    return f"Source [{source.number}]: {url}" if source.number else f"Source: {url}"
+    shown = hide_secrets(url)
+    return f"Source [{source.number}]: {shown}" if source.number else f"Source: {shown}"
 
 
 async def _wait_for_earlier_calls() -> None:

@@ -26,6 +26,7 @@ from maniple.browser import ACTIONS, ActionName, BrowserState
 from maniple.browser.actions import ActionKind
 from maniple.config.web_settings import BrowserMode, BrowsingSettings
 from maniple.errors import BrowserError, ModelError
+from maniple.evidence.address_secrets import hide_secrets
 from maniple.llms import capabilities_of
 from maniple.llms.context_windows import characters_within, is_overflow, room_of
 from maniple.llms.picture_parts import content_tokens, picture_tokens
@@ -192,10 +193,10 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _header(state: BrowserState) -> list[str]:
-    lines = [f"URL: {state.url}", f"Title: {state.title}"]
+    lines = [f"URL: {hide_secrets(state.url)}", f"Title: {state.title}"]
     if len(state.tabs) > 1:
         tabs = (
-            f"{one.tab_id}{' (current)' if one.is_current else ''}: {one.title} {one.url}"
+            f"{one.tab_id}{' (current)' if one.is_current else ''}: {one.title} {hide_secrets(one.url)}"
             for one in state.tabs
         )
         lines.append(f"Tabs: {'; '.join(tabs)}")
