@@ -159,3 +159,44 @@ async def test_phases_that_are_done_when_the_time_is_over_are_reported():
         frames = await team.run()
     assert result(frames).startswith("STEP FAILED: The time limit")
     assert result(frames).endswith("Done before:\nOpen the shop: in the shop")
+
+
+def asked_for_phases(team) -> list[str]:
+    shown = (str(one["messages"]) for one in team.server.requests)
+    return [one for one in shown if "You plan a task" in one]
+
+
+async def test_a_step_that_is_planned_again_knows_what_another_member_has_found_for_it():
+    pin = {"agent_name": "coder", "title": "The PIN", "description": "Read the PIN."}
+    decision = {"decision": "reassign", "hint": None, "step": pin, "then_retry": True}
+    script = shop_script(
+        *(OPEN, call("terminate", status="failure", result="no PIN", needs="the PIN"), OPEN, done("order 7")),
+        task=LONG,
+        other=[phases("Open the shop", "Pay"), phases("Pay with the PIN")],
+        supervisor=[reply(json.dumps(decision))],
+        coder=[reply("The PIN is 4711.")],
+    )
+    async with shopping(script, browsing={"max_adaptations": 0}) as (team, _):
+        await team.run()
+    first, again = asked_for_phases(team)
+    assert "4711" not in first
+    assert "The PIN is 4711." in again and "The PIN" in team.prompts("browser")[-1]
+
+
+@pytest.mark.parametrize("ends", [done("no such button", "failure"), done("in the shop")])
+async def test_what_the_user_said_in_a_phase_is_known_to_the_next_and_to_a_new_plan(tmp_path, ends):
+    asks = call("ask_human", inquire="Which PIN?")
+    script = shop_script(
+        *(OPEN, asks, ends, OPEN, done("no way", "failure"), OPEN, done("order 7")),
+        task=LONG,
+        other=[phases("Log in", "Pay"), phases("Pay by phone")],
+    )
+    shop, book = Shop(), MemoryLedger()
+    async with open_team(tmp_path, script, shop, book) as (team, go):
+        (question,) = await go(BEGIN)
+        assert await go(Command(resume={question.id: "4711"})) == []
+        first, again, *_ = asked_for_phases(team)
+        last = team.prompts("browser")[-1]
+    assert "4711" not in first
+    assert "Which PIN?" in again and "The user answered: 4711" in again
+    assert "The user answered: 4711" in last

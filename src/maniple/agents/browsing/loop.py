@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, TypedDict
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
-from maniple.agents.briefing import build_messages
+from maniple.agents.briefing import RESULTS_SHARE, build_messages, format_notes, format_results
 from maniple.agents.browsing.middleware import ITERATIONS_EXHAUSTED
 from maniple.agents.browsing.recording import store_partial_recording, store_recording
 from maniple.agents.browsing.trace import BrowserTrace, current_trace
@@ -47,6 +47,7 @@ from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.scope.run_scope import run_scope
+from maniple.tools.interaction import ASK_USER
 from maniple.types import STEP_FAILED
 
 PhaseStatus = Literal["not_started", "completed", "failed"]
@@ -77,7 +78,8 @@ _PLAN_PROMPT = (
 )
 _ADAPT = (
     "A phase of your plan failed. What is done stays done. Give new phases, {most} at most, that reach the "
-    "same task from where the browser is now, by another way. Answer with JSON only."
+    "same task from where the browser is now: with what is known by now, or else by another way. Answer with "
+    "JSON only."
 )
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -139,8 +141,8 @@ class PhasePlanner:
         """Tokens that a prompt of the model may have."""
         return room_of(self._model)
 
-    async def plan(self, task: str) -> list[Phase]:
-        """Return the phases of a task.
+    async def plan(self, task: str, known: Sequence[str] = ()) -> list[Phase]:
+        """Return the phases of a task; `known` are texts of what the team and the user have given for it.
 
         A simple task is one phase. So is a task for which the model returns no valid plan.
         """
@@ -148,24 +150,26 @@ class PhasePlanner:
         if self._max_phases < 2 or not is_complex(task):
             return unplanned
         return (
-            await self._request_phases(
-                [SystemMessage(_PLAN_PROMPT.format(most=self._max_phases)), HumanMessage(task)]
-            )
+            await self._request_phases([self._prompt(), *map(HumanMessage, known), HumanMessage(task)])
             or unplanned
         )
 
-    async def adapt(self, task: str, phases: Sequence[Phase]) -> list[Phase]:
+    async def adapt(self, task: str, phases: Sequence[Phase], known: Sequence[str] = ()) -> list[Phase]:
         """Return the completed phases and new ones after a failure; [] if the model returns no valid plan."""
         done = [one for one in phases if one.status == "completed"]
         listed = "\n".join(_format_phase(number, one) for number, one in enumerate(phases, 1))
         messages: list[BaseMessage] = [
-            SystemMessage(_PLAN_PROMPT.format(most=self._max_phases)),
+            self._prompt(),
+            *map(HumanMessage, known),
             HumanMessage(
                 f"Task: {task}\n\nThe plan so far:\n{listed}\n\n{_ADAPT.format(most=self._max_phases)}"
             ),
         ]
         new = await self._request_phases(messages)
         return [*done, *new] if new else []
+
+    def _prompt(self) -> SystemMessage:
+        return SystemMessage(_PLAN_PROMPT.format(most=self._max_phases))
 
     async def _request_phases(self, messages: list[BaseMessage]) -> list[Phase]:
         def check(plan: _Plan) -> _Plan:
@@ -202,6 +206,8 @@ class _State(TypedDict):
     steps: int
     kept: list[str]
     is_over: bool
+    said: list[str]
+    """The questions of the phases so far with the user's answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +275,7 @@ class BrowsingLoop:
                             "steps": 0,
                             "kept": [],
                             "is_over": False,
+                            "said": [],
                         }
                     )
                 phases = [Phase.of(one) for one in done["phases"]]
@@ -285,7 +292,7 @@ class BrowsingLoop:
             return BrowsingResult(text, await store_recording(trace.recording.frames))
 
     async def _plan(self, state: _State) -> Mapping[str, Any]:
-        phases = await self._planner.plan(state["instruction"])
+        phases = await self._planner.plan(state["instruction"], self._known(state))
         return {"phases": [one.to_state() for one in phases]}
 
     async def _work(self, state: _State) -> Command[Any]:
@@ -299,12 +306,15 @@ class BrowsingLoop:
             phases[at].goal if len(phases) > 1 else "", state["answers"], state["steps"], state["kept"]
         )
         task = _phase_task(state["instruction"], phases, at)
+        said = [*state.get("said", ())]  # a call that an earlier version began has none
+        task = replace(task, notes=[*task.notes, *said])
         is_over = False
         try:
             messages = self._messages(task)
             with step_context(task):
                 result = await self._agent.ainvoke({"messages": messages, "given": len(messages)})
             phases[at] = _finish_phase(phases[at], extract_answer(result["messages"]))
+            said += _find_answers(result["messages"][len(messages) :])
         except StepFailed as failure:
             is_over = failure.is_final or str(failure).startswith(ITERATIONS_EXHAUSTED)
             phases[at] = phases[at].finish(str(failure), done=False)
@@ -314,6 +324,7 @@ class BrowsingLoop:
             "steps": trace.number,
             "kept": trace.extracted,
             "is_over": is_over,
+            "said": said,
         }
         return Command(goto=self._next_node(phases, at, state, is_over=is_over), update=update)
 
@@ -325,10 +336,18 @@ class BrowsingLoop:
 
     async def _adapt(self, state: _State) -> Command[Any]:
         """Plan again from the current page; completed phases stay."""
-        phases = await self._planner.adapt(state["instruction"], [Phase.of(one) for one in state["phases"]])
+        before = [Phase.of(one) for one in state["phases"]]
+        phases = await self._planner.adapt(state["instruction"], before, self._known(state))
         if not phases:
             return Command(goto=END)
         return Command(goto="work", update={"phases": [one.to_state() for one in phases], "adaptations": 1})
+
+    def _known(self, state: _State) -> list[str]:
+        """Return the results that the step was given, and what the user has said for it by now."""
+        task = _current_task_or(state["instruction"])
+        results = format_results(task.results, int(RESULTS_SHARE * self._planner.room))
+        notes = format_notes([*task.notes, *state.get("said", ())])
+        return [one for one in (*results, notes) if one]
 
     def _messages(self, task: Task) -> list[BaseMessage]:
         settings = self._settings
@@ -365,10 +384,7 @@ async def _end_early(trace: BrowserTrace, error: BaseException) -> None:
 
 def _phase_task(instruction: str, phases: Sequence[Phase], at: int) -> Task:
     """Return a phase as a task, with the results of the phases before it."""
-    try:
-        task = current_task()
-    except LookupError:  # called outside of a step
-        task = Task(instruction, "", "")
+    task = _current_task_or(instruction)
     if len(phases) == 1:
         return replace(task, title="In the browser", description=instruction, note=None, conversation=())
     results = [
@@ -387,6 +403,30 @@ def _phase_task(instruction: str, phases: Sequence[Phase], at: int) -> Task:
         results=[*task.results, *results],
         conversation=(),
     )
+
+
+def _current_task_or(instruction: str) -> Task:
+    """Return the current task; outside of a step, one of the instruction."""
+    try:
+        return current_task()
+    except LookupError:
+        return Task(instruction, "", "")
+
+
+def _find_answers(messages: Sequence[BaseMessage]) -> list[str]:
+    """Return the questions to the user in a phase with their answers."""
+    asked = {
+        call["id"]: str(call["args"].get("inquire") or "")
+        for one in messages
+        if isinstance(one, AIMessage)
+        for call in one.tool_calls
+        if call["name"] == ASK_USER
+    }
+    return [
+        f"The team asked: {asked[one.tool_call_id]}\nThe user answered: {one.text}"
+        for one in messages
+        if isinstance(one, ToolMessage) and one.tool_call_id in asked and one.status != "error"
+    ]
 
 
 def _finish_phase(phase: Phase, answer: str) -> Phase:
