@@ -196,7 +196,7 @@ async def test_what_the_user_said_in_a_phase_is_known_to_the_next_and_to_a_new_p
         (question,) = await go(BEGIN)
         assert await go(Command(resume={question.id: "4711"})) == []
         first, again, *_ = asked_for_phases(team)
-        last = team.prompts("browser")[-1]
+        shown = team.prompts("browser")
     assert "4711" not in first
     assert "Which PIN?" in again and "The user answered: 4711" in again
-    assert "The user answered: 4711" in last
+    assert any("The user answered: 4711" in one for one in shown[3:]), "a phase after the answer"
