@@ -70,13 +70,15 @@ def names_missing(report: str, title: str, reason: str) -> bool:
 def find_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[tuple[str, str]]:
     """Return title and reason of the steps of a plan that lack something; `with_open`: also of open ones.
 
-    What the user skipped, or other steps replaced, is no gap: the steps that replaced it may be.
+    What the user skipped, or other steps replaced, is no gap: the steps that replaced it may be. Nor is an
+    open report that repeats another step's result: nobody works at it, and no plan shows it.
     """
     statuses = (*_GIVEN_UP, *_OPEN) if with_open else _GIVEN_UP
     return [
         (step["title"], _gap_reason(step))
         for step in plan.get("steps", ())
         if (step["status"] in statuses or is_partial(step))
+        and not (step["status"] in _OPEN and step.get("repeats"))
         and step.get("reason") != SKIPPED
         and not step.get("is_replaced")
         and place_of_replacement(plan, step) is None

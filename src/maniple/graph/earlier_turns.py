@@ -86,7 +86,7 @@ def _record_of(run: EndedRun, progress: PlanProgress | None) -> TurnRecord:
     results: list[TurnResult] = [
         {"step": one.id, "agent": one.agent_name, "title": one.title, "text": one.found}
         for one in steps
-        if ended and (one.status == "completed" or one.outcome.status == "partial") and one.result
+        if ended and (one.has_result or one.part)
     ]
     return {
         "request_id": run.request_id,

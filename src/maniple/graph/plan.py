@@ -128,6 +128,11 @@ class TrackedStep(PlannedStep):
         return self.status == "completed" and self.outcome.status == "partial"
 
     @property
+    def has_result(self) -> bool:
+        """Whether it has a result that others can use, whole or in part."""
+        return bool(self.result) and (self.status == "completed" or self.outcome.status == "partial")
+
+    @property
     def awaits_decision(self) -> bool:
         """Whether the lead has not decided yet how the run continues after its failure or partial result."""
         return not self.settled and (self.status == "failed" or self.is_partial)
@@ -202,9 +207,16 @@ class PlanProgress(BaseModel):
 
     @property
     def unfinished(self) -> list[TrackedStep]:
-        """The steps whose results are missing: failed, given up, or never reached; none that was replaced."""
+        """The steps whose results are missing: failed, given up, or never reached; none that was replaced.
+
+        Nor is an open report that repeats another step's result, at which nobody works.
+        """
         return [
-            s for s in self.steps if s.status != "completed" and not s.is_removed and not self.is_replaced(s)
+            s
+            for s in self.steps
+            if s.status != "completed"
+            and not (s.is_removed or self.is_replaced(s))
+            and not (s.repeats and s.status in OPEN)
         ]
 
     def lacks_part(self, step: TrackedStep) -> bool:

@@ -4,7 +4,7 @@ The plan of a wave is a pure function of its initial plan, its records in order,
 every execution of the wave, live or after a restart, results in the same plan.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict, cast
 
 from pydantic import BaseModel, model_validator
@@ -77,12 +77,50 @@ def apply_records(
     members: Sequence[str] = (),
 ) -> PlanProgress:
     """Return the plan after the records and the user's changes, in the order in which they happened."""
+    *_, last = _replay(progress, records, changes, members)
+    return last
+
+
+def close_progress(
+    progress: PlanProgress,
+    records: Iterable[StepRecord],
+    changes: Iterable[PlanChange],
+    members: Sequence[str],
+) -> PlanProgress:
+    """Return the plan of a run that goes no further, as `apply_records` does.
+
+    What a step had found before a change of the user undid it stays in its `part`.
+    """
+    plans = [*_replay(progress, records, changes, members)]
+    last = plans[-1]
+    for step in last.steps:
+        earlier = (plan.step(step.id) for plan in plans)
+        found = dict.fromkeys(one.result for one in earlier if one is not None and one.has_result)
+        undone = "\n\n".join(text for text in found if text != step.result and text not in step.part)
+        if undone:
+            part = "\n\n".join(filter(None, (step.part, undone)))
+            last = last.with_step(step.id, reason=step.reason, part=part)
+    return last
+
+
+def _replay(
+    progress: PlanProgress,
+    records: Iterable[StepRecord],
+    changes: Iterable[PlanChange],
+    members: Sequence[str],
+) -> Iterator[PlanProgress]:
+    """Yield the plan, and the one after each record and each change that it does not contain."""
+    yield progress
     waiting = [change for change in changes if change.change_id not in progress.changes]
     for record in sorted(records, key=lambda one: one["at"]):
         while waiting and len(progress.changes) < record["changes"]:
             progress = apply_changes(progress, [waiting.pop(0)], members)
+            yield progress
         progress = _apply_record(progress, record)
-    return apply_changes(progress, waiting, members)
+        yield progress
+    for change in waiting:
+        progress = apply_changes(progress, [change], members)
+        yield progress
 
 
 def read_records(writes: Iterable[tuple[str, str, Any]]) -> tuple[list[StepRecord], set[int]]:

@@ -25,6 +25,7 @@ from maniple.events import (
 )
 from maniple.events.redactor import redacted_event
 from maniple.evidence import RedactedEvidence
+from maniple.graph import members_of
 from maniple.runs.active_run import ActiveRun, RunPhase, RunServices, Stop
 from maniple.runs.artifact_collector import (
     ArtifactCollector,
@@ -195,14 +196,15 @@ class RunDriver:
         return [await self._read_ended_run(one) for one in reversed(new) if one.run_id != record.run_id]
 
     async def _read_ended_run(self, record: RunRecord) -> EndedRun:
+        status, why = cast("RunStatus", record.status), record.error or ""
         try:
-            request = (await asyncio.to_thread(RunRequest.of, record)).messages[-1]
+            request = await asyncio.to_thread(RunRequest.of, record)
             received = await read_inputs(self.services.store.inputs, record.run_id)
         except ValueError as error:  # no defect of an old run may end the new one
             _LOG.warning("What was sent to an earlier run cannot be read: %s", error)
-            return EndedRun(record.run_id, "", "", cast("RunStatus", record.status), record.error or "")
-        status = cast("RunStatus", record.status)
-        return EndedRun(record.run_id, request.id or "", request.text, status, record.error or "", received)
+            return EndedRun(record.run_id, "", "", status, why)
+        asked, members = request.messages[-1], request.options.at_work(members_of(self.services.team))
+        return EndedRun(record.run_id, asked.id or "", asked.text, status, why, received, members)
 
     @asynccontextmanager
     async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:

@@ -1,7 +1,7 @@
 """One turn of the team on a thread, from its first event to its last."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -19,10 +19,11 @@ from maniple.events import Event, StreamState, Translator
 from maniple.events.conversation import attributed
 from maniple.events.turns import order_turns
 from maniple.graph import RECURSION_LIMIT, PlanProgress, RunOptions, Team, members_of
-from maniple.graph.state import make_update, private_of, progress_of
-from maniple.graph.step_records import apply_records, read_records
+from maniple.graph.state import make_update, private_of, records_of
+from maniple.graph.step_records import StepRecord, apply_records, close_progress, read_records
 from maniple.langgraph_internals import writes_of
 from maniple.scope.inbox import Inbox
+from maniple.scope.inputs import EndedRun
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.types import GENERAL, RUN_MARK, WORKERS, RunStatus
 
@@ -201,22 +202,45 @@ class _Thread:
             self.resumed_run = resumed_run
             return Command(goto="supervisor") if self._waits_for_edits(state) else None
         if state.next and run_of(state) != turn.run_id:
-            await self._store_finished_steps(state)
+            await self._store_progress(state)
         return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
 
-    async def _store_finished_steps(self, state: StateSnapshot) -> None:
-        """Store what the last run of the thread had finished in the superstep in which it was stopped.
+    async def _store_progress(self, state: StateSnapshot) -> None:
+        """Store the plan as the last run of the thread left it, where that was stopped in a superstep.
 
-        The next input would drop the results of that superstep.
+        The next input would drop the results of that superstep, and does not know the changes sent to it.
         """
-        plan, saver = private_of(state.values).get("plan"), self._saver
-        if not plan or saver is None:
+        private = private_of(state.values)
+        if not (plan := private.get("plan")):
             return
-        records, _ = read_records(writes_of(await saver.aget_tuple(state.config)))
-        if records:
-            progress = apply_records(PlanProgress.from_state(plan), records)
-            update = make_update(plan=progress.to_state(), ended=None)
+        before = await self._read_run(private.get("run_id", ""), private.get("folded") or ())
+        changes, members = (before.changes, before.members) if before is not None else ((), ())
+        records = await self._read_records(state)
+        progress = close_progress(PlanProgress.from_state(plan), records, changes, members).to_state()
+        if progress != plan:
+            update = make_update(plan=progress, ended=None)
             await self.team.aupdate_state(self.config, update, as_node="supervisor")
+
+    async def _read_run(self, run_id: str, known: Collection[str]) -> EndedRun | None:
+        """Return an earlier run of the thread that is not among the `known` ones, or None."""
+        read_runs = self.turn.scope.read_runs if self.turn.scope is not None else None
+        runs = await read_runs(known) if read_runs is not None else ()
+        return next((one for one in runs if one.run_id == run_id), None)
+
+    async def _read_records(self, state: StateSnapshot) -> list[StepRecord]:
+        """Return what the plan of a state does not contain yet of its superstep, and of the one before."""
+        saver = self._saver
+        stored = await saver.aget_tuple(state.config) if saver is not None else None
+        return [*records_of(state.values), *read_records(writes_of(stored))[0]]
+
+    async def plan(self) -> Mapping[str, Any]:
+        """Return the plan from which a retry of the run would go on; {} for none."""
+        state = await self.team.aget_state(self.config)
+        if not (plan := private_of(state.values).get("plan")):
+            return {}
+        records, members = await self._read_records(state), self.turn.options.at_work(members_of(self.team))
+        changes = self._inbox.changes
+        return apply_records(PlanProgress.from_state(plan), records, changes, members).to_state()
 
     def _waits_for_edits(self, state: StateSnapshot) -> bool:
         """Return whether the graph has ended although changes of its plan are pending."""
@@ -268,7 +292,7 @@ async def _complete_state(
     if not translator.knows_conversation:
         cancelled = await _recall(thread, translator) or cancelled
     if cancelled is not None:
-        translator.leave_gaps(await _stored_plan(thread))
+        translator.leave_gaps(await _plan_of(thread))
     return cancelled
 
 
@@ -284,14 +308,13 @@ async def _recall(thread: _Thread, translator: Translator) -> asyncio.CancelledE
     return None
 
 
-async def _stored_plan(thread: _Thread) -> Mapping[str, Any]:
+async def _plan_of(thread: _Thread) -> Mapping[str, Any]:
     """Return the plan from which a retry would go on; {} where there is none, or none can be read."""
     try:
         async with asyncio.timeout(RECALL_SECONDS):
-            progress = progress_of((await thread_state(thread.team, thread.turn.thread_id)).values)
+            return await thread.plan()
     except (asyncio.CancelledError, Exception):  # noqa: BLE001 - the run ends in any case
         return {}
-    return progress.to_state() if progress is not None else {}
 
 
 async def stream_run(

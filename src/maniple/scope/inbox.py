@@ -12,7 +12,6 @@ from maniple.scope.answers import UserAnswer
 from maniple.scope.budget import Budget
 from maniple.scope.context import configurable
 from maniple.scope.inputs import (
-    RETRY,
     Cancel,
     Message,
     PlanChange,
@@ -22,6 +21,7 @@ from maniple.scope.inputs import (
     Retry,
     StepAnswer,
     UserMessage,
+    find_changes,
 )
 from maniple.store.executors import run_to_completion
 
@@ -327,19 +327,16 @@ class Inbox:
         self._received[one.input_id] = one
         if not is_new:
             return
+        self.changes = (*self.changes, *find_changes([one]))
         match one.content:
-            case PlanChange():
-                self.changes = (*self.changes, one.content)
             case StepAnswer():
                 self._answers[one.content.question] = one.content
                 self._hand_over(one.content.question)
             case Resume() | Retry():
                 self.segment, self.is_cancelled = one.content, False
-                if isinstance(one.content, Retry):
-                    self.changes = (*self.changes, PlanChange(RETRY, change_id=one.input_id))
             case Cancel():
                 self.is_cancelled = True
-            case Message():
+            case Message() | PlanChange():
                 pass
 
     def _hand_over(self, key: str) -> None:

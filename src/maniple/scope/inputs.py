@@ -1,6 +1,6 @@
 """What can be sent to a run (messages, plan changes, answers, retries, a cancellation), and the replies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 from uuid import uuid4
@@ -173,6 +173,16 @@ class UserMessage:
         return self.reply is None or self.reply.disposition == "next_run"
 
 
+def find_changes(received: Iterable[ReceivedInput]) -> tuple[PlanChange, ...]:
+    """Return the changes of the plan among inputs, in order; a retry is one."""
+    made = ((one.input_id, one.content) for one in received)
+    return tuple(
+        PlanChange(RETRY, change_id=input_id) if isinstance(content, Retry) else content
+        for input_id, content in made
+        if isinstance(content, Retry | PlanChange)
+    )
+
+
 def _read_needs(value: Any) -> Sequence[int] | None:
     numbers = cast("list[object]", value) if isinstance(value, list | tuple) else [value]
     if value is not None and any(type(number) is not int for number in numbers):
@@ -193,6 +203,13 @@ class EndedRun:
     """"" for none."""
     received: Sequence[ReceivedInput] = ()
     """What was sent to it."""
+    members: Sequence[str] = ()
+    """The agents to which its steps could be assigned."""
+
+    @property
+    def changes(self) -> Sequence[PlanChange]:
+        """The changes of its plan, oldest first."""
+        return find_changes(self.received)
 
     @property
     def is_undone(self) -> bool:
