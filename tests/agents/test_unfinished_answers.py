@@ -137,7 +137,8 @@ async def test_what_was_read_from_an_item_of_the_thread_is_work(tmp_path):
     replies = call("read_item", path="scan.pdf"), reply("The total is 1,234.50 euros; the plan says 900.")
     async with working(tmp_path, *replies, has_files=False, more=[read_item], member="researcher") as it:
         it.write("scan.pdf")
-        assert (await it.do("Invoice", "Check the total in scan.pdf.")).startswith("The total is")
+        answer = await it.do("Invoice", "Check the total in scan.pdf.")
+        assert answer.startswith("The total is")
         assert it.calls == 2
 
 

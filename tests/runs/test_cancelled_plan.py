@@ -14,6 +14,7 @@ from tests.runs.test_steering import decided, of, shown_to, working
 from tests.team import plan, step
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
+NOT_DONE = "Not done of the plan"
 EDIT = {"action": "edit", "step_id": 2, "title": "Find those of 2024", "description": "Those of 2024."}
 
 
@@ -57,7 +58,7 @@ async def test_the_gaps_have_the_titles_that_the_lead_gave_the_steps(tmp_path):
         await ask(it, "Go on.")
         shown = shown_to(it.prompts("planner")[-1])
         assert "Find those of 2024" in shown
-        assert "Find all" not in shown.split("Not done of the plan")[1]
+        assert "Find all" not in shown.split(NOT_DONE)[1]
 
 
 async def test_a_step_that_was_done_beside_others_is_no_gap_and_one_that_was_removed_is_none(tmp_path):
@@ -81,7 +82,7 @@ async def test_a_step_that_was_done_as_the_user_changed_it_is_known_in_the_next_
         await it.engine.cancel(run_id)
         await ask(it, "Go on.")
         shown = shown_to(it.prompts("coder")[-1])
-        assert "researcher: Find those: Those of 2024." in shown
+        assert "Find those: Those of 2024." in shown
 
 
 async def test_a_report_that_no_plan_shows_is_no_gap(tmp_path):
@@ -91,7 +92,7 @@ async def test_a_report_that_no_plan_shows_is_no_gap(tmp_path):
         assert await gaps_after_cancel(it, run_id) == ["Sum"]
         await ask(it, "Go on.")
         shown = shown_to(it.prompts("planner")[-1])
-        assert "reporter" not in shown.split("Not done of the plan")[1]
+        assert "reporter" not in shown.split(NOT_DONE)[1]
 
 
 @pytest.mark.parametrize("change", [PlanChange("edit", 2, description="Others."), PlanChange("skip", 2)])
