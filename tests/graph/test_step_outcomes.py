@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.task import MISSING_IN_IT
+from maniple.agents.task import MISSING_IN_IT, NEEDED_FOR_IT
 from maniple.graph.plan import PlanProgress
 from tests.graph.test_adaptation import decision, script
 from tests.openai_server import reply
@@ -72,7 +72,7 @@ async def test_the_stream_says_the_outcome_in_words_but_a_report_is_about_its_su
     async with scripted_team(script(only, coder=[reply(answer)], **lead)) as it:
         text = joined_text(await it.run())
     assert "PARTIAL" not in text and "NEEDS: the date" not in text
-    assert MISSING_IN_IT in text and "for it: the date" in text
+    assert MISSING_IN_IT in text and f"{NEEDED_FOR_IT} the date" in text
     assert "NEEDS: a table" in text
 
 
