@@ -100,6 +100,11 @@ def test_a_step_that_asks_for_something_is_not_done(text: str) -> None:
             "- the rate of May - its date",
         ),
         ("PARTIAL\n\nMISSING: the rate of May\nThe others: 3, 4 [1].", "the rate of May"),
+        ("status: partial - the rate of May\n\nThe others: 3, 4 [1].", "the rate of May"),
+        ("**Status:** Partial – the rate of May\n\nThe others: 3, 4 [1].", "the rate of May"),
+        ("The others: 3, 4 [1].\n\n**Partial:** the rate of May", "the rate of May"),
+        ("Partially done. the rate of May\n\nThe others: 3, 4 [1].", "the rate of May"),
+        ("PARTIAL (the rate of May)\n\nThe others: 3, 4 [1].", "the rate of May"),
     ],
 )
 def test_a_partial_result_names_what_is_missing(text: str, reason: str) -> None:
@@ -263,3 +268,40 @@ def test_an_outcome_is_read_from_plain_data() -> None:
 def test_a_text_of_megabytes_is_read_in_a_moment() -> None:
     text = "STEP FAILED: x\n" + "a-" * 500_000 + "\n" + "- " * 500_000 + "\n" + "(" * 500_000 + "\nNEEDS: y"
     assert parse_answer(text).outcome.needs == "y"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It is 3.\n\nPARTIAL: nothing", "Kinds:\n- Partial: half\n- Annular: ring", "It is 3.\n\n- Partial: x"],
+)
+def test_a_label_with_nothing_missing_or_in_a_list_is_none(text: str) -> None:
+    assert parse_answer(text).outcome.status == "done"
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("I could not get the fee.\n\n**What I would need:** the password.", "the password."),
+        ("Ich konnte die Seite nicht öffnen.\n\nIch brauche das Passwort.", "Ich brauche das Passwort."),
+        ("Behind a sign-in.\n\n### What I need\n\n- the password", "- the password"),
+        ("我无法打开页面。", ""),
+        ("Je n'ai pas pu ouvrir la page.", ""),
+    ],
+)
+def test_what_a_member_says_in_its_own_words_that_it_could_not_do_is_missing(text: str, needs: str) -> None:
+    outcome = parse_answer(text).outcome
+    assert (outcome.status, outcome.needs) == ("partial", needs)
+    assert text.startswith(outcome.reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The page cannot be bought; it was withdrawn in 2019.",
+        "It is 3. The rate of 2019 I could not find elsewhere, but [2] has it.",
+        "# Cake\n\n## What you need\n\n- eggs",
+        "She said: 'I need a car.'",
+    ],
+)
+def test_a_result_about_what_others_need_or_cannot_do_is_done(text: str) -> None:
+    assert parse_answer(text).outcome.status == "done"

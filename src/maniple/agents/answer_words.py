@@ -158,6 +158,19 @@ OWN_NEED = re.compile(
 """Words with which somebody says in a sentence what it needs itself."""
 
 
+OWN_FAILURE = re.compile(
+    r"\b(?:I|we) (?:could ?not|couldn[’']t|can ?not|can[’']t|failed) \w"
+    r"|\b(?:I|we) (?:was|were|am|are) (?:not able|unable) \w"
+    r"|\bich (?:konnte|kann)\b[^.!?\n]{0,80}\b(?:nicht|kein\w*)\b"
+    r"|\b(?:konnte|kann) ich\b[^.!?\n]{0,80}\b(?:nicht|kein\w*)\b"
+    r"|\bje n[’'](?:ai|arrive) pas\b|\bje ne (?:peux|pouvais) pas\b|\bnous n[’']avons pas pu\b"
+    r"|\bno (?:pude|puedo|pudimos|podemos|he podido|hemos podido)\b"
+    r"|我们?(?:无法|不能|没能|没有办法)",
+    re.IGNORECASE,
+)
+"""Words with which somebody says in a sentence what it could not do itself."""
+
+
 def is_claimed(sentence: str, words: re.Pattern[str]) -> bool:
     """Return whether a sentence says with one of the words that something was done."""
     modalities = (one.lastgroup for one in MODALITY.finditer(sentence))

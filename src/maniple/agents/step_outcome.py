@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, model_validator
 
-from maniple.agents.answer_words import NEED, OWN_NEED
+from maniple.agents.answer_words import NEED, OWN_FAILURE, OWN_NEED
 from maniple.agents.task import MISSING_IN_IT, NEEDED_FOR_IT, PARTIAL_WORK, format_needs
 from maniple.text import shorten
 
@@ -33,13 +33,14 @@ MARKS = r"[ \t>|*#_`~+•-]{0,20}(?:\d{1,2}[.)][ \t*_`]{0,10})?"
 _WORDS = "|".join(
     (
         "(?P<failed>STEP[ _]FAILED)",
-        "(?P<partial>(?:STEP[ _])?PARTIAL(?:LY DONE)?)",
+        r"(?:STATUS[*_`]{0,3}[:=][ \t*_`]{0,5})?"
+        r"(?P<partial>(?:STEP[ _])?PARTIAL(?:LY (?:DONE|COMPLETED?)\b\.?)?)",
         "(?P<missing>MISSING)",
         f"(?P<needs>NEEDS?|{NEEDED_FOR_IT[:-1]})",
     )
 )
-_ASIDE = r"(?:[ \t]{0,5}\([^()\n]{0,60}\))?"
-_SEPARATOR = r"[ \t*_`]{0,10}(?:[:：|]|[-–—=](?=\s|$))"
+_ASIDE = r"(?:[ \t]{0,5}\((?P<aside>[^()\n]{0,200})\))?"
+_SEPARATOR = r"(?:[ \t*_`]{0,10}(?:[:：|]|[-–—=](?=\s|$))|(?<=\.)[*_`]{0,3}[ \t])"
 LABEL = re.compile(
     rf"{MARKS}(?:{_WORDS}){_ASIDE}(?:{_SEPARATOR}(?P<rest>.*)|[ \t*_`]{{0,10}}$)", re.IGNORECASE
 )
@@ -144,8 +145,9 @@ def parse_answer(text: str, *, is_report: bool = False) -> ParsedAnswer:
     labels = list(_labels(lines))
     if any(one.name == "failed" and one.is_capital for one in labels):
         return _failed(inner)
-    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
-    partial = [one for one in labels if one.name == "partial" and (one.is_capital or one.line == first)]
+    written = [number for number, line in enumerate(lines) if line.strip()] or [0]
+    first = written[0]
+    partial = [one for one in labels if one.name == "partial" and _is_own(one, lines, written)]
     missing = [one for one in labels if one.name == "missing" and one.is_capital]
     missing = [one for one in missing if not one.rest.startswith(ABOUT_ANOTHER_STEP)]
     lacks = [block for one in (*partial, *missing) if (block := _block(lines, one))]
@@ -164,7 +166,37 @@ def parse_answer(text: str, *, is_report: bool = False) -> ParsedAnswer:
         return ParsedAnswer(_relabel(inner, labels, outcome.reason), outcome)
     if _needs(lines, [one for one in labels if one.is_capital], in_lines=False):
         return _failed(inner)
-    return ParsedAnswer(text, _done(text))
+    return _without_label(text, lines)
+
+
+def _is_own(partial: "_Label", lines: Sequence[str], written: Sequence[int]) -> bool:
+    """Return whether a label says that the result is partial, not what something in the result is.
+
+    Not in capitals, it does so at the beginning or the end, outside of lists; with nothing missing never.
+    """
+    if partial.rest and _NOTHING.fullmatch(partial.rest):
+        return False
+    at_edge = partial.line in (written[0], written[-1]) and not _LIST_ITEM.match(lines[partial.line])
+    return partial.is_capital or at_edge
+
+
+def _without_label(text: str, lines: Sequence[str]) -> ParsedAnswer:
+    """Return an answer without labels: partial if its member could not do it, or needs something.
+
+    Its first sentence says so, or a last heading in its own name ("What I would need").
+    """
+    at = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    first = next((one for one in _SENTENCE_END.split(lines[at]) if one.strip()), "") if lines else ""
+    has_failed = OWN_FAILURE.search(first) is not None
+    needs, headings = _spoken_needs(
+        lines, [at], headings_after=-1 if has_failed else _last_heading(lines) - 1
+    )
+    is_asking = any(OWN_NEED.search(lines[one]) for one in headings)
+    if not has_failed and not is_asking:
+        return ParsedAnswer(text, _done(text))
+    reason = shorten(_strip_marks(first), REASON_CHARACTERS)
+    update = {"status": "partial", "reason": reason or NOT_SAID, "needs": needs}
+    return ParsedAnswer(text, _done(text).model_copy(update=update))
 
 
 def parse_failure(text: str) -> ParsedAnswer:
@@ -268,7 +300,8 @@ def _labels(lines: Sequence[str]) -> Iterator[_Label]:
         if found := LABEL.match(line):
             name: LabelName = next(name for name in _NAMES if found[name])
             word = found[name]
-            yield _Label(name, number, _strip_marks(found["rest"] or ""), word == word.upper())
+            rest = _strip_marks(found["rest"] or "") or (found["aside"] or "").strip()
+            yield _Label(name, number, rest, word == word.upper())
 
 
 def _block(lines: Sequence[str], label: _Label) -> str:
