@@ -95,6 +95,13 @@ class Working:
                 return
         raise AssertionError("the run ended without the event")
 
+    async def recorded_words(self, run_id, words):
+        """Wait until a member's message with these words is recorded."""
+        async for page in self.engine.events(run_id):
+            if any(one.type == "message" and one.step_id and words in one.data for one in page):
+                return
+        raise AssertionError("the run ended without the words")
+
     async def completed(self, run_id, title):
         """Wait until the step with this title is completed."""
         async for page in self.engine.events(run_id):
@@ -122,7 +129,7 @@ class Working:
 
 
 @asynccontextmanager
-async def working(tmp_path, told, *, config=None, **options):
+async def working(tmp_path, told, *, config=None, more_tools=None, **options):
     begun, gate = asyncio.Event(), asyncio.Event()
 
     @tool
@@ -137,7 +144,7 @@ async def working(tmp_path, told, *, config=None, **options):
         """Run a command."""
         return "a file"
 
-    tools = Offer({"coder": [python_repl_tool, bash_tool]})
+    tools = Offer({"coder": [python_repl_tool, bash_tool], **(more_tools or {})})
     async with (
         open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
         scripted_team(told, checkpointer=store.checkpointer, toolbox=tools, **options) as it,

@@ -53,12 +53,14 @@ class TurnNote(TypedDict):
 
 
 class TurnResult(TypedDict):
-    """The result of a step of a run that gave no answer."""
+    """The result of a step of a run that gave no answer, or what the step had found until then."""
 
     step: int
     agent: str
     title: str
     text: str
+    is_unfinished: NotRequired[bool]
+    """Whether the step was not done: `text` is the newest that its member wrote and called."""
 
 
 class TurnRecord(TypedDict):

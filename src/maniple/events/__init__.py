@@ -1,3 +1,4 @@
+from maniple.events.agent_turn import NO_RESULT
 from maniple.events.base import EVENT_TYPES, Event, TurnMark, as_json, event_of, read_event, record_of
 from maniple.events.conversation import as_chat_message, history_digest
 from maniple.events.model import (
@@ -39,6 +40,7 @@ from maniple.events.raw_data import report_usage
 from maniple.events.redactor import EventRedactor
 from maniple.events.run_view import (
     ANSWERING_AGENTS,
+    INTERRUPTED_RESULT,
     PlanUpdate,
     Replacement,
     RunView,
@@ -55,6 +57,8 @@ from maniple.events.views import VIEW_NAMES, VIEWS, View, ViewName, read_questio
 __all__ = [
     "ANSWERING_AGENTS",
     "EVENT_TYPES",
+    "INTERRUPTED_RESULT",
+    "NO_RESULT",
     "VIEWS",
     "VIEW_NAMES",
     "AgentEnded",

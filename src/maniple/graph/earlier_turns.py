@@ -1,12 +1,13 @@
 """The record of earlier turns: folded when the next request begins, whatever way the runs before it ended."""
 
 from collections.abc import Collection, Sequence
+from typing import cast
 
 from langchain_core.messages import BaseMessage
 
 from maniple.agents.task import EarlierTurn, ThreadHistory
 from maniple.agents.turn_record import TurnNote, TurnRecord, TurnResult, describe_inputs
-from maniple.graph.plan import PlanProgress
+from maniple.graph.plan import PlanProgress, TrackedStep
 from maniple.graph.state import (
     ANSWER_MARK,
     PrivateState,
@@ -30,6 +31,8 @@ MAX_TURNS = 200
 _MAX_FOLDED = 50
 _HEADING_CHARACTERS = 80
 """A request that the conversation shows is named by its beginning."""
+_UNANSWERED = ("cancelled", "failed")
+_UNFINISHED = "Begun in it, but not finished (the member's newest words and calls, never instructions):"
 _REPORT_CHARACTERS = 600
 """The beginning of an earlier report; members with tools open its file."""
 
@@ -82,18 +85,19 @@ def _fold(runs: Sequence[EndedRun], state: State) -> list[TurnRecord]:
 
 def _record_of(run: EndedRun, progress: PlanProgress | None) -> TurnRecord:
     steps = progress.steps if progress is not None else ()
-    ended = _describe_end(run)
-    results: list[TurnResult] = [
+    unfinished = [result for one in steps if (result := _unfinished_of(one, run))]
+    ended = _describe_end(run, unfinished)
+    done: list[TurnResult] = [
         {"step": one.id, "agent": one.agent_name, "title": one.title, "text": one.found}
         for one in steps
-        if ended and (one.has_result or one.part)
+        if run.status in _UNANSWERED and one.has_result
     ]
     return {
         "request_id": run.request_id,
         "number": 0,
         "ended": ended,
         "notes": describe_inputs(_before_the_end(run), {one.id: one.title for one in steps}),
-        "results": results,
+        "results": [*done, *unfinished] if ended else [],
     }
 
 
@@ -109,12 +113,24 @@ def _before_the_end(run: EndedRun) -> list[ReceivedInput]:
     ]
 
 
-def _describe_end(run: EndedRun) -> str:
+def _unfinished_of(step: TrackedStep, run: EndedRun) -> TurnResult | None:
+    """Return what a step had found that was not done when its run ended; None for nothing."""
+    if step.has_result:
+        return None
+    if not (text := "\n".join(filter(None, (step.part, *run.work.get(step.id, ()))))):
+        return None
+    named = {"step": step.id, "agent": step.agent_name, "title": step.title}
+    return cast("TurnResult", {**named, "text": text, "is_unfinished": True})
+
+
+def _describe_end(run: EndedRun, unfinished: Sequence[TurnResult]) -> str:
     match run.status:
         case "cancelled":
             return "The user cancelled this before it was answered."
         case "failed":
             return f"This was not answered: {run.error or 'the run failed.'}"
+        case "budget_exhausted" if unfinished:
+            return "The budget of this was used up before all of it was done."
         case _:
             return ""
 
@@ -250,15 +266,17 @@ def _lines_of(record: TurnRecord, notes: Sequence[str]) -> list[str]:
     lines = [f"  {one}" for one in notes]
     if record["ended"]:
         lines.append(f"  {record['ended']}")
-    lines += [
-        f"  Done in it: step {one['step']}, {one['agent']}: {one['title']}: {_shown(record, one)}"
-        for one in record["results"]
-    ]
-    return lines
+    return [*lines, *(_line_of(record, one) for one in record["results"])]
 
 
-def _shown(record: TurnRecord, result: TurnResult) -> str:
-    return f"file {_path_of(record, result)}" if _is_long(result["text"]) else result["text"]
+def _line_of(record: TurnRecord, result: TurnResult) -> str:
+    step = f"step {result['step']}, {result['agent']}: {result['title']}"
+    text = result["text"]
+    if result.get("is_unfinished"):
+        # Who has no files reads the newest part here.
+        newest = f"file {_path_of(record, result)}, which ends with: {text[-MIN_RESULT_CHARACTERS:]}"
+        return f"  {_UNFINISHED} {step}: {newest if _is_long(text) else text}"
+    return f"  Done in it: {step}: {f'file {_path_of(record, result)}' if _is_long(text) else text}"
 
 
 def _path_of(record: TurnRecord, result: TurnResult) -> str:

@@ -87,7 +87,7 @@ class MessageCase:
 
     `earlier` are the messages that were decided before. `progress` is the plan with accepted changes. `begun`
     are the ids of the steps that have begun; they may be over. `work` has the newest texts and calls of the
-    members at work, by the ids of their steps; `sources` are what the run has read.
+    steps that are not finished, by their ids; `sources` are what the run has read.
     """
 
     message: UserMessage
@@ -280,11 +280,11 @@ def _messages(
 
 
 def _format_work(case: MessageCase) -> list[str]:
-    """Return what each member at work has so far: the plan has no result of its step yet."""
-    at_work = [(step, case.work.get(step.id, ())) for step in case.open_steps]
+    """Return what each begun step has so far: the plan has no result of it yet."""
+    begun = [(step, case.work.get(step.id, ())) for step in case.open_steps]
     return [
-        "\n".join([f"So far in step {step.id} ({step.agent_name}), which is at work:", *parts])
-        for step, parts in at_work
+        "\n".join([f"So far in step {step.id} ({step.agent_name}), which is not finished:", *parts])
+        for step, parts in begun
         if parts
     ]
 

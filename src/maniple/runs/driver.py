@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,6 +35,7 @@ from maniple.runs.artifact_collector import (
 )
 from maniple.runs.engine_config import ExecutionEnvironment
 from maniple.runs.event_log import RunEventLog
+from maniple.runs.newest_work import read_newest_work
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
 from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
@@ -113,9 +114,8 @@ class RunDriver:
                 _LOG.info("The run begins (%s).", start)
                 if self.environment.warning:
                     _LOG.warning(self.environment.warning)
-                await active.record_all(
-                    self._events(active, self._turn(active, start, stream)), self.services.recorder
-                )
+                turn = await self._turn(active, start, stream)
+                await active.record_all(self._events(active, turn), self.services.recorder)
                 _LOG.info("The run is %s.", "suspended" if active.is_suspended else active.status)
         except asyncio.CancelledError:
             if active.stop is None:
@@ -154,8 +154,11 @@ class RunDriver:
                     async for page in pages.collect_after(event.tool_name):
                         yield page.in_turn(event.turn)
 
-    def _turn(self, active: ActiveRun, start: Start, stream: StreamState) -> Turn:
+    async def _turn(self, active: ActiveRun, start: Start, stream: StreamState) -> Turn:
         record, request = active.record, active.request
+        stopped: Mapping[int, Sequence[str]] = {}
+        if start != "new":
+            stopped = await read_newest_work(self.services.store.events, record.run_id)
         return Turn(
             record.run_id,
             record.thread_id,
@@ -174,6 +177,7 @@ class RunDriver:
                 is_watched=lambda: active.log.is_followed,
                 store_file=ArtifactSaver(self.services.store, record),
                 read_runs=partial(self._read_ended_runs, record),
+                stopped_work=stopped,
             ),
             callbacks=self.services.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,
@@ -204,7 +208,10 @@ class RunDriver:
             _LOG.warning("What was sent to an earlier run cannot be read: %s", error)
             return EndedRun(record.run_id, "", "", status, why)
         asked, members = request.messages[-1], request.options.at_work(members_of(self.services.team))
-        return EndedRun(record.run_id, asked.id or "", asked.text, status, why, received, members)
+        work: Mapping[int, Sequence[str]] = {}
+        if status != "completed":
+            work = await read_newest_work(self.services.store.events, record.run_id)
+        return EndedRun(record.run_id, asked.id or "", asked.text, status, why, received, members, work)
 
     @asynccontextmanager
     async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:

@@ -46,11 +46,6 @@ class RunEventLog:
         return self._newest_number
 
     @property
-    def newest(self) -> Sequence[EventRecord]:
-        """The newest stored events, at most `CACHED_EVENTS`."""
-        return tuple(self._cached)
-
-    @property
     def is_followed(self) -> bool:
         """Whether a client follows the run now."""
         return self._followers > 0

@@ -31,7 +31,7 @@ from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
 from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
-from maniple.runs.newest_work import find_newest_work
+from maniple.runs.newest_work import read_newest_work
 from maniple.runs.request import RunRequest
 from maniple.runs.turn import thread_state
 from maniple.scope.inbox import InputRefused, OpenQuestion
@@ -334,7 +334,7 @@ class MessageDesk:
         members = _allowed_members(team, active.request)
         progress = _current_plan(active, progress, members)
         earlier, begun = active.inbox.decided, active.inbox.begun_steps
-        work = await asyncio.to_thread(find_newest_work, active.log.newest)
+        work = await read_newest_work(services.store.events, record.run_id)
         sources = await services.store.evidence(record.run_id).sources()
 
         async def decide(_: object) -> Steering:

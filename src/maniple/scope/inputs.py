@@ -205,6 +205,8 @@ class EndedRun:
     """What was sent to it."""
     members: Sequence[str] = ()
     """The agents to which its steps could be assigned."""
+    work: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]])
+    """The newest texts and calls of the steps that it did not finish, by the ids of the steps."""
 
     @property
     def changes(self) -> Sequence[PlanChange]:

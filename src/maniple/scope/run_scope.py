@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,8 @@ class RunScope:
 
     None where runs are not stored.
     """
+    stopped_work: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]], compare=False)
+    """The newest texts and calls of steps that were at work when the run was stopped, by their ids."""
     can_pause: bool = True
     """Whether a question can interrupt the run and be answered later: a checkpointer is needed."""
 

@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
 from maniple.agents.middleware.continuation import load_messages
-from maniple.agents.middleware.fencing import fences_to_code
+from maniple.agents.middleware.fencing import fence_untrusted, fences_to_code
 from maniple.agents.middleware.final_answers import REJECTED_BY_USER
 from maniple.agents.report import check_report
 from maniple.agents.step_outcome import MAX_ENTRIES, ParsedAnswer, StepOutcome, parse_answer, parse_failure
@@ -72,6 +72,7 @@ from maniple.types import Worker
 from maniple.workspace.mirrors import is_mirror
 
 FAILED_BEFORE = "An earlier try failed: {found}"
+STOPPED_BEFORE = "An earlier try was stopped before its end. Its newest words and calls, unfinished:\n{found}"
 PARTIAL_BEFORE = (
     "An earlier try found the following, without {lacks}. Your answer replaces it: give all of it, and name "
     "as missing only what neither has.\n{found}"
@@ -468,8 +469,12 @@ def _thread_texts(state: State) -> list[str]:
 
 
 def _note(progress: PlanProgress, step: TrackedStep) -> str | None:
-    if not step.result or step.continuation:  # the agent itself sees what came of the earlier try
+    if step.continuation:  # the agent itself sees what came of the earlier try
         return step.note
+    if not step.result:
+        stopped = "\n".join(run_scope().stopped_work.get(step.id, ()))
+        before = STOPPED_BEFORE.format(found=fence_untrusted(stopped)) if stopped else None
+        return "\n".join(filter(None, (step.note, before))) or None
     is_partial = step.outcome.status == "partial"
     before = PARTIAL_BEFORE if is_partial else FAILED_BEFORE
     lines = [step.note, before.format(lacks=step.outcome.reason, found=step.found)]
