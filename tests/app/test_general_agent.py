@@ -177,7 +177,7 @@ async def test_what_the_general_agent_only_says_it_did_is_asked_about_once_and_i
     async with general({"manus": [ended]}, tmp_path) as (runtime, server):
         frames = await ask(runtime, "Write plan.docx and test it")
     assert len(server.requests) == 2
-    assert data(frames, "plan")[-1]["steps"][0]["status"] == "failed"
+    assert data(frames, "plan")[-1]["steps"][0]["status"] == "completed"
     (gap,) = data(frames, "run_status")[-1]["gaps"]
     assert "plan.docx" in gap["reason"]
 

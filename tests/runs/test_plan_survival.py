@@ -53,7 +53,7 @@ async def test_finished_steps_stay_finished_and_the_planner_is_called_again(tmp_
         (4, "researcher", "completed"),
         (5, "reporter", "completed"),
     ]
-    assert events[-1][1][1]["messages"][-1]["content"] == "# Tea"
+    assert events[-1][1][1]["messages"][-1]["content"].startswith("# Tea\n")
 
 
 async def test_a_step_that_was_added_and_one_that_was_moved_are_still_so(tmp_path):

@@ -183,7 +183,7 @@ async def test_a_cancelled_retry_names_what_is_left_and_can_be_retried(opening):
             "researcher's step",
             "reporter's step",
         ]
-        assert await read_answer(here.store, cancelled) == "# Without it"
+        assert (await read_answer(here.store, cancelled) or "").startswith("# Without it\n")
         assert data(await here.retried(run.run_id), "run_status") == [{"status": "completed"}]
         assert here.asked()[1] == 1
 

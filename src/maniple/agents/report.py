@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -27,7 +27,7 @@ from pydantic import Field
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
-from maniple.agents.task import Task, current_task
+from maniple.agents.task import StepResult, Task, current_task
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.address_secrets import hide_secrets
@@ -55,6 +55,18 @@ class ReportPassage:
 
 RepairPassages = Callable[[Sequence[ReportPassage]], Awaitable[Mapping[int, str]]]
 """Returns new texts for passages by their indexes; passages that cannot be repaired are left out."""
+
+
+class Draft(Protocol):
+    """A report that is checked while the model writes it."""
+
+    async def feed(self, text: str) -> str:
+        """Take the next part of the report; return the text that may be shown now."""
+        ...
+
+    async def end(self) -> str:
+        """Return the rest of the report."""
+        ...
 
 
 class ReportDraft:
@@ -187,6 +199,31 @@ MAX_AHEAD = 8_000
 The rest waits for the end of the block.
 """
 _MAY_BE_AN_ADDRESS = re.compile(r"[/&\\]|www|\]\(|\w:\w", re.IGNORECASE)
+
+
+class StatedDraft:
+    """A draft that ends with a line about each step that lacks something and that it does not speak of."""
+
+    def __init__(self, draft: Draft, results: Sequence[StepResult]) -> None:
+        self._draft = draft
+        self._lacking = [one for one in results if not one.done or one.lacks]
+        self._shown: list[str] = []
+
+    async def feed(self, text: str) -> str:
+        """Take the next part of the report; return the text that may be shown now."""
+        self._shown.append(await self._draft.feed(text))
+        return self._shown[-1]
+
+    async def end(self) -> str:
+        """Return the rest of the report."""
+        rest = await self._draft.end()
+        report = "".join([*self._shown, rest])
+        if not report.strip():
+            return rest
+        omitted = [one.describe_missing() for one in self._lacking if not one.is_named_in(report)]
+        return rest + "".join(f"\n\n{line}" for line in omitted)
+
+
 _MAY_CITE = re.compile(r"[/&\\\[【［<>\"“”„‟«»‹›「」『』〝〟｢｣❝❛＂'’‘‚]|www|\w:\w", re.IGNORECASE)
 
 
@@ -303,7 +340,7 @@ class CheckedReportModel(BaseChatModel):
 
     # LangChain makes the representation of each model for traces, which takes long for nested ones.
     model: BaseChatModel = Field(exclude=True, repr=False)
-    draft: Callable[[], ReportDraft | UncitedDraft] = Field(exclude=True, repr=False)
+    draft: Callable[[], Draft] = Field(exclude=True, repr=False)
     cache: Any = Field(default=False, exclude=True)
     """Caching is off, because the result of the check differs in each run."""
 
@@ -422,15 +459,21 @@ class CheckedReport(AgentMiddleware[Any, Any]):
         task = current_task()
         check = await build_source_check(task)
         messages = [*request.messages]
-        draft: Callable[[], ReportDraft | UncitedDraft] = partial(UncitedDraft, check)
+        draft: Callable[[], Draft] = partial(UncitedDraft, check)
         if check.sources:
             draft = partial(ReportDraft, check, ReportRepair(request.model, check), locale=task.locale)
             if sources := await _choose_sources(check, task):
                 messages = _without_source_list(messages, task.history.report, sources)
                 listed = fence_untrusted(format_sources(sources))
                 messages.insert(-1, HumanMessage(f"The sources, to be cited by number:\n{listed}"))
+        if task.results:
+            draft = partial(_build_stated, draft, task.results)
         model = CheckedReportModel(model=request.model, draft=draft)
         return await handler(request.override(model=model, messages=messages))
+
+
+def _build_stated(draft: Callable[[], Draft], results: Sequence[StepResult]) -> StatedDraft:
+    return StatedDraft(draft(), results)
 
 
 async def build_source_check(task: Task) -> SourceCheck:
@@ -475,7 +518,7 @@ def _without_source_list(
     ]
 
 
-async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], ReportDraft | UncitedDraft]:
+async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], Draft]:
     """Return a factory of drafts for `task` that check and list sources, without a repair by the model."""
     check = await build_source_check(task)
     if not check.sources:
@@ -493,5 +536,5 @@ async def check_addition(task: Task, text: str) -> str:
     return await _run_draft(UncitedDraft(await build_source_check(task)), text)
 
 
-async def _run_draft(draft: ReportDraft | UncitedDraft, text: str) -> str:
+async def _run_draft(draft: Draft, text: str) -> str:
     return await draft.feed(text) + await draft.end()

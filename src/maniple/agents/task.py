@@ -32,6 +32,7 @@ NOT_WRITTEN = "No report could be written"
 _GIVEN_UP: tuple[StepStatus, ...] = ("failed", "skipped")
 _OPEN: tuple[StepStatus, ...] = ("not_started", "in_progress", "blocked")
 NEEDS_CHARACTERS = 600
+_WORD = re.compile(r"\w{4,}")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
 _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
@@ -58,6 +59,14 @@ class StepResult:
         if self.lacks:
             return f"{MISSING} in the step {self.title!r}. {self.lacks}"
         return f"{MISSING} the step {self.title!r} was not completed. {self.reason}".rstrip()
+
+    def is_named_in(self, report: str) -> bool:
+        """Return whether a report speaks of what this step lacks: by its title, or most words about it."""
+        text = report.casefold()
+        if self.title.casefold() in text:
+            return True
+        words = {one.casefold() for one in _WORD.findall(self.lacks or self.reason)}
+        return bool(words) and 2 * sum(one in text for one in words) >= len(words)
 
 
 def names_missing(report: str, title: str, reason: str) -> bool:
@@ -252,7 +261,7 @@ class Task:
 
 
 WRITTEN_MEANWHILE = "The user wrote this while the team worked. Heed it in your step:"
-BY_USER_LINE = "The user wrote or changed this step: do it as it stands here."
+BY_USER_LINE = "This step was written or changed as the user wants it: do it as it stands here."
 ANSWER_LINE = (
     "No report is written after this step: your result is the answer that the user reads. "
     "Write it for the user, complete in itself, in Markdown, and say what is missing. Cite sources, if "
