@@ -73,11 +73,14 @@ class Working:
     gate: asyncio.Event
     heard: list = field(default_factory=list)
 
-    async def begin(self, *messages, **options):
+    async def submit(self, *messages, **options):
         request = RunRequest([HumanMessage(one) for one in messages or ["sum"]], "t", RunOptions(**options))
-        run = (await self.engine.submit(request)).run
+        return (await self.engine.submit(request)).run.run_id
+
+    async def begin(self, *messages, **options):
+        run_id = await self.submit(*messages, **options)
         await self.begun.wait()
-        return run.run_id
+        return run_id
 
     async def answered(self, run_id, number=1):
         """Wait until the lead has answered so many messages; return the events so far."""
@@ -178,8 +181,7 @@ async def test_a_message_reaches_the_lead_while_a_step_works_and_changes_the_pla
     async with working(tmp_path, script(supervisor=[added()])) as it:
         run_id = await it.begin()
         accepted = await it.engine.send_message(run_id, WORDS)
-        before = await it.answered(run_id)
-        assert plans(before)[-1] == ["Sum", "Report"]  # the step goes on meanwhile
+        await it.answered(run_id)  # the step goes on meanwhile
         events = await it.ended(run_id)
     (asked,), (answered,) = of(events, UserMessageReceived), of(events, UserMessageAnswered)
     assert (asked.message_id, asked.content) == (accepted.message_id, WORDS)

@@ -29,6 +29,7 @@ from maniple.graph.invocation import enter_scope
 from maniple.graph.lead import report_decision
 from maniple.graph.limits import current_meter
 from maniple.graph.plan import PlanProgress, TrackedStep
+from maniple.graph.plan_events import as_shown, follow_inbox, send_plan
 from maniple.graph.state import PrivateState, State, make_update, private_of, with_private
 from maniple.graph.steering import find_replanning
 from maniple.graph.step_records import LeadDecision, StepRecord, apply_records, is_effective, read_records
@@ -42,12 +43,11 @@ from maniple.langgraph_internals import (
 from maniple.scope.answers import UserAnswer
 from maniple.scope.inbox import Inbox, OpenQuestion, run_unless_stopped
 from maniple.scope.run_scope import RunScope, run_scope
-from maniple.types import AGENT_MARK, PLAN_EVENT, STEP_INTERRUPT, STEP_RESUMED, Worker
+from maniple.types import AGENT_MARK, STEP_INTERRUPT, STEP_RESUMED, Worker
 
 _LEAD = "supervisor"
 _LAST = LeadDecision(decision="continue_without")
 """The decision on a failure that happens after the lead has ended the wave."""
-_UNSHOWN = frozenset({"result", "note"})
 
 
 def can_run_parallel(progress: PlanProgress, roles: Roles) -> bool:
@@ -114,7 +114,8 @@ class Waves:
             scope.inbox.show_plan = wave.shown
             invocation = StepInvocation(wave, own, scope)
             await invocation.replay()
-            yield invocation
+            async with follow_inbox(scope.inbox, wave.show_changes):
+                yield invocation
             is_over = True
         except GraphBubbleUp:
             is_over = is_paused = True  # it waits for the user; the others continue
@@ -250,13 +251,15 @@ class StepWave:
         With a `step_id`, always emit it, with whether an attempt of this step begins or ends.
         """
         await self.inbox.refuse(self.progress.refused)
-        plan = self.shown().to_state()
-        plan["steps"] = [
-            {name: value for name, value in step.items() if name not in _UNSHOWN} for step in plan["steps"]
-        ]
+        plan = as_shown(self.shown())
         if step_id or plan != self._shown:
             self._shown = plan
-            await adispatch_custom_event(PLAN_EVENT, {"plan": plan, "step": step_id, "begins": begins})
+            await send_plan(plan, step_id, begins=begins)
+
+    async def show_changes(self) -> None:
+        """Emit the plan if the user has changed it since the wave began."""
+        if self.inbox.has_new(self._base.changes):
+            await self.show()
 
     def take_up(self, own: int, agent: Worker) -> TrackedStep | None:
         """Claim and return the step that the invocation works on next; None if none can begin now.

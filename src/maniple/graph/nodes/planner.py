@@ -30,6 +30,7 @@ from maniple.graph.adaptation import apply_rest, request_for_rest
 from maniple.graph.earlier_turns import format_decided_turns, mirrored_turns
 from maniple.graph.limits import current_meter, plan_report_only
 from maniple.graph.plan import Plan, PlanProgress
+from maniple.graph.plan_events import show_changes
 from maniple.graph.state import (
     RunOptions,
     State,
@@ -93,7 +94,8 @@ class PlannerNode:
         options = RunOptions.of(runtime, state)
         progress = progress_of(state)
         if progress is not None and private_of(state).get("next") == "planner":
-            return await self._adapted(state, options, progress)
+            async with show_changes(state, options.at_work(self.available)):
+                return await self._adapted(state, options, progress)
         is_reviewed = not options.auto_accepted_plan
         try:
             async with current_meter().enforce_time_limit():

@@ -20,6 +20,7 @@ from maniple.graph.adaptation import answers_of, prepare_replanning
 from maniple.graph.lead import Lead, report_decision
 from maniple.graph.limits import current_meter, wrap_up
 from maniple.graph.plan import PlannedStep, PlanProgress
+from maniple.graph.plan_events import show_changes
 from maniple.graph.state import RunOptions, State, make_update, private_of, records_of, request_of
 from maniple.graph.steering import exchange_of, find_replanning
 from maniple.graph.step_records import apply_decision, apply_records
@@ -58,18 +59,18 @@ class SupervisorNode:
     """The number of steps that may run concurrently."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[str]:
-        command = await self._next(state, runtime)
+        members = RunOptions.of(runtime, state).at_work(self.available)
+        async with show_changes(state, members):
+            command = await self._next(state, members)
         if not (exchange := exchange_of(state)):
             return command
         update = cast("Mapping[str, Any]", command.update)
         return replace(command, update={**update, "messages": exchange})
 
-    async def _next(self, state: State, runtime: Runtime[Any]) -> Command[str]:
+    async def _next(self, state: State, members: Sequence[Worker]) -> Command[str]:
         plan = private_of(state).get("plan")
         if not plan:
             raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
-        options = RunOptions.of(runtime, state)
-        members = options.at_work(self.available)
         inbox = run_scope().inbox
         progress, records = PlanProgress.from_state(plan), records_of(state)
         while True:

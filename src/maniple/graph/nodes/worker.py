@@ -35,6 +35,7 @@ from maniple.graph.lead import Lead
 from maniple.graph.limits import current_meter, write_bare_report
 from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
+from maniple.graph.plan_events import show_changes
 from maniple.graph.state import (
     FAILED_MARK,
     RunOptions,
@@ -194,7 +195,8 @@ class WorkerNode:
             return now is not None and now.edition != step.edition
 
         work = self._work(state, options, progress, step)
-        outcome = await run_unless_stopped(work, inbox, is_stopped)
+        async with show_changes(state, members):
+            outcome = await run_unless_stopped(work, inbox, is_stopped)
         if outcome is None:
             return Command(goto="supervisor", update=make_update())
         fields = outcome.as_fields(step, step.attempts)
