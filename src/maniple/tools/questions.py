@@ -11,6 +11,7 @@ from maniple.langgraph_internals import task_of
 from maniple.scope.answers import UserAnswer
 from maniple.scope.context import configurable
 from maniple.scope.run_scope import run_scope
+from maniple.types import is_mapping
 
 POSITION_KEY = "position"
 """The key in a payload of the place of a call among those of the model's answer; without it, 0."""
@@ -43,7 +44,7 @@ def in_order(pauses: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _position_of(payload: Any) -> int:
-    position = payload.get(POSITION_KEY) if isinstance(payload, Mapping) else None
+    position = payload.get(POSITION_KEY) if is_mapping(payload) else None
     return position if isinstance(position, int) else 0
 
 
