@@ -1,5 +1,6 @@
 """What a member had found when its run was stopped is known afterwards, marked as unfinished."""
 
+import asyncio
 import json
 
 import pytest
@@ -104,6 +105,8 @@ async def test_a_call_and_its_result_are_known_with_the_words_before_them(tmp_pa
     async with working(tmp_path, told, more_tools={"researcher": [tavily_search]}) as it:
         run_id = await begin(it, "open.")
         await it.recorded(run_id, "tool_call_result")
+        # The call that hangs must have come before the run is cancelled.
+        await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"]["researcher"] == 2)
         await it.engine.cancel(run_id)
         for shown in (await go_on(it)).values():
             assert "The shops are open." in shown
