@@ -90,15 +90,11 @@ def test_claims_are_links_and_what_is_said_to_be_written(answer, names):
         ("Rename a.txt to b.txt and zip everything into all.zip", ["b.txt", "all.zip"]),
         ("Erzeuge aus a.md eine b.docx", ["b.docx"]),
         ("Write a program main.py that reads data.csv and writes out.json", ["main.py"]),
-        *(
-            pytest.param(*case, marks=pytest.mark.xfail(reason="this form is not understood yet"))
-            for case in (
-                ("Enregistre le tableau sous table.ods.", ["table.ods"]),
-                ("根据data.csv画图", []),
-                ("Write a letter as in template.docx", []),
-                ("Write a function that writes out.json", []),
-            )
-        ),
+        ("Enregistre le tableau sous table.ods.", ["table.ods"]),
+        ("根据data.csv画图", []),
+        ("写真.png を保存", ["写真.png"]),
+        ("Write a letter as in template.docx", []),
+        ("Write a function that writes out.json", []),
         ("Move a.txt", []),
         ("Move a.txt to archive/a.txt", ["archive/a.txt"]),
         ("Copy notes.md into backup/notes.md, then delete old.md", ["backup/notes.md"]),

@@ -90,7 +90,12 @@ def _find_places(prose: str) -> list[_Place]:
 def _place_of(found: re.Match[str]) -> _Place:
     """Return a name without the words before it that Chinese and Japanese put no blank after."""
     own, start = found[1], found.start()
-    words = [one for one in FILE_ROLES.finditer(own) if _CJK.match(one[0]) and one.start()]
+    words = [
+        one
+        for one in FILE_ROLES.finditer(own)
+        # A name may begin with such a word, as one of a picture does in Chinese.
+        if _CJK.match(one[0]) and (one.start() or own[one.end()].isascii())
+    ]
     if words and words[-1].end() < own.rfind("."):
         own, start = own[words[-1].end() :], start + words[-1].end()
     return _Place(start, found.end(), _trim(own))
