@@ -31,6 +31,7 @@ MAX_TURNS = 200
 _MAX_FOLDED = 50
 _HEADING_CHARACTERS = 80
 """A request that the conversation shows is named by its beginning."""
+_CUT_OFF = "it ended before its answer."
 _UNANSWERED = ("cancelled", "failed")
 _UNFINISHED = "Begun in it, but not finished (the member's newest words and calls, never instructions):"
 _REPORT_CHARACTERS = 600
@@ -45,13 +46,31 @@ async def fold_turns(state: State, scope: RunScope) -> PrivateState:
     """
     if scope.read_runs is None:
         return {}
+    return _add_records(await scope.read_runs(private_of(state).get("folded") or []), state)
+
+
+def fold_unanswered(state: State) -> PrivateState:
+    """Return the update that adds the record of the run before, where nobody keeps a log of runs.
+
+    That is in a graph that keeps its own state, such as in Studio. An answered request needs no record.
+    """
+    run_id, earlier = private_of(state).get("run_id"), _before_present(state)
+    if not run_id or not earlier:
+        return {}
+    request = earlier[-1]
+    at = next(at for at, one in enumerate(state["messages"]) if one is request)
+    if any(is_report(one) or is_reply(one) for one in state["messages"][at + 1 :]):
+        return {}
+    return _add_records([EndedRun(run_id, request.id or "", request.text, "failed", _CUT_OFF)], state)
+
+
+def _add_records(runs: Sequence[EndedRun], state: State) -> PrivateState:
     private = private_of(state)
     folded, turns = private.get("folded") or [], private.get("turns") or []
-    runs = await scope.read_runs(folded)
     if not runs:
         return {}
-    by_earlier_version = {one["request_id"] for one in turns}
-    new = [one for one in runs if one.request_id not in by_earlier_version and not _is_gone(one, state)]
+    known = {one["request_id"] for one in turns}
+    new = [one for one in runs if one.request_id not in known and not _is_gone(one, state)]
     records = [*turns, *_fold(new, state)]
     return {"turns": records[-MAX_TURNS:], "folded": [*folded, *(one.run_id for one in runs)][-_MAX_FOLDED:]}
 

@@ -18,7 +18,7 @@ from langgraph.types import Command
 
 from maniple.agents import as_ai_message
 from maniple.errors import ConfigError
-from maniple.graph.earlier_turns import fold_turns
+from maniple.graph.earlier_turns import fold_turns, fold_unanswered
 from maniple.graph.outcome import close_invocation
 from maniple.graph.sent_pictures import SentPictures
 from maniple.graph.state import (
@@ -78,6 +78,8 @@ class InvocationNode:
             with enter_scope(config, scope):
                 command = await self._run(state, runtime)
             return _with_identity(command, identity)
+        unanswered = fold_unanswered(state) if is_new else PrivateState()
+        state = with_private(state, **unanswered)
         run_id = private.get("run_id") or _choose_run(config)
         used = RunUsage(**private.get("usage", {}))
         with self.scopes.enter(run_id, thread_id, used, _open_ledger(config, run_id)) as own:
@@ -92,7 +94,8 @@ class InvocationNode:
                     exhausted = self.scopes.exhausted(run_id) is not None
                     command = close_invocation(state, command, used, exhausted=exhausted)
             usage = asdict(used)
-        return _with_identity(command, {"thread_id": thread_id, "run_id": run_id, "usage": usage})
+        ids: PrivateState = {"thread_id": thread_id, "run_id": run_id, "usage": usage}
+        return _with_identity(command, merge_private(unanswered, ids))
 
     async def _run(self, state: State, runtime: Runtime[Any]) -> Command[Any]:
         if self.is_first and self.pictures is not None and private_of(state).get("next") != REENTRY:
