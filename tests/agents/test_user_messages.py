@@ -75,7 +75,7 @@ async def test_a_message_to_a_finished_agent_starts_one_more_call():
 
 async def test_what_a_step_was_given_when_it_began_is_not_shown_again():
     inbox = an_inbox(*[passed_on("a", 2)])
-    task = Task("r", "t", "d", step=1, user_messages=inbox.begin_step(1))
+    task = Task("r", "t", "d", step=1, user_messages=[one.text for one in inbox.begin_step(1)])
     result, shown = await asked(inbox, AIMessage("done"), before=[HumanMessage(task.instruction())])
     assert result == ["done"]
     assert str(shown).count("words of a") == 1

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 ANSWER = "2019, the leap of it all"
 HELLO = reply("Hello, that is all that I know about it at present.")
 COMMAND = call("bash_tool", cmd="rm a")
+ALONE = TeamRules(roles={**ROLES, "coder": replace(ROLES["coder"], works_alone=True)})
 GATED = [call("python_repl_tool", code="1"), reply("It is 4.")]
 
 
@@ -328,11 +329,51 @@ async def test_what_the_coordinator_said_and_earlier_reports_are_known_to_member
 async def test_an_agent_that_answers_alone_knows_what_the_user_decided_before(tmp_path):
     told = script(coder=[COMMAND, reply("It was not done."), reply("You rejected it.")])
     options = {"options": RunOptions(agent="coder")}
-    roles = {**ROLES, "coder": replace(ROLES["coder"], works_alone=True)}
     config = EngineConfig(approval=["bash_tool"])
-    async with working(tmp_path, told, config=config, rules=TeamRules(roles=roles)) as it:
+    async with working(tmp_path, told, config=config, rules=ALONE) as it:
         run_id = await ask(it, "Delete a", **options)
         await it.engine.resume(run_id, "No, there is no backup of it")
         await it.events_of(run_id)
         await ask(it, "What did I decide?", **options)
         assert "did not run: No, there is no backup of it" in newest(it, "coder")
+
+
+@pytest.mark.parametrize("decision", ["answer", "change_plan", "pass_on", "next_run"])
+async def test_what_the_user_wrote_to_the_run_reaches_all_later_members_once(tmp_path, decision):
+    steps = [step("coder", "Sum"), step("researcher", "Find"), step("reporter")]
+    change = {"action": "edit", "step_id": 2, "description": "Find it in the atlas."}
+    changes = [change] if decision == "change_plan" else []
+    answer = decided(decision, changes=changes, reply="I see to it at once.")
+    told = script(*steps, coder=GATED, supervisor=[answer])
+    async with working(tmp_path, told) as it:
+        run_id = await it.begin()
+        await it.engine.send_message(run_id, "Leave out 2024.")
+        await it.answered(run_id)
+        await it.ended(run_id)
+        for prompt in (it.prompts("researcher")[0], it.prompts("reporter")[0]):
+            assert shown_to(prompt).count("Leave out 2024.") == 1
+            assert shown_to(prompt).count("I see to it") == (0 if decision == "pass_on" else 1)
+
+
+async def test_the_lead_knows_at_a_failure_what_the_user_wrote_before(tmp_path):
+    go_on = {"decision": "continue_without", "hint": None, "step": None, "then_retry": None}
+    failing = [GATED[0], reply("STEP FAILED: There is none.")]
+    told = script(coder=failing, supervisor=[decided("answer"), reply(json.dumps(go_on))])
+    async with working(tmp_path, told) as it:
+        run_id = await it.begin()
+        await it.engine.send_message(run_id, "Leave out 2024.")
+        await it.answered(run_id)
+        await it.ended(run_id)
+        assert newest(it, "supervisor").count("Leave out 2024.") == 1
+
+
+async def test_a_message_is_shown_once_to_an_agent_that_answers_alone_and_is_retried(tmp_path):
+    coder = [*GATED[:1], {"status": 401}, reply("It is 4.")]
+    async with working(tmp_path, script(coder=coder), rules=ALONE) as it:
+        run_id = await it.begin(agent="coder")
+        await it.engine.send_message(run_id, "Only of 2024.")
+        await it.answered(run_id)
+        await it.ended(run_id)
+        await it.engine.retry(run_id)
+        await it.events_of(run_id)
+        assert str(it.prompts("coder")[-1]).count("Only of 2024.") == 1

@@ -6,6 +6,7 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from maniple.scope.inputs import (
     Cancel,
+    Disposition,
     Message,
     PlanChange,
     ReceivedInput,
@@ -43,6 +44,15 @@ _REQUESTS: Mapping[str, str] = {
     "add": "Add a step{fields}.",
     "move": "Move {step}.",
 }
+_REPLIES: Mapping[Disposition, str] = {
+    "answered": "The team's lead replied:",
+    "plan_changed": "The team's lead decided to change the plan, and replied:",
+    "passed_on": "The team's lead passed it on, and replied:",
+    "replanned": "The team's lead had the rest of the plan written again, and replied:",
+    "finishing": "The team's lead had the report written with what there is, and replied:",
+    "next_run": "It is a request of its own, for after this one. The team's lead replied:",
+}
+"""What became of a message; the reply follows."""
 
 
 class TurnNote(TypedDict):
@@ -110,9 +120,8 @@ def _is_refused(one: ReceivedInput) -> bool:
 def _describe_reply(reply: Reply | None) -> str:
     if reply is None:
         return ""
-    if reply.disposition == "dropped":
-        return f"\n{reply.text}"
-    return f"\nThe team's lead replied: {reply.text}" if reply.text else ""
+    said = f"{_REPLIES.get(reply.disposition, '')} {reply.text}".strip()
+    return f"\n{said}" if reply.text else ""
 
 
 def describe_request(change: PlanChange, titles: Mapping[int, str] | None = None) -> str:

@@ -266,14 +266,21 @@ def format_decided_turns(state: State) -> str:
     return "\n".join(["What else happened in this conversation, by the user's request:", *turns])
 
 
-def notes_of_run(state: State, progress: PlanProgress) -> list[str]:
-    """Return what the user decided in the present run; messages reach the members in other ways.
+def notes_of_run(state: State, progress: PlanProgress, shown: Collection[str] = ()) -> list[str]:
+    """Return what the user said and decided in the present run, but for messages that wait for the lead.
 
-    So do answers about the request and the plan: they are part of the request.
+    `shown` are the ids of messages that the reader gets in another way. Answers about the request and the
+    plan are left out: they are part of the request.
     """
-    received = [one for one in run_scope().inbox.received if not isinstance(one.content, Message)]
-    titles = {one.id: one.title for one in progress.steps}
-    return _unknown(describe_inputs(received, titles), {one.id for one in state["messages"]})
+    received = [one for one in run_scope().inbox.received if not _waits_for_lead(one)]
+    messages = {one.input_id for one in received if isinstance(one.content, Message)}
+    in_request = {one.id for one in state["messages"]} - messages
+    notes = describe_inputs(received, {one.id: one.title for one in progress.steps})
+    return _unknown(notes, {*in_request, *shown})
+
+
+def _waits_for_lead(one: ReceivedInput) -> bool:
+    return isinstance(one.content, Message) and one.reply is None
 
 
 def _unknown(notes: Sequence[TurnNote], known: Collection[str | None]) -> list[str]:

@@ -9,13 +9,20 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from maniple.agents import ROLES, Roles, find_current_roles, format_briefs
-from maniple.agents.briefing import REPORT_SHARE, RESULTS_SHARE, format_history, format_plan, format_removed
+from maniple.agents.briefing import (
+    REPORT_SHARE,
+    RESULTS_SHARE,
+    format_history,
+    format_notes,
+    format_plan,
+    format_removed,
+)
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
 from maniple.agents.task import BY_USER_LINE, LATER_TRY_FAILED, PlanStepSummary
 from maniple.errors import ModelError
 from maniple.graph.adaptation import answers_of
-from maniple.graph.earlier_turns import history_of
+from maniple.graph.earlier_turns import history_of, notes_of_run
 from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
 from maniple.graph.state import State, request_of
 from maniple.graph.step_records import LeadDecision
@@ -118,7 +125,10 @@ class Lead:
         kinds = failure.decisions(members)
         briefs = format_briefs(members, await find_current_roles(self.roles, self.search))
         room = room_of(self.model)
-        before = format_history(history_of(state), int(REPORT_SHARE * room))
+        before = [
+            format_history(history_of(state), int(REPORT_SHARE * room)),
+            format_notes(notes_of_run(state, failure.progress)),
+        ]
         messages = _messages(request_of(state), failure, kinds, briefs, before, room)
         if message:
             messages.append(HumanMessage(message))
@@ -156,7 +166,7 @@ def _messages(
     failure: Failure,
     kinds: Collection[DecisionKind],
     briefs: Sequence[Mapping[str, str]],
-    before: str,
+    before: Sequence[str],
     room: int,
 ) -> list[BaseMessage]:
     progress, failed = failure.progress, failure.step
@@ -193,7 +203,7 @@ def _messages(
         )
     )
     plan = (format_plan(lines), format_removed(progress.removed))
-    texts = [f"Request: {request}", before, *plan, *(str(one.content) for one in results), asked]
+    texts = [f"Request: {request}", *before, *plan, *(str(one.content) for one in results), asked]
     return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
 
 

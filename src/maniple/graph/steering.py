@@ -165,7 +165,16 @@ def exchange_of(state: State) -> list[BaseMessage]:
     """Return the messages between user and lead of this run that are not yet in the conversation."""
     known = {one.id for one in state["messages"]}
     new = [one for one in run_scope().inbox.decided if one.message_id not in known]
-    return [part for one in new for part in _exchange(one)]
+    return [part for one in new for part in as_exchange(one)]
+
+
+def as_exchange(message: UserMessage) -> list[BaseMessage]:
+    """Return a message and the reply as messages of the conversation."""
+    asked = HumanMessage(message.text, id=message.message_id, additional_kwargs={STEERING_MARK: True})
+    reply = message.reply.text if message.reply is not None else ""
+    if not reply:
+        return [asked]
+    return [asked, mark_author("supervisor", AIMessage(reply, id=f"{message.message_id}-reply"))]
 
 
 def find_replanning(progress: PlanProgress) -> UserMessage | None:
@@ -175,14 +184,6 @@ def find_replanning(progress: PlanProgress) -> UserMessage | None:
         if is_replanning and one.message_id not in progress.changes:
             return one
     return None
-
-
-def _exchange(message: UserMessage) -> list[BaseMessage]:
-    asked = HumanMessage(message.text, id=message.message_id, additional_kwargs={STEERING_MARK: True})
-    reply = message.reply.text if message.reply is not None else ""
-    if not reply:
-        return [asked]
-    return [asked, mark_author("supervisor", AIMessage(reply, id=f"{message.message_id}-reply"))]
 
 
 def _next_run() -> Steering:
@@ -271,7 +272,7 @@ def _messages(
         "\n".join(["The plan:", *lines]),
         *_format_work(case),
         format_removed(case.progress.dropped),
-        format_notes(notes_of_run(case.state, case.progress)),
+        format_notes(notes_of_run(case.state, case.progress, [one.message_id for one in case.earlier])),
         *(_as_text(one) for one in case.earlier),
         format_found(found),
         f"The user's new message: {case.message.text}",

@@ -224,11 +224,11 @@ class Inbox:
         """The ids of the steps that have begun in this process."""
         return self._begun_with.keys()
 
-    def begin_step(self, step_id: int) -> list[str]:
-        """Return the texts of all messages passed on so far; a starting step gets all of them."""
+    def begin_step(self, step_id: int) -> list[UserMessage]:
+        """Return all messages passed on so far; a starting step gets all of them."""
         passed_on = [one for one in self.messages if one.is_passed_on]
         self._begun_with[step_id] = {one.message_id for one in passed_on}
-        return [one.text for one in passed_on]
+        return passed_on
 
     def new_messages(self, step_id: int) -> list[UserMessage]:
         """Return the messages for a step that `take_messages` has not returned yet.

@@ -41,10 +41,16 @@ class PassedOnMessages(AgentMiddleware[Any, Any]):
 def _is_known(message: UserMessage, conversation: Sequence[BaseMessage]) -> bool:
     """Return whether an agent's conversation contains a message already, alone or in its step's prompt."""
     return any(
-        one.id == message.message_id or (WRITTEN_MEANWHILE in one.text and message.text in one.text)
+        one.id == message.message_id or _is_in(one.text, message.text)
         for one in conversation
         if isinstance(one, HumanMessage)
     )
+
+
+def _is_in(prompt: str, message: str) -> bool:
+    """Return whether a step's prompt gives the message; the same words elsewhere in it do not count."""
+    written = prompt.partition(WRITTEN_MEANWHILE)[2]
+    return f"\n{message}\n" in f"{written}\n"
 
 
 def as_prompt(message: UserMessage) -> HumanMessage:

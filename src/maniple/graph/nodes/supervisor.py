@@ -12,11 +12,12 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, format_briefs
-from maniple.agents.briefing import RESULTS_SHARE
+from maniple.agents.briefing import RESULTS_SHARE, format_notes
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, ModelErrorCode
 from maniple.graph.adaptation import answers_of, prepare_replanning
+from maniple.graph.earlier_turns import notes_of_run
 from maniple.graph.lead import Lead, report_decision
 from maniple.graph.limits import current_meter, wrap_up
 from maniple.graph.plan import PlannedStep, PlanProgress
@@ -189,6 +190,7 @@ def _messages(
         SystemMessage(prompt),
         HumanMessage(f"Request: {request_of(state)}"),
         HumanMessage(private.get("full_plan") or ""),
+        *(HumanMessage(one) for one in [format_notes(notes_of_run(state, progress))] if one),
         *answers_of(progress, int(RESULTS_SHARE * room)),
     ]
 

@@ -50,7 +50,7 @@ from maniple.graph.state import (
     request_of,
     texts_of_user,
 )
-from maniple.graph.steering import exchange_of
+from maniple.graph.steering import as_exchange, exchange_of
 from maniple.graph.step_records import LeadDecision
 from maniple.graph.waves import Waves
 from maniple.graph.written_plan import REPORTER, is_answer, repeated_step
@@ -376,7 +376,7 @@ def _task(
     index: ItemIndex,
     history: ThreadHistory,
 ) -> Task:
-    request = history.request
+    request, given = history.request, run_scope().inbox.begin_step(step.id)
 
     def stored(path: str) -> str:
         return path if path in index.stored else ""
@@ -408,8 +408,8 @@ def _task(
         note=_note(progress, step),
         results=results,
         step=step.id,
-        user_messages=run_scope().inbox.begin_step(step.id),
-        notes=notes_of_run(state, progress),
+        user_messages=[one.text for one in given],
+        notes=notes_of_run(state, progress, [one.message_id for one in given]),
         locale=private_of(state).get("locale") or "",
         caller=caller_of(state) if is_report else "",
         thread_texts=_thread_texts(state) if is_report else (),
@@ -439,8 +439,12 @@ def _task(
 
 
 def _conversation_of(state: State) -> list[BaseMessage]:
-    """Return the conversation for a member that answers alone, with the user's decisions in earlier turns."""
-    conversation = conversation_of(state)
+    """Return the conversation for a member that answers alone, with the user's decisions in earlier turns.
+
+    What was written to this run is left out: the member gets it with its step.
+    """
+    exchange = {part.id for one in run_scope().inbox.messages for part in as_exchange(one)}
+    conversation = [one for one in conversation_of(state) if one.id not in exchange]
     decided = format_decided_turns(state)
     return [*conversation[:-1], *([HumanMessage(decided)] if decided else []), *conversation[-1:]]
 
