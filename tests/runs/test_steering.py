@@ -386,6 +386,45 @@ async def test_a_cancelled_run_leaves_a_message_unanswered(tmp_path):
     assert len(runs) == 1
 
 
+async def test_a_retry_lets_the_lead_decide_the_messages_that_a_cancellation_dropped(tmp_path):
+    lead = [{"hang": True, "times": 1}, added(), decided("answer", reply="It is so.")]
+    told = script(coder=[{"hang": True, "times": 1}, reply("It is 4.")], supervisor=lead)
+    async with working(tmp_path, told) as it:
+        run = (await it.engine.submit(RunRequest([HumanMessage("sum")], "t"))).run
+        await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"].get("coder"))
+        for text in (WORDS, "Is it so?"):
+            await it.engine.send_message(run.run_id, text)
+        await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"].get("supervisor"))
+        await it.engine.cancel(run.run_id)
+        await it.engine.retry(run.run_id)
+        events = await it.events_of(run.run_id)
+    ids = [one.message_id for one in of(events, UserMessageReceived)]
+    answers = [(one.message_id, one.disposition) for one in of(events, UserMessageAnswered)]
+    assert answers[:2] == [(one, "dropped") for one in ids]
+    assert answers[2:] == [*zip(ids, ("plan_changed", "answered"), strict=True)]
+    assert plans(events)[-1] == ["Sum", "Look", "Report"]
+    assert texts(events).count(WORDS) == 1
+    assert status(events[-3:]) == "completed"
+
+
+async def test_a_message_that_two_cancellations_left_is_dropped_twice(tmp_path):
+    told = script(coder=[{"hang": True}], supervisor=[{"hang": True}])
+    async with working(tmp_path, told) as it:
+        run = (await it.engine.submit(RunRequest([HumanMessage("sum")], "t"))).run
+        await asyncio.to_thread(it.server.wait_for, lambda stats: stats["by_role"].get("coder"))
+        await it.engine.send_message(run.run_id, WORDS)
+        for number in (1, 2):
+            await asyncio.to_thread(
+                it.server.wait_for, lambda stats, number=number: stats["by_role"].get("supervisor") == number
+            )
+            await it.engine.cancel(run.run_id)
+            if number == 1:
+                await it.engine.retry(run.run_id)
+        events = await it.events_of(run.run_id)
+    assert [one.disposition for one in of(events, UserMessageAnswered)] == ["dropped"] * 2
+    assert len(of(events, UserMessageReceived)) == 1
+
+
 async def test_a_run_with_many_waiting_messages_takes_no_more_and_can_be_cancelled(tmp_path, monkeypatch):
     async with working(tmp_path, script(supervisor=[{"hang": True}])) as it:
         run_id = await it.begin()

@@ -108,6 +108,29 @@ async def test_what_was_passed_on_is_given_again_to_a_step_that_begins_again(tmp
     assert [str(one["messages"]).count(WORDS) for one in model.requests] == [1, 1]
 
 
+async def test_a_message_that_a_cancellation_dropped_is_decided_once_by_a_retry_that_is_killed(tmp_path):
+    waiting = script(researcher=[{"hang": True}], supervisor=[{"hang": True}])
+    with serving(waiting) as model:
+        async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
+            async with server.client() as client:
+                _, run_id, message_id = await begun(client, model)
+                assert (await client.post(f"/api/runs/{run_id}/cancel")).status_code == 200
+                model.reset(waiting)
+                assert (await client.post(f"/api/runs/{run_id}/retry")).status_code == 202
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("supervisor"))
+            await server.kill()
+            model.reset(script(supervisor=[reply(json.dumps(DECISION))]))
+            await server.start()
+            async with server.client() as client:
+                frames = await exchanges_of(client, run_id)
+    answers = named(frames, "user_message_answer")
+    assert [one["disposition"] for one in answers] == ["dropped", "plan_changed"]
+    assert named(frames, "user_message")[0]["message_id"] == message_id
+    assert named(frames, "run_status")[-1]["status"] == "completed"
+    assert [one["content"] for one in frames[-1][1]["messages"]].count(WORDS) == 1
+    assert model.stats["by_role"] == {"researcher": 1, "supervisor": 1, "coder": 1, "reporter": 1}
+
+
 async def test_a_message_of_a_run_that_ended_is_one_next_run_in_spite_of_a_kill(tmp_path):
     later = {**DECISION, "decision": "next_run", "changes": []}
     first = script(supervisor=[reply(json.dumps(later))], researcher=[{"hang": True, "times": 1}])

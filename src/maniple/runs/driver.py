@@ -38,7 +38,7 @@ from maniple.runs.event_log import RunEventLog
 from maniple.runs.newest_work import read_newest_work
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
-from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
+from maniple.runs.steering import MessageDesk, add_next_runs, answers_of, ended_inputs
 from maniple.runs.stored_inputs import StoredInputs, read_inputs
 from maniple.runs.turn import Start, Turn, drive, run_of, thread_state
 from maniple.runs.usage import QuotaRegistry
@@ -211,7 +211,8 @@ class RunDriver:
         work: Mapping[int, Sequence[str]] = {}
         if status != "completed":
             work = await read_newest_work(self.services.store.events, record.run_id)
-        return EndedRun(record.run_id, asked.id or "", asked.text, status, why, received, members, work)
+        inputs = ended_inputs(received, status)
+        return EndedRun(record.run_id, asked.id or "", asked.text, status, why, inputs, members, work)
 
     @asynccontextmanager
     async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID, uuid4
 
@@ -55,7 +55,8 @@ from maniple.types import RUN_MARK, RunStatus, Worker
 _LOG = logging.getLogger(__name__)
 MAX_POSSIBLE_RUNS = 20
 """The limit of messages to one run that become, or may become, runs. No other limit counts them."""
-_CANCELLED = "The run was cancelled before this could be answered."
+_DROPPED = Reply("dropped", "The run was cancelled before this could be answered.")
+"""Shown for a message that waited at a cancellation. It is not stored: the lead of a retry decides."""
 _ENDED = "The run ended before the lead could answer this. It is the next request of the conversation."
 _ENDED_BEFORE = "The run had ended before."
 _NOT_ASKED = "Its step ended without it."
@@ -146,6 +147,16 @@ async def accept_step_answer(
     await show_inputs(services, active)
 
 
+def ended_inputs(received: Iterable[ReceivedInput], status: RunStatus) -> list[ReceivedInput]:
+    """Return the inputs of a run that ended with `status`, with what became of each."""
+    return [
+        replace(one, reply=_DROPPED)
+        if status == "cancelled" and isinstance(one.content, Message) and one.reply is None
+        else one
+        for one in received
+    ]
+
+
 async def show_inputs(services: RunServices, active: ActiveRun) -> None:
     """Record the events of inputs and replies that the run's stream lacks, while it is open."""
     if active.phase is not RunPhase.OPEN:
@@ -187,6 +198,10 @@ def _as_event(message_id: str, reply: Reply) -> UserMessageAnswered:
         content=reply.text,
         run_id=message_id if reply.disposition == "next_run" else None,
     )
+
+
+def _is_drop(answer: UserMessageAnswered) -> bool:
+    return answer.disposition == _DROPPED.disposition
 
 
 def answers_of(segment: Resume | Retry | None) -> Mapping[str, Any]:
@@ -239,9 +254,13 @@ class MessageDesk:
         types = [UserMessageReceived, UserMessageAnswered]
         view = await load_run_view(events, active.record.run_id, types)
         active.shown_inputs |= view.exchanges.keys()
-        active.shown_replies |= {
-            one for one, exchange in view.exchanges.items() if exchange.answer is not None
-        }
+        answers = {one: exchange.answer for one, exchange in view.exchanges.items()}
+        # What was dropped before a retry is decided in it.
+        active.shown_replies |= {one for one, answer in answers.items() if answer and not _is_drop(answer)}
+        retries = [one.content.after for one in active.inbox.received if isinstance(one.content, Retry)]
+        last = max(retries, default=0)
+        async for page in read_event_pages(events, active.record.run_id, last, {UserMessageAnswered.type}):
+            active.shown_replies |= {json.loads(one.data)["message_id"] for one in page}
         answered: Counter[str] = Counter()
         async for page in read_event_pages(events, active.record.run_id, 0, {UserAnswered.type}):
             answered.update(json.loads(one.data)["interrupt_id"] for one in page)
@@ -263,10 +282,20 @@ class MessageDesk:
         if active.phase is RunPhase.NEW:  # the first event of a recovered run was its end
             await self._catch_up()
         await show_inputs(self.services, active)
+        if status == "cancelled":
+            await self._show_dropped()
         active.enter(RunPhase.CLOSING)
 
+    async def _show_dropped(self) -> None:
+        """Record that the messages which the lead has not decided are dropped."""
+        active = self.active
+        for one in active.inbox.undecided:
+            if one.message_id not in active.shown_replies:
+                active.shown_replies.add(one.message_id)
+                await active.record_event(_as_event(one.message_id, _DROPPED), self.services.recorder)
+
     async def _settler(self, status: RunStatus) -> Callable[[ReceivedInput], Reply | None]:
-        """Return what becomes of an input that waits when the run ends with `status`."""
+        """Return what becomes of an input that waits when the run ends with `status`; None if it waits on."""
         inbox, applied = self.active.inbox, await self._settle_changes()
 
         def settle(one: ReceivedInput) -> Reply | None:
@@ -277,9 +306,7 @@ class MessageDesk:
                     return _TAKEN if one.input_id in applied else None  # a retry applies it
                 case StepAnswer() if inbox.is_taken(one.content) or status != "interrupted":
                     return _TAKEN if inbox.is_taken(one.content) else Reply("refused", _NOT_ASKED)
-                case Message() if status == "cancelled":
-                    return Reply("dropped", _CANCELLED)
-                case Message() if status != "interrupted":
+                case Message() if status not in ("interrupted", "cancelled"):
                     return Reply("next_run", _ENDED)
                 case _:
                     return None

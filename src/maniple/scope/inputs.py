@@ -25,7 +25,7 @@ MessageDisposition = Literal[
 
 `replanned`: the planner writes the rest of the plan again. `finishing`: the report is written with the
 present results. `next_run`: the message becomes a run of its own. `dropped`: the run was cancelled before a
-decision.
+decision; this is shown and not stored, and a retry decides.
 """
 Disposition = MessageDisposition | Literal["taken"]
 """What became of an input; of a message or of any other."""
