@@ -1,6 +1,7 @@
 """Reports while they are written: the check of their sources, and the repair of what fails it."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, nullcontext
@@ -25,6 +26,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field
 
 from maniple.agents.middleware.base import ModelHandler
+from maniple.agents.middleware.call_records import decode_answer, find_message
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import StepResult, Task, current_task
@@ -42,6 +44,9 @@ from maniple.reading.markdown import MarkdownScanner
 from maniple.scope.run_scope import run_scope
 from maniple.text import without_thoughts
 from maniple.tools.evidence import current_evidence
+from maniple.tools.files import READ_FILE
+from maniple.tools.item_search import SEARCH_ITEMS
+from maniple.tools.items import READ_ITEM
 from maniple.types import REPAIR_SOURCE
 
 
@@ -448,6 +453,7 @@ MAX_LISTED = 40
 _LIST_AT_END = re.compile(r"\n+## [^\n]+\n\n(?:- \[\d+\] [^\n]+\n?)+\Z")
 """The list of sources as `format_source_list` writes it."""
 _LISTED_NUMBER = re.compile(r"^- \[(\d+)\]", re.MULTILINE)
+_ITEM_READERS = frozenset({READ_FILE, READ_ITEM, SEARCH_ITEMS})
 _READ_HERE = ("researcher", "browser")
 """Workers whose results come from the web, so that their quotations must occur in what the run has read."""
 
@@ -480,10 +486,23 @@ async def build_source_check(task: Task) -> SourceCheck:
     """Return the check for the report of `task`."""
     trusted_texts = (task.request, task.caller, *task.thread_texts)
     given = [result.text for result in task.results if result.agent not in _READ_HERE]
+    given += await _read_texts_of_items()
     researched = any(result.agent in _READ_HERE for result in task.results)
     evidence = current_evidence()
     record = MemoryEvidence() if evidence is None else evidence
     return await SourceCheck.of(record, trusted_texts, given, researched=researched)
+
+
+async def _read_texts_of_items() -> list[str]:
+    """Return what the run's members were shown of the conversation's own files, such as the user's."""
+    scope = run_scope()
+    rows = await scope.ledger.list_by_run(scope.run_id) if scope.ledger is not None else ()
+    answers = [
+        find_message(decode_answer(json.loads(row.result), row.tool_name, ""), row.tool_name, "")
+        for row in rows
+        if row.tool_name in _ITEM_READERS and row.result
+    ]
+    return [one.text for one in answers if one.status != "error"]
 
 
 async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:
