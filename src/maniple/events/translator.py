@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -122,10 +122,17 @@ class Translator:
                 self._hand_down(raw, key, agent)
         return self._take()
 
-    def close(self, status: RunStatus, error: Exception | None = None) -> Iterator[Event]:
+    def close(
+        self,
+        status: RunStatus,
+        error: Exception | None = None,
+        find_exchange: Callable[[], Sequence[BaseMessage]] = tuple,
+    ) -> Iterator[Event]:
         """End the run: close what is open, send the error and the conversation.
 
-        A run that completed with a pause is `interrupted`, and its pauses are sent.
+        A run that completed with a pause is `interrupted`, and its pauses are sent. `find_exchange` is called
+        once the caller has taken the status: it returns the messages between user and lead in this run, which
+        the state may lack.
         """
         nodes = list(self._nodes.values())
         at_work = [node for node in nodes if node.turn is not None]
@@ -134,11 +141,14 @@ class Translator:
             self._end_turn(node)
         if self._stream.status is None:
             self._add_outcome(status, error, agent)
+        yield from self._take()
+        known = {message.id for message in self._messages}
+        self._messages += [message for message in find_exchange() if message.id not in known]
         messages = [as_chat_message(message) for message in self._messages]
         if self._workflow_started and not self._stream.has_workflow_ended:
             self._made.append(WorkflowEnded(workflow_id=self._run_id, messages=messages))
         self._made.append(SessionState(messages=messages))
-        return self._take()
+        yield from self._take()
 
     def recall(self, messages: Sequence[BaseMessage]) -> None:
         """Set the conversation so far to `messages`, from the graph's state."""

@@ -5,9 +5,9 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from maniple.errors import ManipleError, StoreError
 from maniple.events import (
@@ -33,13 +33,14 @@ from maniple.runs.artifact_collector import (
     PageCollector,
     WorkspaceCollector,
 )
+from maniple.runs.ended_runs import find_exchange, read_ended_run
 from maniple.runs.engine_config import ExecutionEnvironment
 from maniple.runs.event_log import RunEventLog
 from maniple.runs.newest_work import read_newest_work
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
-from maniple.runs.steering import MessageDesk, add_next_runs, answers_of, ended_inputs
-from maniple.runs.stored_inputs import StoredInputs, read_inputs
+from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
+from maniple.runs.stored_inputs import StoredInputs
 from maniple.runs.turn import Start, Turn, drive, run_of, thread_state
 from maniple.runs.usage import QuotaRegistry
 from maniple.scope.budget import UsageMeter
@@ -50,7 +51,6 @@ from maniple.store import RunChange, RunRecord
 from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger
 from maniple.telemetry.logs import log_context
-from maniple.types import RunStatus
 
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
@@ -200,19 +200,12 @@ class RunDriver:
         return [await self._read_ended_run(one) for one in reversed(new) if one.run_id != record.run_id]
 
     async def _read_ended_run(self, record: RunRecord) -> EndedRun:
-        status, why = cast("RunStatus", record.status), record.error or ""
-        try:
-            request = await asyncio.to_thread(RunRequest.of, record)
-            received = await read_inputs(self.services.store.inputs, record.run_id)
-        except ValueError as error:  # no defect of an old run may end the new one
-            _LOG.warning("What was sent to an earlier run cannot be read: %s", error)
-            return EndedRun(record.run_id, "", "", status, why)
-        asked, members = request.messages[-1], request.options.at_work(members_of(self.services.team))
+        store = self.services.store
+        ended = await read_ended_run(store, record, members_of(self.services.team))
         work: Mapping[int, Sequence[str]] = {}
-        if status != "completed":
-            work = await read_newest_work(self.services.store.events, record.run_id)
-        inputs = ended_inputs(received, status)
-        return EndedRun(record.run_id, asked.id or "", asked.text, status, why, inputs, members, work)
+        if ended.status != "completed":
+            work = await read_newest_work(store.events, record.run_id)
+        return replace(ended, work=work)
 
     @asynccontextmanager
     async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:
@@ -344,7 +337,8 @@ class RunDriver:
             state = await thread_state(self.services.team, record.thread_id)
             if run_of(state) == record.run_id:
                 translator.recall(state.values["messages"])
-        for event in (*translator.open(), *translator.close("failed", error)):
+        left = partial(find_exchange, active.inbox.received, "failed")
+        for event in (*translator.open(), *translator.close("failed", error, left)):
             await self._store_history(active, event)
             await active.record_event(event, self.services.recorder)
         await self._finish(active)

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID, uuid4
 
@@ -30,6 +30,7 @@ from maniple.graph.plan_edits import apply_change, apply_changes, apply_to_revie
 from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
 from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
+from maniple.runs.ended_runs import DROPPED
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
 from maniple.runs.newest_work import read_newest_work
 from maniple.runs.request import RunRequest
@@ -55,8 +56,6 @@ from maniple.types import RUN_MARK, RunStatus, Worker
 _LOG = logging.getLogger(__name__)
 MAX_POSSIBLE_RUNS = 20
 """The limit of messages to one run that become, or may become, runs. No other limit counts them."""
-_DROPPED = Reply("dropped", "The run was cancelled before this could be answered.")
-"""Shown for a message that waited at a cancellation. It is not stored: the lead of a retry decides."""
 _ENDED = "The run ended before the lead could answer this. It is the next request of the conversation."
 _ENDED_BEFORE = "The run had ended before."
 _NOT_ASKED = "Its step ended without it."
@@ -147,16 +146,6 @@ async def accept_step_answer(
     await show_inputs(services, active)
 
 
-def ended_inputs(received: Iterable[ReceivedInput], status: RunStatus) -> list[ReceivedInput]:
-    """Return the inputs of a run that ended with `status`, with what became of each."""
-    return [
-        replace(one, reply=_DROPPED)
-        if status == "cancelled" and isinstance(one.content, Message) and one.reply is None
-        else one
-        for one in received
-    ]
-
-
 async def show_inputs(services: RunServices, active: ActiveRun) -> None:
     """Record the events of inputs and replies that the run's stream lacks, while it is open."""
     if active.phase is not RunPhase.OPEN:
@@ -201,7 +190,7 @@ def _as_event(message_id: str, reply: Reply) -> UserMessageAnswered:
 
 
 def _is_drop(answer: UserMessageAnswered) -> bool:
-    return answer.disposition == _DROPPED.disposition
+    return answer.disposition == DROPPED.disposition
 
 
 def answers_of(segment: Resume | Retry | None) -> Mapping[str, Any]:
@@ -292,7 +281,7 @@ class MessageDesk:
         for one in active.inbox.undecided:
             if one.message_id not in active.shown_replies:
                 active.shown_replies.add(one.message_id)
-                await active.record_event(_as_event(one.message_id, _DROPPED), self.services.recorder)
+                await active.record_event(_as_event(one.message_id, DROPPED), self.services.recorder)
 
     async def _settler(self, status: RunStatus) -> Callable[[ReceivedInput], Reply | None]:
         """Return what becomes of an input that waits when the run ends with `status`; None if it waits on."""

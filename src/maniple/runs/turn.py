@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, cast
 from uuid import uuid4
 
@@ -22,6 +23,7 @@ from maniple.graph import RECURSION_LIMIT, PlanProgress, RunOptions, Team, membe
 from maniple.graph.state import make_update, private_of, records_of
 from maniple.graph.step_records import StepRecord, apply_records, close_progress, read_records
 from maniple.langgraph_internals import writes_of
+from maniple.runs.ended_runs import find_exchange, find_left
 from maniple.scope.inbox import Inbox
 from maniple.scope.inputs import EndedRun
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
@@ -86,7 +88,8 @@ async def drive(team: Team, turn: Turn) -> AsyncGenerator[Event]:
     except Exception as error:  # noqa: BLE001 - any error that ends the run is reported to the client
         failure, cancelled = _why_it_ended(error)
     cancelled = await _complete_state(thread, translator, cancelled)
-    for event in translator.close(_status(thread, failure, cancelled), failure):
+    status = turn.stream.status or _status(thread, failure, cancelled)
+    for event in translator.close(status, failure, partial(thread.find_exchange, status)):
         yield event
     if cancelled is not None:
         raise cancelled
@@ -203,7 +206,20 @@ class _Thread:
             return Command(goto="supervisor") if self._waits_for_edits(state) else None
         if state.next and run_of(state) != turn.run_id:
             await self._store_progress(state)
-        return {"messages": list(turn.messages[-1:] if state.values.get("messages") else turn.messages)}
+        given = turn.messages[-1:] if state.values.get("messages") else turn.messages
+        return {"messages": [*await self._find_left(state), *given]}
+
+    async def _find_left(self, state: StateSnapshot) -> list[BaseMessage]:
+        """Return what user and lead wrote in earlier runs, and the state lacks because those were stopped."""
+        read_runs = self.turn.scope.read_runs if self.turn.scope is not None else None
+        if read_runs is None:
+            return []
+        runs = await read_runs(private_of(state.values).get("folded") or ())
+        return find_left(runs, state.values.get("messages") or ())
+
+    def find_exchange(self, status: RunStatus) -> list[BaseMessage]:
+        """Return what user and lead have written to each other in this run, which ends with `status`."""
+        return find_exchange(self._inbox.received, status)
 
     async def _store_progress(self, state: StateSnapshot) -> None:
         """Store the plan as the last run of the thread left it, where that was stopped in a superstep.
@@ -261,7 +277,8 @@ class _Thread:
         newest = given[-1]
         if state.interrupts or any(message is newest or message.id == newest.id for message in stored):
             return stored
-        return [*stored, newest] if stored else list(given)
+        left = await self._find_left(state)
+        return [*stored, *left, newest] if stored else [*left, *given]
 
 
 async def thread_state(team: Team, thread_id: str) -> StateSnapshot:

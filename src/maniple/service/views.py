@@ -29,6 +29,7 @@ from maniple.evidence import SourceKind
 from maniple.graph import Team
 from maniple.graph.state import private_of
 from maniple.runs import AgentUsage, NotFound
+from maniple.runs.ended_runs import find_left, read_ended_run
 from maniple.runs.turn import thread_state
 from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id
 from maniple.types import RunState
@@ -480,10 +481,13 @@ def _status(newest: Sequence[RunState]) -> ThreadStatus:
 
 
 async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> ThreadDetail:
-    """Return a conversation from the checkpoint of its graph."""
+    """Return a conversation from the checkpoint of its graph, and from its runs what the graph lacks."""
     runs = await store.runs.list_by_thread(thread.thread_id, SHOWN_RUNS)
     state = await thread_state(graph, thread.thread_id)
     messages: list[BaseMessage] = state.values.get("messages") or []
+    stored = private_of(state.values).get("folded") or ()
+    new = [await read_ended_run(store, one) for one in reversed(runs) if one.run_id not in stored]
+    messages = [*messages, *find_left(new, messages)]
     plan = private_of(state.values).get("plan")
     [view] = await read_thread_views(store, [thread])
     return ThreadDetail(
