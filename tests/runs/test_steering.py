@@ -332,6 +332,29 @@ async def test_an_unusable_answer_of_the_lead_passes_the_message_on(tmp_path):
     assert WORDS in str(it.prompts("coder")[-1])
 
 
+@pytest.mark.parametrize(
+    ("first", "name"),
+    [
+        (added(), ""),
+        (decided("change_plan", changes=[{"action": "redo", "step_id": 1}], steps=[1]), "steps"),
+        (decided("answer", steps=[1]), "steps"),
+        (decided("pass_on", changes=[{"action": "skip", "step_id": 1}]), "changes"),
+    ],
+)
+async def test_the_lead_is_told_once_what_its_decision_would_ignore(tmp_path, first, name):
+    second = decided("answer", steps=[1])
+    async with working(tmp_path, script(supervisor=[first, second])) as it:
+        run_id = await it.begin()
+        await it.engine.send_message(run_id, WORDS)
+        await it.answered(run_id)
+        events = await it.ended(run_id)
+    (answered,) = of(events, UserMessageAnswered)
+    asked = it.prompts("supervisor")
+    assert len(asked) == (2 if name else 1)
+    assert f"`{name}` counts only" in shown_to(asked[-1]) or not name
+    assert answered.disposition == ("answered" if name else "plan_changed")
+
+
 async def test_a_request_of_its_own_becomes_the_next_run(tmp_path):
     told = script(supervisor=[decided("next_run")])
     async with working(tmp_path, told) as it:

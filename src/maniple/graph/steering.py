@@ -46,6 +46,8 @@ _DISPOSITIONS: Mapping[AnswerKind, Disposition] = {
     "finish": "finishing",
     "next_run": "next_run",
 }
+_COUNTS_WITH: Mapping[str, AnswerKind] = {"changes": "change_plan", "steps": "pass_on"}
+"""The decision that a list of the lead's answer belongs to; with another one it is empty."""
 _SHOWN_SOURCES = 30
 _HITS = 5
 _PASSED_ON = "Your message was passed on to the members who are working now."
@@ -136,8 +138,13 @@ class MessageLead:
         briefs = format_briefs(case.members, await find_current_roles(self.roles, self.search))
         shape = Shape("MessageAnswer", _schema(kinds, case.members), MessageAnswer)
 
+        told: list[str] = []
+
         def check(answer: MessageAnswer) -> MessageAnswer:
             _check(answer, case, kinds)
+            if not told and (unused := _describe_unused(answer)):
+                told.append(unused)  # once: the decision itself can be carried out
+                raise ValueError(unused)
             return answer
 
         try:
@@ -253,6 +260,19 @@ def _check(answer: MessageAnswer, case: MessageCase, kinds: Collection[AnswerKin
             raise ValueError(f"steps {unknown} are not open; open are {is_open}")
 
 
+def _describe_unused(answer: MessageAnswer) -> str:
+    """Return a message for the lead about values that its decision would ignore; "" for none."""
+    given = {"changes": answer.changes, "steps": answer.steps}
+    unused = [
+        f"`{name}` counts only with `{kind}`"
+        for name, kind in _COUNTS_WITH.items()
+        if given[name] and answer.decision != kind
+    ]
+    if not unused:
+        return ""
+    return f"with `{answer.decision}` this is ignored: {', '.join(unused)}; choose one, or leave it []"
+
+
 def _messages(
     case: MessageCase,
     kinds: Collection[AnswerKind],
@@ -330,6 +350,10 @@ def _schema(kinds: Sequence[AnswerKind], members: Sequence[Worker]) -> dict[str,
     return object_schema(
         decision={"type": "string", "enum": list(kinds)},
         reply={"type": "string"},
-        changes={"type": "array", "items": change},
-        steps={"type": "array", "items": {"type": "integer"}},
+        changes={"type": "array", "items": change, "description": "For change_plan; otherwise []."},
+        steps={
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": "For pass_on, [] for all open steps; otherwise [].",
+        },
     )
