@@ -31,6 +31,15 @@ async def test_coordinator_planner_and_coder_see_the_files_as_material():
     assert not any("sales.csv" in prompt for prompt in told["reporter"])
 
 
+async def test_the_lead_sees_the_files_when_it_decides_about_a_failed_step():
+    giving_up = reply(json.dumps({"decision": "finish", "hint": None, "step": None, "then_retry": None}))
+    told = {**SIMPLE, "coder": [reply("STEP FAILED: no figures")], "supervisor": [giving_up]}
+    async with scripted_team(told, files=named) as it:
+        await it.run("Sum it up")
+        assert all("sales.csv (8 bytes)" in prompt for prompt in it.prompts("supervisor"))
+        assert it.prompts("supervisor")
+
+
 async def test_without_files_no_prompt_has_a_word_of_them():
     async def none() -> list[str]:
         return []

@@ -54,6 +54,9 @@ class StepResult:
     lacks: str = ""
     """For a partial result that no other step completes: what is missing in it, as a sentence."""
 
+    is_item: bool = False
+    """Whether it is no answer of a member, but an item of the thread that the step names."""
+
     def describe_missing(self) -> str:
         """Return the sentence for the user about a step that is not done, or not completely."""
         if self.lacks:

@@ -19,12 +19,12 @@ from maniple.agents.briefing import (
 )
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
-from maniple.agents.task import BY_USER_LINE, LATER_TRY_FAILED, PlanStepSummary
+from maniple.agents.task import BY_USER_LINE, LATER_TRY_FAILED, PlanStepSummary, format_files
 from maniple.errors import ModelError
 from maniple.graph.adaptation import answers_of
 from maniple.graph.earlier_turns import history_of, notes_of_run
 from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
-from maniple.graph.state import State, request_of
+from maniple.graph.state import State, private_of, request_of
 from maniple.graph.step_records import LeadDecision
 from maniple.graph.written_plan import REPORTER, object_schema
 from maniple.llms import Shape, ShapeError, ask_for
@@ -126,6 +126,7 @@ class Lead:
         briefs = format_briefs(members, await find_current_roles(self.roles, self.search))
         room = room_of(self.model)
         before = [
+            format_files(private_of(state).get("files") or ()).strip(),
             format_history(history_of(state), int(REPORT_SHARE * room)),
             format_notes(notes_of_run(state, failure.progress)),
         ]

@@ -304,7 +304,7 @@ class WorkerNode:
         shown = {task.history.report_path, *(one.path for one in task.results)}
         named = await self.items.read_named(task.description)
         return [
-            StepResult("the team", "an item that your step names", one.text, path=one.path)
+            StepResult("", "", one.text, path=one.path, is_item=True)
             for one in named
             if one.path in index.stored and one.path not in shown
         ]
