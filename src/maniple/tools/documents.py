@@ -240,7 +240,7 @@ def _split_name(workspace: Workspace, name: str) -> tuple[str, int]:
 
 def _describe_shown(pages: Sequence[int]) -> str:
     named = ", ".join(map(str, pages))
-    return f"Shown as pictures: page{'s' * (len(pages) > 1)} {named}; page=N shows another one."
+    return f"As pictures: page{'s' * (len(pages) > 1)} {named}; page=N opens another one."
 
 
 _OFFICE_LOCKED = "an Office document that is locked with a password; ask the user for one without"
