@@ -92,7 +92,6 @@ def test_claims_are_links_and_what_is_said_to_be_written(answer, names):
         ("Write a program main.py that reads data.csv and writes out.json", ["main.py"]),
         ("Enregistre le tableau sous table.ods.", ["table.ods"]),
         ("根据data.csv画图", []),
-        ("写真.png を保存", ["写真.png"]),
         ("Write a letter as in template.docx", []),
         ("Write a function that writes out.json", []),
         ("Move a.txt", []),

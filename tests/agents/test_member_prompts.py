@@ -57,9 +57,9 @@ def with_browser(outage: str) -> Offer:
     ("tools", "can", "cannot"),
     [
         ([python_repl_tool], ["Python"], ["search the", "read web", "browser", "bash"]),
-        ([crawl_tool], ["read web"], ["search", "Python", "browser", "with code"]),
+        ([crawl_tool], ["read web"], ["search the", "Python", "browser", "with code"]),
         ([tavily_search, crawl_tool], ["search", "read web"], ["Python", "browser"]),
-        ([], [], ["search", "read web", "Python", "browser"]),
+        ([], [], ["search the", "read web", "Python", "browser"]),
     ],
 )
 async def test_a_member_that_works_with_all_tools_is_told_of_those_that_are_there(tools, can, cannot):

@@ -36,7 +36,8 @@ CLAUSE_ENDS = re.compile(
 )
 
 FILE_ROLES = re.compile(
-    r"(?P<target>\b(?:as|als|sous|como)\b|(?:保存|另存|存储|写|寫|转换|转|導出|导出|输出|做|画|命名)?[成为為到入至]"
+    r"(?P<example>\b(?:(?:as|like) in|wie in|comme dans|como en)\b)"
+    r"|(?P<target>\b(?:as|als|sous|como)\b|(?:保存|另存|存储|写|寫|转换|转|導出|导出|输出|做|画|命名)?[成为為到入至]"
     r"|に)"
     r"|(?P<weak>\b(?:to|into|in|at|under|nach|unter|im|ins|dans|en|a)\b)"
     r"|(?P<write>\b(?:writ(?:e|ing)|sav(?:e|ing)|creat(?:e|ing)|generat(?:e|ing)|export(?:ing)?|produc(?:e|ing)"

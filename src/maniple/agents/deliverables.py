@@ -165,16 +165,22 @@ def _is_written(before: str, begin: int, after: str, *, is_last: bool) -> bool:
         case "target" | "write":
             return True
         case "weak":
-            return verb is not None or follows == "write"
+            is_place = verb is not None and not _has_relative(before[verb.start() :])
+            return is_place or follows == "write"
         case "":
-            is_object = (
-                verb is not None
-                and verb.lastgroup == "write"
-                and not CLAUSE_ENDS.search(before[verb.start() :])
-            )
+            is_object = verb is not None and verb.lastgroup == "write" and _is_object(before[verb.start() :])
             return is_object or follows == "write"
         case _:
             return False
+
+
+def _is_object(between: str) -> bool:
+    """Return whether what follows the words from a verb on is its object: no clause begins between."""
+    return not _has_relative(between) and not CLAUSE_ENDS.search(between)
+
+
+def _has_relative(text: str) -> bool:
+    return any(one.lastgroup == "relative" for one in MODALITY.finditer(text))
 
 
 def _is_subordinate(before: str) -> bool:

@@ -53,7 +53,7 @@ _LIST_ITEM = re.compile(r"[ \t]{0,20}(?:[-*+•]|\d{1,2}[.)])[ \t]")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
 _HEADED = re.compile(
     rf"(?P<marks>{MARKS})(?P<head>[^:：\n]{{2,80}}?)[*_`]{{0,3}}"
-    r"(?:[:：][*_`]{0,3}(?:[ \t]+(?P<rest>.*)|[ \t]*)|(?P<bare>[ \t]*))$"
+    r"(?:(?:[:：][*_`]{0,3}[ \t]+|：[*_`]{0,3})(?P<rest>.*)|[:：][*_`]{0,3}[ \t]*|(?P<bare>[ \t]*))$"
 )
 """A line that begins with, or is, a heading: marked as one, in bold, or with a colon."""
 _NOTHING = re.compile(
