@@ -226,7 +226,9 @@ class StatedDraft:
         if not report.strip():
             return rest
         omitted = [one.describe_missing() for one in self._lacking if not one.is_named_in(report)]
-        return rest + "".join(f"\n\n{line}" for line in omitted)
+        if not omitted:
+            return rest
+        return rest + "\n" * max(2 - _newlines_behind(report), 0) + "\n\n".join(omitted)
 
 
 _MAY_CITE = re.compile(r"[/&\\\[【［<>\"“”„‟«»‹›「」『』〝〟｢｣❝❛＂'’‘‚]|www|\w:\w", re.IGNORECASE)
