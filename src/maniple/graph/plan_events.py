@@ -62,10 +62,14 @@ async def follow_inbox(inbox: Inbox, show: Callable[[], Awaitable[None]]) -> Asy
             await asyncio.wait({changed})
 
     task = asyncio.create_task(follow(), name="plan changes")
+    task.add_done_callback(_log_failure)
     try:
         yield
     finally:
+        # Not awaited: the step that ends here and those beside it must see its end at the same moment.
         task.cancel()
-        await asyncio.wait({task})
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _LOG.warning("A change of the plan could not be shown: %s", error)
+
+
+def _log_failure(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _LOG.warning("A change of the plan could not be shown: %s", error)
