@@ -116,7 +116,7 @@ class ReportDraft:
 
     async def _check_blocks(self, blocks: Sequence[str]) -> str:
         ready: list[str] = []
-        for block in map(hide_secrets, blocks):
+        for block in map(_mask, blocks):
             findings = await self._check.findings(block)
             if findings or self._held_back:
                 self._held_back.append(ReportPassage(block, findings))
@@ -153,6 +153,11 @@ class ReportDraft:
         heading = self._own_list.heading or heading_for(report, self._locale)
         added = format_source_list(sources, heading)
         return "\n" * max(2 - _newlines_behind(report), 0) + added if added else ""
+
+
+def _mask(block: str) -> str:
+    """Return a block without the secrets in its addresses; most blocks have none."""
+    return hide_secrets(block) if "://" in block else block
 
 
 def _newlines_behind(text: str) -> int:
@@ -265,7 +270,7 @@ class UncitedDraft:
     async def _rest_of(self, block: str) -> str:
         # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
         # for the next block, too, if the end of this one arrived together with text of the next.
-        block = hide_secrets(block)
+        block = _mask(block)
         shown, self._shown_characters = self._shown_characters, max(self._shown_characters - len(block), 0)
         return mark_findings(block, await self._check.findings(block))[shown:]
 

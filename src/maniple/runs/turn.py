@@ -219,7 +219,8 @@ class _Thread:
 
     def find_exchange(self, status: RunStatus) -> list[BaseMessage]:
         """Return what user and lead have written to each other in this run, which ends with `status`."""
-        return find_exchange(self._inbox.received, status)
+        received = self._inbox.received
+        return find_exchange(received, status) if received else []
 
     async def _store_progress(self, state: StateSnapshot) -> None:
         """Store the plan as the last run of the thread left it, where that was stopped in a superstep.
