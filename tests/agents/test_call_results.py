@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, StructuredTool
 from langgraph.types import Command, Send
 
-from maniple.agents.middleware.call_records import decode_answer, encode_answer
+from maniple.agents.middleware.call_records import decode_answer, encode_answer, read_message
 from maniple.redaction import Redactor
 from maniple.store.redaction import RedactedLedger
 from tests.agents.memory_ledger import MemoryLedger
@@ -97,3 +97,15 @@ def test_a_result_without_text_reports_that_the_work_was_done():
     again = back(Command(update={"extra": object()}))
     assert isinstance(again, ToolMessage)
     assert "note did its work" in str(again.content)
+
+
+@pytest.mark.parametrize("answer", [SAID, Command(update={"messages": SAID}), [SAID, Command(goto="coder")]])
+def test_the_message_of_any_recorded_result_can_be_read_for_any_call(answer):
+    stored = json.dumps(encode_answer(answer, "note", "1"))
+    assert (message := read_message(stored, "note", "another")) is not None
+    assert (message.text, message.tool_call_id) == ("noted", "another")
+
+
+@pytest.mark.parametrize("result", [None, "null", '{"status": "paused"}'])
+def test_a_call_without_a_recorded_result_has_no_message(result):
+    assert read_message(result, "note", "1") is None

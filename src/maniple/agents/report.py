@@ -1,7 +1,6 @@
 """Reports while they are written: the check of their sources, and the repair of what fails it."""
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, nullcontext
@@ -26,7 +25,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field
 
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.middleware.call_records import decode_answer, find_message
+from maniple.agents.middleware.call_records import read_message
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import StepResult, Task, current_task
@@ -130,7 +129,7 @@ class ReportDraft:
         if failing and self._repair is not None:
             replies = await self._repair([self._held_back[index] for index in failing])
             for place, index in enumerate(failing):
-                if reply := hide_secrets(replies.get(place, "")).strip():
+                if reply := _mask(replies.get(place, "")).strip():
                     self._held_back[index] = await self._choose_passage(self._held_back[index], reply)
         return self._held_back
 
@@ -504,12 +503,8 @@ async def _read_texts_of_items() -> list[str]:
     """Return what the run's members were shown of the conversation's own files, such as the user's."""
     scope = run_scope()
     rows = await scope.ledger.list_by_run(scope.run_id) if scope.ledger is not None else ()
-    answers = [
-        find_message(decode_answer(json.loads(row.result), row.tool_name, ""), row.tool_name, "")
-        for row in rows
-        if row.tool_name in _ITEM_READERS and row.result
-    ]
-    return [one.text for one in answers if one.status != "error"]
+    read = (read_message(row.result, row.tool_name, "") for row in rows if row.tool_name in _ITEM_READERS)
+    return [one.text for one in read if one is not None and one.status != "error"]
 
 
 async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:

@@ -63,6 +63,19 @@ def decode_answer(record: Mapping[str, Any], name: str, tool_call_id: str) -> An
     """Return the answer that `encode_answer` stored as `record`."""
     if "commands" in record:
         return _decode(record["commands"])
+    return _message_of(record, name, tool_call_id)
+
+
+def read_message(result: str | None, name: str, tool_call_id: str) -> ToolMessage | None:
+    """Return the message to the model in the result of a ledger's row.
+
+    None if there is none: the call has not ended, or waits for the user.
+    """
+    record = json.loads(result or "null")
+    return _message_of(record, name, tool_call_id) if record and "content" in record else None
+
+
+def _message_of(record: Mapping[str, Any], name: str, tool_call_id: str) -> ToolMessage:
     message = ToolMessage(record["content"], tool_call_id=tool_call_id, name=name, status=record["status"])
     message.additional_kwargs |= {key: record[key] for key in _MARKS if key in record}
     return message

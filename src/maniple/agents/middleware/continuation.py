@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message_to_dict, messages_from_dict
 
-from maniple.agents.middleware.call_records import AUTHOR_KEY, decode_answer, find_message
+from maniple.agents.middleware.call_records import AUTHOR_KEY, read_message
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import truncate_middle
 from maniple.errors import BudgetExhausted, ModelError
@@ -125,10 +125,7 @@ async def _recorded_result(
     tries = [row for row in rows if row.tool_call_id == key or row.tool_call_id.startswith(f"{key}#")]
     if not tries:
         return None
-    result = json.loads(tries[-1].result or "null")
-    if result is None or "content" not in result:
-        return _substitute(_UNKNOWN, name, call_id)
-    return find_message(decode_answer(result, name, call_id), name, call_id)
+    return read_message(tries[-1].result, name, call_id) or _substitute(_UNKNOWN, name, call_id)
 
 
 def _substitute(text: str, name: str, call_id: str) -> ToolMessage:
