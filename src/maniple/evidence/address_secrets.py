@@ -32,7 +32,7 @@ _SIGNED_DATA = re.compile(r"eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*")
 
 def hide_secrets(text: str) -> str:
     """Return an address, or a text with addresses, without the secrets in these."""
-    return _ADDRESS.sub(lambda found: _hide(found[0]), text) if "://" in text else text
+    return _ADDRESS.sub(lambda found: _hide(found[0]), text)
 
 
 def _hide(url: str) -> str:
