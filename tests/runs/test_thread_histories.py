@@ -18,6 +18,8 @@ from tests.team import plan, step
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 SEEDS = range(60)
+OF_CALLS = frozenset({"answer to tool_approval", "answer to a step"})
+"""What is, or may be, said to a call that waits for approval."""
 NEXT = {
     "coordinator": [call("handoff_to_planner", locale="en-US")],
     "planner": [{"chunks": [json.dumps(plan(step("coder"), step("reporter")))]}],
@@ -62,7 +64,7 @@ async def test_the_next_turn_knows_what_was_said_live_and_after_a_restart(tmp_pa
         text = text_of(live[role])
         counts = {word: (what, text.count(word)) for word, what in known.items()}
         # What the user said to a call is also the reason of the step and the gap that it leaves.
-        wrong = {word: one for word, one in counts.items() if one[1] != 1 and "approval" not in one[0]}
+        wrong = {word: one for word, one in counts.items() if one[1] != 1 and one[0] not in OF_CALLS}
         assert wrong == {}, (role, text)
         assert all(count for _, count in counts.values()), (role, text)
         assert not [word for word in history.undone if word in text], role
