@@ -22,10 +22,10 @@ from maniple.agents.step_outcome import parse_answer
 from maniple.agents.text_calls import read_text_calls
 from maniple.types import Worker
 
-HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
-"""Members all of whose work is done with tools."""
 WORK, WRITTEN = "its work", "a written file"
 """What is unsupported if a member whose step needs a tool called none, or says that it wrote a file."""
+_HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
+"""Members all of whose work is done with tools."""
 _MAX_CHARACTERS = 20_000
 _FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
 _CALL_MARKS = re.compile(
@@ -42,6 +42,9 @@ _INLINE_CODE = re.compile(r"(?<!`)`[^`\n]{1,200}`(?!`)")
 _MARKUP = " \t*_`>#"
 _LAST_SENTENCE = re.compile(r"[.!?。！？…]\s+|[。！？]|\n")
 _CUT_SENTENCE = 300
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+_PART_END = re.compile(r"\n|[.!?…]\s+(?=\S)|[。！？](?=.)")
+"""Ends a sentence or a line that another one follows."""
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]，。]+", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^[ \t>]*\d{1,3}[.)、][ \t]*", re.MULTILINE)
 _CITATION = re.compile(r"\[\d{1,4}\]")
@@ -78,6 +81,12 @@ def find_announcement(answer: str, tools: Set[str] = frozenset()) -> Announcemen
         is_announced = _find_announced(before.rstrip().rstrip(":：")) == "words"
         return "call" if _is_call(fenced, tools, only_own=True) else "words" if is_announced else None
     return _find_announced(text)
+
+
+def before_announcement(answer: str, how: Announcement) -> str:
+    """Return an answer without the announcement or the call that ends it."""
+    ends = [one.end() for one in (_PARAGRAPH_END if how == "call" else _PART_END).finditer(answer)]
+    return answer[: ends[-1]].strip() if ends else ""
 
 
 def _split_last_fence(text: str) -> tuple[str, str]:
@@ -206,7 +215,7 @@ def _begins_without_claim(text: str) -> bool:
 
 def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:
     """Return what the member or its order needs tools for; "" for nothing."""
-    if step.member in HANDS_ONLY:
+    if step.member in _HANDS_ONLY:
         return WORK
     if any(one.lastgroup == "explained" for one in MODALITY.finditer(order)):
         return ""

@@ -19,7 +19,7 @@ from maniple.types import STEP_FAILED, STEP_PARTIAL, SUMMARY_SOURCE
 
 _NO_WORK = frozenset({ASK_USER, "terminate"})
 """Tools whose calls do not count as work."""
-NO_WORKER = _NO_WORK | {READ_ITEM, SEARCH_ITEMS}
+PASSIVE_TOOLS = _NO_WORK | {READ_ITEM, SEARCH_ITEMS}
 """The tools of a member that has none to work with; it may still read what is there."""
 REJECTED_BY_USER = "Not approved:"
 """Begins the reason of a step that lacks something because the user rejected its calls."""

@@ -5,7 +5,6 @@ supports, and files that are promised and not there. Each kind is asked about on
 conversation. If the next answer is no better, it is kept as a partial one, in which that is missing.
 """
 
-import re
 from collections.abc import Callable, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from maniple.agents.deliverables import (
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.middleware.final_answers import (
-    NO_WORKER,
+    PASSIVE_TOOLS,
     as_partial,
     final_answer,
     has_asked,
@@ -37,8 +36,8 @@ from maniple.agents.task import StepFailed, current_task
 from maniple.agents.work_evidence import (
     WORK,
     WRITTEN,
-    Announcement,
     StepTexts,
+    before_announcement,
     files_in_material,
     find_announcement,
     find_unsupported,
@@ -53,8 +52,6 @@ AS_IT_IS = "NOTHING MISSING"
 _Kind = Literal["call", "work", "files"]
 _READERS = frozenset({"directory_tree", "list_files", "read_file", "search_files"})
 _WRITERS = WORKSPACE_TOOLS - _READERS
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
-_SENTENCE_END = re.compile(r"\n|[.!?…]\s+(?=\S)|[。！？](?=.)")
 _LAST_WORDS_CHARACTERS = 160
 _FROM = "[From maniple, not from the user] "
 _END = (
@@ -127,7 +124,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         step = step_state(_StepCheck)
         names = {one["name"] if isinstance(one, dict) else one.name for one in request.tools}
-        if step is None or not names - NO_WORKER:
+        if step is None or not names - PASSIVE_TOOLS:
             return await handler(request)
         if step.files is None:
             writes = not _WRITERS.isdisjoint(names)
@@ -164,7 +161,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         is_confirmed = mark and bool(step.asked)
         announced = find_announcement(text, tools)
         if announced and not (is_confirmed and announced == "colon"):
-            return [_Problem("call", text, is_empty=not _before_announcement(text, announced))]
+            return [_Problem("call", text, is_empty=not before_announcement(text, announced))]
         problems = list[_Problem]()
         found = None
         if not self._has_page() and not has_worked(shown):
@@ -217,12 +214,6 @@ def _with_confirmed(response: ModelResponse, before: str) -> ModelResponse:
         return response
     whole = last.model_copy(update={"content": f"{before}\n\n{AS_IT_IS}"})
     return replace(response, result=[*response.result[:-1], whole])
-
-
-def _before_announcement(answer: str, how: Announcement) -> str:
-    """Return an answer without the announcement or the call that ends it."""
-    ends = [one.end() for one in (_PARAGRAPH_END if how == "call" else _SENTENCE_END).finditer(answer)]
-    return answer[: ends[-1]].strip() if ends else ""
 
 
 def _settle(messages: Sequence[BaseMessage], problems: Sequence[_Problem]) -> list[BaseMessage]:
