@@ -13,6 +13,7 @@ from maniple.agents.middleware.call_records import REJECTED_KEY
 from maniple.agents.middleware.unfinished_answers import AS_IT_IS
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import PlanStepSummary
+from maniple.errors import FileError
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.tools.interaction import terminate_tool
 from maniple.tools.items import ThreadItems
@@ -74,6 +75,13 @@ async def working(tmp_path, *replies, has_files=True, limits=None, more=(), memb
         async with model_at(server, **model) as chat:
             agent = build_react_agent(ROLES[member], chat, tools, limits=limits or StepLimits())
             yield Work(agent, server, workspaces)
+
+
+def rejected(name, **arguments):
+    """Return the messages of a call that the user rejected."""
+    result = ToolMessage("Rejected.", tool_call_id="1", name=name, status="error")
+    result.additional_kwargs[REJECTED_KEY] = "no"
+    return [AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": "1"}]), result]
 
 
 WRITE = call("write_file", path="out/trip.docx", content="x")
@@ -152,6 +160,72 @@ async def test_what_a_shown_picture_says_needs_no_call(tmp_path):
             it.write("chart.png")
             await it.do(**step, pictures=["chart.png"])
             assert it.calls == calls
+
+
+@tool
+async def read_item(path: str) -> str:
+    """Read an item, if it is no receipt."""
+    if "receipt" in path:
+        raise FileError(f"{path} cannot be opened here.")
+    return "Rent: 900 euros a month"
+
+
+PAID = {"title": "Paid", "description": "Say how much was paid by receipt.pdf."}
+
+
+def reading(tmp_path, *replies, member="researcher", more=()):
+    return working(tmp_path, *replies, has_files=False, more=[read_item, *more], member=member)
+
+
+async def test_a_call_that_failed_supports_nothing(tmp_path):
+    answer = "3,965 euros were paid (receipt.pdf)."
+    async with reading(tmp_path, call("read_item", path="receipt.pdf"), reply(answer)) as it:
+        it.write("receipt.pdf")
+        assert answer in (await it.lacking(**PAID))[0]
+        assert it.calls == 3
+
+
+async def test_a_call_that_the_user_rejected_supports_nothing(tmp_path):
+    replies = call("read_item", path="receipt.pdf"), reply("3,965 euros were paid (receipt.pdf).")
+    async with reading(tmp_path, *replies) as it:
+        it.write("receipt.pdf")
+        await it.lacking(**PAID, continued=rejected("read_item", path="receipt.pdf"))
+        assert it.calls == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "receipt.pdf could not be opened.",
+        "Opening receipt.pdf failed, so nothing is known of what was paid.",
+        "The file receipt.pdf is damaged. Send it again, and I will read the sum.",
+        "Beim Öffnen von receipt.pdf gab es einen Fehler; die Summe ist unbekannt.",
+        "La lecture de receipt.pdf a échoué.",
+        "La lectura de receipt.pdf ha fallado.",
+        "打开 receipt.pdf 失败。",
+        "I tried to open receipt.pdf, but it did not open.",
+        "What was paid is unknown.\n\nPARTIAL: receipt.pdf was not read",
+    ],
+)
+async def test_who_says_that_its_calls_failed_is_not_asked(tmp_path, answer):
+    async with reading(tmp_path, call("read_item", path="receipt.pdf"), reply(answer)) as it:
+        it.write("receipt.pdf")
+        await it.do(**PAID)
+        assert it.calls == 2
+
+
+async def test_a_failure_in_the_first_sentence_supports_no_figures(tmp_path):
+    answer = "After a first error the file was read. 3,965 euros were paid."
+    async with reading(tmp_path, call("read_item", path="receipt.pdf"), reply(answer)) as it:
+        it.write("receipt.pdf")
+        await it.lacking(**PAID)
+
+
+async def test_what_needs_no_tool_needs_none_after_a_failure_either(tmp_path):
+    replies = call("read_item", path="receipt.pdf"), reply("Leaves fall without a sound.")
+    async with reading(tmp_path, *replies) as it:
+        await it.do("Poem", "Write a line about autumn.")
+        assert it.calls == 2
 
 
 @pytest.mark.parametrize("answer", ["It fell in 1989.\n\n", ""])
@@ -311,10 +385,7 @@ async def test_names_that_a_tool_or_the_step_gave_are_no_files_of_the_member(tmp
 
 
 async def test_a_file_that_the_user_did_not_let_it_write_is_not_asked_for(tmp_path):
-    rejected = ToolMessage("Rejected.", tool_call_id="1", status="error")
-    rejected.additional_kwargs[REJECTED_KEY] = "no"
-    asked = {"name": "write_file", "args": {"path": "p.md", "content": "x"}, "id": "1"}
-    request = [AIMessage("", tool_calls=[asked]), rejected]
+    request = rejected("write_file", path="p.md", content="x")
     async with working(
         tmp_path, call("python_repl_tool", code="1"), reply("q.md was not written, p.md was rejected.")
     ) as it:

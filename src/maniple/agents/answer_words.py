@@ -159,6 +159,19 @@ OWN_NEED = re.compile(
 """Words with which somebody says in a sentence what it needs itself."""
 
 
+FAILED = re.compile(
+    r"\b(?:fail(?:s|ed|ure|ures)?|errors?|time(?:d |-)?outs?|timed out|reject\w*|refus\w*|den(?:y|ies|ied)"
+    r"|unavailable|unreachable|unreadable|inaccessible|damaged|corrupt\w*|encrypted|blocked|broken|down"
+    r"|fehlgeschlagen|gescheitert|scheiter\w*|schlug\w* fehl|fehler\w*|abgelehnt|verweiger\w*|beschädigt"
+    r"|gesperrt|verschlüsselt|unlesbar|unerreichbar|zeitüberschreitung"
+    r"|échou\w*|échec|erreurs?|refusé\w*|rejeté\w*|endommagé\w*|illisible|inaccessible|bloqué\w*"
+    r"|fall(?:ó|aron|ado)|fallos?|errores|rechazad\w+|denegad\w+|dañad\w+|ilegible|bloquead\w+"
+    r"|fallit\w|errore|rifiutat\w|danneggiat\w)\b"
+    r"|失败|失敗|错误|錯誤|出错|超时|拒绝|损坏|加密|エラー|拒否|실패|오류|거부",
+    re.IGNORECASE,
+)
+"""Words for something that failed or was refused."""
+
 OWN_FAILURE = re.compile(
     r"\b(?:I|we) (?:could ?not|couldn[’']t|can ?not|can[’']t|failed) \w"
     r"|\b(?:I|we) (?:was|were|am|are) (?:not able|unable) \w"

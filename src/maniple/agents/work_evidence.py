@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Literal
 
-from maniple.agents.answer_words import ANNOUNCES, EXECUTED, FROM_KNOWLEDGE, MODALITY, TOOL_WORK, is_claimed
+from maniple.agents.answer_words import (
+    ANNOUNCES,
+    EXECUTED,
+    FAILED,
+    FROM_KNOWLEDGE,
+    MODALITY,
+    TOOL_WORK,
+    is_claimed,
+)
 from maniple.agents.deliverables import (
     find_claimed_files,
     find_file_names,
@@ -22,7 +30,7 @@ from maniple.agents.step_outcome import parse_answer
 from maniple.agents.text_calls import read_text_calls
 from maniple.types import Worker
 
-WORK, WRITTEN = "its work", "a written file"
+WORK, WRITTEN = "the work", "a written file"
 """What is unsupported if a member whose step needs a tool called none, or says that it wrote a file."""
 _HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
 """Members all of whose work is done with tools."""
@@ -134,7 +142,7 @@ def _has_call_at_end(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StepTexts:
-    """What a member without a call was shown of its step."""
+    """What a member was shown of its step, and what it did."""
 
     member: Worker
     asked: str
@@ -151,6 +159,8 @@ class StepTexts:
     """Whether it was shown pictures, whose figures nobody else reads."""
     files: Collection[str] = ()
     """The paths of the thread's files whose contents it was not shown."""
+    has_failed_calls: bool = False
+    """Whether it called tools that failed, so that it may report their failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +174,15 @@ class Unsupported:
 
 
 def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
-    """Return what in the answer of a member that called no tool can only come from one; None for nothing.
+    """Return what in the answer of a member can only come from a call that succeeded, if it made none.
 
     A failure claims nothing, and no answer does that begins with a question or with what cannot be done. What
     a step brings along can be translated, rewritten or summarised without a tool.
     """
     text = answer.strip()
     if not text or parse_answer(text).outcome.status == "failed" or _begins_without_claim(text):
+        return None
+    if step.has_failed_calls and _reports_failure(text, step):
         return None
     shown = f"{step.given}\n{step.earlier}"
     new = (one for one in _ADDRESS.findall(without_code(text)) if one.rstrip(".,;") not in shown)
@@ -211,6 +223,15 @@ def _begins_without_claim(text: str) -> bool:
     # The end of a Chinese sentence is no part of it.
     is_question = first.endswith("?") or text[text.find(first) + len(first) :].startswith("？")
     return is_question or any(one.lastgroup == "unable" for one in MODALITY.finditer(first))
+
+
+def _reports_failure(text: str, step: StepTexts) -> bool:
+    """Return whether a member whose calls failed begins with that, and gives no number from elsewhere."""
+    if parse_answer(text).outcome.status == "partial":
+        return True
+    first = next(iter(split_sentences(text)), "")
+    is_failure = FAILED.search(first) or any(one.lastgroup == "negated" for one in MODALITY.finditer(first))
+    return bool(is_failure) and not _find_new_number(text, step)[0]
 
 
 def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:

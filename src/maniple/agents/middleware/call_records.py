@@ -35,7 +35,8 @@ EDIT_KEY = "edited_by_user"
 REJECTED_KEY = "rejected_by_user"
 """Marks the tool message of a call that the user rejected; holds the user's words, "" without any."""
 
-_EDITED = "The user changed this call before it ran. What ran is {name} with: {arguments}"
+_WITH = " with: "
+_EDITED = "The user changed this call before it ran. What ran is {name}" + _WITH + "{arguments}"
 _MARKS = (AUTHOR_KEY, EDIT_KEY, REJECTED_KEY)
 _NO_WORDS = "{name} did its work before this program was restarted. What it changed in the state is lost."
 
@@ -86,6 +87,16 @@ def mark_edited(answer: Answer, name: str, tool_call_id: str, arguments: Mapping
     text = _EDITED.format(name=name, arguments=json.dumps(arguments, ensure_ascii=False, default=str))
     find_message(answer, name, tool_call_id).additional_kwargs[EDIT_KEY] = text
     return answer
+
+
+def edited_arguments(message: ToolMessage) -> dict[str, Any] | None:
+    """Return the arguments that the user wrote for a call that `mark_edited` marked; None for others."""
+    text = str(message.additional_kwargs.get(EDIT_KEY, ""))
+    try:
+        arguments: Any = json.loads(text.partition(_WITH)[2])
+    except ValueError:
+        return None
+    return arguments if is_dict(arguments) else None
 
 
 def find_message(answer: Answer, name: str, tool_call_id: str) -> ToolMessage:

@@ -7,8 +7,9 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from maniple.agents.done_calls import DoneCall
 from maniple.agents.middleware.base import ModelHandler
-from maniple.agents.middleware.call_records import REJECTED_KEY
+from maniple.agents.middleware.call_records import REJECTED_KEY, edited_arguments
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import StepFailed
 from maniple.text import without_thoughts
@@ -21,6 +22,8 @@ _NO_WORK = frozenset({ASK_USER, "terminate"})
 """Tools whose calls do not count as work."""
 PASSIVE_TOOLS = _NO_WORK | {READ_ITEM, SEARCH_ITEMS}
 """The tools of a member that has none to work with; it may still read what is there."""
+_REPORT_HEAD = 60
+"""The characters that begin the report of an agent, with the key of its JSON object."""
 REJECTED_BY_USER = "Not approved:"
 """Begins the reason of a step that lacks something because the user rejected its calls."""
 
@@ -39,10 +42,28 @@ def final_answer(response: ModelResponse) -> str | None:
     return f"{STEP_FAILED} {text}" if arguments.get("status") == "failure" else text
 
 
-def has_worked(messages: Sequence[BaseMessage]) -> bool:
-    """Return whether there is the result of a tool that works, or a summary of earlier ones."""
-    is_compacted = any(one.additional_kwargs.get("lc_source") == SUMMARY_SOURCE for one in messages)
-    return is_compacted or any(REJECTED_KEY not in one.additional_kwargs for one in _results(messages))
+def is_compacted(messages: Sequence[BaseMessage]) -> bool:
+    """Return whether a summary stands for earlier messages, so that not all calls are known."""
+    return any(one.additional_kwargs.get("lc_source") == SUMMARY_SOURCE for one in messages)
+
+
+def find_done_calls(messages: Sequence[BaseMessage]) -> list[DoneCall]:
+    """Return the calls of tools that work and succeeded, in their order."""
+    return [
+        DoneCall(result.name or "", edited_arguments(result) or written, result.text, written)
+        for result, written in _with_arguments(messages)
+        if result.status != "error" and not _says_failed(result)
+    ]
+
+
+def _says_failed(result: ToolMessage) -> bool:
+    """Return whether a result is the report of an agent that failed, such as the one of `browser`."""
+    return STEP_FAILED in result.text[:_REPORT_HEAD]
+
+
+def has_failed_calls(messages: Sequence[BaseMessage]) -> bool:
+    """Return whether a call of a tool that works failed or was rejected."""
+    return any(one.status == "error" for one in _results(messages))
 
 
 def has_asked(messages: Sequence[BaseMessage]) -> bool:
@@ -51,19 +72,30 @@ def has_asked(messages: Sequence[BaseMessage]) -> bool:
 
 
 def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
-    return [one for one in messages if isinstance(one, ToolMessage) and one.name not in _NO_WORK]
+    return [one for one, _ in _with_arguments(messages)]
+
+
+def _with_arguments(messages: Sequence[BaseMessage]) -> list[tuple[ToolMessage, dict[str, Any]]]:
+    """Return the results of tools that work, with the arguments that the model wrote.
+
+    Endpoints repeat the ids of calls: a result belongs to the last call of its id.
+    """
+    found: list[tuple[ToolMessage, dict[str, Any]]] = []
+    arguments: dict[str | None, dict[str, Any]] = {}
+    for one in messages:
+        if isinstance(one, AIMessage):
+            arguments |= {call["id"]: call["args"] for call in one.tool_calls}
+        elif isinstance(one, ToolMessage) and one.name not in _NO_WORK:
+            found.append((one, arguments.get(one.tool_call_id, {})))
+    return found
 
 
 def rejected_arguments(messages: Sequence[BaseMessage]) -> str:
     """Return the arguments of the calls that the user rejected, as text."""
-    ids = {
-        one.tool_call_id
-        for one in messages
-        if isinstance(one, ToolMessage) and REJECTED_KEY in one.additional_kwargs
-    }
-    calls = (call for one in messages if isinstance(one, AIMessage) for call in one.tool_calls)
-    values = (str(value) for call in calls if call["id"] in ids for value in call["args"].values())
-    return "\n".join(values)
+    rejected = (
+        written for one, written in _with_arguments(messages) if REJECTED_KEY in one.additional_kwargs
+    )
+    return "\n".join(str(value) for written in rejected for value in written.values())
 
 
 class RejectedCalls(AgentMiddleware[Any, Any]):
@@ -79,7 +111,8 @@ class RejectedCalls(AgentMiddleware[Any, Any]):
         if answer is None or not results or REJECTED_KEY not in results[-1].additional_kwargs:
             return response
         reason = _describe(results)
-        if not has_worked(request.messages):
+        is_all = all(REJECTED_KEY in one.additional_kwargs for one in results)
+        if is_all and not is_compacted(request.messages):
             raise StepFailed(reason, is_final=True)
         is_done = parse_answer(answer).outcome.status == "done"
         return replace(response, result=as_partial(response.result, reason)) if is_done else response

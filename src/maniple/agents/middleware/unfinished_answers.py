@@ -25,8 +25,10 @@ from maniple.agents.middleware.final_answers import (
     PASSIVE_TOOLS,
     as_partial,
     final_answer,
+    find_done_calls,
     has_asked,
-    has_worked,
+    has_failed_calls,
+    is_compacted,
     rejected_arguments,
 )
 from maniple.agents.roles import WORKSPACE_TOOLS
@@ -62,15 +64,15 @@ _END = (
 _ASKED: dict[_Kind, str] = {
     "call": "Your answer announces a tool call or is one written as text; no tool was called. Make the call "
     "now, or give the final answer.",
-    "work": "You called no tool in this step, so nothing supports {what} in your answer. Do the work with "
-    "your tools now, and answer with what they show.",
+    "work": "No call that succeeded in this step supports {what} in your answer. Do the work with your tools "
+    "now, and answer with what they show. What could not be done, say so in the first sentence.",
     "files": "The workspace has no file {what}, which your step or your answer names. If it is to be there, "
     "write it now with your tools and see that it is there; then give the whole answer. If it has another "
     "name, use that name.",
 }
 _LACKS: dict[_Kind, str] = {
     "call": "what the answer announces at its end was not done",
-    "work": "no tool was called, so nothing shows that the answer is true",
+    "work": "no tool call that succeeded supports {what}, so nothing shows that it is true",
     "files": "the file {what} is not there",
 }
 _NO_ANSWER = "The member announced a tool call and did not make it, also when it was asked again."
@@ -164,7 +166,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             return [_Problem("call", text, is_empty=not before_announcement(text, announced))]
         problems = list[_Problem]()
         found = None
-        if not self._has_page() and not has_worked(shown):
+        if not self._has_page() and not _has_worked(shown):
             found = find_unsupported(self._texts_of(step, request, tools), text)
         is_told = found is not None and found.what == WORK and has_asked(shown)
         if found is not None and not is_told and not (is_confirmed and found.may_be_known):
@@ -184,7 +186,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         files, task = step.files or PromisedFiles(), current_task()
         spoken_of = files_in_material(task.description or task.title)
         claimed = find_claimed_files(answer, with_links=files.writes)
-        if files.writes and has_worked(shown):
+        if files.writes and _has_worked(shown):
             given = "\n".join(one.text for one in shown if _is_given(one)).casefold()
             claimed += [one for one in find_file_names(answer) if one.casefold() not in given]
         claimed = [one for one in dict.fromkeys(claimed) if one not in spoken_of]
@@ -201,7 +203,17 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         sees = bool(task.pictures) and capabilities_of(request.model).has("vision")
         read = {one.path for one in (*task.results, *task.named_items)} | set(task.pictures if sees else ())
         there = {*(step.files or PromisedFiles()).before, *(one.path for one in task.items)} - read
-        return StepTexts(self._member, asked, given, results, earlier, WEB_SEARCH in tools, sees, there)
+        return StepTexts(
+            self._member,
+            asked,
+            given,
+            results,
+            earlier,
+            searches=WEB_SEARCH in tools,
+            sees=sees,
+            files=there,
+            has_failed_calls=has_failed_calls(shown),
+        )
 
 
 def _with_confirmed(response: ModelResponse, before: str) -> ModelResponse:
@@ -234,6 +246,11 @@ def _ask_again(response: ModelResponse, problems: Sequence[_Problem]) -> list[Ba
     refusal = ToolMessage(prompt, tool_call_id=call["id"], name=call["name"], status="error")
     refusal.additional_kwargs[AUTHOR_KEY] = "maniple"
     return [refusal]
+
+
+def _has_worked(messages: Sequence[BaseMessage]) -> bool:
+    """Return whether a call succeeded, or may have before the messages that are left."""
+    return is_compacted(messages) or bool(find_done_calls(messages))
 
 
 def _is_given(message: BaseMessage) -> bool:
