@@ -61,17 +61,13 @@ def _says_failed(result: ToolMessage) -> bool:
     return STEP_FAILED in result.text[:_REPORT_HEAD]
 
 
-def has_failed_calls(messages: Sequence[BaseMessage]) -> bool:
-    """Return whether a call of a tool that works failed or was rejected."""
-    return any(one.status == "error" for one in _results(messages))
-
-
 def has_asked(messages: Sequence[BaseMessage]) -> bool:
     """Return whether the user has answered a question of the member: its step may need no more."""
     return any(isinstance(one, ToolMessage) and one.name == ASK_USER for one in messages)
 
 
-def _results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
+def find_results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
+    """Return the results of tools that work, also of calls that failed or were rejected."""
     return [one for one, _ in _with_arguments(messages)]
 
 
@@ -107,7 +103,7 @@ class RejectedCalls(AgentMiddleware[Any, Any]):
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         response = await handler(request)
         answer = final_answer(response)
-        results = _results(request.messages) if answer is not None else []
+        results = find_results(request.messages) if answer is not None else []
         if answer is None or not results or REJECTED_KEY not in results[-1].additional_kwargs:
             return response
         reason = _describe(results)

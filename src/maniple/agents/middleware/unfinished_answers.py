@@ -26,8 +26,8 @@ from maniple.agents.middleware.final_answers import (
     as_partial,
     final_answer,
     find_done_calls,
+    find_results,
     has_asked,
-    has_failed_calls,
     is_compacted,
     rejected_arguments,
 )
@@ -61,18 +61,21 @@ _END = (
     f"`{AS_IT_IS}`; it is then kept, with a remark where only a tool could show it. "
     "If you cannot do it, answer `STEP FAILED:` and why."
 )
-_ASKED: dict[_Kind, str] = {
+_ASKED: dict[_Kind | Literal["other calls"], str] = {
     "call": "Your answer announces a tool call or is one written as text; no tool was called. Make the call "
     "now, or give the final answer.",
-    "work": "No call that succeeded in this step supports {what} in your answer. Do the work with your tools "
-    "now, and answer with what they show. What could not be done, say so in the first sentence.",
+    "work": "You called no tool in this step, so nothing supports {what} in your answer. Do the work with "
+    "your tools now, and answer with what they show.",
+    "other calls": "No call that succeeded in this step supports {what} in your answer. Do it with your "
+    "tools now, and answer with what they show, or say in the first sentence what you did not do.",
     "files": "The workspace has no file {what}, which your step or your answer names. If it is to be there, "
     "write it now with your tools and see that it is there; then give the whole answer. If it has another "
     "name, use that name.",
 }
-_LACKS: dict[_Kind, str] = {
+_LACKS: dict[_Kind | Literal["other calls"], str] = {
     "call": "what the answer announces at its end was not done",
-    "work": "no tool call that succeeded supports {what}, so nothing shows that it is true",
+    "work": "no tool was called, so nothing shows that the answer is true",
+    "other calls": "no tool call that succeeded supports {what} in the answer",
     "files": "the file {what} is not there",
 }
 _NO_ANSWER = "The member announced a tool call and did not make it, also when it was asked again."
@@ -99,12 +102,14 @@ class _Problem:
     what: str = ""
     is_empty: bool = False
     """Whether there is nothing in the answer to keep."""
+    has_calls: bool = False
+    """Whether the member called tools, but not for this."""
 
     def asked(self) -> str:
-        return _ASKED[self.kind].format(what=self.what)
+        return _ASKED["other calls" if self.has_calls else self.kind].format(what=self.what)
 
     def lacks(self) -> str:
-        return _LACKS[self.kind].format(what=self.what)
+        return _LACKS["other calls" if self.has_calls else self.kind].format(what=self.what)
 
 
 def _sees_nothing() -> bool:
@@ -170,7 +175,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             found = find_unsupported(self._texts_of(step, request, tools), text)
         is_told = found is not None and found.what == WORK and has_asked(shown)
         if found is not None and not is_told and not (is_confirmed and found.may_be_known):
-            problems.append(_Problem("work", found.what))
+            problems.append(_Problem("work", found.what, has_calls=bool(find_results(shown))))
         if missing := await self._find_missing(step, shown, text, is_partial=status == "partial"):
             problems = [one for one in problems if one.what != WRITTEN]  # it is one of them
             problems.append(_Problem("files", ", ".join(f"`{shorten(one, 100)}`" for one in missing)))
@@ -212,7 +217,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             searches=WEB_SEARCH in tools,
             sees=sees,
             files=there,
-            has_failed_calls=has_failed_calls(shown),
+            has_failed_calls=any(one.status == "error" for one in find_results(shown)),
         )
 
 
