@@ -393,6 +393,34 @@ async def test_a_file_that_the_user_did_not_let_it_write_is_not_asked_for(tmp_pa
     assert "q.md" in lacks and "p.md" not in lacks
 
 
+@pytest.mark.parametrize(
+    "answer", ["I wrote `p.md` and `q.md`.", "Both are there: `q.md` and `p.md` are saved."]
+)
+async def test_a_file_that_the_user_did_not_let_it_write_cannot_be_claimed(tmp_path, answer):
+    replies = call("write_file", path="q.md", content="x"), reply(answer)
+    async with working(tmp_path, *replies) as it:
+        step = ("Write p.md and q.md",)
+        _, lacks = await it.lacking(*step, continued=rejected("write_file", path="p.md", content="x"))
+    assert "p.md" in lacks and "q.md" not in lacks
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I wrote `q.md`, but you rejected `p.md`.",
+        "`q.md` is saved. `p.md` was not written, as you decided.",
+        "q.md is there.",
+        "Ich habe q.md geschrieben, p.md wurde abgelehnt.",
+    ],
+)
+async def test_who_says_that_a_file_was_rejected_is_not_asked_for_it(tmp_path, answer):
+    replies = call("write_file", path="q.md", content="x"), reply(answer)
+    async with working(tmp_path, *replies) as it:
+        step = ("Write p.md and q.md",)
+        await it.do(*step, continued=rejected("write_file", path="p.md", content="x"))
+        assert it.calls == 2
+
+
 async def test_without_a_workspace_no_file_is_checked(tmp_path):
     async with working(tmp_path, call("python_repl_tool", code="1"), reply("Saved as x.csv.")) as it:
         assert await it.do("Write trip.docx", items_of_thread=None) == "Saved as x.csv."

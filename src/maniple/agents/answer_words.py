@@ -161,7 +161,7 @@ OWN_NEED = re.compile(
 
 FAILED = re.compile(
     r"\b(?:fail(?:s|ed|ure|ures)?|errors?|time(?:d |-)?outs?|timed out|reject\w*|refus\w*|den(?:y|ies|ied)"
-    r"|unavailable|unreachable|unreadable|inaccessible|damaged|corrupt\w*|encrypted|blocked|broken|down"
+    r"|declin\w*|forb\w+|unavailable|unreachable|unreadable|inaccessible|damaged|corrupt\w*|encrypted|blocked|broken|down"
     r"|fehlgeschlagen|gescheitert|scheiter\w*|schlug\w* fehl|fehler\w*|abgelehnt|verweiger\w*|beschädigt"
     r"|gesperrt|verschlüsselt|unlesbar|unerreichbar|zeitüberschreitung"
     r"|échou\w*|échec|erreurs?|refusé\w*|rejeté\w*|endommagé\w*|illisible|inaccessible|bloqué\w*"

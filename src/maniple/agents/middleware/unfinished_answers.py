@@ -13,11 +13,14 @@ from typing import Any, Literal, cast
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
+from maniple.agents.answer_words import FAILED
 from maniple.agents.deliverables import (
     PromisedFiles,
     find_claimed_files,
     find_file_names,
+    is_among,
     promise_files,
+    split_sentences,
 )
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import AUTHOR_KEY
@@ -184,9 +187,10 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
     async def _find_missing(
         self, step: _StepCheck, shown: Sequence[BaseMessage], answer: str, *, is_partial: bool
     ) -> list[str]:
-        """Return the files that are missing, without those that the user did not let the member write.
+        """Return the files that are missing, without those that the user decided against.
 
-        A partial answer names itself which ones it could not write.
+        What the user did not let the member write counts only if its answer says that it wrote it. A partial
+        answer names itself which ones it could not write.
         """
         files, task = step.files or PromisedFiles(), current_task()
         spoken_of = files_in_material(task.description or task.title)
@@ -195,9 +199,9 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             given = "\n".join(one.text for one in shown if _is_given(one)).casefold()
             claimed += [one for one in find_file_names(answer) if one.casefold() not in given]
         claimed = [one for one in dict.fromkeys(claimed) if one not in spoken_of]
+        rejected, said = rejected_arguments(shown).casefold(), find_claimed_files(_without_failures(answer))
         missing = await (replace(files, names=()) if is_partial else files).find_missing(task, claimed)
-        rejected = rejected_arguments(shown).casefold()
-        return [one for one in missing if one.casefold() not in rejected]
+        return [one for one in missing if is_among(one, said) or one.casefold() not in rejected]
 
     def _texts_of(self, step: _StepCheck, request: ModelRequest, tools: Set[str]) -> StepTexts:
         task, shown = current_task(), request.messages
@@ -256,6 +260,11 @@ def _ask_again(response: ModelResponse, problems: Sequence[_Problem]) -> list[Ba
 def _has_worked(messages: Sequence[BaseMessage]) -> bool:
     """Return whether a call succeeded, or may have before the messages that are left."""
     return is_compacted(messages) or bool(find_done_calls(messages))
+
+
+def _without_failures(answer: str) -> str:
+    """Return the sentences of an answer that speak of nothing that failed or was refused."""
+    return "\n".join(one for one in split_sentences(answer) if not FAILED.search(one))
 
 
 def _is_given(message: BaseMessage) -> bool:
