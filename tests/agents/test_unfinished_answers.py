@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 
 from maniple.agents import ROLES, StepFailed, StepLimits, Task, build_react_agent
-from maniple.agents.middleware.call_records import REJECTED_KEY
+from maniple.agents.middleware.call_records import REJECTED_KEY, mark_edited
 from maniple.agents.middleware.unfinished_answers import AS_IT_IS
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import PlanStepSummary
@@ -419,6 +419,80 @@ async def test_who_says_that_a_file_was_rejected_is_not_asked_for_it(tmp_path, a
         step = ("Write p.md and q.md",)
         await it.do(*step, continued=rejected("write_file", path="p.md", content="x"))
         assert it.calls == 2
+
+
+def edited(name, written, ran):
+    """Return the messages of a call that the user changed before it ran."""
+    result = mark_edited(ToolMessage("Done.", tool_call_id="1", name=name), name, "1", ran)
+    return [AIMessage("", tool_calls=[{"name": name, "args": written, "id": "1"}]), result]
+
+
+@pytest.mark.parametrize("answer", ["Written.", "I wrote p.md.", "It is saved as notes/p2.md."])
+async def test_a_path_that_the_user_changed_is_not_asked_for_under_its_old_name(tmp_path, answer):
+    ran = {"path": "notes/p2.md", "content": "x"}
+    async with working(tmp_path, reply(answer)) as it:
+        it.write("notes/p2.md")
+        assert (
+            await it.do("Write p.md", continued=edited("write_file", {**ran, "path": "p.md"}, ran)) == answer
+        )
+        assert it.calls == 1
+
+
+async def test_another_edit_of_a_call_renames_no_file(tmp_path):
+    ran = {"path": "p.md", "content": "y"}
+    async with working(tmp_path, reply("Written.")) as it:
+        await it.lacking("Write p.md", continued=edited("write_file", {**ran, "content": "x"}, ran))
+
+
+@tool
+async def bash_tool(cmd: str) -> str:
+    """Run a command."""
+    return "[no output]"
+
+
+@tool
+async def move_file(source: str, destination: str) -> str:
+    """Move a file."""
+    return f"Moved {source} to {destination}."
+
+
+@tool
+async def file_operations(operations: list[dict[str, str]]) -> str:
+    """Change files."""
+    return "Done."
+
+
+MADE = call("python_repl_tool", code="open('p.csv', 'w').write('1')")
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [MADE, call("move_file", source="p.csv", destination="archive/2024.csv")],
+        [MADE, call("file_operations", operations=[{"action": "delete", "path": "p.csv"}])],
+        [MADE, call("bash_tool", cmd="rm -f p.csv && ls")],
+        [MADE, call("bash_tool", cmd="mv p.csv /tmp/x.csv; cat p.csv")],
+        [MADE, call("bash_tool", cmd="rm *.csv")],
+        [call("python_repl_tool", code="import os\nopen('p.csv', 'w').close()\nos.unlink('p.csv')")],
+        [call("python_repl_tool", code="one = Path('p.csv')\none.write_text('1')\none.unlink()")],
+    ],
+)
+@pytest.mark.parametrize(
+    "answer", ["The table was checked and put away.", "I wrote p.csv and removed it again."]
+)
+async def test_a_file_that_the_step_itself_removed_is_not_missing(tmp_path, calls, answer):
+    more = [bash_tool, move_file, file_operations]
+    async with working(tmp_path, *calls, reply(answer), more=more) as it:
+        assert await it.do("Write p.csv, check it and put it away") == answer
+        assert it.calls == len(calls) + 1
+
+
+@pytest.mark.parametrize(
+    "cmd", ["rm -f p.csv; python make.py > p.csv", "rm other.csv", "rm -f p.csv", "cat notes >> p.csv"]
+)
+async def test_a_file_that_was_only_cleared_away_before_is_missing(tmp_path, cmd):
+    async with working(tmp_path, call("bash_tool", cmd=cmd), reply("Ready."), more=[bash_tool]) as it:
+        assert "p.csv" in (await it.lacking("Write p.csv"))[1]
 
 
 async def test_without_a_workspace_no_file_is_checked(tmp_path):

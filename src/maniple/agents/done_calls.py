@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from maniple.agents.tool_observations import PROGRAM_ARGUMENTS
+
 
 @dataclass(frozen=True, slots=True)
 class DoneCall:
@@ -15,3 +17,7 @@ class DoneCall:
     result: str
     written: Mapping[str, Any]
     """The arguments as the model wrote them."""
+
+    def programs(self) -> list[str]:
+        """Return the arguments that contain a program or a command."""
+        return [value for key, value in self.arguments.items() if key in PROGRAM_ARGUMENTS and value]

@@ -13,7 +13,7 @@ _SENTENCE_CHARACTERS = 10
 _ECHO_MARGIN_CHARACTERS = 10
 """A call whose argument exceeds its result by more than this does more than to print it."""
 _LOOKED_THROUGH_CHARACTERS = 50_000
-_PROGRAM = frozenset({"code", "cmd", "command", "script"})
+PROGRAM_ARGUMENTS = frozenset({"code", "cmd", "command", "script"})
 """Names of arguments that contain a program."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^'\"\n]{0,200}$", re.M)
 """For example: `ls  # look once more`"""
@@ -143,7 +143,7 @@ def _normalize(value: Any) -> Any:
 
 
 def _without_comments(name: str, value: Any) -> Any:
-    return _COMMENT.sub("", value) if name in _PROGRAM and isinstance(value, str) else value
+    return _COMMENT.sub("", value) if name in PROGRAM_ARGUMENTS and isinstance(value, str) else value
 
 
 def _addresses(text: str) -> set[str]:

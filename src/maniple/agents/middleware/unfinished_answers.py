@@ -35,6 +35,7 @@ from maniple.agents.middleware.final_answers import (
     rejected_arguments,
 )
 from maniple.agents.roles import WORKSPACE_TOOLS
+from maniple.agents.settled_files import is_settled
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import StepFailed, current_task
@@ -187,12 +188,12 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
     async def _find_missing(
         self, step: _StepCheck, shown: Sequence[BaseMessage], answer: str, *, is_partial: bool
     ) -> list[str]:
-        """Return the files that are missing, without those that the user decided against.
+        """Return the files that are missing, without those that the user or the step itself decided against.
 
         What the user did not let the member write counts only if its answer says that it wrote it. A partial
         answer names itself which ones it could not write.
         """
-        files, task = step.files or PromisedFiles(), current_task()
+        files, task, calls = step.files or PromisedFiles(), current_task(), find_done_calls(shown)
         spoken_of = files_in_material(task.description or task.title)
         claimed = find_claimed_files(answer, with_links=files.writes)
         if files.writes and _has_worked(shown):
@@ -201,7 +202,8 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         claimed = [one for one in dict.fromkeys(claimed) if one not in spoken_of]
         rejected, said = rejected_arguments(shown).casefold(), find_claimed_files(_without_failures(answer))
         missing = await (replace(files, names=()) if is_partial else files).find_missing(task, claimed)
-        return [one for one in missing if is_among(one, said) or one.casefold() not in rejected]
+        wanted = [one for one in missing if is_among(one, said) or one.casefold() not in rejected]
+        return [one for one in wanted if not is_settled(one, calls)]
 
     def _texts_of(self, step: _StepCheck, request: ModelRequest, tools: Set[str]) -> StepTexts:
         task, shown = current_task(), request.messages
