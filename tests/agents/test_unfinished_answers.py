@@ -13,7 +13,7 @@ from maniple.agents.middleware.call_records import REJECTED_KEY, mark_edited
 from maniple.agents.middleware.unfinished_answers import AS_IT_IS
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import PlanStepSummary
-from maniple.errors import FileError
+from maniple.errors import FetchError, FileError
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.tools.interaction import terminate_tool
 from maniple.tools.items import ThreadItems
@@ -225,6 +225,169 @@ async def test_what_needs_no_tool_needs_none_after_a_failure_either(tmp_path):
     replies = call("read_item", path="receipt.pdf"), reply("Leaves fall without a sound.")
     async with reading(tmp_path, *replies) as it:
         await it.do("Poem", "Write a line about autumn.")
+        assert it.calls == 2
+
+
+@tool
+async def crawl_tool(url: str) -> str:
+    """Read a page."""
+    return f"# Prices\n\nSource: {url}\n\nThe mug costs 12 euros; the next page is https://linked.test/next."
+
+
+ONE, TWO = "https://one.test/mugs", "https://two.test/mugs"
+BOTH = {"title": "Prices", "description": f"Read {ONE} and {TWO}, and say which mug is dearer."}
+READ_ONE = call("crawl_tool", url=ONE)
+
+
+def crawling(tmp_path, *replies, member="researcher"):
+    return reading(tmp_path, *replies, member=member, more=[crawl_tool])
+
+
+@pytest.mark.parametrize("answer", ["I read both pages: the second mug is dearer.", "Both cost 12 euros."])
+async def test_each_page_of_the_order_must_have_been_read(tmp_path, answer):
+    async with crawling(tmp_path, READ_ONE, reply(answer)) as it:
+        _, lacks = await it.lacking(**BOTH)
+        assert it.calls == 3
+        assert TWO in it.last_prompt
+    assert TWO in lacks
+
+
+async def test_a_page_that_could_not_be_read_supports_nothing(tmp_path):
+    @tool("crawl_tool")
+    async def crawl(url: str) -> str:
+        """Read a page."""
+        if "two" in url:
+            raise FetchError("It did not answer.")
+        return "The mug costs 12 euros."
+
+    replies = READ_ONE, call("crawl_tool", url=TWO), reply("The mug of two.test costs 12 euros, too.")
+    async with working(tmp_path, *replies, has_files=False, more=[crawl], member="researcher") as it:
+        assert TWO in (await it.lacking(**BOTH))[1]
+
+
+async def test_a_page_that_is_read_when_it_is_asked_for_is_the_result(tmp_path):
+    replies = READ_ONE, reply("Both cost 12."), call("crawl_tool", url=TWO), reply("Both cost 12 euros.")
+    async with crawling(tmp_path, *replies) as it:
+        assert await it.do(**BOTH) == "Both cost 12 euros."
+
+
+@pytest.mark.parametrize(
+    "url", ["http://www.two.test/mugs/", "https://two.test/mugs#prices", "https://TWO.test/mugs/blue"]
+)
+async def test_an_address_may_be_written_in_another_form(tmp_path, url):
+    async with crawling(tmp_path, READ_ONE, call("crawl_tool", url=url), reply("Both cost 12.")) as it:
+        await it.do(**BOTH)
+        assert it.calls == 3
+
+
+@pytest.mark.parametrize(
+    "url", ["https://two.test/mugs-2", "https://two.test/mugs.html", "https://not-two.test/mugs"]
+)
+async def test_a_similar_address_is_another_page(tmp_path, url):
+    async with crawling(tmp_path, READ_ONE, call("crawl_tool", url=url), reply("Both cost 12.")) as it:
+        await it.lacking(**BOTH)
+
+
+HONEST_ABOUT_TWO = [
+    "I could open only the first of the two: its mug costs 12 euros.",
+    "The mug of the first page costs 12 euros. The second page did not load.",
+    "The first mug costs 12 euros. I have not read the other page.",
+    "12 euros on one.test; two.test could not be reached.",
+    "The mug costs 12 euros. That is from one.test, not from two.test.",
+    "Only one.test was read: 12 euros.",
+    "Die Tasse kostet 12 Euro. Die zweite Seite wurde nicht gelesen.",
+    "La tasse coûte 12 euros. Je n'ai pas ouvert la deuxième page.",
+    "La taza cuesta 12 euros. No pude abrir la segunda página.",
+    "杯子12欧元。第二个页面打不开，我没有读到。",
+    "12 euros.\n\nPARTIAL: two.test was not read",
+    "STEP FAILED: two.test is down",
+    "Which of the two do you mean?",
+]
+
+
+@pytest.mark.parametrize("answer", HONEST_ABOUT_TWO)
+async def test_who_says_that_a_page_was_not_read_is_not_asked(tmp_path, answer):
+    async with crawling(tmp_path, READ_ONE, reply(answer)) as it:
+        await it.do(**BOTH)
+        assert it.calls == 2
+
+
+@pytest.mark.parametrize(
+    "answer", ["two.test does not sell it, one.test does.", "The second page says that it is not there."]
+)
+async def test_what_a_page_does_not_have_is_a_claim(tmp_path, answer):
+    async with crawling(tmp_path, READ_ONE, reply(answer)) as it:
+        await it.lacking(**BOTH)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        f"Sum up {ONE} in a letter, with a link to {TWO} at its end.",
+        f'Read {ONE} and translate "See {TWO} for the prices of mugs".',
+        f"Explain how to read {ONE} and {TWO} with Python.",
+        f"Read {ONE} and the page after it, https://linked.test/next.",
+    ],
+)
+async def test_an_address_that_is_not_to_be_opened_needs_no_call(tmp_path, order):
+    async with crawling(tmp_path, READ_ONE, reply("Dear Ann, the mug costs 12 euros.")) as it:
+        await it.do("Letter", order)
+        assert it.calls == 2
+
+
+async def test_what_earlier_turns_said_of_a_page_needs_no_further_call(tmp_path):
+    order = BOTH["description"]
+    earlier = [HumanMessage("How much?"), AIMessage(f"15 euros at {TWO}."), HumanMessage(order)]
+    async with crawling(tmp_path, READ_ONE, reply("The second one is dearer.")) as it:
+        await it.do("Prices", order, order, conversation=earlier)
+        assert it.calls == 2
+
+
+async def test_a_program_may_read_pages_whose_addresses_it_computes(tmp_path):
+    replies = call("python_repl_tool", code="for one in pages: read(one)"), reply("Both cost 12 euros.")
+    async with working(tmp_path, *replies) as it:
+        await it.do(**BOTH)
+        assert it.calls == 2
+
+
+PAPERS = {"title": "Sums", "description": "Say the rent by lease.pdf, and what was paid by receipt.pdf."}
+LEASE = call("read_item", path="lease.pdf")
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_claim"),
+    [
+        ("The rent is 900 euros; 3,965 euros were paid (receipt.pdf).", True),
+        ("The rent is 900 euros. By receipt.pdf nothing was paid.", True),
+        ("The rent is 900 euros. receipt.pdf could not be read.", False),
+        ("The rent is 900 euros. I did not open receipt.pdf.", False),
+        ("Die Miete beträgt 900 Euro. receipt.pdf ist beschädigt.", False),
+    ],
+)
+async def test_each_file_of_the_order_must_have_been_read(tmp_path, answer, is_claim):
+    async with reading(tmp_path, LEASE, reply(answer)) as it:
+        it.write("lease.pdf")
+        it.write("receipt.pdf")
+        parsed = parse_answer(await it.do(**PAPERS))
+    assert (parsed.outcome.status == "partial") == is_claim
+    assert ("receipt.pdf" in parsed.outcome.reason) == is_claim
+
+
+async def test_a_file_that_nobody_has_or_that_is_in_a_folder_of_the_call_is_not_asked_for(tmp_path):
+    @tool
+    async def read_all(folder: str) -> str:
+        """Read all files in a folder."""
+        return "900 euros of rent; 3,965 euros paid"
+
+    async with reading(tmp_path, LEASE, reply("The rent is 900 euros.")) as it:
+        it.write("lease.pdf")
+        await it.do(**PAPERS)
+        assert it.calls == 2
+    replies = call("read_all", folder="papers"), reply("The rent is 900 euros, 3,965 were paid.")
+    async with reading(tmp_path, *replies, more=[read_all]) as it:
+        it.write("papers/lease.pdf")
+        it.write("papers/receipt.pdf")
+        await it.do(**PAPERS)
         assert it.calls == 2
 
 

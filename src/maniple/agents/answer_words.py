@@ -199,3 +199,42 @@ FROM_KNOWLEDGE = re.compile(
     re.IGNORECASE,
 )
 """Words of a task that is content with what its member knows."""
+
+
+LIMITS = re.compile(
+    r"\b(?:only|merely|skip\w*|omit\w*|left out|instead of|without having|yet to"
+    r"|nur|lediglich|bloß|ausgelassen|übersprungen|weggelassen|anstatt"
+    r"|seule?(?:ment|s)?|uniquement|omis\w*|sauté\w*|sans avoir"
+    r"|s[oó]lo|solamente|únicamente|omitid\w+|saltad\w+|soltanto|apenas|somente)\b|只|仅|跳过|省略|だけ|のみ|만",
+    re.IGNORECASE,
+)
+"""Words with which a part is left out."""
+
+ACCESS = re.compile(
+    r"\b(?:I|we|read\w*|open\w*|load\w*|reach\w*|access\w*|visit\w*|view\w*|fetch\w*|retriev\w*|check\w*"
+    r"|respon\w*|downloaded|seen|looked|processed|considered|included"
+    r"|ich|wir|gelesen|lesen|geöffnet|öffnen|geladen|laden|erreich\w*|aufgerufen|aufrufen|geprüft|gesehen"
+    r"|berücksichtigt|angesehen"
+    r"|je|nous|j[’']\w*|lu\w{0,2}|lire|ouvert\w*|ouvrir|chargé\w*|consulté\w*|accéd\w*|vérifié\w*"
+    r"|he|hemos|pude|pudimos|leíd\w+|leer|abiert\w+|abrir|cargad\w+|consultad\w+|acced\w*"
+    r"|letto|letta|aperto|aperta|caricat\w|lido|lida|aberto|aberta)\b"
+    r"|我|读|讀|打开|訪問|访问|查看|看|開|読|열|읽",
+    re.IGNORECASE,
+)
+"""Words for who reads what in a sentence about one's own work."""
+
+SOURCES = re.compile(
+    r"\b(?:pages?|sites?|websites?|address\w*|links?|servers?|files?|documents?|seiten?|adressen?|dateie?n?"
+    r"|dokumente?|fichiers?|adresses?|páginas?|archivos?|sitios?|pagin[ae])\b|页|頁|网站|文件|ページ|페이지|파일",
+    re.IGNORECASE,
+)
+"""Words for what is read."""
+
+MENTIONS = re.compile(
+    r"\b(?:link(?:s|ing|ed)? to|mention\w*|includ(?:e|es|ing)|insert\w*|add|cite|citing|append\w*|sign\w*"
+    r"|verlink\w*|erwähn\w*|einfüg\w*|füge|nenne"
+    r"|lien vers|mentionn\w*|inclu\w*|insér\w*|ajout\w*|cit(?:e|er|ez)|enla\w*|mencion\w*|añad\w*|agreg\w*)\b"
+    r"|链接到|提到|提及|加上|加入|附上",
+    re.IGNORECASE,
+)
+"""Words of an order before an address that is to be written down, not opened."""

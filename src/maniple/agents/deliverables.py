@@ -273,7 +273,8 @@ async def promise_files(task: Task, member: str, *, writes: bool) -> PromisedFil
     if writes and not _others_may_write(task.plan, member):
         texts.append(task.request)
     names = tuple(dict.fromkeys(name for text in texts for name in find_files_to_write(text)))
-    before = await list_workspace(task) if writes or names else None
+    is_looked_at = writes or names or find_file_names(f"{task.title}\n{task.description}")
+    before = await list_workspace(task) if is_looked_at else None
     return PromisedFiles(names, frozenset(before or ()), writes)
 
 

@@ -1,10 +1,22 @@
 """The calls of a step that succeeded: the evidence for what its answer says."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
-from maniple.agents.tool_observations import PROGRAM_ARGUMENTS
+from maniple.agents.deliverables import find_file_names
+from maniple.agents.tool_observations import PROGRAM_ARGUMENTS, split_words
+
+_EDITS = re.compile(r"\bedit(?:or)?\b")
+_RUNS = re.compile(
+    r"\b(?:python|bash|shell|terminal|console|exec\w*|run\w*|repl|script|jupyter|notebook|kernel|test\w*)\b"
+)
+"""Words in the names of tools that run programs."""
+_SEARCHES_FILES = re.compile(r"\b(?:search (?:files|items)|grep|glob)\b")
+_SCHEME = re.compile(r"\Ahttps?://(?:www\.)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +33,43 @@ class DoneCall:
     def programs(self) -> list[str]:
         """Return the arguments that contain a program or a command."""
         return [value for key, value in self.arguments.items() if key in PROGRAM_ARGUMENTS and value]
+
+    @property
+    def runs_programs(self) -> bool:
+        """Whether it ran a program, which may do anything and compute the names of what it reads."""
+        name = split_words(self.name)
+        if _EDITS.search(name):
+            return False
+        return bool(self.programs()) or _RUNS.search(name) is not None
+
+    @property
+    def text(self) -> str:
+        """All that it was given and returned."""
+        return f"{json.dumps(dict(self.arguments), ensure_ascii=False, default=str)}\n{self.result}"
+
+
+def shows_address(calls: Sequence[DoneCall], address: str) -> bool:
+    """Return whether a call was given an address or returned it, in any of its usual forms."""
+    return names_address("\n".join(one.text for one in calls), address)
+
+
+def names_address(text: str, address: str) -> bool:
+    """Return whether a text has an address, or one below it, with any scheme, `www.` and fragment."""
+    own = re.escape(unquote(_SCHEME.sub("", address).partition("#")[0].rstrip("/")).casefold())
+    return re.search(rf"(?:(?<![\w.-])|(?<=www\.)){own}(?![\w-]|\.\w)", unquote(text).casefold()) is not None
+
+
+def shows_file(calls: Sequence[DoneCall], name: str, paths: Collection[str]) -> bool:
+    """Return whether a call named a file, searched in all, or was given a folder of one of its `paths`."""
+    text = "\n".join(one.text for one in calls).casefold()
+    own = re.escape(name.casefold().rpartition("/")[2])
+    if re.search(rf"(?<![a-z0-9_-]){own}(?![a-z0-9_-])", text):
+        return True
+    if any(_SEARCHES_FILES.search(split_words(one.name)) and not _names_files(one) for one in calls):
+        return True
+    folders = {path[:at] for path in paths for at, sign in enumerate(path) if sign == "/"}
+    return any(f'"{end}{one}{end}"'.casefold() in text for one in folders for end in ("", "/"))
+
+
+def _names_files(call: DoneCall) -> bool:
+    return bool(find_file_names(" ".join(str(one) for one in call.arguments.values())))

@@ -4,17 +4,22 @@ Most signs are of form and hold in every language; `answer_words` has the words 
 """
 
 import re
-from collections.abc import Collection, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Literal
+from urllib.parse import urlsplit
 
 from maniple.agents.answer_words import (
+    ACCESS,
     ANNOUNCES,
     EXECUTED,
     FAILED,
     FROM_KNOWLEDGE,
+    LIMITS,
+    MENTIONS,
     MODALITY,
+    SOURCES,
     TOOL_WORK,
     is_claimed,
 )
@@ -26,6 +31,7 @@ from maniple.agents.deliverables import (
     split_sentences,
     without_code,
 )
+from maniple.agents.done_calls import DoneCall, names_address, shows_address, shows_file
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.text_calls import read_text_calls
 from maniple.types import Worker
@@ -54,6 +60,11 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _PART_END = re.compile(r"\n|[.!?…]\s+(?=\S)|[。！？](?=.)")
 """Ends a sentence or a line that another one follows."""
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]，。]+", re.IGNORECASE)
+_NEAR = 60
+"""How far before an address a word says what to do with it."""
+_BESIDE = 12
+"""How far before a name a negation is about it: not from a.test."""
+_CLAUSE_END = re.compile(r"[,，、;；(]|\b(?:but|that|aber|dass|mais|que|pero)\b|但", re.IGNORECASE)
 _LIST_MARK = re.compile(r"^[ \t>]*\d{1,3}[.)、][ \t]*", re.MULTILINE)
 _CITATION = re.compile(r"\[\d{1,4}\]")
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?:[.,'\u202f\u00a0 ]\d{3})*(?:[.,]\d+)?")
@@ -161,6 +172,10 @@ class StepTexts:
     """The paths of the thread's files whose contents it was not shown."""
     has_failed_calls: bool = False
     """Whether it called tools that failed, so that it may report their failure."""
+    calls: Sequence[DoneCall] = ()
+    """Those that succeeded."""
+    is_told: bool = False
+    """Whether the user answered a question of the member: its step may need less than its order says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +189,18 @@ class Unsupported:
 
 
 def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
-    """Return what in the answer of a member can only come from a call that succeeded, if it made none.
+    """Return what in the answer of a member can only come from a call that it did not make; None for nothing.
 
     A failure claims nothing, and no answer does that begins with a question or with what cannot be done. What
     a step brings along can be translated, rewritten or summarised without a tool.
     """
     text = answer.strip()
-    if not text or parse_answer(text).outcome.status == "failed" or _begins_without_claim(text):
+    status = parse_answer(text).outcome.status if text else "failed"
+    if status == "failed" or _begins_without_claim(text):
         return None
+    if step.calls:
+        what = _find_unseen(step, text) if status == "done" else ""
+        return Unsupported(what) if what else None
     if step.has_failed_calls and _reports_failure(text, step):
         return None
     shown = f"{step.given}\n{step.earlier}"
@@ -202,6 +221,60 @@ def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
     finds_figures = step.member == "coder" or (step.member == "researcher" and step.searches)
     finds_figures = finds_figures and not step.sees and not FROM_KNOWLEDGE.search(order)
     return Unsupported(number, not needs_tool) if number and (finds_figures or needs_tool) else None
+
+
+def _find_unseen(step: StepTexts, text: str) -> str:
+    """Return what the order names that no call showed, and the answer does not leave out; "" for nothing.
+
+    A program may compute the names of what it reads.
+    """
+    order, _ = _split_material(step.asked[:_MAX_CHARACTERS])
+    if step.is_told or _is_explained(order) or any(one.runs_programs for one in step.calls):
+        return ""
+    known = f"{step.results}\n{step.earlier}"
+    for address in _find_addresses(order):
+        is_known = shows_address(step.calls, address) or names_address(known, address)
+        if not is_known and not _is_left_out(text, [urlsplit(address).hostname or address]):
+            return f"what {address[:100]} shows"
+    for name in find_file_names(order):
+        paths = [one for one in step.files if is_among(name, [one])]
+        own = name.casefold().rpartition("/")[2]
+        is_known = not paths or shows_file(step.calls, name, paths) or own in known.casefold()
+        if not is_known and not _is_left_out(text, [own, own.rpartition(".")[0]]):
+            return f"what was done with `{name}`"
+    return ""
+
+
+def _find_addresses(order: str) -> list[str]:
+    """Return the addresses that an order says to open, without those that are to be written down."""
+    return [
+        found[0].rstrip(".,;:!?*_")
+        for sentence in split_sentences(order)
+        for found in _ADDRESS.finditer(sentence)
+        if not MENTIONS.search(sentence[max(0, found.start() - _NEAR) : found.start()])
+    ]
+
+
+def _is_left_out(text: str, names: Collection[str]) -> bool:
+    """Return whether an answer says that a part of the work was not done, such as what has one of `names`.
+
+    That a page does not have something is no such sentence.
+    """
+    sentences = split_sentences(without_code(text))
+    clauses = [one.casefold() for sentence in sentences for one in _CLAUSE_END.split(sentence)]
+    return any(_says_left_out(one, [name.casefold() for name in names]) for one in clauses)
+
+
+def _says_left_out(clause: str, names: Collection[str]) -> bool:
+    lacks = {one.lastgroup: one.end() for one in MODALITY.finditer(clause)}
+    has_failed = "unable" in lacks or FAILED.search(clause) is not None
+    if not has_failed and "negated" not in lacks and not LIMITS.search(clause):
+        return False
+    if ACCESS.search(clause):
+        return True
+    places = [at for name in names if (at := clause.find(name)) >= 0]
+    is_named = any(has_failed or 0 <= at - lacks.get("negated", at + 1) <= _BESIDE for at in places)
+    return is_named or (has_failed and SOURCES.search(clause) is not None)
 
 
 def files_in_material(asked: str) -> list[str]:
@@ -238,7 +311,7 @@ def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:
     """Return what the member or its order needs tools for; "" for nothing."""
     if step.member in _HANDS_ONLY:
         return WORK
-    if any(one.lastgroup == "explained" for one in MODALITY.finditer(order)):
+    if _is_explained(order):
         return ""
     if _ADDRESS.search(order):
         return "what the page shows"
@@ -247,6 +320,10 @@ def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:
         return f"what was done with `{name}`"
     kinds = {one.lastgroup for one in TOOL_WORK.finditer(order)}
     return WORK if "acts" in kinds or (kinds and not has_material) else ""
+
+
+def _is_explained(order: str) -> bool:
+    return any(one.lastgroup == "explained" for one in MODALITY.finditer(order))
 
 
 def _find_new_number(text: str, step: StepTexts) -> tuple[str, bool]:

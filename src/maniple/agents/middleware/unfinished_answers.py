@@ -175,7 +175,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             return [_Problem("call", text, is_empty=not before_announcement(text, announced))]
         problems = list[_Problem]()
         found = None
-        if not self._has_page() and not _has_worked(shown):
+        if not self._has_page() and not is_compacted(shown):
             found = find_unsupported(self._texts_of(step, request, tools), text)
         is_told = found is not None and found.what == WORK and has_asked(shown)
         if found is not None and not is_told and not (is_confirmed and found.may_be_known):
@@ -223,6 +223,8 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             searches=WEB_SEARCH in tools,
             sees=sees,
             files=there,
+            calls=find_done_calls(shown),
+            is_told=has_asked(shown),
             has_failed_calls=any(one.status == "error" for one in find_results(shown)),
         )
 
