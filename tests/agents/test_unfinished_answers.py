@@ -391,6 +391,29 @@ async def test_a_file_that_nobody_has_or_that_is_in_a_folder_of_the_call_is_not_
         assert it.calls == 2
 
 
+async def test_a_drawing_or_a_run_that_only_other_calls_precede_is_asked_for(tmp_path):
+    for order, answer in (
+        ("Run the tests.", "I ran the tests: 5 passed."),
+        ("Draw a chart.", "I drew the chart."),
+    ):
+        async with reading(tmp_path, LEASE, reply(answer)) as it:
+            await it.lacking("Work", order)
+            assert it.calls == 3
+
+
+async def test_a_file_that_the_step_made_is_a_saved_one(tmp_path):
+    @tool
+    async def get_copy(path: str) -> str:
+        """Keep a copy."""
+        it.write("copy.txt")
+        return "Kept."
+
+    replies = call("get_copy", path="a"), reply("I saved the page in a file.")
+    async with working(tmp_path, *replies, more=[get_copy]) as it:
+        await it.do("Save", "Save the page in a file.")
+        assert it.calls == 2
+
+
 @pytest.mark.parametrize("answer", ["It fell in 1989.\n\n", ""])
 async def test_a_model_can_confirm_an_answer_that_only_looks_unfinished(tmp_path, answer):
     asked = "When did the wall fall?"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from maniple.agents.deliverables import find_file_names
+from maniple.agents.done_calls import DoneCall
 from maniple.agents.work_evidence import StepTexts, Unsupported, find_announcement, find_unsupported
 from tests.agents.work_claims import CLAIMED, HONEST
 
@@ -188,3 +189,98 @@ def test_a_file_that_nobody_has_is_only_spoken_about():
     answer = "Such a file usually holds what its owner wants to remember."
     assert not find_unsupported(step, answer)
     assert find_unsupported(replace(step, files=["docs/notes.txt"]), answer)
+
+
+def done(name, result="", **arguments):
+    return DoneCall(name, arguments, result, arguments)
+
+
+READ = done("read_file", "7, 9, 12", path="notes.txt")
+WROTE = done("write_file", "Wrote it.", path="notes.txt", content="7")
+
+HAND_WORK = [
+    ("Run the tests.", "I ran the tests: 5 passed."),
+    ("Read parser.py and test it.", "I read parser.py, and all 5 tests pass."),
+    ("Führe die Tests aus.", "Ich habe die Tests ausgeführt: 5 bestanden."),
+    ("Exécute les tests.", "J'ai exécuté les tests : tous les tests passent."),
+    ("Ejecuta las pruebas.", "He ejecutado las pruebas: 5 pasan."),
+    ("运行测试。", "我运行了测试，5个测试全部通过。"),
+    ("Compute the sum of all primes below 1000 with Python.", "Computed with Python: 76127."),
+    ("Draw a line chart of the sales.", "I drew the line chart."),
+    ("Plot the curve.", "I have plotted the curve; you can find it below."),
+    ("Make a bar chart of the sales.", "The bar chart shows that the sales rose."),
+    ("Zeichne ein Liniendiagramm der Verkäufe.", "Ich habe das Diagramm gezeichnet."),
+    ("Erstelle ein Balkendiagramm.", "Das Balkendiagramm ist erstellt."),
+    ("Dessine la courbe des ventes.", "J'ai dessiné la courbe."),
+    ("Dibuja un gráfico de las ventas.", "He dibujado el gráfico."),
+    ("画一张销售折线图。", "我画好了折线图。"),
+    ("Save the first eight primes in a file.", "I saved the eight primes in a file."),
+    ("Find the primes and write them to a text file.", "The primes were written to a text file."),
+    ("Speichere die Primzahlen in einer Datei.", "Ich habe sie in einer Datei gespeichert."),
+    ("Enregistre les nombres dans un fichier.", "J'ai enregistré les nombres dans un fichier."),
+    ("Guarda los números en un archivo.", "He guardado los números en un archivo."),
+    ("把质数保存到文件里。", "质数已保存到文件里。"),
+]
+
+
+@pytest.mark.parametrize("calls", [[], [READ], [READ, done("tavily_search", query="x")]])
+@pytest.mark.parametrize(("asked", "answer"), HAND_WORK)
+def test_work_that_no_call_can_have_done_is_found(asked, answer, calls):
+    assert find_unsupported(StepTexts("manus", asked, asked, calls=calls), answer)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        done("python_repl_tool", code="print(1)"),
+        done("bash_tool", cmd="pytest"),
+        done("jobs__submit", job="x"),
+        done("browser_use", action="click_element", index=1),
+    ],
+)
+@pytest.mark.parametrize(("asked", "answer"), HAND_WORK)
+def test_work_that_a_call_can_have_done_is_supported(asked, answer, call):
+    assert not find_unsupported(StepTexts("manus", asked, asked, calls=[READ, call]), answer)
+
+
+def test_a_tool_that_writes_saves_files_and_drawings_but_runs_nothing():
+    found = [
+        find_unsupported(StepTexts("manus", asked, asked, calls=[WROTE]), answer)
+        for asked, answer in HAND_WORK
+    ]
+    assert [one.what for one in found if one] == ["what was run"] * 7
+    moved = [done("move_file", source="a", destination="b.png")]
+    assert find_unsupported(StepTexts("manus", "Plot it.", "", calls=moved), "I plotted it.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("Run the tests.", "notes.txt says how; I did not run the tests."),
+        ("Run the tests.", "The tests were not run, because there is no sandbox."),
+        ("Draw a cat in ASCII.", "Here is the drawing:\n\n```\n /\\_/\\\n( o.o )\n```"),
+        ("Draw a diagram of the flow.", "The diagram shows the flow:\n\n```mermaid\ngraph TD; A-->B\n```"),
+        ("Draw a bar chart of 3 and 5.", "I drew the chart:\n\na ███ 3\nb █████ 5"),
+        ("Draw a conclusion from notes.txt.", "I drew the conclusion that it is right."),
+        ("Write a config file for nginx.", "I wrote the file:\n\n```\nserver {}\n```"),
+        ("Write a story about a lost file.", "She had saved the file in the attic."),
+        ("Explain how to draw a chart with notes.txt.", "Once the chart is plotted, it shows the trend."),
+        ("Describe the chart in notes.txt.", "The chart shows that the sales rose."),
+        ("Translate: I saved the chart in a file.", "Ich habe das Diagramm in einer Datei gespeichert."),
+        ("What does the log say of the tests?", "It says that all 5 tests passed."),
+        ("Draw a chart.", "The chart is not drawn: there is no tool for it."),
+        ("Save it in a file.", "I cannot save it in a file. Here it is: 2, 3, 5."),
+        ("Summarise the plot.", "A plot to steal the crown is made."),
+        ("Test whether https://a.test answers.", "I tested it: https://a.test answers."),
+    ],
+)
+@pytest.mark.parametrize("calls", [[READ], [READ, done("crawl_tool", url="https://a.test")]])
+def test_honest_answers_about_such_work_are_not_doubted(asked, answer, calls):
+    calls = [*calls, done("crawl_tool", url="https://a.test")] if "a.test" in asked else calls
+    assert not find_unsupported(StepTexts("manus", asked, asked, calls=calls), answer)
+
+
+def test_what_was_drawn_or_run_in_earlier_turns_or_steps_is_known():
+    step = StepTexts("manus", "Run the tests again only if needed. Are they fine?", "", calls=[READ])
+    for known in (replace(step, earlier="All 5 tests passed."), replace(step, results="All 5 tests passed.")):
+        assert not find_unsupported(known, "All 5 tests passed.")

@@ -74,9 +74,9 @@ WRITTEN = re.compile(
 )
 """Words for having written something."""
 
-EXECUTED = re.compile(
+RAN = (
     r"\b(?:I|we)(?:[’']ve| have)?(?: \w+ly| just| now| also)? (?:ran|run|executed|tested|profiled|benchmarked"
-    r"|compiled|installed|downloaded|deployed|browsed|searched)\b"
+    r"|compiled|installed|deployed)\b"
     r"|\b(?:was|were|has been|have been) (?:\w+ly )?(?:run|executed|tested|compiled|deployed)\b"
     r"|\b(?:tests?|checks?|suite|builds?)\b[^.\n]{0,40}\b(?:pass|passes|passed|succeeded|(?:is|are) green)\b"
     r"|\b(?:all|\d+) (?:\w+ )?passed\b|\bexit code:? \d"
@@ -84,16 +84,24 @@ EXECUTED = re.compile(
     r"(?:python|code|an? (?:program|script)|bash)\b"
     r"|\bmit (?:python|einem (?:programm|skript))\b[^.\n]{0,60}\b(?:be|aus|nach)ge?rechnet"
     r"|\bcalculé\w*\b[^.\n]{0,30}\bavec (?:python|un (?:programme|script))\b|用\s?python\s?(?:计算|算)"
-    r"|\bhabe\b[^.\n]{0,80}\b(?:ausgeführt|getestet|heruntergeladen|installiert|gemessen)\b"
+    r"|\bhabe\b[^.\n]{0,80}\b(?:ausgeführt|getestet|installiert|gemessen|laufen lassen)\b"
     r"|\bwurden?\b[^.\n]{0,60}\b(?:ausgeführt|getestet|installiert)\b"
     r"|\btests?\b[^.\n]{0,40}\b(?:bestanden|grün|erfolgreich|laufen durch)\b"
-    r"|\b(?:j[’']ai|nous avons|a été|ont été) (?:exécuté|lancé|testé|installé|téléchargé)\w{0,2}\b"
+    r"|\b(?:j[’']ai|nous avons|a été|ont été) (?:exécuté|lancé|testé|installé)\w{0,2}\b"
     r"|\btests?\b[^.\n]{0,40}\b(?:passent|réussis?|passés)\b"
     r"|\b(?:he|hemos|se ha|se han) (?:ejecutado|probado|instalado)\b|\bpruebas\b[^.\n]{0,40}\bpasa\w*\b"
-    r"|(?:已|已经|成功|我)(?:运行|执行|测试|安装)了?|测试[^。\n]{0,20}通过",
+    r"|\b(?:ejecuté|probé|instalé)\b"
+    r"|(?:已|已经|成功|我)(?:运行|执行|测试|安装)了?|(?:运行|执行|测试)了|测试[^。\n]{0,20}通过"
+)
+"""Words that say that a program was run, as a pattern."""
+
+EXECUTED = re.compile(
+    rf"{RAN}|\b(?:I|we)(?:[’']ve| have)?(?: \w+ly| just| now| also)? (?:downloaded|browsed|searched)\b"
+    r"|\bhabe\b[^.\n]{0,80}\bheruntergeladen\b"
+    r"|\b(?:j[’']ai|nous avons|a été|ont été) téléchargé\w{0,2}\b",
     re.IGNORECASE,
 )
-"""Words that say that something was run."""
+"""Words that say that something was run, or fetched by a program."""
 
 _OBJECT = (
     r"(?:the|this|that|these|it|them|an?|my|our|your|all|both|its|whether|me|how|if|for|each|every|two|three)"

@@ -250,6 +250,8 @@ class PromisedFiles:
     before: frozenset[str] = frozenset()
     writes: bool = False
     """Whether the member has tools that write files; a link in another's answer may be a page's own."""
+    is_known: bool = False
+    """Whether the files before the step were listed."""
 
     async def find_missing(self, task: Task, claimed: Collection[str] = ()) -> list[str]:
         """Return the promised and claimed files that the workspace does not have; [] without a workspace."""
@@ -273,9 +275,10 @@ async def promise_files(task: Task, member: str, *, writes: bool) -> PromisedFil
     if writes and not _others_may_write(task.plan, member):
         texts.append(task.request)
     names = tuple(dict.fromkeys(name for text in texts for name in find_files_to_write(text)))
-    is_looked_at = writes or names or find_file_names(f"{task.title}\n{task.description}")
+    own = f"{task.title}\n{task.description}"
+    is_looked_at = writes or names or find_file_names(own)
     before = await list_workspace(task) if is_looked_at else None
-    return PromisedFiles(names, frozenset(before or ()), writes)
+    return PromisedFiles(names, frozenset(before or ()), writes, is_known=before is not None)
 
 
 def _others_may_write(plan: Sequence[PlanStepSummary], member: str) -> bool:

@@ -8,13 +8,24 @@ from typing import Any
 from urllib.parse import unquote
 
 from maniple.agents.deliverables import find_file_names
+from maniple.agents.hand_work import HandWork
 from maniple.agents.tool_observations import PROGRAM_ARGUMENTS, split_words
+from maniple.tools.web import WEB_SEARCH
 
 _EDITS = re.compile(r"\bedit(?:or)?\b")
 _RUNS = re.compile(
     r"\b(?:python|bash|shell|terminal|console|exec\w*|run\w*|repl|script|jupyter|notebook|kernel|test\w*)\b"
 )
 """Words in the names of tools that run programs."""
+_READS = re.compile(
+    r"\b(?:read|get|list|search|find|fetch|open|look|lookup|view|show|query|crawl|scrape|browse|describe|count"
+    r"|check|tree|weather|info|status|time|think\w*)\b"
+)
+"""Words in the names of tools that only read."""
+_FILE_TOOLS = frozenset({"move_file", "copy_file", "file_operations", "undo_file_operations", "write_file"})
+_FILE_EDITORS = frozenset({"write_file", "str_replace_editor"})
+"""Tools that write any text, such as a drawing in SVG."""
+_NO_CONTENT = frozenset({"delete_file", "create_directory"})
 _SEARCHES_FILES = re.compile(r"\b(?:search (?:files|items)|grep|glob)\b")
 _SCHEME = re.compile(r"\Ahttps?://(?:www\.)?", re.IGNORECASE)
 
@@ -29,6 +40,8 @@ class DoneCall:
     result: str
     written: Mapping[str, Any]
     """The arguments as the model wrote them."""
+    only_reads: bool = False
+    """Whether its tool declares so."""
 
     def programs(self) -> list[str]:
         """Return the arguments that contain a program or a command."""
@@ -41,6 +54,22 @@ class DoneCall:
         if _EDITS.search(name):
             return False
         return bool(self.programs()) or _RUNS.search(name) is not None
+
+    def may_have_done(self, work: HandWork) -> bool:
+        """Return whether it can have done a kind of work; a tool that is not known may do anything.
+
+        Tools that only read, by what they declare or by their names, do none.
+        """
+        if self.runs_programs:
+            return True
+        is_view = self.arguments.get("command") == "view"
+        if self.only_reads or is_view or _READS.search(split_words(self.name)):
+            return False
+        if self.name == WEB_SEARCH or self.name in _NO_CONTENT:
+            return False
+        if self.name in _FILE_TOOLS | _FILE_EDITORS:
+            return work == "saves" or (work == "draws" and self.name in _FILE_EDITORS)
+        return True
 
     @property
     def text(self) -> str:

@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langchain_core.tools import BaseTool
 
-from maniple.agents.middleware.base import ModelHandler, artifact_fields
+from maniple.agents.middleware.base import ModelHandler, artifact_fields, reading_tools
 from maniple.agents.middleware.context_window import group_messages
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import StepFailed
@@ -242,19 +241,13 @@ class StuckDetection(AgentMiddleware[Any, Any]):
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         # From the state, because the messages of the request may have been shortened since.
-        stuck = (step_state(_Watch) or _Watch()).update(request.state["messages"], _readers(request))
+        stuck = (step_state(_Watch) or _Watch()).update(request.state["messages"], reading_tools(request))
         if stuck is None:
             return await handler(request)
         if stuck.is_final:
             raise StepFailed(f"the agent was stuck: {stuck.description}")
         nudge = HumanMessage(_NUDGE.format(words=stuck.description))
         return await handler(request.override(messages=[*request.messages, nudge]))
-
-
-def _readers(request: ModelRequest) -> frozenset[str]:
-    """Return the names of tools whose metadata declares that they only read."""
-    tools = (tool for tool in request.tools if isinstance(tool, BaseTool))
-    return frozenset(tool.name for tool in tools if (tool.metadata or {}).get("only_reads"))
 
 
 def _result_text(result: ToolMessage) -> str:

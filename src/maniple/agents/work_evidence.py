@@ -32,12 +32,15 @@ from maniple.agents.deliverables import (
     without_code,
 )
 from maniple.agents.done_calls import DoneCall, names_address, shows_address, shows_file
+from maniple.agents.hand_work import HandWork, find_claimed_work, find_ordered_work
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.text_calls import read_text_calls
 from maniple.types import Worker
 
-WORK, WRITTEN = "the work", "a written file"
-"""What is unsupported if a member whose step needs a tool called none, or says that it wrote a file."""
+WORK, WRITTEN, DRAWING = "the work", "a written file", "the drawing"
+"""What is unsupported if a step needs a tool, or if an answer says that it wrote or drew."""
+_RUN = "what was run"
+_HAND_WORK: dict[HandWork, str] = {"runs": _RUN, "draws": DRAWING, "saves": WRITTEN}
 _HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager"})
 """Members all of whose work is done with tools."""
 _MAX_CHARACTERS = 20_000
@@ -199,8 +202,12 @@ def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
     if status == "failed" or _begins_without_claim(text):
         return None
     if step.calls:
-        what = _find_unseen(step, text) if status == "done" else ""
+        what = _find_beside_calls(step, text) if status == "done" else ""
         return Unsupported(what) if what else None
+    return _find_without_calls(step, text)
+
+
+def _find_without_calls(step: StepTexts, text: str) -> Unsupported | None:
     if step.has_failed_calls and _reports_failure(text, step):
         return None
     shown = f"{step.given}\n{step.earlier}"
@@ -213,7 +220,9 @@ def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
     material += step.results
     is_said_run = any(is_claimed(one, EXECUTED) for one in split_sentences(prose_of(text)))
     if is_said_run and not EXECUTED.search(f"{material}\n{step.earlier}"):
-        return Unsupported("what was run")
+        return Unsupported(_RUN)
+    if what := _find_hand_work(step, order, material, text):
+        return Unsupported(what)
     number, is_computed = _find_new_number(text, step)
     if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material) or step.sees)):
         return Unsupported(what)
@@ -223,12 +232,28 @@ def find_unsupported(step: StepTexts, answer: str) -> Unsupported | None:
     return Unsupported(number, not needs_tool) if number and (finds_figures or needs_tool) else None
 
 
-def _find_unseen(step: StepTexts, text: str) -> str:
+def _find_hand_work(step: StepTexts, order: str, material: str, text: str) -> str:
+    """Return what the order asks to run, draw or save and the answer claims, and no call can have done."""
+    if _is_explained(order):
+        return ""
+    kinds = find_ordered_work(order, has_address=_ADDRESS.search(order) is not None)
+    undone: list[HandWork] = [
+        kind for kind in kinds if not any(one.may_have_done(kind) for one in step.calls)
+    ]
+    claimed = find_claimed_work(text, undone, f"{material}\n{step.results}\n{step.earlier}")
+    return _HAND_WORK[claimed] if claimed else ""
+
+
+def _find_beside_calls(step: StepTexts, text: str) -> str:
+    order, material = _split_material(step.asked[:_MAX_CHARACTERS])
+    return _find_hand_work(step, order, material, text) or _find_unseen(step, order, text)
+
+
+def _find_unseen(step: StepTexts, order: str, text: str) -> str:
     """Return what the order names that no call showed, and the answer does not leave out; "" for nothing.
 
     A program may compute the names of what it reads.
     """
-    order, _ = _split_material(step.asked[:_MAX_CHARACTERS])
     if step.is_told or _is_explained(order) or any(one.runs_programs for one in step.calls):
         return ""
     known = f"{step.results}\n{step.earlier}"

@@ -10,6 +10,7 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
 from maniple.types import is_dict
@@ -128,3 +129,9 @@ def _wraps_only(one: AgentMiddleware[Any, Any]) -> bool:
 
 def _overrides(one: AgentMiddleware[Any, Any], method: str) -> bool:
     return getattr(type(one), method) is not getattr(AgentMiddleware, method)
+
+
+def reading_tools(request: ModelRequest) -> frozenset[str]:
+    """Return the names of tools whose metadata declares that they only read."""
+    tools = (tool for tool in request.tools if isinstance(tool, BaseTool))
+    return frozenset(tool.name for tool in tools if (tool.metadata or {}).get("only_reads"))

@@ -1,6 +1,6 @@
 """The answer that ends a step, and the calls before it; middleware for calls that the user rejected."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -47,10 +47,16 @@ def is_compacted(messages: Sequence[BaseMessage]) -> bool:
     return any(one.additional_kwargs.get("lc_source") == SUMMARY_SOURCE for one in messages)
 
 
-def find_done_calls(messages: Sequence[BaseMessage]) -> list[DoneCall]:
-    """Return the calls of tools that work and succeeded, in their order."""
+def find_done_calls(messages: Sequence[BaseMessage], readers: Set[str] = frozenset()) -> list[DoneCall]:
+    """Return the calls of tools that work and succeeded, in their order; `readers` only read."""
     return [
-        DoneCall(result.name or "", edited_arguments(result) or written, result.text, written)
+        DoneCall(
+            result.name or "",
+            edited_arguments(result) or written,
+            result.text,
+            written,
+            only_reads=result.name in readers,
+        )
         for result, written in _with_arguments(messages)
         if result.status != "error" and not _says_failed(result)
     ]

@@ -19,10 +19,11 @@ from maniple.agents.deliverables import (
     find_claimed_files,
     find_file_names,
     is_among,
+    list_workspace,
     promise_files,
     split_sentences,
 )
-from maniple.agents.middleware.base import ModelHandler
+from maniple.agents.middleware.base import ModelHandler, reading_tools
 from maniple.agents.middleware.call_records import AUTHOR_KEY
 from maniple.agents.middleware.final_answers import (
     PASSIVE_TOOLS,
@@ -40,6 +41,7 @@ from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import StepFailed, current_task
 from maniple.agents.work_evidence import (
+    DRAWING,
     WORK,
     WRITTEN,
     StepTexts,
@@ -177,6 +179,8 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         found = None
         if not self._has_page() and not is_compacted(shown):
             found = find_unsupported(self._texts_of(step, request, tools), text)
+        if found is not None and found.what in (DRAWING, WRITTEN) and await _has_made_file(step, shown):
+            found = None
         is_told = found is not None and found.what == WORK and has_asked(shown)
         if found is not None and not is_told and not (is_confirmed and found.may_be_known):
             problems.append(_Problem("work", found.what, has_calls=bool(find_results(shown))))
@@ -223,7 +227,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
             searches=WEB_SEARCH in tools,
             sees=sees,
             files=there,
-            calls=find_done_calls(shown),
+            calls=find_done_calls(shown, reading_tools(request)),
             is_told=has_asked(shown),
             has_failed_calls=any(one.status == "error" for one in find_results(shown)),
         )
@@ -259,6 +263,13 @@ def _ask_again(response: ModelResponse, problems: Sequence[_Problem]) -> list[Ba
     refusal = ToolMessage(prompt, tool_call_id=call["id"], name=call["name"], status="error")
     refusal.additional_kwargs[AUTHOR_KEY] = "maniple"
     return [refusal]
+
+
+async def _has_made_file(step: _StepCheck, shown: Sequence[BaseMessage]) -> bool:
+    """Return whether the workspace has a file that was not there before and a call may have left."""
+    if step.files is None or not step.files.is_known or not find_done_calls(shown):
+        return False
+    return not step.files.before.issuperset(await list_workspace(current_task()) or ())
 
 
 def _has_worked(messages: Sequence[BaseMessage]) -> bool:
