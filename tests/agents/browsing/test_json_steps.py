@@ -123,11 +123,9 @@ async def test_after_refused_tools_json_is_requested_immediately():
 
 
 async def test_a_failed_action_is_reported_and_the_next_one_tried():
-    gone = said(action="click_element", index=99)
-    async with shopping(shop_script(gone, said(complete=True, result="ok"), **HANDOFF), models=MODELS) as (
-        team,
-        _,
-    ):
+    gone, opened = said(action="click_element", index=99), said(action="go_to_url", url=HOME)
+    script = shop_script(opened, gone, said(complete=True, result="ok"), **HANDOFF)
+    async with shopping(script, models=MODELS) as (team, _):
         frames = await team.run()
     assert content(frames) == "ok"
     assert "index 99 not found" in str(team.server.requests[-2]["messages"])

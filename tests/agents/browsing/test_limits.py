@@ -77,8 +77,8 @@ async def test_a_success_resets_the_count_of_failures():
 
 async def test_calls_refused_beside_a_failed_one_are_one_failure():
     three = {"tool_calls": [use("click_element", index=n)["tool_calls"][0] for n in (97, 98, 99)]}
-    said, asked = await outcome(shop_script(three, three, done()))
-    assert (said, asked) == ("It costs 3.50 EUR.", 3)
+    said, asked = await outcome(shop_script(use("go_to_url", url=HOME), three, three, done()))
+    assert (said, asked) == ("It costs 3.50 EUR.", 4)
 
 
 async def test_the_time_of_a_call_is_limited():
