@@ -202,19 +202,22 @@ class StepWave:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
-    async def wait_for_news(self, *others: asyncio.Future[None]) -> None:
-        """Wait until a change may allow a step to begin, or one of `others` is done."""
+    def news(self) -> set[asyncio.Future[None]]:
+        """Return futures of which one ends with the next change that may allow a step to begin.
+
+        Who awaits anything between looking at the wave and waiting for news takes them before it looks:
+        otherwise a change in between would wake nobody.
+        """
         if self._news is None or self._news.done():
             self._news = asyncio.get_running_loop().create_future()
-        news = {self._news, self.inbox.changed(), *others}
-        await asyncio.wait(news, return_when=asyncio.FIRST_COMPLETED)
+        return {self._news, self.inbox.changed()}
 
-    async def wait_to_begin(self, own: int) -> None:
-        """Wait for a change, in an invocation whose step cannot begin yet."""
+    async def wait_to_begin(self, own: int, news: set[asyncio.Future[None]]) -> None:
+        """Wait for `news`, in an invocation whose step cannot begin yet."""
         if own not in self._waiting:
             self._waiting.add(own)
             self.notify()  # an open question stops waiting if no step can continue
-        await self.wait_for_news()
+        await asyncio.wait(news, return_when=asyncio.FIRST_COMPLETED)
 
     @contextmanager
     def asking(self, own: int, step_id: int) -> Generator[None]:
@@ -365,12 +368,13 @@ class StepInvocation:
         while True:
             if current_meter().describe_near_limit() is not None:
                 return None
+            news = wave.news()
             if (step := wave.take_up(self.own, agent)) is not None:
                 return step
             if not wave.is_worth_waiting(self.own):
                 return None
             await wave.show()
-            await wave.wait_to_begin(self.own)
+            await wave.wait_to_begin(self.own, news)
 
     async def attempt(
         self, step: TrackedStep, work: Callable[[PlanProgress], Coroutine[Any, Any, Mapping[str, Any]]]
@@ -517,7 +521,8 @@ class StepAsker:
             with wave.asking(self.own, self.step.id):
                 await self._report(STEP_INTERRUPT, question, value=payload)
                 while not question.answered.done() and wave.can_go_on:
-                    await wave.wait_for_news(question.answered)
+                    news = {*wave.news(), question.answered}
+                    await asyncio.wait(news, return_when=asyncio.FIRST_COMPLETED)
             question.is_parked = not question.answered.done()
         finally:
             if not question.is_parked:
