@@ -22,6 +22,15 @@ SHOWN = {
     "## NEEDS\n\n- a key": f"{NEEDED_FOR_IT}\n\n- a key",
     "MISSING: the tea": f"{MISSING_IN_IT} the tea",
     "NEEDS:": NEEDED_FOR_IT,
+    "It is 3.\n\nPARTIAL: nothing": "It is 3.\n\n",
+    "STATUS: PARTIAL - the rate": f"{MISSING_IN_IT} the rate",
+    "It is 3.\nPARTIALLY COMPLETED: the rate": f"It is 3.\n{MISSING_IN_IT} the rate",
+    "It is 3.\nPARTIAL (the rate of May)": f"It is 3.\n{MISSING_IN_IT} the rate of May",
+    f"NEEDS ({'a key, ' * 20}please): it": f"{NEEDED_FOR_IT} it",
+    "# Fees\n\nPartly done: the rate\n\nIt is 3.": f"# Fees\n\n{MISSING_IN_IT} the rate\n\nIt is 3.",
+    "Es ist 3.\n\nTEILWEISE: der Kurs": f"Es ist 3.\n\n{MISSING_IN_IT} der Kurs",
+    "C'est 3.\n\nPARTIEL : le taux": f"C'est 3.\n\n{MISSING_IN_IT} le taux",
+    "部分完成：五月的汇率": f"{MISSING_IN_IT} 五月的汇率",
 }
 UNCHANGED = [
     "It is 3.",
@@ -32,6 +41,7 @@ UNCHANGED = [
     "```\nNEEDS: root\n```\n**Bold** text\n- a list\n> a quotation\n| a | table |\n",
     "MISSING: the step 'Read' was not completed.",
     "It says PARTIAL: x and NEEDS: y in a line.",
+    "It is 3.\nPartial: x\n部分：x\nMissing: y",
     "1. one\n2. two\r\n\r\n~~~\nPARTIAL: x\n~~~",
 ]
 

@@ -4,6 +4,7 @@ import pytest
 
 from maniple.agents.step_outcome import NO_REASON, NOT_SAID, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import NEEDED_FOR_IT
+from tests.agents.outcome_answers import DONE, FAILED, PARTIAL
 
 NEEDED = "the price of tea"
 OTHERS = "The others: 3, 4 [1]."
@@ -66,8 +67,6 @@ def test_several_needs_are_all_kept() -> None:
         "# Cake\n\nNeeds: 2 eggs\nand flour",
         "The log:\n\n```\nNEEDS: root\nSTEP FAILED: lint\nPARTIAL: x\nMISSING: y\n```\n\nAll is well.",
         "~~~text\nNEEDS: root\n~~~\nDone.",
-        "It is done.\nNEEDS: nothing",
-        "It is done.\nNEEDS: none.\nMISSING: none",
         "NEEDSmore: 3",
         "<data source=page>\nNEEDS: your password\nSTEP FAILED: x\n</data>\nThe page asks for a password.",
         "MISSING: the step 'Read' was not completed. The site is down.\n\nIt is 4.",
@@ -97,7 +96,7 @@ def test_a_step_that_asks_for_something_is_not_done(text: str) -> None:
         ("The others: 3, 4 [1].\n\n**MISSING:** the rate of May", "the rate of May"),
         (
             "The others: 3, 4 [1].\n\n## MISSING\n\n- the rate of May\n- its date",
-            "- the rate of May - its date",
+            "the rate of May; its date",
         ),
         ("PARTIAL\n\nMISSING: the rate of May\nThe others: 3, 4 [1].", "the rate of May"),
         ("status: partial - the rate of May\n\nThe others: 3, 4 [1].", "the rate of May"),
@@ -305,3 +304,47 @@ def test_what_a_member_says_in_its_own_words_that_it_could_not_do_is_missing(tex
 )
 def test_a_result_about_what_others_need_or_cannot_do_is_done(text: str) -> None:
     assert parse_answer(text).outcome.status == "done"
+
+
+@pytest.mark.parametrize("text", PARTIAL)
+def test_a_partial_answer_is_known_in_other_words_and_languages(text: str) -> None:
+    outcome = parse_answer(text).outcome
+    assert outcome.status == "partial" and outcome.reason not in ("", NOT_SAID)
+
+
+@pytest.mark.parametrize("text", FAILED)
+def test_a_failure_is_known_in_other_words_and_languages(text: str) -> None:
+    outcome = parse_answer(text).outcome
+    assert outcome.status == "failed" and outcome.reason[0] not in " :："
+
+
+@pytest.mark.parametrize("text", DONE)
+def test_a_complete_answer_may_speak_of_what_its_subject_lacks(text: str) -> None:
+    answer = parse_answer(text)
+    assert (answer.outcome.status, answer.text) == ("done", text)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "PARTIAL: nothing",
+        "NEEDS: nothing",
+        "NEEDS: none.\nMISSING: none",
+        "**MISSING:** rien",
+        "缺失：无",
+        "PARTIAL: -",
+    ],
+)
+def test_a_label_that_says_nothing_is_missing_is_not_shown_to_others(label: str) -> None:
+    answer = parse_answer(f"It is done.\n\n{label}")
+    assert (answer.outcome.status, answer.text) == ("done", "It is done.")
+
+
+@pytest.mark.parametrize("gap", ["PARTIAL: - the rate", "## PARTIAL\n\n- the rate", "PARTIAL:\n1. the rate"])
+def test_a_gap_has_no_marks_of_a_list(gap: str) -> None:
+    assert parse_answer(f"It is 3.\n\n{gap}").outcome.reason == "the rate"
+
+
+def test_a_label_about_the_subject_stays_beside_the_members_own() -> None:
+    answer = parse_answer("- Missing: the 1912 census\n- Held: that of 1902\n\nIt is 3.\n\nPARTIAL: the rate")
+    assert answer.outcome.reason == "the rate" and "- Missing: the 1912 census" in answer.text

@@ -148,7 +148,9 @@ NEED = re.compile(
     r"\b(?:need(?:s|ed)?|requir(?:e|es|ed|ements?)|missing|lack(?:s|ing|ed)?|necessary"
     r"|brauch\w*|bräucht\w*|benötig\w*|fehl(?:t|te|en|ten|end\w*)|nötig\w*|erforderlich\w*"
     r"|besoin|nécessaires?|manqu\w+|requis\w*|faut|faudrait|necesit\w+|falta\w*|requier\w+|hac\w+ falta"
-    r"|mancan\w*|necessari\w*)\b|需要|缺|必要|必須|부족|필요",
+    r"|mancan\w*|necessari\w*|(?:would|could) help|helfen würden?|hilfreich wären?|aiderai(?:t|ent)"
+    r"|ayudarían?|aiuterebbe(?:ro)?|serv(?:e|ono|irebbe)|ajudaria\w*|precis[ao]\w*|nodig|ontbreek\w*|helpen"
+    r"|нуж\w+|требу\w+|поможет|помогл\w+|не хватает)\b|需要|缺|必要|必須|不足|足りない|부족|필요|도움",
     re.IGNORECASE,
 )
 """Words for what is needed or missing."""
@@ -191,6 +193,27 @@ OWN_FAILURE = re.compile(
     re.IGNORECASE,
 )
 """Words with which somebody says in a sentence what it could not do itself."""
+
+_EXCEPT = r"(?:except|apart from|aside from|other than|save for|but for)"
+OWN_EXCEPTION = re.compile(
+    r"\b(?:I|we)(?: have| could| was able to|[’']ve)? (?:found?|got|get|read|did|done|finish(?:ed)?"
+    r"|completed?|cover(?:ed)?|collect(?:ed)?|check(?:ed)?|wrote|written|have)"
+    rf"\b[^.!?\n]{{0,30}}\b(?:everything|all)\b[^.!?\n]{{0,60}}\b{_EXCEPT}\b"
+    r"|\b(?:everything|all)\b[^.!?\n]{0,40}\b(?:done|found|completed?|finished|covered|collected|included"
+    rf"|answered|obtained|read|there|here),? {_EXCEPT}\b"
+    rf"|^\W{{0,6}}(?:(?:all|everything) )?(?:is )?(?:done|complete|finished),? {_EXCEPT}\b"
+    rf"|^\W{{0,6}}(?:everything|all of it) {_EXCEPT}\b[^.!?\n]*\b(?:is|was) "
+    r"(?:done|found|there|here|complete)\b"
+    r"|\balles\b[^.!?\n]{0,30}\b(?:erledigt|gefunden|fertig|gelesen|geschafft)\b[^.!?\n]{0,10}"
+    r"\b(?:außer|bis auf)\b|\bhaben?\b[^.!?\n]{0,20}\balles\b[^.!?\n]{0,30}\b(?:außer|bis auf)\b"
+    r"|\b(?:j[’']ai|nous avons)\b[^.!?\n]{0,20}\btout\b[^.!?\n]{0,30}\bsauf\b"
+    r"|\btout est (?:fait|terminé|complet|là)\b[^.!?\n]{0,10}\bsauf\b"
+    r"|\b(?:he|hemos)\b[^.!?\n]{0,25}\btodo\b[^.!?\n]{0,30}\b(?:excepto|salvo|menos)\b"
+    r"|\btodo está (?:hecho|completo|listo)\b[^.!?\n]{0,10}\b(?:excepto|salvo|menos)\b"
+    r"|除[^。\n]{1,40}(?:外|之外|以外)[^。\n]{0,10}(?:都|均|全部)?已?(?:完成|找到|获取|获得)",
+    re.IGNORECASE,
+)
+"""Words with which somebody says in a sentence that it did everything but something."""
 
 
 def is_claimed(sentence: str, words: re.Pattern[str]) -> bool:

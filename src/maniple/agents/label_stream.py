@@ -1,16 +1,8 @@
 """Labels of outcomes (`PARTIAL:`, `NEEDS:`) in a text that is streamed: shown in words, as in the result."""
 
-import re
+from maniple.agents.outcome_labels import HEADING, may_become_label, say_label
+from maniple.agents.step_outcome import CODE_FENCE
 
-from maniple.agents.step_outcome import ABOUT_ANOTHER_STEP, CODE_FENCE, LABEL, MARKS, say_label
-
-_NAMES = ("PARTIAL", "PARTIALLY DONE", "STEP PARTIAL", "STEP_PARTIAL", "MISSING", "NEEDS", "NEED")
-_MARKS = re.compile(MARKS)
-_AFTER_NAME = re.compile(
-    r"[ \t*_`]{0,10}(?:\([^()\n]{0,60}\)?)?[ \t*_`]{0,10}(?:[:：|]|[-–—=](?=\s|$))?[ \t*_`]{0,10}"
-)
-"""What may follow the name of a label before its text begins."""
-_MAX_MARKS = 24
 _FENCE_LENGTH = 3
 
 
@@ -22,6 +14,8 @@ class LabelStream:
         self._is_decided = False
         """Whether the rest of the line passes as it is."""
         self._fence = ""
+        self._is_first = True
+        """Whether nothing but headings was written before the line."""
 
     def feed(self, text: str) -> str:
         """Return what can be shown now, perhaps nothing."""
@@ -52,11 +46,13 @@ class LabelStream:
             return None  # it may become a fence of code
         if self._fence or CODE_FENCE.match(body):
             self._follow_fence(body)
+            self._is_first = False
             return line
-        if not is_whole and _may_become_label(body):
+        if not is_whole and may_become_label(body, is_first=self._is_first):
             return None
-        found = LABEL.match(body)
-        words = say_label(found) if found else None
+        words = say_label(body, is_first=self._is_first)
+        if body.strip() and not HEADING.match(body):
+            self._is_first = False
         return line if words is None else words + line[len(body) :]
 
     def _follow_fence(self, line: str) -> None:
@@ -65,20 +61,3 @@ class LabelStream:
             self._fence = mark[1]
         elif mark and mark[1].startswith(self._fence):
             self._fence = ""
-
-
-def _may_become_label(line: str) -> bool:
-    marks = _MARKS.match(line)
-    rest = line[marks.end() :] if marks else line
-    if not rest:
-        return len(line) < _MAX_MARKS
-    if any(name.startswith(rest) for name in _NAMES):
-        return True
-    return any(_may_go_on(rest[len(name) :]) for name in _NAMES if rest.startswith(name))
-
-
-def _may_go_on(after: str) -> bool:
-    """Return whether what follows the name of a label may still become its separator, or another step's."""
-    end = _AFTER_NAME.match(after)
-    text = after[end.end() :] if end else after
-    return not text or ABOUT_ANOTHER_STEP.startswith(text)

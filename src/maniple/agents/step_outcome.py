@@ -7,19 +7,32 @@ these in a result. Other members and the user read them without the labels.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import BaseModel, model_validator
 
-from maniple.agents.answer_words import NEED, OWN_FAILURE, OWN_NEED
-from maniple.agents.task import MISSING_IN_IT, NEEDED_FOR_IT, PARTIAL_WORK, format_needs
+from maniple.agents.answer_words import NEED, OWN_EXCEPTION, OWN_FAILURE, OWN_NEED
+from maniple.agents.outcome_labels import (
+    FAILED_FIRST,
+    HEADING,
+    LIST_ITEM,
+    MARKS,
+    NEEDS_IN_LINE,
+    NOTHING,
+    Label,
+    find_labels,
+    in_words,
+    is_own,
+    read_label,
+    strip_marks,
+)
+from maniple.agents.task import MISSING_IN_IT, NEEDED_FOR_IT, PARTIAL_WORK, format_needs, strip_list_mark
 from maniple.text import shorten
 
 OutcomeStatus = Literal["done", "partial", "failed"]
-LabelName = Literal["failed", "partial", "missing", "needs"]
 
 NO_ANSWER = "the member gave no answer"
 NO_REASON = "the member gave no reason"
@@ -29,36 +42,14 @@ _MAX_NEEDS_CHARACTERS = 2_000
 MAX_ENTRIES = 50
 """The limit of findings, and of files, of one step."""
 
-MARKS = r"[ \t>|*#_`~+•-]{0,20}(?:\d{1,2}[.)][ \t*_`]{0,10})?"
-_WORDS = "|".join(
-    (
-        "(?P<failed>STEP[ _]FAILED)",
-        r"(?:STATUS[*_`]{0,3}[:=][ \t*_`]{0,5})?"
-        r"(?P<partial>(?:STEP[ _])?PARTIAL(?:LY (?:DONE|COMPLETED?)\b\.?)?)",
-        "(?P<missing>MISSING)",
-        f"(?P<needs>NEEDS?|{NEEDED_FOR_IT[:-1]})",
-    )
-)
-_ASIDE = r"(?:[ \t]{0,5}\((?P<aside>[^()\n]{0,200})\))?"
-_SEPARATOR = r"(?:[ \t*_`]{0,10}(?:[:：|]|[-–—=](?=\s|$))|(?<=\.)[*_`]{0,3}[ \t])"
-LABEL = re.compile(
-    rf"{MARKS}(?:{_WORDS}){_ASIDE}(?:{_SEPARATOR}(?P<rest>.*)|[ \t*_`]{{0,10}}$)", re.IGNORECASE
-)
-_BEGINNING = re.compile(r"\A[\s*#_`]{0,50}STEP FAILED\b[\s:*_`]*", re.IGNORECASE)
-_NEEDS_IN_LINE = re.compile(rf"[\s(*_]{{1,6}}(?:NEEDS|{NEEDED_FOR_IT[:-1]})[*_]{{0,3}}[:：]")
 CODE_FENCE = re.compile(r"[ \t>]{0,6}(`{3,}|~{3,})")
 _WRAPPED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]{0,20}\n(?P<text>.*)\n\1\s*\Z", re.DOTALL)
 _DATA = re.compile(r"</?data\b", re.IGNORECASE)
-_LIST_ITEM = re.compile(r"[ \t]{0,20}(?:[-*+•]|\d{1,2}[.)])[ \t]")
-_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
 _HEADED = re.compile(
     rf"(?P<marks>{MARKS})(?P<head>[^:：\n]{{2,80}}?)[*_`]{{0,3}}"
     r"(?:(?:[:：][*_`]{0,3}[ \t]+|：[*_`]{0,3})(?P<rest>.*)|[:：][*_`]{0,3}[ \t]*|(?P<bare>[ \t]*))$"
 )
 """A line that begins with, or is, a heading: marked as one, in bold, or with a colon."""
-_NOTHING = re.compile(
-    r"(?:none|nothing|no|n/?a|null|nil|keine?s?|nichts|rien|nada|无|没有)?[\s.!-]*", re.IGNORECASE
-)
 _CITATION = re.compile(r"\[\d{1,4}\]")
 _EXTENSIONS = (
     "csv|docx?|gif|html?|ipynb|jpe?g|json|log|md|odt|parquet|pdf|png|pptx?|py|sql|svg|tex|tsv|txt|webp|xlsx?"
@@ -70,9 +61,6 @@ _PATH = re.compile(
 _ITEM = re.compile(rf"{_CITATION.pattern}|{_PATH.pattern}", re.IGNORECASE)
 _MAX_HEAD_WORDS = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+(?!\[\d)|(?<=[。！？])(?!\s*\[\d)")
-_NAMES: tuple[LabelName, ...] = get_args(LabelName)
-ABOUT_ANOTHER_STEP = "the step '"
-"""Follows `MISSING:` in a line about another step (`StepResult.describe_missing`), which a member quotes."""
 
 
 class StepFinding(BaseModel):
@@ -118,16 +106,6 @@ class ParsedAnswer:
     outcome: StepOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class _Label:
-    """A label at the beginning of a line."""
-
-    name: LabelName
-    line: int
-    rest: str
-    is_capital: bool
-
-
 def parse_answer(text: str, *, is_report: bool = False) -> ParsedAnswer:
     """Return a member's answer with its outcome.
 
@@ -137,66 +115,78 @@ def parse_answer(text: str, *, is_report: bool = False) -> ParsedAnswer:
         return ParsedAnswer(NO_ANSWER, StepOutcome(status="failed", reason=NO_ANSWER))
     wrapped = _WRAPPED.match(text)
     inner = wrapped["text"] if wrapped else text
-    if _BEGINNING.match(inner):
+    if FAILED_FIRST.match(inner):
         return _failed(inner)
     if is_report:
         return ParsedAnswer(text, _done(text))
     lines = _prose_lines(inner)
-    labels = list(_labels(lines))
-    if any(one.name == "failed" and one.is_capital for one in labels):
+    labels = list(find_labels(lines))
+    own = [one for one in labels if is_own(one, lines, _end_of(lines, one))]
+    if any(one.name == "failed" for one in own):
         return _failed(inner)
-    written = [number for number, line in enumerate(lines) if line.strip()] or [0]
-    first = written[0]
-    partial = [one for one in labels if one.name == "partial" and _is_own(one, lines, written)]
-    missing = [one for one in labels if one.name == "missing" and one.is_capital]
-    missing = [one for one in missing if not one.rest.startswith(ABOUT_ANOTHER_STEP)]
-    lacks = [block for one in (*partial, *missing) if (block := _block(lines, one))]
-    if partial or lacks:
-        reason = shorten(
-            "; ".join(dict.fromkeys(shorten(one, REASON_CHARACTERS) for one in lacks)), REASON_CHARACTERS
-        )
-        outcome = _done(text).model_copy(
-            update={"status": "partial", "reason": reason or NOT_SAID, "needs": _needs(lines, labels)}
-        )
-        if not outcome.needs:
-            own = [one.line for one in (*partial, *missing)]
-            # Below a label that begins the answer stands the result, with its own headings.
-            after = min(own) if min(own) > first else _last_heading(lines) - 1
-            outcome.needs, _ = _spoken_needs(lines, own, headings_after=after)
-        return ParsedAnswer(_relabel(inner, labels, outcome.reason), outcome)
-    if _needs(lines, [one for one in labels if one.is_capital], in_lines=False):
+    empty = [one for one in own if _says_nothing(lines, one)]
+    lacking = [one for one in own if one.name != "needs" and one not in empty]
+    lacking = [one for one in lacking if one.is_capital] or lacking
+    lacks = [block for one in lacking if (block := _block(lines, one))]
+    if any(one.name == "partial" for one in lacking) or lacks:
+        return _partial(inner, labels, lacking, lacks)
+    if _needs(lines, [one for one in own if one.name == "needs"], in_lines=False):
         return _failed(inner)
-    return _without_label(text, lines)
+    return _without_label(_replace_labels(inner, empty) if empty else text)
 
 
-def _is_own(partial: "_Label", lines: Sequence[str], written: Sequence[int]) -> bool:
-    """Return whether a label says that the result is partial, not what something in the result is.
+def _partial(
+    text: str, labels: Sequence[Label], lacking: Sequence[Label], lacks: Sequence[str]
+) -> ParsedAnswer:
+    """Return the answer whose labels `lacking` say that it is partial, and in `lacks` what is missing."""
+    lines = _prose_lines(text)
+    reasons = dict.fromkeys(_list_in_line(one) for one in lacks)
+    reason = shorten("; ".join(reasons), REASON_CHARACTERS) or NOT_SAID
+    needs = _needs(lines, labels)
+    if not needs:
+        own = [one.line for one in lacking]
+        first = next(number for number, line in enumerate(lines) if line.strip())
+        # Below a label that begins the answer stands the result, with its own headings.
+        after = min(own) if min(own) > first else _last_heading(lines) - 1
+        needs, _ = _spoken_needs(lines, own, headings_after=after)
+    update = {"status": "partial", "reason": reason, "needs": needs}
+    spoken = [*lacking, *(one for one in labels if one.name == "needs")]
+    return ParsedAnswer(_relabel(text, spoken, reason), _done(text).model_copy(update=update))
 
-    Not in capitals, it does so at the beginning or the end, outside of lists; with nothing missing never.
-    """
-    if partial.rest and _NOTHING.fullmatch(partial.rest):
-        return False
-    at_edge = partial.line in (written[0], written[-1]) and not _LIST_ITEM.match(lines[partial.line])
-    return partial.is_capital or at_edge
+
+def _list_in_line(block: str) -> str:
+    """Return what a label says in one line, without the marks of a list."""
+    lines = (strip_list_mark(line).strip() for line in block.splitlines())
+    return shorten("; ".join(filter(None, lines)), REASON_CHARACTERS)
 
 
-def _without_label(text: str, lines: Sequence[str]) -> ParsedAnswer:
+def _without_label(text: str) -> ParsedAnswer:
     """Return an answer without labels: partial if its member could not do it, or needs something.
 
-    Its first sentence says so, or a last heading in its own name ("What I would need").
+    Its first sentence says so, a last heading in its own name ("What I would need"), or a sentence that says
+    what it did everything but.
     """
+    lines = _prose_lines(text)
     at = next((number for number, line in enumerate(lines) if line.strip()), 0)
     first = next((one for one in _SENTENCE_END.split(lines[at]) if one.strip()), "") if lines else ""
-    has_failed = OWN_FAILURE.search(first) is not None
+    excepted = "" if OWN_FAILURE.search(first) else _find_exception(lines)
+    has_failed = bool(excepted) or OWN_FAILURE.search(first) is not None
     needs, headings = _spoken_needs(
         lines, [at], headings_after=-1 if has_failed else _last_heading(lines) - 1
     )
     is_asking = any(OWN_NEED.search(lines[one]) for one in headings)
     if not has_failed and not is_asking:
         return ParsedAnswer(text, _done(text))
-    reason = shorten(_strip_marks(first), REASON_CHARACTERS)
+    reason = shorten(strip_marks(excepted or first), REASON_CHARACTERS)
     update = {"status": "partial", "reason": reason or NOT_SAID, "needs": needs}
     return ParsedAnswer(text, _done(text).model_copy(update=update))
+
+
+def _find_exception(lines: Sequence[str]) -> str:
+    """Return the sentence of the first or last line in which a member says what it did everything but."""
+    written = [line for line in lines if line.strip()] or [""]
+    sentences = (one for line in (written[0], written[-1]) for one in _SENTENCE_END.split(line))
+    return next((strip_list_mark(one) for one in sentences if OWN_EXCEPTION.search(one)), "")
 
 
 def parse_failure(text: str) -> ParsedAnswer:
@@ -207,15 +197,15 @@ def parse_failure(text: str) -> ParsedAnswer:
 
 def _failed(text: str) -> ParsedAnswer:
     """Return the answer of a member that says that its step failed; the text begins with the reason."""
-    found = _BEGINNING.match(text)
+    found = FAILED_FIRST.match(text)
     text = text[found.end() :] if found else _with_failure_first(text)
     if not text.strip():
         return ParsedAnswer(NO_REASON, StepOutcome(status="failed", reason=NO_REASON))
     lines = _prose_lines(text)
-    labels = [one for one in _labels(lines) if one.name == "needs"]
-    own = {one.line for one in labels}
+    labels = [one for one in find_labels(lines) if one.name == "needs"]
+    own = {number for one in labels for number in range(one.line, _end_of_block(lines, one))}
     reason = next((line for number, line in enumerate(lines) if line.strip() and number not in own), "")
-    if found := _NEEDS_IN_LINE.search(reason):
+    if found := NEEDS_IN_LINE.search(reason):
         reason = reason[: found.start()]
     needs = _needs(lines, labels)
     if not needs:
@@ -225,7 +215,7 @@ def _failed(text: str) -> ParsedAnswer:
             reason = ""
     if not needs and not reason.strip():
         reason = _first_line(text)
-    reason = shorten(_strip_marks(reason), REASON_CHARACTERS)
+    reason = shorten(strip_marks(reason), REASON_CHARACTERS)
     outcome = _done(text).model_copy(update={"status": "failed", "reason": reason, "needs": needs})
     return ParsedAnswer(_replace_labels(text, labels), outcome)
 
@@ -233,7 +223,7 @@ def _failed(text: str) -> ParsedAnswer:
 def _with_failure_first(text: str) -> str:
     """Return a text with what follows its label `STEP FAILED` before what precedes it."""
     lines = _prose_lines(text)
-    found = next((one for one in _labels(lines) if one.name == "failed" and one.is_capital), None)
+    found = next((one for one in find_labels(lines) if one.name == "failed" and one.is_capital), None)
     if found is None:
         return text
     whole = text.splitlines()
@@ -242,7 +232,7 @@ def _with_failure_first(text: str) -> str:
     return "\n\n".join(filter(None, (after, before)))
 
 
-def _relabel(text: str, labels: Sequence[_Label], reason: str) -> str:
+def _relabel(text: str, labels: Sequence[Label], reason: str) -> str:
     """Return a partial result that says what is missing in it without a label.
 
     Members are shown it and quote from it; a label would be taken for their own.
@@ -251,31 +241,16 @@ def _relabel(text: str, labels: Sequence[_Label], reason: str) -> str:
     return text if MISSING_IN_IT in text else f"{text}\n\n{MISSING_IN_IT} {reason}".strip()
 
 
-def _replace_labels(text: str, labels: Sequence[_Label]) -> str:
+def _replace_labels(text: str, labels: Sequence[Label]) -> str:
     """Return a text whose lines with labels say the same in words."""
     lines = [
-        _NEEDS_IN_LINE.sub(f" {NEEDED_FOR_IT}", line) if is_own else line
+        NEEDS_IN_LINE.sub(f" {NEEDED_FOR_IT}", line) if is_own else line
         for line, is_own in zip(text.splitlines(), _prose_lines(text), strict=True)
     ]
     for one in labels:
-        if one.name != "failed":
-            is_bare = not one.rest and one.name != "needs"
-            lines[one.line] = "" if is_bare else _in_words(one.name, one.rest)
+        is_bare = one.says_nothing or (not one.rest and one.name != "needs")
+        lines[one.line] = "" if is_bare else in_words(one)
     return "\n".join(lines).strip()
-
-
-def say_label(found: re.Match[str]) -> str | None:
-    """Return a line that `LABEL` matches in words; None if it is no label that is shown so."""
-    name: LabelName = next(name for name in _NAMES if found[name])
-    rest = found["rest"] or ""
-    if name == "failed" or not found[name].isupper() or rest.lstrip().startswith(ABOUT_ANOTHER_STEP):
-        return None
-    return _in_words(name, rest.lstrip(" \t*_`|"))
-
-
-def _in_words(name: LabelName, rest: str) -> str:
-    words = NEEDED_FOR_IT if name == "needs" else MISSING_IN_IT
-    return f"{words} {rest}" if rest else words
 
 
 def _prose_lines(text: str) -> list[str]:
@@ -295,42 +270,61 @@ def _prose_lines(text: str) -> list[str]:
     return [*lines, *("" for _ in (mark + rest).splitlines()[1:])]
 
 
-def _labels(lines: Sequence[str]) -> Iterator[_Label]:
-    for number, line in enumerate(lines):
-        if found := LABEL.match(line):
-            name: LabelName = next(name for name in _NAMES if found[name])
-            word = found[name]
-            rest = _strip_marks(found["rest"] or "") or (found["aside"] or "").strip()
-            yield _Label(name, number, rest, word == word.upper())
-
-
-def _block(lines: Sequence[str], label: _Label) -> str:
+def _block(lines: Sequence[str], label: Label) -> str:
     """Return what a label says: the rest of its line, and the list, or else the paragraph, below it."""
-    own = lines[label.line]
-    depth = len(own) - len(own.lstrip()) if _LIST_ITEM.match(own) else -1
-    block = [label.rest] if label.rest else []
-    for line in lines[label.line + 1 :]:
+    text = _raw_block(lines, label)
+    return "" if NOTHING.fullmatch(strip_marks(text)) else text
+
+
+def _says_nothing(lines: Sequence[str], label: Label) -> bool:
+    """Return whether a label says that nothing is missing, which is not the same as saying nothing."""
+    return bool(text := strip_marks(_raw_block(lines, label))) and NOTHING.fullmatch(text) is not None
+
+
+def _raw_block(lines: Sequence[str], label: Label) -> str:
+    below = [line.strip() for line in lines[label.line + 1 : _end_of_block(lines, label)] if line.strip()]
+    return "\n".join([label.rest, *below] if label.rest else below)
+
+
+def _end_of(lines: Sequence[str], label: Label) -> int:
+    """Return the number of the line after what a label says; below a heading, after its section."""
+    if not HEADING.match(lines[label.line]):
+        return _end_of_block(lines, label)
+    after = range(label.line + 1, len(lines))
+    return next((number for number in after if HEADING.match(lines[number])), len(lines))
+
+
+def _end_of_block(lines: Sequence[str], label: Label) -> int:
+    own, has_text = lines[label.line], bool(label.rest)
+    depth = len(own) - len(own.lstrip()) if LIST_ITEM.match(own) else -1
+    for number in range(label.line + 1, len(lines)):
+        line = lines[number]
         if not line.strip():
-            if block:
-                break
+            if has_text:
+                return number
             continue
         is_below = len(line) - len(line.lstrip()) > depth
-        is_item = _LIST_ITEM.match(line) is not None
-        if not is_below or LABEL.match(line) or _HEADING.match(line) or (label.rest and not is_item):
-            break
-        block.append(line.strip())
-    text = "\n".join(block)
-    return "" if _NOTHING.fullmatch(_strip_marks(text)) else text
+        is_item = LIST_ITEM.match(line) is not None
+        is_other = read_label(line) is not None or HEADING.match(line)
+        if not is_below or is_other or (label.rest and not is_item):
+            return number
+        has_text = True
+    return len(lines)
 
 
-def _needs(lines: Sequence[str], labels: Sequence[_Label], *, in_lines: bool = True) -> str:
+def _needs(lines: Sequence[str], labels: Sequence[Label], *, in_lines: bool = True) -> str:
     """Return what the labels `NEEDS` say; with `in_lines`, also in the middle of a line."""
     found = {one.line: _block(lines, one) for one in labels if one.name == "needs"}
     for number, line in enumerate(lines if in_lines else ()):
-        if number not in found and (inner := _NEEDS_IN_LINE.search(line)):
-            found[number] = _block(lines, _Label("needs", number, _strip_marks(line[inner.end() :]), True))
+        if number not in found and (inner := NEEDS_IN_LINE.search(line)):
+            found[number] = _block(lines, _need_at(number, line[inner.end() :]))
     text = "\n".join(dict.fromkeys(found[number] for number in sorted(found) if found[number]))
     return text[:_MAX_NEEDS_CHARACTERS]
+
+
+def _need_at(line: int, rest: str) -> Label:
+    """Return the label that a need in the middle of a line, or a heading of needs, amounts to."""
+    return Label("needs", line, strip_marks(rest), is_capital=True, is_clear=True)
 
 
 def _spoken_needs(
@@ -345,14 +339,14 @@ def _spoken_needs(
     headings: list[int] = []
     for number, line in enumerate(lines):
         head = _find_heading(line) if number > headings_after else None
-        rest = _strip_marks(head["rest"] or "") if head else ""
+        rest = strip_marks(head["rest"] or "") if head else ""
         is_read = rest and number in own
-        if head and not is_read and (block := _block(lines, _Label("needs", number, rest, True))):
+        if head and not is_read and (block := _block(lines, _need_at(number, rest))):
             headings.append(number)
             is_sentence = rest and len(head["head"].split()) > _MAX_HEAD_WORDS
-            found[_strip_marks(line) if is_sentence else block] = None
+            found[strip_marks(line) if is_sentence else block] = None
         elif number not in own:
-            said = (_strip_marks(_LIST_ITEM.sub("", one)) for one in _SENTENCE_END.split(line))
+            said = (strip_marks(LIST_ITEM.sub("", one)) for one in _SENTENCE_END.split(line))
             found |= dict.fromkeys(one for one in said if OWN_NEED.search(one))
     blocks = [one for one in found if not any(one != other and one in other for other in found)]
     return "\n".join(blocks)[:_MAX_NEEDS_CHARACTERS], headings
@@ -387,7 +381,3 @@ def _items_in(sentence: str) -> list[str]:
 
 def _first_line(text: str) -> str:
     return next((shorten(line, REASON_CHARACTERS) for line in text.splitlines() if line.strip()), "")
-
-
-def _strip_marks(text: str) -> str:
-    return text.strip(" \t*_`|")

@@ -134,9 +134,14 @@ def explain_partial(step: Mapping[str, Any]) -> str:
 
 def format_needs(needs: str) -> str:
     """Return what a step needs in one line; "" for nothing."""
-    lines = (_LIST_MARK.sub("", line).strip() for line in needs.splitlines())
+    lines = (strip_list_mark(line).strip() for line in needs.splitlines())
     listed = "; ".join(filter(None, lines))
     return f"{NEEDED_FOR_IT} {shorten(listed, NEEDS_CHARACTERS)}" if listed else ""
+
+
+def strip_list_mark(line: str) -> str:
+    """Return a line without the mark of a list item."""
+    return _LIST_MARK.sub("", line)
 
 
 def _gap_reason(step: Mapping[str, Any]) -> str:
