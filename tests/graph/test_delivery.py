@@ -121,6 +121,16 @@ async def test_a_step_all_of_whose_calls_were_rejected_failed_as_the_user_decide
     assert lead == [], "another try would not help"
     assert NO["message"] in reporter[0]
     assert "tea is healthy" not in reporter[0].partition("MISSING")[2].partition("Until then")[0]
+    assert text.removeprefix("STEP FAILED: ") in reporter[0], "what the member says of it is kept"
+
+
+async def test_each_call_that_was_rejected_is_named_with_its_argument_and_the_users_words():
+    other = call("tavily_search", query="coffee prices")
+    no = {"type": "reject", "message": "Not that either."}
+    end, _, _ = await decided([SEARCH, other, reply("I did not search.")], NO, no)
+    (gap,) = gaps_of(end)
+    assert "coffee prices" in gap["reason"]
+    assert NO["message"] in gap["reason"] and no["message"] in gap["reason"]
 
 
 async def test_a_rejection_after_other_work_is_named_in_the_result():

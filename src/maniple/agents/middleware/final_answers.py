@@ -1,6 +1,6 @@
 """The answer that ends a step, and the calls before it; middleware for calls that the user rejected."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,9 @@ from maniple.agents.done_calls import DoneCall
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import REJECTED_KEY, edited_arguments
 from maniple.agents.step_outcome import parse_answer
-from maniple.agents.task import StepFailed
-from maniple.text import without_thoughts
+from maniple.agents.task import PARTIAL_WORK, StepFailed
+from maniple.evidence.address_secrets import hide_secrets
+from maniple.text import shorten, without_thoughts
 from maniple.tools.interaction import ASK_USER
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
@@ -26,6 +27,21 @@ _REPORT_HEAD = 60
 """The characters that begin the report of an agent, with the key of its JSON object."""
 REJECTED_BY_USER = "Not approved:"
 """Begins the reason of a step that lacks something because the user rejected its calls."""
+_MAIN_ARGUMENTS = (
+    "path",
+    "file_path",
+    "filename",
+    "source",
+    "command",
+    "cmd",
+    "url",
+    "address",
+    "query",
+    "code",
+)
+"""The arguments that say what a call is about, the most telling first."""
+_ARGUMENT_CHARACTERS = 80
+_WORDS_CHARACTERS = 200
 
 
 def final_answer(response: ModelResponse) -> str | None:
@@ -112,23 +128,34 @@ class RejectedCalls(AgentMiddleware[Any, Any]):
         results = find_results(request.messages) if answer is not None else []
         if answer is None or not results or REJECTED_KEY not in results[-1].additional_kwargs:
             return response
-        reason = _describe(results)
+        reason, parsed = _describe(request.messages), parse_answer(answer)
         is_all = all(REJECTED_KEY in one.additional_kwargs for one in results)
         if is_all and not is_compacted(request.messages):
-            raise StepFailed(reason, is_final=True)
-        is_done = parse_answer(answer).outcome.status == "done"
+            own = f"{PARTIAL_WORK}{parsed.text}" if answer.strip() else ""
+            raise StepFailed(f"{reason}{own}", is_final=True)
+        is_done = parsed.outcome.status == "done"
         return replace(response, result=as_partial(response.result, reason)) if is_done else response
 
 
-def _describe(results: Sequence[ToolMessage]) -> str:
-    """Return which calls the user rejected last, with the user's words."""
-    rejected = {
-        one.name: " ".join(str(one.additional_kwargs.get(REJECTED_KEY, "")).split()) for one in results
-    }
-    marked = {one.name for one in results if REJECTED_KEY in one.additional_kwargs}
-    said = [f"`{name}`{f': {words}' if words else ''}" for name, words in rejected.items() if name in marked]
-    text = f"{REJECTED_BY_USER} {', '.join(said)}"
+def _describe(messages: Sequence[BaseMessage]) -> str:
+    """Return which calls the user rejected and did not approve later, with the user's words for each."""
+    calls = {call["id"]: call for one in messages if isinstance(one, AIMessage) for call in one.tool_calls}
+    said: dict[str, str] = {}
+    for one in _results(messages):
+        call = calls.get(one.tool_call_id)
+        name = f"`{one.name}`" + (_main_argument(call["args"]) if call else "")
+        said.pop(name, None)
+        if REJECTED_KEY in one.additional_kwargs:
+            words = shorten(str(one.additional_kwargs[REJECTED_KEY]), _WORDS_CHARACTERS)
+            said[name] = f"{name}: {words}" if words else name
+    text = f"{REJECTED_BY_USER} {'; '.join(said.values())}"
     return text if text.endswith((".", "!", "?", "。")) else f"{text}."
+
+
+def _main_argument(arguments: Mapping[str, Any]) -> str:
+    """Return what a call was about, in brackets; "" for a call without such an argument."""
+    value = next((str(arguments[key]) for key in _MAIN_ARGUMENTS if arguments.get(key)), "")
+    return f" ({hide_secrets(shorten(value, _ARGUMENT_CHARACTERS))})" if value else ""
 
 
 def as_partial(messages: Sequence[BaseMessage], reason: str) -> list[BaseMessage]:
