@@ -236,3 +236,15 @@ def test_halves_of_characters_and_large_numbers_in_a_step_can_be_stored():
     found = find_step(AIMessage("", tool_calls=[{"name": "handoff_to_planner", "args": args, "id": "1"}]))
     assert found["title"] == "a\ufffd"
     assert found["needs"] == [str(10**30)]
+
+
+async def test_the_report_after_a_failed_lone_step_is_no_other_try_of_that_step():
+    failing = {
+        "coder": [reply("STEP FAILED: no data")],
+        "supervisor": [reply(json.dumps({"decision": "continue_without"}))],
+    }
+    async with scripted_team({**CARRIED, **failing}) as it:
+        await it.run()
+        [prompt] = it.prompts("reporter")
+    assert f"Your step: {STEP['title']}" not in prompt
+    assert "Your step: Write" in prompt and "no data" in prompt

@@ -212,6 +212,8 @@ class Task:
 
     is_answer: bool = False
     """Whether the result of the step is the answer that the user reads."""
+    is_added_report: bool = False
+    """Whether it is a report that nobody described; its title is that of the plan, or of another's step."""
     history: ThreadHistory = ThreadHistory()
     plan: Sequence[PlanStepSummary] = ()
     items: Sequence[Item] = ()
@@ -252,7 +254,8 @@ class Task:
 
     def instruction(self) -> str:
         """Return the prompt of the step, with the files and the caller's system messages."""
-        lines = [f"Your step: {join_title(self.title, self.description)}"]
+        step = REPORT_STEP if self.is_added_report else join_title(self.title, self.description)
+        lines = [f"Your step: {step}"]
         if self.by_user:
             lines.append(BY_USER_LINE)
         if self.note:
@@ -270,6 +273,10 @@ class Task:
 
 WRITTEN_MEANWHILE = "The user wrote this while the team worked. Heed it in your step:"
 BY_USER_LINE = "This step was written or changed as the user wants it: do it as it stands here."
+REPORT_STEP = (
+    "Write the answer to the request from the results of the other members. Their steps are done or given "
+    "up: do none of them yourself."
+)
 ANSWER_LINE = (
     "No report is written after this step: your result is the answer that the user reads. "
     "Write it for the user, complete in itself, in Markdown, and say what is missing. Cite sources, if "

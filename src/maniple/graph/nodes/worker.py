@@ -398,6 +398,7 @@ def _task(
     report = stored(report_path(len(reports_of(state))))
     shown = {report, *(one.path for one in results)}
     is_report = step.agent_name == "reporter"
+    undescribed = (step.title, request_of(state))
     lost = private_of(state).get("lost_pictures") or ()
     return Task(
         request=request_of(state) + format_lost_pictures(lost),
@@ -415,6 +416,7 @@ def _task(
         thread_texts=_thread_texts(state) if is_report else (),
         files=(private_of(state).get("files") or ()) if role.has_files else (),
         is_answer=is_answer(progress, step),
+        is_added_report=is_report and step.title == progress.title and step.description in undescribed,
         history=replace(history, report_path=report),
         plan=[
             PlanStepSummary(
