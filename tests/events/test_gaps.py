@@ -54,6 +54,8 @@ def test_a_gap_that_the_answer_names_itself_is_not_stated_twice():
     view.apply(ended("completed", *steps))
     assert [gap.step for gap in view.gaps] == ["Step 1", "Step 2", "Step 3"]
     assert [gap.step for gap in view.unstated_gaps] == ["Step 2"]
+    view.answer = "# Sum\n\n**Es fehlt (Step 2):** Nichts gefunden."
+    assert [gap.step for gap in view.unstated_gaps] == ["Step 1", "Step 3"]
     view.answer = "# Sum"
     assert view.unstated_gaps == view.gaps
 

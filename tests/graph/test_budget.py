@@ -55,7 +55,7 @@ async def test_near_the_limit_no_step_starts_and_the_report_names_what_is_missin
     assert "It is 4." in prompt
     assert "MISSING: the step 'Search' was not completed: it was not begun: 4 of 5 (model calls)" in prompt
     assert "4 of 5" in meter.exhausted
-    assert "# Report\n\nMISSING:" in joined_text(frames)
+    assert "# Report\n\n**Missing" in joined_text(frames)
 
 
 @pytest.mark.parametrize(("limit", "allowed"), [("model_calls", 4), ("tool_calls", 2)])
@@ -71,7 +71,7 @@ async def test_at_the_limit_a_step_ends_and_the_reporter_has_its_one_call(limit,
     assert f"MISSING: the step 'Sum' was not completed: The budget {budget} is used up" in prompt
     kept = re.search(r"Until then:\npython_repl_tool: <data (\w+)>\n4\n</data \1>", prompt)
     assert kept, "what it had found is kept, as material"
-    assert "# Report\n\nMISSING:" in joined_text(frames)
+    assert "# Report\n\n**Missing" in joined_text(frames)
     if limit == "model_calls":
         assert meter.used.model_calls == 5, "the reporter's call is the only one beyond"
 
@@ -108,7 +108,7 @@ async def test_a_step_that_hangs_is_cut_when_the_seconds_are_over():
     assert statuses(frames)[0] == "failed"
     assert statuses(frames)[-1] == "completed"
     assert "4 seconds" in meter.exhausted
-    assert "# Report\n\nMISSING:" in joined_text(frames)
+    assert "# Report\n\n**Missing" in joined_text(frames)
 
 
 async def test_a_run_that_was_recovered_goes_on_with_what_it_had_used():
@@ -156,7 +156,7 @@ async def test_an_answer_without_an_end_is_cut_at_the_budget(answer, limit):
         frames = await metered(it, meter)
     assert f"{limit[:4]}" in meter.exhausted
     assert statuses(frames) == ["failed", "skipped", "skipped", "completed"]
-    assert "# Report\n\nMISSING:" in joined_text(frames)
+    assert "# Report\n\n**Missing" in joined_text(frames)
     assert meter.used.output_tokens > 16_000 - 4_000, "what arrived of it is counted"
 
 

@@ -50,9 +50,9 @@ describe("a run whose answer has gaps", () => {
 });
 
 describe("a gap that the answer names itself", () => {
-  it("is not stated twice", () => {
+  it.each(["MISSING: the step 'Search' was not completed. No data.", "**Es fehlt (Search):** Keine Daten."])("is not stated twice (%s)", (line) => {
     const run = new RunModel("id1", "1+3=?", "queued");
-    const text = "It is 4.\n\nMISSING: the step 'Search' was not completed. No data.";
+    const text = `It is 4.\n\n${line}`;
     const [agent_name, agent_id] = ["reporter", "id1_reporter_1"];
     const events: RunEvent[] = [
       { id: 1, type: "run", run_id: "id1", thread_id: "id1" },

@@ -269,3 +269,16 @@ MENTIONS = re.compile(
     re.IGNORECASE,
 )
 """Words of an order before an address that is to be written down, not opened."""
+
+ABSENCE = re.compile(
+    rf"{NEED.pattern}"
+    r"|\b(?:can(?:not|[’']t)|could(?:n[’']t)|unable|impossible|not|never|no|none|nothing|without|unavailable"
+    r"|unknown|incomplete|failed|failure|gaps?|empty|omitted|unclear|n/a|isn[’']t|wasn[’']t|weren[’']t|didn[’']t"
+    r"|doesn[’']t|nicht\w*|kein\w*|ohne|unmöglich|unbekannt|unvollständig|leer|offen|gescheitert|lücken?"
+    r"|pas|rien|sans|aucune?|introuvables?|indisponibles?|incomplet\w*|inconnue?s?|vides?|échou\w+"
+    r"|no|sin|nada|ningun[oa]?|falló|incomplet[oa]s?|desconocid\w+|non|senza|nessun[oa]?|sconosciut\w"
+    r"|não|sem|nenhuma?|niet|geen|zonder|onbekend|не|нет|без|неизвестн\w+)\b"
+    r"|没有|未能?|无法|無法|不|无|失败|ない|ません|なし|できず|없|않|못",
+    re.IGNORECASE,
+)
+"""Words with which a report says that something is not there."""

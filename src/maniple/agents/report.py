@@ -24,6 +24,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field
 
+from maniple.agents.gap_statements import is_stated, state_gap
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import read_message
 from maniple.agents.middleware.context_window import send_within_window
@@ -211,10 +212,11 @@ _MAY_BE_AN_ADDRESS = re.compile(r"[/&\\]|www|\]\(|\w:\w", re.IGNORECASE)
 
 
 class StatedDraft:
-    """A draft that ends with a line about each step that lacks something and that it does not speak of."""
+    """A draft with a line, before its sources, about each gap of the steps that it does not speak of."""
 
-    def __init__(self, draft: Draft, results: Sequence[StepResult]) -> None:
+    def __init__(self, draft: Draft, results: Sequence[StepResult], locale: str = "") -> None:
         self._draft = draft
+        self._locale = locale
         self._lacking = [one for one in results if not one.done or one.lacks]
         self._shown: list[str] = []
 
@@ -229,10 +231,15 @@ class StatedDraft:
         report = "".join([*self._shown, rest])
         if not report.strip():
             return rest
-        omitted = [one.describe_missing() for one in self._lacking if not one.is_named_in(report)]
+        found = _LIST_AT_END.search(rest)
+        own, listed = (rest[: found.start()], found[0].lstrip("\n")) if found else (rest, "")
+        before = "".join([*self._shown, own])
+        omitted = [one for one in self._lacking if not is_stated(before, one)]
         if not omitted:
             return rest
-        return rest + "\n" * max(2 - _newlines_behind(report), 0) + "\n\n".join(omitted)
+        gap = "\n" * max(2 - _newlines_behind(before), 0)
+        lines = [state_gap(one, before, self._locale) for one in omitted]
+        return own + gap + "\n\n".join([*lines, *filter(None, [listed])])
 
 
 _MAY_CITE = re.compile(r"[/&\\\[【［<>\"“”„‟«»‹›「」『』〝〟｢｣❝❛＂'’‘‚]|www|\w:\w", re.IGNORECASE)
@@ -456,7 +463,7 @@ def _has_more(chunk: ChatGenerationChunk) -> bool:
 
 
 MAX_LISTED = 40
-_LIST_AT_END = re.compile(r"\n+## [^\n]+\n\n(?:- \[\d+\] [^\n]+\n?)+\Z")
+_LIST_AT_END = re.compile(r"(?:\A|\n+)## [^\n]+\n\n(?:- \[\d+\] [^\n]+\n?)+\Z")
 """The list of sources as `format_source_list` writes it."""
 _LISTED_NUMBER = re.compile(r"^- \[(\d+)\]", re.MULTILINE)
 _ITEM_READERS = frozenset({READ_FILE, READ_ITEM, SEARCH_ITEMS})
@@ -479,13 +486,13 @@ class CheckedReport(AgentMiddleware[Any, Any]):
                 listed = fence_untrusted(format_sources(sources))
                 messages.insert(-1, HumanMessage(f"The sources, to be cited by number:\n{listed}"))
         if task.results:
-            draft = partial(_build_stated, draft, task.results)
+            draft = partial(_build_stated, draft, task.results, task.locale)
         model = CheckedReportModel(model=request.model, draft=draft)
         return await handler(request.override(model=model, messages=messages))
 
 
-def _build_stated(draft: Callable[[], Draft], results: Sequence[StepResult]) -> StatedDraft:
-    return StatedDraft(draft(), results)
+def _build_stated(draft: Callable[[], Draft], results: Sequence[StepResult], locale: str) -> StatedDraft:
+    return StatedDraft(draft(), results, locale)
 
 
 async def build_source_check(task: Task) -> SourceCheck:

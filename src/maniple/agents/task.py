@@ -32,7 +32,6 @@ NOT_WRITTEN = "No report could be written"
 _GIVEN_UP: tuple[StepStatus, ...] = ("failed", "skipped")
 _OPEN: tuple[StepStatus, ...] = ("not_started", "in_progress", "blocked")
 NEEDS_CHARACTERS = 600
-_WORD = re.compile(r"\w{4,}")
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
 _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
@@ -60,22 +59,17 @@ class StepResult:
     def describe_missing(self) -> str:
         """Return the sentence for the user about a step that is not done, or not completely."""
         if self.lacks:
-            return f"{MISSING} in the step {self.title!r}. {self.lacks}"
+            return f"{MISSING} in the step {self.title!r}: {self.lacks.removeprefix(MISSING_IN_IT).lstrip()}"
         return f"{MISSING} the step {self.title!r} was not completed. {self.reason}".rstrip()
-
-    def is_named_in(self, report: str) -> bool:
-        """Return whether a report speaks of what this step lacks: by its title, or most words about it."""
-        text = report.casefold()
-        if self.title.casefold() in text:
-            return True
-        words = {one.casefold() for one in _WORD.findall(self.lacks or self.reason)}
-        return bool(words) and 2 * sum(one in text for one in words) >= len(words)
 
 
 def names_missing(report: str, title: str, reason: str) -> bool:
     """Return whether a report says that a step is not done, or that code has written it for this reason."""
     lines = report.splitlines()
-    is_named = any(line.startswith(MISSING) and title in line for line in lines)
+    is_named = any(
+        (line.startswith(MISSING) and title in line) or (line.startswith("**") and f"({title}):**" in line)
+        for line in lines
+    )
     return is_named or (bool(reason) and any(f"{NOT_WRITTEN}: {reason}" in line for line in lines))
 
 

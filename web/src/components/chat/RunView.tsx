@@ -96,7 +96,7 @@ function unstatedGaps({ gaps }: RunModel, answer = ""): Gap[] {
   const lines = answer.split("\n");
   return gaps.filter(
     ({ step, reason }) =>
-      !lines.some((line) => (line.startsWith("MISSING:") && line.includes(step)) || (reason && line.includes(`No report could be written: ${reason}`))),
+      !lines.some((line) => (line.startsWith("MISSING:") && line.includes(step)) || (line.startsWith("**") && line.includes(`(${step}):**`)) || (reason && line.includes(`No report could be written: ${reason}`))),
   );
 }
 
