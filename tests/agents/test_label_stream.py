@@ -6,6 +6,7 @@ import pytest
 
 from maniple.agents.label_stream import LabelStream
 from maniple.agents.task import MISSING_IN_IT, NEEDED_FOR_IT
+from tests.agents.outcome_answers import DONE, DONE_AFTER, FAILED_AFTER, PARTIAL, PARTIAL_AFTER
 
 
 def streamed(*pieces: str) -> str:
@@ -60,3 +61,13 @@ def test_labels_are_shown_in_words_however_the_text_is_cut(text: str, shown: str
 def test_ordinary_words_are_not_held_back() -> None:
     stream = LabelStream()
     assert [stream.feed(piece) for piece in ("It", " is", " 3.")] == ["It", " is", " 3."]
+
+
+@pytest.mark.parametrize("text", PARTIAL + PARTIAL_AFTER + FAILED_AFTER + DONE + DONE_AFTER)
+def test_a_text_in_pieces_is_shown_as_a_whole_one(text: str) -> None:
+    assert streamed(*text) == streamed(text)
+
+
+@pytest.mark.parametrize("text", [one for one in DONE + DONE_AFTER if not one.startswith("Partial:")])
+def test_a_text_about_a_subject_is_shown_as_it_is(text: str) -> None:
+    assert streamed(*text) == text

@@ -4,7 +4,7 @@ import pytest
 
 from maniple.agents.step_outcome import NO_REASON, NOT_SAID, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import NEEDED_FOR_IT
-from tests.agents.outcome_answers import DONE, FAILED, PARTIAL
+from tests.agents.outcome_answers import DONE, DONE_AFTER, FAILED, FAILED_AFTER, PARTIAL, PARTIAL_AFTER
 
 NEEDED = "the price of tea"
 OTHERS = "The others: 3, 4 [1]."
@@ -306,19 +306,19 @@ def test_a_result_about_what_others_need_or_cannot_do_is_done(text: str) -> None
     assert parse_answer(text).outcome.status == "done"
 
 
-@pytest.mark.parametrize("text", PARTIAL)
+@pytest.mark.parametrize("text", PARTIAL + PARTIAL_AFTER)
 def test_a_partial_answer_is_known_in_other_words_and_languages(text: str) -> None:
     outcome = parse_answer(text).outcome
     assert outcome.status == "partial" and outcome.reason not in ("", NOT_SAID)
 
 
-@pytest.mark.parametrize("text", FAILED)
+@pytest.mark.parametrize("text", FAILED + FAILED_AFTER)
 def test_a_failure_is_known_in_other_words_and_languages(text: str) -> None:
     outcome = parse_answer(text).outcome
     assert outcome.status == "failed" and outcome.reason[0] not in " :："
 
 
-@pytest.mark.parametrize("text", DONE)
+@pytest.mark.parametrize("text", DONE + DONE_AFTER)
 def test_a_complete_answer_may_speak_of_what_its_subject_lacks(text: str) -> None:
     answer = parse_answer(text)
     assert (answer.outcome.status, answer.text) == ("done", text)

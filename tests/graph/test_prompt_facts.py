@@ -121,7 +121,7 @@ async def test_where_the_last_step_builds_not_on_all_others_the_reporter_writes(
     async with scripted_team(script(plan(*steps), lead=lead, **work)) as it:
         frames = await it.run()
         assert len(it.prompts("reporter")) == 1
-    assert answer(frames).startswith("# Report\n\nMISSING:")
+    assert answer(frames).startswith("# Report\n\n**Missing")
 
 
 def test_the_general_agent_is_told_how_sources_and_figures_are_written():

@@ -24,7 +24,10 @@ _HEADS = {
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|(?<=[。！？])")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]|[ \t]*(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__)[:：]?[ \t]*$")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•|]|\d{1,2}[.)])")
-_EXACT = re.compile(r"(?:[\w.-]+/)*[\w-]+\.[a-z]\w{1,5}\b|\d+(?:[.,:/]\d+)*", re.IGNORECASE)
+_EXACT = re.compile(
+    r"(?<![\w./-])(?:[\w.-]{1,80}/){0,8}[\w-]{1,80}\.[a-z]\w{1,5}\b|\d{1,20}(?:[.,:/]\d{1,20}){0,5}",
+    re.IGNORECASE,
+)
 """Paths, and numbers."""
 _NAME = re.compile(r"(?<=[^\W_] )(?<![.!?:] )[^\W\d_a-zß-öø-ÿа-яё\u2e80-\uffff]\w{2,}")
 _WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2}|[^\W\d_\u3040-\uffff]{4,}")

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from maniple.agents.answer_words import NEED, OWN_NEED
@@ -260,13 +261,14 @@ def is_own(label: Label, lines: Sequence[str], end: int) -> bool:
         return False
     if label.is_capital or label.name == "needs":
         return label.is_capital
-    before = [line for line in lines[: label.line] if line.strip()]
+    before = (line for line in islice(lines, label.line) if line.strip())
     is_item = LIST_ITEM.match(lines[label.line]) is not None or lines[label.line].lstrip().startswith("|")
     if all(HEADING.match(line) for line in before):
-        return begins_own(label, lines[label.line])
+        is_term = bool(label.rest) and _is_field_below(lines, label.line)
+        return begins_own(label, lines[label.line]) and (label.is_clear or not is_term)
     if label.name == "failed":
         return False
-    if not _closes(lines[end:], is_clear=label.is_clear):
+    if not _closes(lines, end, is_clear=label.is_clear):
         return False
     return label.is_clear or not (is_item or lines[label.line - 1].strip() or _is_field(label, lines))
 
@@ -279,9 +281,9 @@ def begins_own(label: Label, line: str) -> bool:
     return label.is_clear or (label.name == "partial" and not LIST_ITEM.match(line) and is_marked)
 
 
-def _closes(rest: Sequence[str], *, is_clear: bool) -> bool:
+def _closes(lines: Sequence[str], end: int, *, is_clear: bool) -> bool:
     """Return whether nothing of the result follows: nothing, what is needed, or one closing paragraph."""
-    written = [line for line in rest if line.strip()]
+    written = [*islice((lines[at] for at in range(end, len(lines)) if lines[at].strip()), 2)]
     if not written or read_label(written[0]) or speaks_of_need(written[0]):
         return True
     return is_clear and len(written) == 1 and not (HEADING.match(written[0]) or LIST_ITEM.match(written[0]))
@@ -299,13 +301,21 @@ def _is_field(label: Label, lines: Sequence[str]) -> bool:
     if own is None:
         return False
     others = (_FIELD.match(line) for number, line in enumerate(lines) if number != label.line)
-    alike = [
+    alike = (
         one
         for one in others
         if one and one["marks"] == own["marks"] and len(one["head"].split()) <= _MAX_FIELD_WORDS
         if bool(one["marks"].strip()) or one[0].rstrip().endswith((":", "："))
-    ]
-    return len(alike) >= (1 if "#" in own["marks"] else _MIN_FIELDS)
+    )
+    enough = 1 if "#" in own["marks"] else _MIN_FIELDS
+    return len([*islice(alike, enough)]) == enough
+
+
+def _is_field_below(lines: Sequence[str], number: int) -> bool:
+    """Return whether the next line is a field, as in a list of terms."""
+    below = lines[number + 1] if number + 1 < len(lines) else ""
+    field = _FIELD.match(below)
+    return field is not None and field[0].rstrip().endswith((":", "：")) and read_label(below) is None
 
 
 def strip_marks(text: str) -> str:

@@ -7,7 +7,7 @@ these in a result. Other members and the user read them without the labels.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -144,7 +144,7 @@ def _partial(
     reason = shorten("; ".join(reasons), REASON_CHARACTERS) or NOT_SAID
     needs = _needs(lines, labels)
     if not needs:
-        own = [one.line for one in lacking]
+        own = {one.line for one in lacking}
         first = next(number for number, line in enumerate(lines) if line.strip())
         # Below a label that begins the answer stands the result, with its own headings.
         after = min(own) if min(own) > first else _last_heading(lines) - 1
@@ -328,7 +328,7 @@ def _need_at(line: int, rest: str) -> Label:
 
 
 def _spoken_needs(
-    lines: Sequence[str], own: Sequence[int], *, headings_after: int = -1
+    lines: Sequence[str], own: Collection[int], *, headings_after: int = -1
 ) -> tuple[str, list[int]]:
     """Return what a member says without a label that it needs, and the lines of the headings above that.
 
