@@ -45,7 +45,7 @@ def is_stated(report: str, result: StepResult) -> bool:
     """Return whether one sentence of a report says that what a step lacks is not there.
 
     The sentence, with the heading or the line with a colon above it, has a word of absence and the title of
-    the step, or what distinguishes the gap: all its numbers and paths; if it has none, half of its names; if
+    the step, or what distinguishes the gap: all its numbers and paths; if it has none, most of its names; if
     it has none, a third of its words.
     """
     title, gap = result.title.casefold(), _gap_of(result) or result.title
@@ -68,8 +68,8 @@ def _is_about(sentence: str, gap: str) -> bool:
         return exact <= set(_EXACT.findall(sentence))
     names = set(_NAME.findall(gap))
     stems = {one.casefold()[:_STEM] for one in names or _WORD.findall(gap)}
-    share = 2 if names else 3
-    return bool(stems) and share * sum(one in sentence for one in stems) >= len(stems)
+    found = sum(one in sentence for one in stems)
+    return 2 * found > len(stems) if names else found > 0 and 3 * found >= len(stems)
 
 
 def _sentences(report: str) -> Iterator[str]:

@@ -57,6 +57,7 @@ STATED = [
     ("Le tarif de 2019.", "Je n'ai pas le tarif de 2019."),
     ("2019年的费用", "2019年的费用无法获取。"),
     ("The depth of berth 3.", "The depths are known of two berths. Not found:\n\n- berth 3"),
+    ("Das Baujahr der Brücke.", "Das Baujahr der Brücke ist nicht bekannt."),
     ("The address of Ms Miller.", "No address of Miller is published."),
     ("The rate of 2019.", "| Year | Rate |\n|---|---|\n| 2019 | n/a |"),
 ]
@@ -66,6 +67,7 @@ OMITTED = [
     ("The rate of 2019.", "In 2019, 4 ships came. The rate of 2018 is not 3."),
     ("The opening hours of the museum.", "The museum opened in 1911 and shows ships."),
     ("Die Gebühr von 2019.", "Die Gebühr von 2018 beträgt 12 Euro, nicht 11. Sie gilt für alle."),
+    ("Das Baujahr der Brücke.", "Die Brücke ist 312 m lang und trägt keine Züge."),
     ("out/a.csv", "The table is in out/b.csv; nothing was left out."),
 ]
 
