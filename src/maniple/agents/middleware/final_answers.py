@@ -141,7 +141,7 @@ def _describe(messages: Sequence[BaseMessage]) -> str:
     """Return which calls the user rejected and did not approve later, with the user's words for each."""
     calls = {call["id"]: call for one in messages if isinstance(one, AIMessage) for call in one.tool_calls}
     said: dict[str, str] = {}
-    for one in _results(messages):
+    for one in find_results(messages):
         call = calls.get(one.tool_call_id)
         name = f"`{one.name}`" + (_main_argument(call["args"]) if call else "")
         said.pop(name, None)
