@@ -74,7 +74,7 @@ _ASKED: dict[_Kind | Literal["other calls"], str] = {
     "your tools now, and answer with what they show.",
     "other calls": "No call that succeeded in this step supports {what} in your answer. Do it with your "
     "tools now, and answer with what they show, or say in the first sentence what you did not do.",
-    "files": "The workspace has no file {what}, which your step or your answer names. If it is to be there, "
+    "files": "Not in the workspace: {what}, which your step or your answer names. If it is to be there, "
     "write it now with your tools and see that it is there; then give the whole answer. If it has another "
     "name, use that name.",
 }
@@ -82,7 +82,7 @@ _LACKS: dict[_Kind | Literal["other calls"], str] = {
     "call": "what the answer announces at its end was not done",
     "work": "no tool was called, so nothing shows that the answer is true",
     "other calls": "no tool call that succeeded supports {what} in the answer",
-    "files": "the file {what} is not there",
+    "files": "not in the workspace: {what}",
 }
 _NO_ANSWER = "The member announced a tool call and did not make it, also when it was asked again."
 
