@@ -72,6 +72,19 @@ def test_the_reason_of_a_rejection_is_the_text_unchanged(reason: str, beginning:
     assert parse_approval({"type": "reject", "message": text}) == CallRejection(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Nein, davon gibt es keine Kopie", "non : pas ce fichier", "No, ese no", "不，先备份", "不要删除它"],
+)
+def test_a_no_of_any_known_language_rejects(text: str) -> None:
+    assert parse_approval(text) == CallRejection(text)
+
+
+@pytest.mark.parametrize("text", ["不要紧", "Nonsense was meant", "Neinhausen is it", "notes.md instead"])
+def test_a_word_that_only_begins_like_a_no_is_unclear(text: str) -> None:
+    assert isinstance(parse_approval(text), UnclearDecision)
+
+
 @pytest.mark.parametrize("answer", ["no", "N.", "/reject", "nein", "不要", False, {"type": "reject"}])
 def test_a_rejection_may_have_no_reason(answer: object) -> None:
     assert parse_approval(answer) == CallRejection("")

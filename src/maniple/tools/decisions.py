@@ -54,10 +54,11 @@ _PLAN_ACCEPTANCE = (
     *("没问题", "没有问题", "行", "开始吧?", "继续吧?", "就这样吧?", "通过", "看起来不错", "不错", "很好"),
 )
 _POLITE = "please|thanks?(?: you)?|bitte|danke|merci|s['’]il (?:te|vous) pla[iî]t|gracias|por favor|谢谢|请"
-_REJECTION = re.compile(r"(?:no|n|reject|rejected)(?!\w)", re.IGNORECASE)
-_BARE_REJECTION = re.compile(
-    r"(?:no|n|reject|rejected|nein|non|不|不要|不行|不同意|拒绝)[\s.!。！]*", re.IGNORECASE
+_REJECTION = re.compile(
+    r"(?:(?:no|n|reject|rejected|nein|nee|nö|non|不)(?!\w)|不要(?!紧)|不行|不同意|不可以|拒绝)", re.IGNORECASE
 )
+"""Begins a rejection, in the languages whose words of acceptance are known."""
+_BARE_REJECTION = re.compile(rf"{_REJECTION.pattern}[\s.!。！]*", re.IGNORECASE)
 _REJECT_COMMAND = re.compile(r"/reject(?!\w)\s*", re.IGNORECASE)
 _RERUN = re.compile(r"(?:run (?:it )?again|again|re-?run|retry|再运行|重新运行)[\s.!。！]*")
 _SKIP = re.compile(r"(?:/?skip|跳过)[\s.!。！]*")
@@ -123,8 +124,8 @@ class UnclearDecision:
 def parse_approval(answer: object) -> CallApproval | CallEdit | CallRejection | UnclearDecision:
     """Parse the answer to a call that needs approval.
 
-    A text accepts with words of acceptance and nothing else, and rejects if it begins with "no" or "n", or
-    with the command `/reject`, which is no part of the reason.
+    A text accepts with words of acceptance and nothing else, and rejects if it begins with "no" in a known
+    language, with "n", or with the command `/reject`, which is no part of the reason.
     """
     answer = read_json_object(answer)
     if isinstance(answer, bool):
@@ -143,7 +144,7 @@ def parse_approval(answer: object) -> CallApproval | CallEdit | CallRejection | 
 
 
 def find_rejection(text: str) -> CallRejection | None:
-    """Return the rejection in a text that begins with "no", "n" or `/reject`; None if it rejects nothing."""
+    """Return the rejection in a text that begins with a "no" or `/reject`; None if it rejects nothing."""
     text = text.strip()
     if command := _REJECT_COMMAND.match(text):
         return CallRejection(text[command.end() :])
