@@ -382,3 +382,19 @@ async def test_a_step_that_asks_frees_its_slot(tmp_path):
         it.gate.set()
         await it.ended()
         assert await it.status() == "completed"
+
+
+async def test_all_questions_of_a_pause_are_answered_at_once(tmp_path):
+    steps = [*(planned("researcher", f"Ask {one}") for one in "ABC"), step("reporter", "Report")]
+    async with working(tmp_path, script(*steps)) as it:
+        it.begun.set()
+        await it.begin()
+        await it.ended()
+        questions = [one for one in it.events if one.type == "interrupt"]
+        assert len(questions) == 3
+        await asyncio.gather(*(it.answer(f"year {at}", one) for at, one in enumerate(questions)))
+        await it.ended()
+        assert {"year 0", "year 1", "year 2"} <= {*it.results()}
+        with pytest.raises(RunNotWaiting):
+            await it.answer("again", questions[0])
+        assert await it.status() == "completed"

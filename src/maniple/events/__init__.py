@@ -48,6 +48,7 @@ from maniple.events.run_view import (
     StreamState,
     TurnView,
     UsageTotals,
+    is_open_question,
     load_run_view,
     read_question_ids,
 )
@@ -111,6 +112,7 @@ __all__ = [
     "as_json",
     "event_of",
     "history_digest",
+    "is_open_question",
     "load_run_view",
     "read_event",
     "read_question_ids",

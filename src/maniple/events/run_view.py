@@ -30,6 +30,7 @@ from maniple.events.model import (
     ToolOutput,
     ToolReturned,
     UsageReported,
+    UserAnswered,
     UserMessageAnswered,
     UserMessageReceived,
     WorkflowEnded,
@@ -578,6 +579,17 @@ async def read_question_ids(events: EventTable, run_id: str) -> dict[str, str]:
             found.pop(interrupt_id, None)  # of a question that is asked again, the newest place counts
             found[interrupt_id] = question_id
     return found
+
+
+async def is_open_question(events: EventTable, run_id: str, question_id: str) -> bool:
+    """Return whether a run has asked a question and nobody has answered it; raises `StoreError`."""
+    is_open = False
+    types = {RunInterrupted.type, StepInterrupted.type, UserAnswered.type}
+    async for page in read_event_pages(events, run_id, types=types):
+        for record in page:
+            if json.loads(record.data).get("interrupt_id") == question_id:
+                is_open = record.type != UserAnswered.type
+    return is_open
 
 
 CACHED_RUNS = 256

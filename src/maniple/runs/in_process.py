@@ -9,7 +9,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from maniple.errors import StoreError
-from maniple.events import RunStatusChanged, load_run_view, read_question_ids
+from maniple.events import RunStatusChanged, is_open_question, load_run_view, read_question_ids
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
@@ -44,6 +44,8 @@ from maniple.tools.questions import interrupt_of
 
 Kind = Literal["server", "chat"]
 MAX_TITLE_CHARACTERS = 80
+_ASKED_AGAIN_SECONDS = 30.0
+"""How long an answer waits for a run that goes on with another one to ask its question again."""
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
 
@@ -204,16 +206,42 @@ class InProcessEngine:
     ) -> AcceptedRun:
         """Answer a run (see `Engine`)."""
         record = await self.status(run_id, owner)
-        async with self.tasks.thread_locks.acquire(record.thread_id):
-            active = self.tasks.active.get(run_id)
-            if active is not None and (answered := await self._answer_step(active, answer, interrupt_id)):
+        end = time.monotonic() + _ASKED_AGAIN_SECONDS
+        while True:
+            if answered := await self._answer_active(record, answer, interrupt_id, end):
                 return answered
-        async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(record.thread_id):
-            if (active := self.tasks.active.get(run_id)) is not None:
-                if not active.inbox.takes_answers and active.task is not None:
-                    await asyncio.wait([active.task], timeout=CANCEL_SECONDS)  # it is about to wait
-                await self._wait_for_stored_status(active)
-            return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
+            async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(record.thread_id):
+                if (active := self.tasks.active.get(run_id)) is not None:
+                    if await self._asks_again(active, interrupt_id, end):
+                        continue  # it went on with another answer meanwhile
+                    if not active.inbox.takes_answers and active.task is not None:
+                        await asyncio.wait([active.task], timeout=CANCEL_SECONDS)  # it is about to wait
+                    await self._wait_for_stored_status(active)
+                return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
+
+    async def _answer_active(
+        self, record: RunRecord, answer: Any, interrupt_id: str, end: float
+    ) -> AcceptedRun | None:
+        """Answer a step of a run at work; None if it does not take the answer while it works.
+
+        Until the time `end`, the answer waits for its question to be asked again.
+        """
+        while (active := self.tasks.active.get(record.run_id)) is not None and active.task is not None:
+            changed = active.inbox.changed()
+            async with self.tasks.thread_locks.acquire(record.thread_id):
+                if answered := await self._answer_step(active, answer, interrupt_id):
+                    return answered
+            if not await self._asks_again(active, interrupt_id, end):
+                return None
+            seconds = max(end - time.monotonic(), 0)
+            await asyncio.wait({changed, active.task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return None
+
+    async def _asks_again(self, active: ActiveRun, interrupt_id: str, end: float) -> bool:
+        """Return whether a run will ask an open question again, as one that goes on with another answer."""
+        if not interrupt_id or time.monotonic() >= end or not active.can_be_steered:
+            return False
+        return await is_open_question(self._store.events, active.record.run_id, interrupt_id)
 
     async def _answer_step(self, active: ActiveRun, answer: Any, interrupt_id: str) -> AcceptedRun | None:
         """Answer a step that waits while others go on; None if there is no such question."""

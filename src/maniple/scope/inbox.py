@@ -139,7 +139,7 @@ class Inbox:
         return [one for one in self.messages if one.reply is None]
 
     def changed(self) -> asyncio.Future[None]:
-        """Return a future that ends with the next input or reply. It is shared: nobody may cancel it."""
+        """Return a future that ends with the next input, reply or question; shared: nobody may cancel it."""
         if self._changed is None or self._changed.done():
             self._changed = asyncio.get_running_loop().create_future()
         return self._changed
@@ -266,6 +266,7 @@ class Inbox:
         """Let a question be answered from now on. It replaces an earlier one with its key."""
         self.withdraw(question.key)
         self._questions.append(question)
+        self._ring()
 
     def withdraw(self, key: str) -> None:
         """Let a question not be answered any more."""
