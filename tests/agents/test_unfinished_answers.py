@@ -669,7 +669,8 @@ MADE = call("python_repl_tool", code="open('p.csv', 'w').write('1')")
 async def test_a_file_that_the_step_itself_removed_is_not_missing(tmp_path, calls, answer):
     more = [bash_tool, move_file, file_operations]
     async with working(tmp_path, *calls, reply(answer), more=more) as it:
-        assert await it.do("Write p.csv, check it and put it away") == answer
+        step = "Write p.csv, check it and put it away"
+        assert await it.do(step) == answer
         assert it.calls == len(calls) + 1
 
 
