@@ -138,12 +138,13 @@ class MessageLead:
         briefs = format_briefs(case.members, await find_current_roles(self.roles, self.search))
         shape = Shape("MessageAnswer", _schema(kinds, case.members), MessageAnswer)
 
-        told: list[str] = []
+        is_asked = False
 
         def check(answer: MessageAnswer) -> MessageAnswer:
+            nonlocal is_asked
             _check(answer, case, kinds)
-            if not told and (unused := _describe_unused(answer)):
-                told.append(unused)  # once: the decision itself can be carried out
+            if not is_asked and (unused := _describe_unused(answer)):
+                is_asked = True  # once: the decision itself can be carried out
                 raise ValueError(unused)
             return answer
 
