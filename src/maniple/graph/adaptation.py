@@ -70,9 +70,9 @@ def format_unfinished(progress: PlanProgress) -> str:
 
 def _why(step: TrackedStep) -> str:
     if step.is_partial:
-        return f"done in part, without {step.outcome.summary}"
+        return f"done in part; missing: {step.outcome.summary}"
     if step.status in OPEN:
-        return "the run ended before it"
+        return "the run ended during it" if step.status == "in_progress" else "the run ended before it"
     return explain_failure(step.reason or step.result).rstrip(".")
 
 
@@ -115,7 +115,7 @@ def _how(progress: PlanProgress, step: TrackedStep) -> str:
     if step.status in OPEN:
         return "not done, to be replaced"
     if step.is_partial:
-        return f"done in part, without {step.outcome.summary}"
+        return f"done in part; missing: {step.outcome.summary}"
     if place := progress.place_of_replacement(step):
         return f"{step.status}, step {place} was done instead: {step.reason}"
     return f"failed: {step.reason}" if step.status == "failed" else step.status
