@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 SEEDS = range(60)
 OF_CALLS = frozenset({"answer to tool_approval", "answer to a step"})
 """What is, or may be, said to a call that waits for approval."""
+_MARK = re.compile(r"data [0-9a-f]{8}")
 NEXT = {
     "coordinator": [call("handoff_to_planner", locale="en-US")],
     "planner": [{"chunks": [json.dumps(plan(step("coder"), step("reporter")))]}],
@@ -36,7 +38,8 @@ async def prompts_of_next(it: Process, server: OpenAIServer) -> dict[str, Any]:
     async for _ in it.engine.events(run.run_id):
         pass
     assert (await it.engine.status(run.run_id)).status == "completed"
-    asked = [request["messages"] for request in server.requests]
+    # The marks of untrusted data differ between processes.
+    asked = [json.loads(_MARK.sub("data", json.dumps(one["messages"]))) for one in server.requests]
     return {
         role: next(messages[1:] for messages in asked if f"You are the {role}" in str(messages[0]["content"]))
         for role in ("coordinator", "planner", "coder")
