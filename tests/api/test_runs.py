@@ -9,7 +9,7 @@ import pytest
 
 from maniple.store import open_store
 from tests.api.in_process import QUESTION, InProcessService, numbered, open_service
-from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
 from tests.team import agents, data, plan, status, step
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +36,22 @@ async def test_a_conversation_is_made_read_listed_and_deleted(it: InProcessServi
     assert (deleted.status_code, deleted.content) == (204, b"")
     for gone in (f"/api/threads/{thread['thread_id']}", f"/api/runs/{run['run_id']}"):
         assert (await it.client.get(gone)).status_code == 404
+
+
+async def test_the_plan_of_a_cancelled_run_is_that_which_it_showed_last(tmp_path):
+    with serving(HANGING) as model:
+        async with open_service(model.base_url, tmp_path) as it:
+            run = await it.run()
+            await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
+            path = f"/api/runs/{run['run_id']}"
+            change = {"action": "edit", "step_id": 2, "title": "Write it short"}
+            assert (await it.client.post(f"{path}/plan", json=change)).status_code == 202
+            at_work = (await it.get(f"/api/threads/{run['thread_id']}"))["plan"]["steps"]
+            await it.client.post(f"{path}/cancel")
+            ended = (await it.get(f"/api/threads/{run['thread_id']}"))["plan"]["steps"]
+    assert [one["status"] for one in at_work] == ["in_progress", "not_started"]
+    assert ended[1]["title"] == "Write it short"
+    assert [one["status"] for one in ended] == ["not_started", "not_started"]
 
 
 async def test_conversations_are_listed_page_by_page(it: InProcessService):

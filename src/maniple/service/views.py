@@ -16,6 +16,7 @@ from maniple.events import (
     AgentEnded,
     AgentStarted,
     ChatMessage,
+    PlanChanged,
     RunInterrupted,
     RunStarted,
     RunStatusChanged,
@@ -31,7 +32,7 @@ from maniple.graph.state import private_of
 from maniple.runs import AgentUsage, NotFound
 from maniple.runs.ended_runs import find_left, read_ended_run
 from maniple.runs.turn import thread_state
-from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id
+from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id, read_event_pages
 from maniple.types import RunState
 from maniple.workspace import StoredUpload
 
@@ -94,6 +95,14 @@ class PlanStatus(BaseModel):
 
     title: str
     steps: list[PlanStepStatus]
+
+    def cut_off(self) -> "PlanStatus":
+        """Return the plan of a conversation on which no run works: a step that was begun begins again."""
+        steps = [
+            one.model_copy(update={"status": "not_started"}) if one.status == "in_progress" else one
+            for one in self.steps
+        ]
+        return self.model_copy(update={"steps": steps})
 
 
 class RunReference(_StoredView):
@@ -445,6 +454,8 @@ def next_before(page: Sequence[Thread | RunRecord], limit: int) -> float | None:
 
 
 SHOWN_RUNS = 50
+_PLANNED_RUNS = 5
+"""The number of newest runs in which the newest plan is looked for."""
 
 
 async def get_thread(store: Store, name: str, owner: str) -> Thread:
@@ -488,14 +499,33 @@ async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> Threa
     stored = private_of(state.values).get("folded") or ()
     new = [await read_ended_run(store, one) for one in reversed(runs) if one.run_id not in stored]
     messages = [*messages, *find_left(new, messages)]
-    plan = private_of(state.values).get("plan")
     [view] = await read_thread_views(store, [thread])
+    plan = await _read_newest_plan(store, runs) or private_of(state.values).get("plan")
+    shown = PlanStatus.model_validate(plan, from_attributes=True) if plan else None
+    if shown is not None and view.status in ("idle", "error"):
+        shown = shown.cut_off()
     return ThreadDetail(
         **view.model_dump(),
         messages=[_message_view(message) for message in messages],
-        plan=PlanStatus.model_validate(plan) if plan else None,
+        plan=shown,
         runs=[RunReference.model_validate(run) for run in runs],
     )
+
+
+async def _read_newest_plan(store: Store, runs: Sequence[RunRecord]) -> PlanChanged | None:
+    """Return the plan that the newest of `runs` with a plan has shown last; None if none has.
+
+    The graph has it only up to its last checkpoint, without changes of the user that it has not come to.
+    """
+    for run in runs[:_PLANNED_RUNS]:
+        newest: PlanChanged | None = None
+        async for page in read_event_pages(store.events, run.run_id, types={PlanChanged.type}):
+            plans = (read_event(record.type, record.data) for record in reversed(page))
+            shown = (one for one in plans if isinstance(one, PlanChanged) and not one.draft)
+            newest = next(shown, newest)
+        if newest is not None:
+            return newest
+    return None
 
 
 def _message_view(message: BaseMessage) -> MessageView:
