@@ -1,5 +1,6 @@
 """The usage of each member in `GET /api/runs/{run_id}`."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,17 @@ async def test_the_shares_of_the_members_are_the_usage_of_the_run(model: OpenAIS
     seconds = sum(one["seconds"] for one in told if one["agent_name"] == "coder")
     assert shares[2]["seconds"] == round(seconds, 3)
     assert all(one["cost"] > 0 for one in shares)
+
+
+async def test_a_run_at_work_shows_what_it_has_used_so_far(model: OpenAIServer, tmp_path: Path):
+    model.reset({**SIMPLE, "coder": [{"hang": True}]})
+    async with open_service(model.base_url, tmp_path) as it:
+        run = await it.run()
+        await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
+        stands = await it.get(f"/api/runs/{run['run_id']}")
+    assert stands["status"] == "running"
+    assert stands["usage"]["model_calls"] == 3, "a call counts when it begins"
+    assert stands["usage"]["input_tokens"] == sum(one["input_tokens"] for one in stands["by_agent"]) > 0
 
 
 async def test_tokens_that_the_endpoint_had_in_its_cache_are_counted_and_cost_their_own_price(

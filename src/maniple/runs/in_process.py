@@ -161,7 +161,9 @@ class InProcessEngine:
         record = await self._store.runs.get(run_id, owner)
         if record is None:
             raise NotFound("The run does not exist.")
-        return record
+        active = self.tasks.active.get(run_id)
+        # It is stored at the end of the run.
+        return record if active is None else replace(record, usage=active.meter.used)
 
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End a run (see `Engine`)."""
