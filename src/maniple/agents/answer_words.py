@@ -216,12 +216,6 @@ OWN_EXCEPTION = re.compile(
 """Words with which somebody says in a sentence that it did everything but something."""
 
 
-def is_claimed(sentence: str, words: re.Pattern[str]) -> bool:
-    """Return whether a sentence says with one of the words that something was done."""
-    modalities = (one.lastgroup for one in MODALITY.finditer(sentence))
-    return words.search(sentence) is not None and all(one == "relative" for one in modalities)
-
-
 FROM_KNOWLEDGE = re.compile(
     r"\b(?:(?:what|facts|things|all) (?:that )?you (?:already )?know"
     r"|from (?:your )?(?:own )?(?:memory|knowledge)"

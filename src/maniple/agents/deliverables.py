@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from maniple.agents.answer_words import CLAUSE_ENDS, FILE_ROLES, MODALITY, WRITTEN, is_claimed
+from maniple.agents.answer_words import CLAUSE_ENDS, FILE_ROLES, MODALITY, WRITTEN
 from maniple.agents.task import PlanStepSummary, Task
 from maniple.errors import FileError
 from maniple.media_types import UNKNOWN, media_type_of
@@ -122,6 +122,12 @@ def find_claimed_files(answer: str, *, with_links: bool = True) -> list[str]:
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, roughly."""
     return [one for one in _SENTENCE_END.split(text) if one.strip()]
+
+
+def is_claimed(sentence: str, words: re.Pattern[str]) -> bool:
+    """Return whether a sentence says with one of the words that something was done."""
+    modalities = (one.lastgroup for one in MODALITY.finditer(sentence))
+    return words.search(sentence) is not None and all(one == "relative" for one in modalities)
 
 
 def _without_names(sentence: str) -> str:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection
 from typing import Literal, get_args
 
-from maniple.agents.answer_words import CLAUSE_ENDS, MODALITY, RAN, is_claimed
-from maniple.agents.deliverables import prose_of, split_sentences
+from maniple.agents.answer_words import CLAUSE_ENDS, MODALITY, RAN
+from maniple.agents.deliverables import is_claimed, prose_of, split_sentences
 
 HandWork = Literal["runs", "draws", "saves"]
 

@@ -21,12 +21,12 @@ from maniple.agents.answer_words import (
     MODALITY,
     SOURCES,
     TOOL_WORK,
-    is_claimed,
 )
 from maniple.agents.deliverables import (
     find_claimed_files,
     find_file_names,
     is_among,
+    is_claimed,
     prose_of,
     split_sentences,
     without_code,
@@ -245,16 +245,15 @@ def _find_hand_work(step: StepTexts, order: str, material: str, text: str) -> st
 
 
 def _find_beside_calls(step: StepTexts, text: str) -> str:
+    if any(one.runs_programs for one in step.calls):
+        return ""  # a program may do any work, and compute the names of what it reads
     order, material = _split_material(step.asked[:_MAX_CHARACTERS])
     return _find_hand_work(step, order, material, text) or _find_unseen(step, order, text)
 
 
 def _find_unseen(step: StepTexts, order: str, text: str) -> str:
-    """Return what the order names that no call showed, and the answer does not leave out; "" for nothing.
-
-    A program may compute the names of what it reads.
-    """
-    if step.is_told or _is_explained(order) or any(one.runs_programs for one in step.calls):
+    """Return what the order names that no call showed, and the answer does not leave out; "" for nothing."""
+    if step.is_told or _is_explained(order):
         return ""
     known = f"{step.results}\n{step.earlier}"
     for address in _find_addresses(order):

@@ -275,6 +275,8 @@ def notes_of_run(state: State, progress: PlanProgress, shown: Collection[str] = 
     plan are left out: they are part of the request.
     """
     received = [one for one in run_scope().inbox.received if not _waits_for_lead(one)]
+    if not received:
+        return []
     messages = {one.input_id for one in received if isinstance(one.content, Message)}
     in_request = {one.id for one in state["messages"]} - messages
     notes = describe_inputs(received, {one.id: one.title for one in progress.steps})
