@@ -68,11 +68,11 @@ class Work:
 
 
 @asynccontextmanager
-async def working(tmp_path, *replies, has_files=True, limits=None, more=(), member="coder", **model):
-    workspaces = Workspaces(tmp_path)
-    tools = [python_repl_tool, *build_file_tools(workspaces), *more] if has_files else [tavily_search, *more]
+async def working(tmp_path, *replies, has_files=True, limits=None, more=(), member="coder", **options):
+    workspaces, programs = Workspaces(tmp_path), options.pop("programs", [python_repl_tool])
+    tools = [*programs, *build_file_tools(workspaces), *more] if has_files else [tavily_search, *more]
     with serving({member: list(replies), "other": list(replies)}) as server:
-        async with model_at(server, **model) as chat:
+        async with model_at(server, **options) as chat:
             agent = build_react_agent(ROLES[member], chat, tools, limits=limits or StepLimits())
             yield Work(agent, server, workspaces)
 
@@ -761,3 +761,30 @@ async def test_what_was_answered_in_an_earlier_turn_is_known(tmp_path):
     async with working(tmp_path, reply(answer)) as it:
         assert await it.do(asked, asked, asked, conversation=earlier) == answer
         assert it.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "answer"),
+    [
+        ("Save the primes below 30 in a file.", "I saved the primes below 30 in a file."),
+        ("Draw a pie chart of the shares.", "I drew the pie chart."),
+        ("Speichere die Primzahlen in einer Datei.", "Die Primzahlen sind in einer Datei gespeichert."),
+    ],
+)
+async def test_a_program_that_left_no_file_has_saved_and_drawn_nothing(tmp_path, step, answer):
+    run = call("python_repl_tool", code="print(4)")
+    async with working(tmp_path, run, reply(answer)) as it:
+        it.write("old.csv")
+        assert "support" in (await it.lacking("Work", step))[1]
+
+    for written in ("new.csv", "old.csv"):  # made, or changed
+
+        @tool("python_repl_tool")
+        async def save(code: str) -> str:
+            """Run Python."""
+            it.write(written, "4")  # noqa: B023 - it is called within this iteration
+            return "4"
+
+        async with working(tmp_path / written, run, reply(answer), programs=[save]) as it:
+            it.write("old.csv")
+            assert await it.do("Work", step) == answer

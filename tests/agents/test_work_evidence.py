@@ -284,3 +284,20 @@ def test_what_was_drawn_or_run_in_earlier_turns_or_steps_is_known():
     step = StepTexts("manus", "Run the tests again only if needed. Are they fine?", "", calls=[READ])
     for known in (replace(step, earlier="All 5 tests passed."), replace(step, results="All 5 tests passed.")):
         assert not find_unsupported(known, "All 5 tests passed.")
+
+
+@pytest.mark.parametrize(
+    ("step", "answer"),
+    [
+        ("What is 17 % of 240?", "17 % of 240 is 40.8: 10 % is 24, 7 % is 16.8. 0.17 × 240 = 40.8."),
+        ("Wie viel sind 19 % MwSt. auf 250 Euro?", "47,50 Euro; der Bruttobetrag ist 297,50 Euro."),
+        ("3 nights at 85 euros and 2 at 95", "255 and 190 euros, together 445."),
+        ("Partage 100 euros entre 3 personnes.", "33,33 euros chacune."),
+    ],
+)
+def test_what_follows_from_the_step_in_several_short_sums_needs_no_tool(step, answer):
+    assert find("coder", step, answer) is None
+
+
+def test_a_number_that_follows_from_nothing_still_needs_one():
+    assert find("coder", "3 nights at 85 euros and 2 at 95", "Together 812 euros.") is not None

@@ -15,6 +15,7 @@ from maniple.agents.task import PlanStepSummary, Task
 from maniple.errors import FileError
 from maniple.media_types import UNKNOWN, media_type_of
 from maniple.scope.run_scope import thread_key
+from maniple.tools.items import FileState
 from maniple.types import GENERAL
 
 MAX_FILES = 20_000
@@ -256,8 +257,14 @@ class PromisedFiles:
     before: frozenset[str] = frozenset()
     writes: bool = False
     """Whether the member has tools that write files; a link in another's answer may be a page's own."""
-    is_known: bool = False
-    """Whether the files before the step were listed."""
+    stamps: frozenset[FileState] | None = None
+    """The states of the files that are no mirrors, before the step; None if they were not listed."""
+
+    async def has_new(self, task: Task) -> bool | None:
+        """Return whether a file was made or changed since the step began; None if that is unknown."""
+        if self.stamps is None or task.items_of_thread is None:
+            return None
+        return not self.stamps.issuperset(await task.items_of_thread.list_files())
 
     async def find_missing(self, task: Task, claimed: Collection[str] = ()) -> list[str]:
         """Return the promised and claimed files that the workspace does not have; [] without a workspace."""
@@ -284,7 +291,8 @@ async def promise_files(task: Task, member: str, *, writes: bool) -> PromisedFil
     own = f"{task.title}\n{task.description}"
     is_looked_at = writes or names or find_file_names(own)
     before = await list_workspace(task) if is_looked_at else None
-    return PromisedFiles(names, frozenset(before or ()), writes, is_known=before is not None)
+    stamps = await task.items_of_thread.list_files() if before is not None and task.items_of_thread else None
+    return PromisedFiles(names, frozenset(before or ()), writes, stamps)
 
 
 def _others_may_write(plan: Sequence[PlanStepSummary], member: str) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice, product
+from math import isclose
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -74,7 +75,9 @@ _NUMBER = re.compile(r"(?<![A-Za-z_])\d+(?:[.,'\u202f\u00a0 ]\d{3})*(?:[.,]\d+)?
 _MAX_NUMBERS = 60
 _SMALL = 10
 """Whole numbers up to this one are counted without a program."""
-_FEW_NUMBERS = 6
+_FEW_NUMBERS = 10
+_ROUNDED = 0.005
+"""The greatest difference to a result that is given with two decimals."""
 _MATERIAL = re.compile(
     r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[ \t]*$|\Z)|\{[^}]{6,2000}\}"
     r"|[\"“„«‘「《][^\"”“»’」》]{19,}[\"”“»’」》]|(?<!\w)'[^'\n]{19,}'(?!\w)"
@@ -177,6 +180,8 @@ class StepTexts:
     """Whether it called tools that failed, so that it may report their failure."""
     calls: Sequence[DoneCall] = ()
     """Those that succeeded."""
+    has_made_files: bool | None = None
+    """Whether a file was made or changed in the step; None if that is unknown."""
     is_told: bool = False
     """Whether the user answered a question of the member: its step may need less than its order says."""
 
@@ -238,17 +243,27 @@ def _find_hand_work(step: StepTexts, order: str, material: str, text: str) -> st
         return ""
     kinds = find_ordered_work(order, has_address=_ADDRESS.search(order) is not None)
     undone: list[HandWork] = [
-        kind for kind in kinds if not any(one.may_have_done(kind) for one in step.calls)
+        kind for kind in kinds if not any(_may_have_done(one, kind, step) for one in step.calls)
     ]
     claimed = find_claimed_work(text, undone, f"{material}\n{step.results}\n{step.earlier}")
     return _HAND_WORK[claimed] if claimed else ""
 
 
+def _may_have_done(call: DoneCall, work: HandWork, step: StepTexts) -> bool:
+    """Return whether a call can have done a kind of work; a program that drew or saved left a file."""
+    if call.runs_programs and work != "runs" and step.has_made_files is False:
+        return False
+    return call.may_have_done(work)
+
+
 def _find_beside_calls(step: StepTexts, text: str) -> str:
-    if any(one.runs_programs for one in step.calls):
-        return ""  # a program may do any work, and compute the names of what it reads
+    is_program = any(one.runs_programs for one in step.calls)
+    if is_program and step.has_made_files is not False:
+        return ""  # it may have done any work
     order, material = _split_material(step.asked[:_MAX_CHARACTERS])
-    return _find_hand_work(step, order, material, text) or _find_unseen(step, order, text)
+    if (what := _find_hand_work(step, order, material, text)) or is_program:
+        return what  # a program may compute the names of what it reads
+    return _find_unseen(step, order, text)
 
 
 def _find_unseen(step: StepTexts, order: str, text: str) -> str:
@@ -353,15 +368,21 @@ def _is_explained(order: str) -> bool:
 def _find_new_number(text: str, step: StepTexts) -> tuple[str, bool]:
     """Return a number that does not follow from the given ones, and whether the answer is a simple result.
 
-    A simple result follows from the numbers of the step itself.
+    A simple result follows from the numbers of the step itself. What follows from them, as an interim result,
+    may be computed with, and so may the small numbers of the answer.
     """
     known, asked = _values_of(f"{step.given}\n{step.earlier}"), _values_of(step.asked)
     prose = _INLINE_CODE.sub(" ", _CITATION.sub(" ", _LIST_MARK.sub("", prose_of(text))))
     numbers = [(one, _value(one)) for one in _NUMBER.findall(prose)]
-    new = [one for one, value in numbers if value not in known and not _is_derived(value, known)]
-    large = (one for one in new if not (one.isdecimal() and int(one) <= _SMALL))
+    small = {value for one, value in numbers if one.isdecimal() and value <= _SMALL}
+    basis, new = asked | small, list[str]()
+    for one, value in numbers:
+        if _is_derived(value, basis):
+            basis.add(value)
+        elif value not in known and value not in small and not _is_derived(value, known):
+            new.append(one)
     is_simple = not new and any(value not in asked and _is_derived(value, asked) for _, value in numbers)
-    return next(large, ""), is_simple
+    return next(iter(new), ""), is_simple
 
 
 def _values_of(text: str) -> set[float]:
@@ -387,5 +408,7 @@ def _is_derived(value: float, known: set[float]) -> bool:
         return True
     pairs = product(few, repeat=2) if len(few) <= _FEW_NUMBERS else ()
     return any(
-        value in (one * other, one * other / 100, one / other if other else None) for one, other in pairs
+        isclose(value, found, abs_tol=_ROUNDED)
+        for one, other in pairs
+        for found in (one * other, one * other / 100, one / other if other else one)
     )

@@ -19,7 +19,6 @@ from maniple.agents.deliverables import (
     find_claimed_files,
     find_file_names,
     is_among,
-    list_workspace,
     promise_files,
     split_sentences,
 )
@@ -178,9 +177,11 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         problems = list[_Problem]()
         found = None
         if not self._has_page() and not is_compacted(shown):
-            found = find_unsupported(self._texts_of(step, request, tools), text)
-        if found is not None and found.what in (DRAWING, WRITTEN) and await _has_made_file(step, shown):
-            found = None
+            texts = self._texts_of(step, request, tools)
+            texts = replace(texts, has_made_files=await _has_made_files(step, texts))
+            found = find_unsupported(texts, text)
+            if found is not None and found.what in (DRAWING, WRITTEN) and texts.has_made_files:
+                found = None
         is_told = found is not None and found.what == WORK and has_asked(shown)
         if found is not None and not is_told and not (is_confirmed and found.may_be_known):
             problems.append(_Problem("work", found.what, has_calls=bool(find_results(shown))))
@@ -265,11 +266,11 @@ def _ask_again(response: ModelResponse, problems: Sequence[_Problem]) -> list[Ba
     return [refusal]
 
 
-async def _has_made_file(step: _StepCheck, shown: Sequence[BaseMessage]) -> bool:
-    """Return whether the workspace has a file that was not there before and a call may have left."""
-    if step.files is None or not step.files.is_known or not find_done_calls(shown):
-        return False
-    return not step.files.before.issuperset(await list_workspace(current_task()) or ())
+async def _has_made_files(step: _StepCheck, texts: StepTexts) -> bool | None:
+    """Return whether the workspace has a file that a call of the step may have made; None if unknown."""
+    if step.files is None or not texts.calls:
+        return None
+    return await step.files.has_new(current_task())
 
 
 def _has_worked(messages: Sequence[BaseMessage]) -> bool:

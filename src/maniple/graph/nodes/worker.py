@@ -191,6 +191,8 @@ class WorkerNode:
         inbox, members = run_scope().inbox, options.at_work(self.available)
 
         def is_stopped() -> bool:
+            if not inbox.changes:
+                return False
             now = apply_changes(progress, inbox.changes, members).step(step.id)
             return now is not None and now.edition != step.edition
 
