@@ -25,13 +25,13 @@ SHOWN = {
     "NEEDS:": NEEDED_FOR_IT,
     "It is 3.\n\nPARTIAL: nothing": "It is 3.\n\n",
     "STATUS: PARTIAL - the rate": f"{MISSING_IN_IT} the rate",
-    "It is 3.\nPARTIALLY COMPLETED: the rate": f"It is 3.\n{MISSING_IN_IT} the rate",
+    "It is 3.\nPARTIALLY COMPLETED: the rate": "It is 3.\nPartially completed: the rate",
     "It is 3.\nPARTIAL (the rate of May)": f"It is 3.\n{MISSING_IN_IT} the rate of May",
     f"NEEDS ({'a key, ' * 20}please): it": f"{NEEDED_FOR_IT} it",
-    "# Fees\n\nPartly done: the rate\n\nIt is 3.": f"# Fees\n\n{MISSING_IN_IT} the rate\n\nIt is 3.",
-    "Es ist 3.\n\nTEILWEISE: der Kurs": f"Es ist 3.\n\n{MISSING_IN_IT} der Kurs",
-    "C'est 3.\n\nPARTIEL : le taux": f"C'est 3.\n\n{MISSING_IN_IT} le taux",
-    "部分完成：五月的汇率": f"{MISSING_IN_IT} 五月的汇率",
+    "# Fees\n\nPartly done: the rate\n\nIt is 3.": "# Fees\n\nPartly done: the rate\n\nIt is 3.",
+    "Es ist 3.\n\nTEILWEISE: der Kurs": "Es ist 3.\n\nTeilweise: der Kurs",
+    "C'est 3.\n\nPARTIEL : le taux": "C'est 3.\n\nPartiel : le taux",
+    "部分完成：五月的汇率": "部分完成：五月的汇率",
 }
 UNCHANGED = [
     "It is 3.",

@@ -325,6 +325,36 @@ def test_a_complete_answer_may_speak_of_what_its_subject_lacks(text: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "missing.txt has these lines:\nYear: 2023\nMissing persons: 12\nFound: 9\nStill missing: 3",
+        "Der Zettel:\nEs fehlt: 1 Schlüssel\nEs fehlen: 3 Karten",
+        "La liste du fichier :\nPrésents : 21\nIl manque : 2 élèves",
+        "Town: Ulm\nPresent: Eva, Jan\nStill missing: Anna Berg",
+    ],
+)
+def test_the_lines_of_a_file_are_no_labels(text: str) -> None:
+    answer = parse_answer(text)
+    assert (answer.outcome.status, answer.text) == ("done", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "reason"),
+    [
+        ("Es ist 3.\n\nEs fehlt: der Kurs", "Es ist 3.\n\nEs fehlt: der Kurs", "der Kurs"),
+        ("C'est 3.\n\nPARTIEL : le taux", "C'est 3.\n\nPartiel : le taux", "le taux"),
+        ("It is 3.\n\nStill missing:\n- the rate", "It is 3.\n\nStill missing:\n- the rate", "the rate"),
+        ("It is 3.\n\nPARTIAL: the rate", "It is 3.\n\nMissing in it: the rate", "the rate"),
+        ("It is 3.\n\nPARTIAL: no `p.md`", "It is 3.\n\nMissing in it: no `p.md`", "no `p.md`"),
+    ],
+)
+def test_a_label_in_the_members_own_words_stays(text: str, shown: str, reason: str) -> None:
+    answer = parse_answer(text)
+    assert (answer.text, answer.outcome.reason) == (shown, reason)
+    assert parse_answer(answer.text).text == answer.text
+
+
+@pytest.mark.parametrize(
     "label",
     [
         "PARTIAL: nothing",

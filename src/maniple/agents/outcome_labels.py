@@ -141,6 +141,7 @@ _SPACE = r"[ \t\u00a0\u202f*_`]{0,10}"
 _ASIDE = r"[ \t]{0,5}[(（](?P<aside>[^()（）\n]{0,200})[)）]"
 _ASIDE_BEGUN = r"[ \t]{0,5}(?:[(（][^()（）\n]{0,200}[)）]?)?"
 _SEPARATOR = rf"(?:{_SPACE}(?:[:：|]|[-–—=](?=\s|$))|(?<=\.)[*_`]{{0,3}}[ \t])"
+_AROUND = " \t\u00a0\u202f*_`|"
 _NOTHING_CHARACTERS = 40
 NOTHING = re.compile(
     r"(?:(?:none|nothing|no|n/?a|null|nil|keine?s?|nichts|rien|aucune?|nada|ningun[oa]|niente|nulla"
@@ -185,6 +186,7 @@ _FORMS: dict[str, LabelName] = {
     NEEDED_FOR_IT[:-1]: "needs",
 }
 _NAMES: dict[str, LabelName] = {_key(form): name for form, name in _FORMS.items()}
+_PROMPTED = frozenset({"step failed", "partial", "missing", "need", "needs", _key(NEEDED_FOR_IT[:-1])})
 _PLAIN_KEYS = frozenset(map(_key, _read_forms(_PLAIN)))
 _WORD = "|".join(_pattern(one) for one in sorted(_FORMS, key=len, reverse=True))
 _FAILED = "|".join(_pattern(one) for one in _FORMS if _FORMS[one] == "failed")
@@ -213,6 +215,8 @@ HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
 _MAX_MARKS = 24
 _FIELD = re.compile(rf"(?P<marks>{MARKS})(?P<head>[^\W\d][^:：\n]{{0,40}}?)[*_`]{{0,3}}[ \u00a0]?(?:[:：]|$)")
 _MAX_FIELD_WORDS = 4
+_MAX_VALUE_WORDS = 3
+_COUNT = re.compile(r"\d{1,3}(?!\d)")
 _MIN_FIELDS = 2
 """A label in a plain form among so many fields of the same form is a field, too."""
 
@@ -228,6 +232,13 @@ class Label:
     is_capital: bool
     is_clear: bool
     """Whether its form is only used of the step itself."""
+    form: str = ""
+    """As it stands in the line."""
+
+    @property
+    def is_prompted(self) -> bool:
+        """Whether it is one that the prompt names."""
+        return self.is_capital and _key(self.form) in _PROMPTED
 
     @property
     def says_nothing(self) -> bool:
@@ -243,7 +254,7 @@ def read_label(line: str, number: int = 0) -> Label | None:
     word, key = found["word"], _key(found["word"])
     rest = strip_marks(found["rest"] or "") or (found["aside"] or "").strip()
     is_clear = key not in _PLAIN_KEYS or bool(found["status"])
-    return Label(_NAMES[key], number, rest, word.isupper(), is_clear)
+    return Label(_NAMES[key], number, rest, word.isupper(), is_clear, word)
 
 
 def find_labels(lines: Sequence[str]) -> Iterator[Label]:
@@ -266,11 +277,18 @@ def is_own(label: Label, lines: Sequence[str], end: int) -> bool:
     if all(HEADING.match(line) for line in before):
         is_term = bool(label.rest) and _is_field_below(lines, label.line)
         return begins_own(label, lines[label.line]) and (label.is_clear or not is_term)
-    if label.name == "failed":
-        return False
-    if not _closes(lines, end, is_clear=label.is_clear):
+    if label.name == "failed" or not _closes(lines, end, is_clear=label.is_clear) or _is_value(label, lines):
         return False
     return label.is_clear or not (is_item or lines[label.line - 1].strip() or _is_field(label, lines))
+
+
+def _is_value(label: Label, lines: Sequence[str]) -> bool:
+    """Return whether what follows a label is a value of the subject: a count, or a few words below fields."""
+    if label.name != "partial" and _COUNT.match(label.rest):
+        return True
+    above = (_FIELD.match(one) for one in lines[max(label.line - _MIN_FIELDS, 0) : label.line])
+    fields = [one for one in above if one and one[0].rstrip().endswith((":", "："))]
+    return len(fields) == _MIN_FIELDS and 0 < len(label.rest.split()) <= _MAX_VALUE_WORDS
 
 
 def begins_own(label: Label, line: str) -> bool:
@@ -319,8 +337,9 @@ def _is_field_below(lines: Sequence[str], number: int) -> bool:
 
 
 def strip_marks(text: str) -> str:
-    """Return a text without marks of emphasis, code and tables around it."""
-    return text.strip(" \t\u00a0\u202f*_`|")
+    """Return a text without marks of emphasis, code and tables around it; code at its end stays code."""
+    stripped = text.strip(_AROUND)
+    return f"{stripped}`" if stripped.count("`") % 2 and not stripped.startswith("`") else stripped
 
 
 def say_label(line: str, *, is_first: bool = False) -> str | None:
@@ -333,11 +352,16 @@ def say_label(line: str, *, is_first: bool = False) -> str | None:
         return None
     if not label.is_capital and not (is_first and begins_own(label, line)):
         return None
-    return "" if label.says_nothing else in_words(label)
+    return "" if label.says_nothing else in_words(label, line)
 
 
-def in_words(label: Label) -> str:
-    """Return what a label says, in words."""
+def in_words(label: Label, line: str) -> str:
+    """Return the line of a label as others read it: what the prompt names, in words.
+
+    A label of the member's own, such as in the language of its answer, stays, without capitals.
+    """
+    if label.form and not label.is_prompted:
+        return line.replace(label.form, label.form.capitalize(), 1) if label.is_capital else line
     words = NEEDED_FOR_IT if label.name == "needs" else MISSING_IN_IT
     return f"{words} {label.rest}" if label.rest else words
 

@@ -238,7 +238,8 @@ def _relabel(text: str, labels: Sequence[Label], reason: str) -> str:
     Members are shown it and quote from it; a label would be taken for their own.
     """
     text = _replace_labels(text, labels)
-    return text if MISSING_IN_IT in text else f"{text}\n\n{MISSING_IN_IT} {reason}".strip()
+    is_said = MISSING_IN_IT in text or any(one.name != "needs" and not one.is_prompted for one in labels)
+    return text if is_said else f"{text}\n\n{MISSING_IN_IT} {reason}".strip()
 
 
 def _replace_labels(text: str, labels: Sequence[Label]) -> str:
@@ -248,8 +249,8 @@ def _replace_labels(text: str, labels: Sequence[Label]) -> str:
         for line, is_own in zip(text.splitlines(), _prose_lines(text), strict=True)
     ]
     for one in labels:
-        is_bare = one.says_nothing or (not one.rest and one.name != "needs")
-        lines[one.line] = "" if is_bare else in_words(one)
+        is_bare = one.says_nothing or (one.is_prompted and not one.rest and one.name != "needs")
+        lines[one.line] = "" if is_bare else in_words(one, lines[one.line])
     return "\n".join(lines).strip()
 
 

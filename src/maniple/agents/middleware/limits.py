@@ -17,7 +17,7 @@ from maniple.agents.middleware.call_order import preceding_calls
 from maniple.agents.middleware.call_records import AUTHOR_KEY, EDIT_KEY
 from maniple.agents.middleware.continuation import register_call, save_messages
 from maniple.agents.middleware.fencing import fence_untrusted
-from maniple.agents.task import StepFailed, truncate_middle
+from maniple.agents.task import PARTIAL_WORK, StepFailed, truncate_middle
 from maniple.errors import BudgetExhausted, ModelError, ToolFailure
 from maniple.llms.streams import limit_calls
 from maniple.tools.third_party_tools import in_thread
@@ -180,8 +180,10 @@ class PartialWork(AgentMiddleware[Any, Any]):
             save_messages(error, own)
             raise
         except StepFailed as failure:
+            if PARTIAL_WORK in str(failure):  # it has the member's own words
+                raise
             found = collect_partial_work(_step_messages(request.messages, request.state))
-            reason = f"{failure}\nUntil then:\n{found}" if found else str(failure)
+            reason = f"{failure}{PARTIAL_WORK}{found}" if found else str(failure)
             raise StepFailed(reason, is_final=failure.is_final) from None
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: ToolHandler) -> ToolAnswer:
@@ -191,7 +193,7 @@ class PartialWork(AgentMiddleware[Any, Any]):
         except (BudgetExhausted, ModelError) as error:
             own = _step_messages(request.state["messages"], request.state)
             # A call whose own agent has no model, such as `browse`, had done something before.
-            text = f"{_CUT_OFF}\nUntil then:\n{error.done_before}" if error.done_before else ""
+            text = f"{_CUT_OFF}{PARTIAL_WORK}{error.done_before}" if error.done_before else ""
             error.done_before = collect_partial_work(own)
             save_messages(error, own, {request.tool_call["id"] or "": text} if text else {})
             raise
