@@ -300,4 +300,5 @@ def test_what_follows_from_the_step_in_several_short_sums_needs_no_tool(step, an
 
 
 def test_a_number_that_follows_from_nothing_still_needs_one():
-    assert find("coder", "3 nights at 85 euros and 2 at 95", "Together 812 euros.") is not None
+    step, answer = "3 nights at 85 euros and 2 at 95", "Together 812 euros."
+    assert find("coder", step, answer) is not None
