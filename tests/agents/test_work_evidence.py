@@ -302,3 +302,18 @@ def test_what_follows_from_the_step_in_several_short_sums_needs_no_tool(step, an
 def test_a_number_that_follows_from_nothing_still_needs_one():
     step, answer = "3 nights at 85 euros and 2 at 95", "Together 812 euros."
     assert find("coder", step, answer) is not None
+
+
+@pytest.mark.parametrize("member", ["file_manager", "browser", "coder", "researcher"])
+def test_what_the_team_has_answered_before_can_be_said_again(member):
+    step, report = "Say again when the launch is and the budget.", "The launch: 3 May. Budget: 12,000 euros."
+    answer = "It is on 3 May, and there are 12,000 euros."
+    texts = StepTexts(member, step, step, earlier=report)
+    assert find_unsupported(texts, answer) is None
+    assert find_unsupported(texts, answer.replace("12", "19")) is not None
+
+
+def test_what_the_order_asks_to_do_is_not_said_again():
+    step, report = "Move old.csv to the archive.", "old.csv has 12 rows of prices and dates."
+    texts = StepTexts("file_manager", step, step, earlier=report, files=["old.csv"])
+    assert find_unsupported(texts, "old.csv has 12 rows of prices; it is in the archive.") is not None

@@ -16,6 +16,7 @@ from maniple.agents.answer_words import (
     ANNOUNCES,
     EXECUTED,
     FAILED,
+    FILE_ROLES,
     FROM_KNOWLEDGE,
     LIMITS,
     MENTIONS,
@@ -78,6 +79,12 @@ _SMALL = 10
 _FEW_NUMBERS = 10
 _ROUNDED = 0.005
 """The greatest difference to a result that is given with two decimals."""
+_ACTS = "acts"
+"""The kind of `TOOL_WORK` that changes something."""
+_TELLING = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*")
+_STEM = 6
+_MIN_RETOLD, _RETOLD_SHARE = 2, 0.6
+"""An answer is retold if so many of its words and numbers are known, beside those of its order."""
 _MATERIAL = re.compile(
     r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[ \t]*$|\Z)|\{[^}]{6,2000}\}"
     r"|[\"“„«‘「《][^\"”“»’」》]{19,}[\"”“»’」》]|(?<!\w)'[^'\n]{19,}'(?!\w)"
@@ -169,7 +176,7 @@ class StepTexts:
     results: str = ""
     """The results of other steps, which are part of it."""
     earlier: str = ""
-    """What it answered in earlier turns."""
+    """What it, and the team, answered in earlier turns."""
     searches: bool = True
     """Whether it can search the web; a researcher that cannot also gives what it knows."""
     sees: bool = False
@@ -229,7 +236,8 @@ def _find_without_calls(step: StepTexts, text: str) -> Unsupported | None:
     if what := _find_hand_work(step, order, material, text):
         return Unsupported(what)
     number, is_computed = _find_new_number(text, step)
-    if not is_computed and (what := _find_tool_work(step, order, has_material=bool(material) or step.sees)):
+    is_known = is_computed or (_is_retold(text, step) and not _orders_acts(order))
+    if not is_known and (what := _find_tool_work(step, order, has_material=bool(material) or step.sees)):
         return Unsupported(what)
     needs_tool = not step.sees and TOOL_WORK.search(order) is not None
     finds_figures = step.member == "coder" or (step.member == "researcher" and step.searches)
@@ -357,8 +365,26 @@ def _find_tool_work(step: StepTexts, order: str, *, has_material: bool) -> str:
     at_hand = (one for one in find_file_names(order) if is_among(one, step.files))
     if name := next(at_hand, ""):
         return f"what was done with `{name}`"
-    kinds = {one.lastgroup for one in TOOL_WORK.finditer(order)}
-    return WORK if "acts" in kinds or (kinds and not has_material) else ""
+    kinds = _kinds_of(order)
+    return WORK if _ACTS in kinds or (kinds and not has_material) else ""
+
+
+def _orders_acts(order: str) -> bool:
+    """Return whether an order asks to do what only a tool can do, whatever is known."""
+    roles = {one.lastgroup for one in FILE_ROLES.finditer(order)}
+    return not roles.isdisjoint({"write", "carry"}) or _ACTS in _kinds_of(order)
+
+
+def _kinds_of(order: str) -> set[str | None]:
+    return {one.lastgroup for one in TOOL_WORK.finditer(order)}
+
+
+def _is_retold(text: str, step: StepTexts) -> bool:
+    """Return whether an answer says again what other steps, or answers before, have said."""
+    known, asked = f"{step.results}\n{step.earlier}".casefold(), step.asked.casefold()
+    told = {one.casefold()[:_STEM] for one in _TELLING.findall(prose_of(text))}
+    told = {one for one in told if one not in asked}
+    return len(told) >= _MIN_RETOLD and sum(one in known for one in told) >= _RETOLD_SHARE * len(told)
 
 
 def _is_explained(order: str) -> bool:

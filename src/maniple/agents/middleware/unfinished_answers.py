@@ -215,7 +215,8 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         asked = task.description or task.title
         results = "\n".join(one.text for one in (*task.results, *task.named_items) if one.done)
         given = "\n".join(one.text for one in shown if _is_given(one))
-        earlier = "\n".join(one.text for one in task.conversation if isinstance(one, AIMessage))
+        own = (one.text for one in task.conversation if isinstance(one, AIMessage))
+        earlier = "\n".join([*own, task.history.report])
         sees = bool(task.pictures) and capabilities_of(request.model).has("vision")
         read = {one.path for one in (*task.results, *task.named_items)} | set(task.pictures if sees else ())
         there = {*(step.files or PromisedFiles()).before, *(one.path for one in task.items)} - read
