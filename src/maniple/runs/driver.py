@@ -281,7 +281,7 @@ class RunDriver:
     async def _store_end(self, active: ActiveRun) -> None:
         record, failed = active.record, active.failure
         status = active.status or "failed"
-        change: RunChange = {"status": status, "usage": active.meter.used}
+        change: RunChange = {"status": status, "usage": active.meter.answered}
         if status != "interrupted":
             change["ended_at"] = time.time()
         if failed is not None:

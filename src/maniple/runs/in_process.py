@@ -163,7 +163,7 @@ class InProcessEngine:
             raise NotFound("The run does not exist.")
         active = self.tasks.active.get(run_id)
         # It is stored at the end of the run.
-        return record if active is None else replace(record, usage=active.meter.used)
+        return record if active is None else replace(record, usage=active.meter.answered)
 
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End a run (see `Engine`)."""

@@ -197,7 +197,7 @@ class KeyQuota:
             yield
             run = self._working.pop(run_id, None)
             if run is not None:
-                self._stored_amounts.update(usage_by_limit(run.meter.used))
+                self._stored_amounts.update(usage_by_limit(run.meter.answered))
 
     def forget(self, run_id: str, meter: UsageMeter) -> None:
         """Remove the meter of a run whose row could not be written. A recovery writes the row."""

@@ -262,6 +262,12 @@ class UsageMeter:
         return replace(self._used, seconds=self._used.seconds + worked)
 
     @property
+    def answered(self) -> RunUsage:
+        """The usage of the run so far, without the model calls that have not been answered."""
+        used = self.used
+        return replace(used, model_calls=used.model_calls - len(self._calls))
+
+    @property
     def usage_without_time(self) -> RunUsage:
         """The usage without the time since `start()`; cheaper to compute than `used`."""
         return self._used
