@@ -613,7 +613,7 @@ def edited(name, written, ran):
     return [AIMessage("", tool_calls=[{"name": name, "args": written, "id": "1"}]), result]
 
 
-@pytest.mark.parametrize("answer", ["Written.", "I wrote p.md.", "It is saved as notes/p2.md."])
+@pytest.mark.parametrize("answer", ["Written.", "It is saved as notes/p2.md."])
 async def test_a_path_that_the_user_changed_is_not_asked_for_under_its_old_name(tmp_path, answer):
     ran = {"path": "notes/p2.md", "content": "x"}
     async with working(tmp_path, reply(answer)) as it:
@@ -788,3 +788,42 @@ async def test_a_program_that_left_no_file_has_saved_and_drawn_nothing(tmp_path,
         async with working(tmp_path / written, run, reply(answer), programs=[save]) as it:
             it.write("old.csv")
             assert await it.do("Work", step) == answer
+
+
+async def test_a_file_that_was_deleted_before_a_pause_is_not_missing(tmp_path):
+    calls = AIMessage("", tool_calls=[{"name": "delete_file", "args": {"path": "old.md"}, "id": "1"}])
+    done = ToolMessage("Deleted old.md.", tool_call_id="1", name="delete_file")
+    async with working(tmp_path, reply("I have deleted old.md.")) as it:
+        assert await it.do("Delete old.md.", continued=[calls, done]) == "I have deleted old.md."
+
+
+async def test_a_file_that_the_user_renamed_is_missing_under_the_name_that_the_answer_claims(tmp_path):
+    change = edited("write_file", {"path": "p.md"}, {"path": "notes/p2.md"})
+    async with working(tmp_path, reply("I wrote p.md.")) as it:
+        it.write("notes/p2.md")
+        assert "p.md" in (await it.lacking("Write p.md", continued=change))[1]
+    async with working(tmp_path / "named", reply("I wrote p.md, as notes/p2.md.")) as it:
+        it.write("notes/p2.md")
+        await it.do("Write p.md", continued=change)
+        assert it.calls == 1
+
+
+@pytest.mark.parametrize("cmd", ["cat test_calc.py", "wc -l *.py | sort", "ls; head -n 5 test_calc.py"])
+async def test_a_command_that_only_shows_files_has_run_no_tests(tmp_path, cmd):
+    answer = "I ran the tests: 5 passed."
+    replies = call("bash_tool", cmd=cmd), reply(answer)
+    async with working(tmp_path, *replies, more=[bash_tool]) as it:
+        it.write("test_calc.py")
+        assert "support" in (await it.lacking("Work", "Run the tests in test_calc.py."))[1]
+    ran = call("bash_tool", cmd="cat test_calc.py && python -m pytest"), reply(answer)
+    async with working(tmp_path / "ran", *ran, more=[bash_tool]) as it:
+        it.write("test_calc.py")
+        assert await it.do("Work", "Run the tests in test_calc.py.") == answer
+
+
+async def test_a_file_is_shown_whatever_it_says(tmp_path):
+    text = "PARTIAL: disk 2\nSTEP FAILED: disk 3"
+    answer = f"log.txt contains:\n\n```\n{text}\n```"
+    async with working(tmp_path, call("read_file", path="log.txt"), reply(answer)) as it:
+        it.write("log.txt", text)
+        assert await it.do("Work", "Show log.txt as it is.") == answer

@@ -1,5 +1,6 @@
 """Answers that only look like results: announced calls, and claims of work without a call."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -317,3 +318,23 @@ def test_what_the_order_asks_to_do_is_not_said_again():
     step, report = "Move old.csv to the archive.", "old.csv has 12 rows of prices and dates."
     texts = StepTexts("file_manager", step, step, earlier=report, files=["old.csv"])
     assert find_unsupported(texts, "old.csv has 12 rows of prices; it is in the archive.") is not None
+
+
+def crawled(url):
+    return DoneCall("crawl_tool", {"url": url}, f"# Page\n\nSource [1]: {url}", {"url": url}, only_reads=True)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "Read http://127.0.0.1:8080/a.html and http://127.0.0.1:8080/b.html and compare them.",
+        "Compare these pages: http://one.test/a and http://two.test:81/b",
+        "Lies beide Seiten:\n- http://one.test/a\n- http://two.test:81/b",
+    ],
+)
+def test_of_two_addresses_each_must_be_opened(step):
+    first, second = (one.rstrip(".") for one in re.findall(r"http://\S+", step))
+    texts = StepTexts("researcher", step, step, calls=[crawled(first)])
+    answer = "I read both pages: the first has 4,210, the second 5,900."
+    assert second in str(find_unsupported(texts, answer))
+    assert find_unsupported(replace(texts, calls=[crawled(first), crawled(second)]), answer) is None

@@ -25,6 +25,15 @@ _READS = re.compile(
 _FILE_TOOLS = frozenset({"move_file", "copy_file", "file_operations", "undo_file_operations", "write_file"})
 _FILE_EDITORS = frozenset({"write_file", "str_replace_editor"})
 """Tools that write any text, such as a drawing in SVG."""
+_COMMANDS = ("cmd", "command")
+"""Arguments that contain a command of a shell."""
+_COMMAND_END = re.compile(r"\n|;|&&|\|\|?")
+_MAY_RUN = re.compile(r"[<>`]|\$\(|-exec\b|-delete\b|\bxargs\b")
+_SHOWING = frozenset(
+    {"cat", "head", "tail", "less", "more", "nl", "ls", "tree", "find", "wc", "grep", "rg", "file", "stat"}
+    | {"pwd", "cd", "echo", "printf", "du", "df", "diff", "cmp", "which", "sort", "uniq", "cut", "date"}
+)
+"""Commands of a shell that only show something."""
 _NO_CONTENT = frozenset({"delete_file", "create_directory"})
 _SEARCHES_FILES = re.compile(r"\b(?:search (?:files|items)|grep|glob)\b")
 _SCHEME = re.compile(r"\Ahttps?://(?:www\.)?", re.IGNORECASE)
@@ -48,10 +57,16 @@ class DoneCall:
         return [value for key, value in self.arguments.items() if key in PROGRAM_ARGUMENTS and value]
 
     @property
+    def only_shows(self) -> bool:
+        """Whether its commands show files or text, and nothing else."""
+        commands = [value for key in _COMMANDS if isinstance(value := self.arguments.get(key), str)]
+        return bool(commands) and all(_only_shows(one) for one in commands)
+
+    @property
     def runs_programs(self) -> bool:
         """Whether it ran a program, which may do anything and compute the names of what it reads."""
         name = split_words(self.name)
-        if _EDITS.search(name):
+        if _EDITS.search(name) or self.only_shows:
             return False
         return bool(self.programs()) or _RUNS.search(name) is not None
 
@@ -62,7 +77,7 @@ class DoneCall:
         """
         if self.runs_programs:
             return True
-        is_view = self.arguments.get("command") == "view"
+        is_view = self.arguments.get("command") == "view" or self.only_shows
         if self.only_reads or is_view or _READS.search(split_words(self.name)):
             return False
         if self.name == WEB_SEARCH or self.name in _NO_CONTENT:
@@ -75,6 +90,13 @@ class DoneCall:
     def text(self) -> str:
         """All that it was given and returned."""
         return f"{json.dumps(dict(self.arguments), ensure_ascii=False, default=str)}\n{self.result}"
+
+
+def _only_shows(command: str) -> bool:
+    if _MAY_RUN.search(command):
+        return False
+    parts = (one.split() for one in _COMMAND_END.split(command))
+    return all(words[0] in _SHOWING for words in parts if words)
 
 
 def shows_address(calls: Sequence[DoneCall], address: str) -> bool:

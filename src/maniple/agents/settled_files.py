@@ -22,30 +22,37 @@ _WRITES = re.compile(
 )
 
 
-def is_settled(name: str, calls: Sequence[DoneCall]) -> bool:
-    """Return whether the user gave the file another name, or the step removed it after it was there."""
+def is_settled(name: str, calls: Sequence[DoneCall], answer: str, *, is_claimed: bool) -> bool:
+    """Return whether the step removed the file after it was there, or the user gave it another name.
+
+    An answer that claims to have written it under the old one (`is_claimed`) must have the new one, too.
+    """
     named = re.compile(rf"(?<![\w.-]){re.escape(name.rpartition('/')[2])}(?!\w)", re.IGNORECASE)
-    return any(_is_renamed(named, one) for one in calls) or _is_removed(named, calls)
+    renamed = [new for one in calls for new in _new_names(named, one)]
+    is_renamed = bool(renamed) and (not is_claimed or any(one and one in answer for one in renamed))
+    return is_renamed or _is_removed(named, calls)
 
 
-def _is_renamed(named: re.Pattern[str], call: DoneCall) -> bool:
-    """Return whether the user replaced the name in an argument."""
-    return any(
-        named.search(_text(value)) and not named.search(_text(call.arguments.get(key)))
-        for key, value in call.written.items()
-    )
+def _new_names(named: re.Pattern[str], call: DoneCall) -> Iterator[str]:
+    """Yield with what the user replaced the name in an argument: the names of files in it, or ""."""
+    for key, value in call.written.items():
+        new = _text(call.arguments.get(key))
+        if named.search(_text(value)) and not named.search(new):
+            yield from [one.rpartition("/")[2] for one in find_file_names(new)] or [""]
 
 
 def _is_removed(named: re.Pattern[str], calls: Sequence[DoneCall]) -> bool:
-    """Return whether the last call that changes a file removes it, after an earlier one named it.
+    """Return whether the last call that changes a file removes it, and it was there.
 
     What removes without a file's name, such as `rm -r out` or `path.unlink()`, may remove any.
     """
     is_known = is_removed = False
-    for action, text in (one for call in calls for one in _actions(call)):
+    actions = ((*one, not call.programs()) for call in calls for one in _actions(call))
+    for action, text, is_tool in actions:
         is_named = named.search(text) is not None
         if _REMOVES.search(action) and (is_named or not find_file_names(text)):
-            is_removed = is_known
+            # A tool fails if the file is not there; a command such as `rm -f` does not.
+            is_removed = is_known or (is_named and is_tool)
         elif is_named and _WRITES.search(action):
             is_removed = False
         is_known = is_known or is_named

@@ -79,6 +79,8 @@ _SMALL = 10
 _FEW_NUMBERS = 10
 _ROUNDED = 0.005
 """The greatest difference to a result that is given with two decimals."""
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORDS_BESIDE_ADDRESSES = 3
 _ACTS = "acts"
 """The kind of `TOOL_WORK` that changes something."""
 _TELLING = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*")
@@ -88,7 +90,7 @@ _MIN_RETOLD, _RETOLD_SHARE = 2, 0.6
 _MATERIAL = re.compile(
     r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[ \t]*$|\Z)|\{[^}]{6,2000}\}"
     r"|[\"“„«‘「《][^\"”“»’」》]{19,}[\"”“»’」》]|(?<!\w)'[^'\n]{19,}'(?!\w)"
-    r"|[:：](?!//)[\s\d.*-]*(?P<rest>.{6,})\Z",
+    r"|(?:：|:(?=\s))[\s\d.*-]*(?P<rest>.{6,})\Z",
     re.MULTILINE | re.DOTALL,
 )
 """What a task brings along to work on: code, data, a quotation, or what follows a colon."""
@@ -330,12 +332,20 @@ def files_in_material(asked: str) -> list[str]:
 
 
 def _split_material(asked: str) -> tuple[str, str]:
-    """Return an order without its material, and that; in "Tests: run them" there is none."""
-    found = [one for one in _MATERIAL.finditer(asked) if not (one["rest"] and TOOL_WORK.match(one["rest"]))]
+    """Return an order without its material, and that; in "Tests: run them" and "Read: URL" there is none."""
+    found = [one for one in _MATERIAL.finditer(asked) if not _is_order(one["rest"] or "")]
     order = asked
     for one in reversed(found):
         order = f"{order[: one.start()]} {order[one.end() :]}"
     return order, "\n".join(one[0] for one in found)
+
+
+def _is_order(rest: str) -> bool:
+    """Return whether what follows a colon belongs to the order: what is to be done, or addresses to open."""
+    if TOOL_WORK.match(rest):
+        return True
+    beside = _ADDRESS.sub(" ", rest)
+    return beside != rest and len(_WORD.findall(beside)) <= _WORDS_BESIDE_ADDRESSES
 
 
 def _begins_without_claim(text: str) -> bool:

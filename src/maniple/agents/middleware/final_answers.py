@@ -14,6 +14,7 @@ from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import PARTIAL_WORK, StepFailed
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.text import shorten, without_thoughts
+from maniple.tools.files import READ_FILE
 from maniple.tools.interaction import ASK_USER
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
@@ -23,6 +24,8 @@ _NO_WORK = frozenset({ASK_USER, "terminate"})
 """Tools whose calls do not count as work."""
 PASSIVE_TOOLS = _NO_WORK | {READ_ITEM, SEARCH_ITEMS}
 """The tools of a member that has none to work with; it may still read what is there."""
+_SHOWS_FILES = frozenset({READ_ITEM, READ_FILE, SEARCH_ITEMS})
+"""Tools whose results may begin with any words."""
 _REPORT_HEAD = 60
 """The characters that begin the report of an agent, with the key of its JSON object."""
 REJECTED_BY_USER = "Not approved:"
@@ -80,7 +83,7 @@ def find_done_calls(messages: Sequence[BaseMessage], readers: Set[str] = frozens
 
 def _says_failed(result: ToolMessage) -> bool:
     """Return whether a result is the report of an agent that failed, such as the one of `browser`."""
-    return STEP_FAILED in result.text[:_REPORT_HEAD]
+    return result.name not in _SHOWS_FILES and STEP_FAILED in result.text[:_REPORT_HEAD]
 
 
 def has_asked(messages: Sequence[BaseMessage]) -> bool:

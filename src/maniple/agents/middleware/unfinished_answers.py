@@ -208,7 +208,7 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         rejected, said = rejected_arguments(shown).casefold(), find_claimed_files(_without_failures(answer))
         missing = await (replace(files, names=()) if is_partial else files).find_missing(task, claimed)
         wanted = [one for one in missing if is_among(one, said) or one.casefold() not in rejected]
-        return [one for one in wanted if not is_settled(one, calls)]
+        return [one for one in wanted if not is_settled(one, calls, answer, is_claimed=is_among(one, said))]
 
     def _texts_of(self, step: _StepCheck, request: ModelRequest, tools: Set[str]) -> StepTexts:
         task, shown = current_task(), request.messages
