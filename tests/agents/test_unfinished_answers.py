@@ -810,15 +810,15 @@ async def test_a_file_that_the_user_renamed_is_missing_under_the_name_that_the_a
 
 @pytest.mark.parametrize("cmd", ["cat test_calc.py", "wc -l *.py | sort", "ls; head -n 5 test_calc.py"])
 async def test_a_command_that_only_shows_files_has_run_no_tests(tmp_path, cmd):
-    answer = "I ran the tests: 5 passed."
+    step, answer = "Run the tests in test_calc.py.", "I ran the tests: 5 passed."
     replies = call("bash_tool", cmd=cmd), reply(answer)
     async with working(tmp_path, *replies, more=[bash_tool]) as it:
         it.write("test_calc.py")
-        assert "support" in (await it.lacking("Work", "Run the tests in test_calc.py."))[1]
+        assert "support" in (await it.lacking("Work", step))[1]
     ran = call("bash_tool", cmd="cat test_calc.py && python -m pytest"), reply(answer)
     async with working(tmp_path / "ran", *ran, more=[bash_tool]) as it:
         it.write("test_calc.py")
-        assert await it.do("Work", "Run the tests in test_calc.py.") == answer
+        assert await it.do("Work", step) == answer
 
 
 async def test_a_file_is_shown_whatever_it_says(tmp_path):
@@ -826,4 +826,4 @@ async def test_a_file_is_shown_whatever_it_says(tmp_path):
     answer = f"log.txt contains:\n\n```\n{text}\n```"
     async with working(tmp_path, call("read_file", path="log.txt"), reply(answer)) as it:
         it.write("log.txt", text)
-        assert await it.do("Work", "Show log.txt as it is.") == answer
+        assert await it.do("Show log.txt") == answer

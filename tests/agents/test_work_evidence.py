@@ -317,7 +317,8 @@ def test_what_the_team_has_answered_before_can_be_said_again(member):
 def test_what_the_order_asks_to_do_is_not_said_again():
     step, report = "Move old.csv to the archive.", "old.csv has 12 rows of prices and dates."
     texts = StepTexts("file_manager", step, step, earlier=report, files=["old.csv"])
-    assert find_unsupported(texts, "old.csv has 12 rows of prices; it is in the archive.") is not None
+    answer = "old.csv has 12 rows of prices; it is in the archive."
+    assert find_unsupported(texts, answer) is not None
 
 
 def crawled(url):

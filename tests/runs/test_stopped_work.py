@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -48,7 +49,8 @@ async def go_on(it, text="Go on where you stopped."):
     it.gate.set()
     run = (await it.engine.submit(RunRequest([HumanMessage(text)], "t"))).run
     await it.events_of(run.run_id)
-    return {role: shown_to(it.prompts(role)[-1]) for role in ROLES}
+    # The marks of untrusted data differ between processes.
+    return {role: re.sub("data [0-9a-f]{8}", "data", shown_to(it.prompts(role)[-1])) for role in ROLES}
 
 
 @pytest.mark.parametrize("steps", [SERIAL, PARALLEL])
@@ -141,7 +143,7 @@ async def test_a_step_that_was_done_is_not_called_unfinished(tmp_path):
         shown = (await go_on(it))["planner"]
         assert "Done in it: step 1" in shown
         assert shown.count("Tea is 4 euros.") == 1
-        assert "coder: Sum: called python_repl_tool" in shown
+        assert "coder: Sum:\n<data>\ncalled python_repl_tool" in shown
 
 
 async def test_of_a_long_text_the_end_is_shown_and_the_rest_has_a_file(tmp_path):
