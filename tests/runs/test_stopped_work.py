@@ -143,7 +143,7 @@ async def test_a_step_that_was_done_is_not_called_unfinished(tmp_path):
         shown = (await go_on(it))["planner"]
         assert "Done in it: step 1" in shown
         assert shown.count("Tea is 4 euros.") == 1
-        assert "coder: Sum:\n<data>\ncalled python_repl_tool" in shown
+        assert "<data>\ncalled python_repl_tool" in shown
 
 
 async def test_of_a_long_text_the_end_is_shown_and_the_rest_has_a_file(tmp_path):
