@@ -83,3 +83,10 @@ def test_text_and_results_of_a_member_stay():
     failure = "no table on the page\nUntil then:\nread: 42"
     assert explain_failure(failure) == "No table on the page."
     assert find_partial_work(failure) == "read: 42"
+
+
+@pytest.mark.parametrize(
+    "reason", ["scan.pdf has no text.", "第二个页面不存在（404）。", "http://a.test/b is gone!"]
+)
+def test_a_reason_that_is_a_sentence_stays_as_it_is(reason: str) -> None:
+    assert explain_failure(reason) == reason

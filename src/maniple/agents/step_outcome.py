@@ -29,7 +29,14 @@ from maniple.agents.outcome_labels import (
     read_label,
     strip_marks,
 )
-from maniple.agents.task import MISSING_IN_IT, NEEDED_FOR_IT, PARTIAL_WORK, format_needs, strip_list_mark
+from maniple.agents.task import (
+    MISSING_IN_IT,
+    NEEDED_FOR_IT,
+    PARTIAL_WORK,
+    SENTENCE_ENDS,
+    format_needs,
+    strip_list_mark,
+)
 from maniple.text import shorten
 
 OutcomeStatus = Literal["done", "partial", "failed"]
@@ -93,7 +100,7 @@ class StepOutcome(BaseModel):
     def summary(self) -> str:
         """The reason and what is needed, each shortened, in one line."""
         reason, needs = shorten(self.reason, REASON_CHARACTERS), format_needs(self.needs)
-        if needs and reason and reason[-1] not in ".!?。！？…":
+        if needs and reason and reason[-1] not in SENTENCE_ENDS:
             reason += "."
         return " ".join(filter(None, (reason, needs)))
 

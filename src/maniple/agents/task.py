@@ -32,6 +32,7 @@ NOT_WRITTEN = "No report could be written"
 _GIVEN_UP: tuple[StepStatus, ...] = ("failed", "skipped")
 _OPEN: tuple[StepStatus, ...] = ("not_started", "in_progress", "blocked")
 NEEDS_CHARACTERS = 600
+SENTENCE_ENDS = ".!?…。！？"
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
 _MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
 
@@ -310,7 +311,6 @@ class StepFailed(Exception):
         self.is_final = is_final
 
 
-_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _TOOL_FAILED = re.compile(r"(\w{1,60}) failed: ")
 _EXCEPTION = re.compile(
     r"\b[A-Za-z_.]{0,60}(?:Error|Exception|Timeout|Warning)\b\s?[(:]|\bTraceback \(most recent|\[Errno -?\d"
@@ -352,8 +352,9 @@ def explain_failure(failure: str) -> str:
         cause = f"{sentence[:1].upper()}{sentence[1:]}." if sentence else "Something failed inside the step."
         return f"{cause} The error is in the log; try again."
     first = shorten(first, _MAX_REASON_LENGTH)
-    text = first if _ADDRESS.match(first) else first[:1].upper() + first[1:]
-    return text if not text or text[-1] in ".!?…" else f"{text}."
+    is_word = first.partition(" ")[0].rstrip(",:;").isalpha()  # no address, and no name of a file
+    text = first[:1].upper() + first[1:] if is_word else first
+    return text if not text or text[-1] in SENTENCE_ENDS else f"{text}."
 
 
 def find_partial_work(failure: str) -> str:
