@@ -85,8 +85,6 @@ def test_text_and_results_of_a_member_stay():
     assert find_partial_work(failure) == "read: 42"
 
 
-@pytest.mark.parametrize(
-    "reason", ["scan.pdf has no text.", "第二个页面不存在（404）。", "http://a.test/b is gone!"]
-)
+@pytest.mark.parametrize("reason", ["scan.pdf has no text.", "第二个页面不存在。", "http://a.test is gone!"])
 def test_a_reason_that_is_a_sentence_stays_as_it_is(reason: str) -> None:
     assert explain_failure(reason) == reason
