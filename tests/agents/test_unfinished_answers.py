@@ -827,3 +827,12 @@ async def test_a_file_is_shown_whatever_it_says(tmp_path):
     async with working(tmp_path, call("read_file", path="log.txt"), reply(answer)) as it:
         it.write("log.txt", text)
         assert await it.do("Show log.txt") == answer
+
+
+async def test_a_file_that_was_written_before_a_pause_counts(tmp_path):
+    run = {"name": "python_repl_tool", "args": {"code": "save()"}, "id": "1"}
+    done = [AIMessage("", tool_calls=[run]), ToolMessage("4", tool_call_id="1", name="python_repl_tool")]
+    step, answer = "Save the primes in a file.", "I saved the primes in a file."
+    async with working(tmp_path, reply(answer)) as it:
+        it.write("primes.txt")
+        assert await it.do("Work", step, continued=done) == answer

@@ -141,6 +141,8 @@ class UnfinishedAnswers(AgentMiddleware[Any, Any]):
         if step.files is None:
             writes = not _WRITERS.isdisjoint(names)
             step.files = await promise_files(current_task(), self._member, writes=writes)
+            if find_results(request.messages):  # after a pause, calls have changed the workspace before
+                step.files = replace(step.files, stamps=None)
         added: list[BaseMessage] = []
         response = await handler(request)
         problems = await self._find_problems(step, request, response, names)
