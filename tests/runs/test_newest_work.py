@@ -1,5 +1,7 @@
 """What the steps that are not done have so far, from the events of a run."""
 
+from dataclasses import replace
+
 import pytest
 
 from maniple.events import (
@@ -119,3 +121,19 @@ def test_of_a_long_text_the_newest_words_are_shown(size):
 def test_what_the_user_answered_is_no_finding():
     asked = called("ask_human", question="Which town?"), returned("ask_human", "Rome")
     assert found(*(("a", 1, one) for one in asked)) == {}
+
+
+def test_the_begin_of_a_step_stands_until_it_is_done():
+    def begun(*events):
+        work = NewestWork()
+        work.feed(
+            replace(
+                record_of(event.in_turn(TurnMark(agent, step) if agent else None, None), number), at=number
+            )
+            for number, (agent, step, event) in enumerate(events, start=1)
+        )
+        return work.begun_at
+
+    said = [("a", 1, text("m1", "I look")), ("b", 2, text("m2", "Other")), ("a", 1, text("m3", "it up."))]
+    assert begun(*said) == {1: 1, 2: 2}
+    assert begun(*said, planned("completed", "in_progress")) == {2: 2}

@@ -36,7 +36,7 @@ from maniple.runs.artifact_collector import (
 from maniple.runs.ended_runs import find_exchange, read_ended_run
 from maniple.runs.engine_config import ExecutionEnvironment
 from maniple.runs.event_log import RunEventLog
-from maniple.runs.newest_work import read_newest_work
+from maniple.runs.newest_work import NewestWork, read_newest_work
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
 from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
@@ -156,7 +156,7 @@ class RunDriver:
 
     async def _turn(self, active: ActiveRun, start: Start, stream: StreamState) -> Turn:
         record, request = active.record, active.request
-        stopped: Mapping[int, Sequence[str]] = {}
+        stopped = NewestWork()
         if start != "new":
             stopped = await read_newest_work(self.services.store.events, record.run_id)
         return Turn(
@@ -177,7 +177,8 @@ class RunDriver:
                 is_watched=lambda: active.log.is_followed,
                 store_file=ArtifactSaver(self.services.store, record),
                 read_runs=partial(self._read_ended_runs, record),
-                stopped_work=stopped,
+                stopped_work=stopped.shown(),
+                begun_at=stopped.begun_at,
             ),
             callbacks=self.services.telemetry.callbacks(record.run_id, record.thread_id),
             control=active.control,
@@ -204,7 +205,7 @@ class RunDriver:
         ended = await read_ended_run(store, record, members_of(self.services.team))
         work: Mapping[int, Sequence[str]] = {}
         if ended.status != "completed":
-            work = await read_newest_work(store.events, record.run_id)
+            work = (await read_newest_work(store.events, record.run_id)).shown()
         return replace(ended, work=work)
 
     @asynccontextmanager

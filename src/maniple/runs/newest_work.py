@@ -26,15 +26,12 @@ _CALL_CHARACTERS = 300
 _TYPES = frozenset(one.type for one in (PlanChanged, MessageChunk, MessageReplaced, ToolCalled, ToolReturned))
 
 
-async def read_newest_work(events: EventTable, run_id: str) -> Mapping[int, list[str]]:
-    """Return the newest texts and calls of each step of a run that is not done, by its id.
-
-    Raises `StoreError` if the events cannot be read.
-    """
+async def read_newest_work(events: EventTable, run_id: str) -> "NewestWork":
+    """Return what the steps of a run have that are not done; raises `StoreError`."""
     work = NewestWork()
     async for page in read_event_pages(events, run_id, types=_TYPES):
         await asyncio.to_thread(work.feed, page)
-    return work.shown()
+    return work
 
 
 class NewestWork:
@@ -45,6 +42,8 @@ class NewestWork:
     """
 
     def __init__(self) -> None:
+        self.begun_at: dict[int, float] = {}
+        """When the steps began, by their ids, in seconds since the epoch."""
         self._steps: dict[int, _StepWork] = {}
         self._failed: set[int] = set()
 
@@ -58,12 +57,15 @@ class NewestWork:
                 self._follow(event)
             elif record.step_id is not None:
                 self._steps.setdefault(record.step_id, _StepWork()).add(event)
+                if record.at is not None:
+                    self.begun_at.setdefault(record.step_id, record.at)
 
     def _follow(self, plan: PlanChanged) -> None:
         failed = {step.id for step in plan.steps if step.status == "failed"}
         done = {step.id for step in plan.steps if step.status == "completed"}
         for step_id in done | (self._failed - failed):
             self._steps.pop(step_id, None)
+            self.begun_at.pop(step_id, None)
         self._failed = failed
 
     def shown(self) -> Mapping[int, list[str]]:

@@ -350,7 +350,7 @@ class MessageDesk:
         members = _allowed_members(team, active.request)
         progress = _current_plan(active, progress, members)
         earlier, begun = active.inbox.decided, active.inbox.begun_steps
-        work = await read_newest_work(services.store.events, record.run_id)
+        work = (await read_newest_work(services.store.events, record.run_id)).shown()
         sources = await services.store.evidence(record.run_id).sources()
 
         async def decide(_: object) -> Steering:

@@ -74,6 +74,8 @@ class RunScope:
     """
     stopped_work: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]], compare=False)
     """The newest texts and calls of steps that were at work when the run was stopped, by their ids."""
+    begun_at: Mapping[int, float] = field(default_factory=dict[int, float], compare=False)
+    """When those steps began, by their ids, in seconds since the epoch."""
     can_pause: bool = True
     """Whether a question can interrupt the run and be answered later: a checkpointer is needed."""
 

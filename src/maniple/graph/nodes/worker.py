@@ -1,6 +1,7 @@
 """The node of a worker."""
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -88,6 +89,7 @@ MODEL_REASONS: Mapping[str, str] = {
     "model_not_configured": "No model is configured for this step. Set one, then retry the run.",
 }
 """Why a step has no result, by the code of its model's error; `NO_MODEL` for other codes."""
+_NANOSECONDS = 1_000_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -218,10 +220,12 @@ class WorkerNode:
     async def _work(
         self, state: State, options: RunOptions, progress: PlanProgress, step: TrackedStep
     ) -> _Attempt:
-        """Make one attempt of a step, and find out which files it made."""
+        """Make one attempt of a step, and find out which files it made, also before a pause."""
         before = await self._list_files()
         attempt = await self._attempt(state, options, progress, step)
-        made = sorted({path for path, _, _ in await self._list_files() - before})
+        begun = run_scope().begun_at.get(step.id, math.inf) * _NANOSECONDS
+        now = await self._list_files()
+        made = sorted(path for path, size, at in now if at >= begun or (path, size, at) not in before)
         return replace(attempt, files=[*dict.fromkeys((*step.outcome.files, *made))][-MAX_ENTRIES:])
 
     async def _list_files(self) -> frozenset[FileState]:
