@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import random
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
 
+from maniple.runs import InvalidPlanEdit, PlanNotEditable
 from maniple.scope.inputs import PlanChange
 from tests.openai_server import call, reply
 from tests.runs.test_steering import decided, working
+from tests.sizes import rest_is_slow
 from tests.team import plan, step
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
@@ -96,3 +100,37 @@ async def test_a_plan_that_no_change_concerns_is_shown_as_often_as_before(tmp_pa
         events = await it.ended(run_id)
     plans = [one for one in events if one.type == "plan"]
     assert all(one != other for one, other in pairwise(plans))
+
+
+async def rename_at_random(it, run_id, chance):
+    """Rename steps of a run while it works; return the newest title of each, which is a number."""
+    versions = {3: 1}
+    await it.engine.change_plan(run_id, PlanChange("edit", 3, title="1"))
+    it.gate.set()
+    async for _ in it.engine.events(run_id):
+        if sum(versions.values()) == 6 or chance.random() < 0.5:
+            continue
+        number = chance.randint(1, 3)
+        title = versions.get(number, 0) + 1
+        with suppress(PlanNotEditable, InvalidPlanEdit):
+            await it.engine.change_plan(run_id, PlanChange("edit", number, title=f"{title}"))
+            versions[number] = title
+    return versions
+
+
+@pytest.mark.parametrize("steps", [SERIAL, PARALLEL])
+@pytest.mark.parametrize("seed", rest_is_slow(range(20), 4))
+async def test_once_a_change_is_shown_no_plan_shows_the_state_before_it(tmp_path, steps, seed):
+    async with working(tmp_path, script(*steps)) as it:
+        run_id = await it.begin()
+        versions = await rename_at_random(it, run_id, random.Random(seed))
+        plans = [one for one in await it.events_of(run_id) if one.type == "plan"]
+    for number in (1, 2, 3):
+        shown = [one for plan in plans for one in plan.steps if one.id == number]
+        titles = [int(one.title) if one.title.isdigit() else 0 for one in shown]
+        assert titles == sorted(titles)
+        assert titles[-1] == versions.get(number, 0)
+        if steps is PARALLEL and number < 3:  # no change of another step concerns it
+            for title in titles:
+                is_done = [one.status == "completed" for one in shown if one.title == f"{title}"]
+                assert is_done == sorted(is_done)

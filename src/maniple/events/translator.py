@@ -83,6 +83,8 @@ class Translator:
         self._workflow_started = stream.has_workflow_started
         self._plan: PlanChanged | None = stream.plan
         self._plan_data: Mapping[str, Any] = stream.plan.data() if stream.plan else {}
+        self._shown_changes: frozenset[str] = frozenset()
+        """The ids of the user's changes in the plan that was sent last."""
         self._agent_ids = set(stream.turn_ids)
         self._clock: dict[str, float] = {}
         self._pauses: dict[str, Any] = {}
@@ -252,8 +254,15 @@ class Translator:
             self._add_plan(plan)
 
     def _add_plan(self, plan: Mapping[str, Any]) -> None:
-        """Send the plan if clients do not have it so."""
-        self._plan_data = plan
+        """Send the plan if clients do not have it so.
+
+        A step that began before a change ends with the plan before it, when the change is already shown. The
+        supervisor, which is next, shows what came of the step together with the change.
+        """
+        changes = frozenset[str](plan.get("changes") or ())
+        if not changes >= self._shown_changes:
+            return
+        self._plan_data, self._shown_changes = plan, changes
         event = plan_changed(plan)
         if event != self._plan:
             self._plan = event

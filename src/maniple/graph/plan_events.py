@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from langchain_core.callbacks import adispatch_custom_event
 
 from maniple.graph.plan import PlanProgress
-from maniple.graph.plan_edits import apply_changes
 from maniple.graph.state import State, progress_of
 from maniple.scope.inbox import Inbox
 from maniple.scope.run_scope import run_scope
@@ -35,11 +34,12 @@ async def send_plan(plan: dict[str, object], step_id: int = 0, *, begins: bool =
 @asynccontextmanager
 async def show_changes(state: State, members: Sequence[Worker]) -> AsyncGenerator[None]:
     """Send the plan of `state` with the changes that are taken while the body works, and before."""
-    inbox, progress = run_scope().inbox, progress_of(state)
+    inbox, before = run_scope().inbox, progress_of(state)
 
     async def show() -> None:
-        if progress is not None and inbox.is_open and inbox.has_new(progress.changes):
-            await send_plan(as_shown(apply_changes(progress, inbox.changes, members)))
+        if before is not None and inbox.is_open and inbox.has_new(before.changes):
+            progress = progress_of(state, inbox.changes, members) or before
+            await send_plan(as_shown(progress))
 
     async with follow_inbox(inbox, show):
         yield

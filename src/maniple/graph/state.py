@@ -1,6 +1,6 @@
 """The graph's state: the conversation and options that a parent graph shares, and the private part."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, TypedDict, Unpack, cast
 
@@ -12,6 +12,7 @@ from maniple.agents import find_author, is_handover
 from maniple.agents.turn_record import TurnRecord
 from maniple.graph.plan import PlanProgress
 from maniple.graph.step_records import StepRecord, apply_records
+from maniple.scope.inputs import PlanChange
 from maniple.tools.items import MirroredText, report_path
 from maniple.types import DIRECTORS, PRIVATE_CHANNEL, WORKERS, Worker
 
@@ -264,10 +265,17 @@ def caller_of(state: State) -> str:
     return "\n\n".join(message.text for message in state["messages"] if message.type == "system")
 
 
-def progress_of(values: Mapping[str, Any]) -> PlanProgress | None:
-    """Return the plan of this run, or None, with the records of a finished wave applied."""
-    data = private_of(values).get("plan")
-    return apply_records(PlanProgress.from_state(data), records_of(values)) if data else None
+def progress_of(
+    values: Mapping[str, Any], changes: Iterable[PlanChange] = (), members: Sequence[str] = ()
+) -> PlanProgress | None:
+    """Return the plan of this run, or None, with the records of a finished wave and `changes` applied.
+
+    They are applied together, in the order in which they happened: a record of a step that was changed before
+    would be without effect on the plan before the change.
+    """
+    if not (data := private_of(values).get("plan")):
+        return None
+    return apply_records(PlanProgress.from_state(data), records_of(values), changes, members)
 
 
 def records_of(values: Mapping[str, Any]) -> list[StepRecord]:

@@ -26,7 +26,7 @@ from maniple.events import (
     report_usage,
 )
 from maniple.graph import Plan, PlanProgress, Team, members_of
-from maniple.graph.plan_edits import apply_change, apply_changes, apply_to_review
+from maniple.graph.plan_edits import apply_change, apply_to_review
 from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
 from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
@@ -65,11 +65,13 @@ PLAN_NOT_EDITABLE = (
 )
 
 
-def _current_plan(active: ActiveRun, stored: PlanProgress, members: Sequence[Worker]) -> PlanProgress:
+def _current_plan(
+    active: ActiveRun, values: Mapping[str, Any], members: Sequence[Worker]
+) -> PlanProgress | None:
     """Return the plan with accepted changes that were not applied yet; a new change may refer to them."""
-    if (show_plan := active.inbox.show_plan) is not None:
-        return show_plan()
-    return apply_changes(stored, active.inbox.changes, members)
+    progress = progress_of(values, active.inbox.changes, members)
+    show_plan = active.inbox.show_plan
+    return show_plan() if show_plan is not None and progress is not None else progress
 
 
 async def request_plan_edit(services: RunServices, active: ActiveRun, change: PlanChange) -> dict[str, Any]:
@@ -79,12 +81,12 @@ async def request_plan_edit(services: RunServices, active: ActiveRun, change: Pl
     """
     team = services.team
     state = await thread_state(team, active.record.thread_id)
-    progress = progress_of(state.values)
+    members = _allowed_members(team, active.request)
+    progress = _current_plan(active, state.values, members)
     if not active.inbox.is_open or progress is None:
         raise PlanNotEditable(PLAN_NOT_EDITABLE)
-    members = _allowed_members(team, active.request)
     try:
-        preview = apply_change(_current_plan(active, progress, members), change, members)
+        preview = apply_change(progress, change, members)
     except ValueError as error:
         raise InvalidPlanEdit(str(error)) from error
     try:
@@ -344,11 +346,10 @@ class MessageDesk:
         services, active = self.services, self.active
         team, record = services.team, active.record
         state = await thread_state(team, record.thread_id)
-        progress = progress_of(state.values)
+        members = _allowed_members(team, active.request)
+        progress = _current_plan(active, state.values, members)
         if progress is None:
             return Steering(Reply("next_run", _ENDED))
-        members = _allowed_members(team, active.request)
-        progress = _current_plan(active, progress, members)
         earlier, begun = active.inbox.decided, active.inbox.begun_steps
         work = (await read_newest_work(services.store.events, record.run_id)).shown()
         sources = await services.store.evidence(record.run_id).sources()

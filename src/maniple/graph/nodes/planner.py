@@ -30,6 +30,7 @@ from maniple.graph.adaptation import apply_rest, request_for_rest
 from maniple.graph.earlier_turns import format_decided_turns, mirrored_turns
 from maniple.graph.limits import current_meter, plan_report_only
 from maniple.graph.plan import Plan, PlanProgress
+from maniple.graph.plan_edits import apply_changes
 from maniple.graph.plan_events import show_changes
 from maniple.graph.state import (
     RunOptions,
@@ -55,6 +56,7 @@ from maniple.graph.written_plan import (
 from maniple.llms import PartialAnswer, Shape, ShapeError, ask_for, capabilities_of
 from maniple.llms.context_windows import room_of
 from maniple.prompts import read_examples, render
+from maniple.scope.run_scope import run_scope
 from maniple.search import SearchProvider
 from maniple.text import without_thoughts
 from maniple.tools.evidence import cited, current_evidence
@@ -139,14 +141,15 @@ class PlannerNode:
             *_messages_of(_budget_left()),
         ]
         messages[1:1] = _messages_of(await self._listed_items(state))
-        shape = plan_shape(members, self.max_steps)
+        shape, at_work = plan_shape(members, self.max_steps), options.at_work(self.available)
+
+        def track(rest: Plan) -> PlanProgress:
+            return apply_changes(apply_rest(progress, rest), run_scope().inbox.changes, at_work)
+
         try:
             async with current_meter().enforce_time_limit():
                 rest, message_id = await _plan(
-                    model,
-                    messages,
-                    shape,
-                    _DraftSender(members, self.max_steps, lambda p: apply_rest(progress, p)),
+                    model, messages, shape, _DraftSender(members, self.max_steps, track)
                 )
         except (BudgetExhausted, PlanError, ModelError):
             progress = progress.model_copy(update={"replan_hint": None})
