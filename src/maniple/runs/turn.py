@@ -234,8 +234,9 @@ class _Thread:
         changes, members = (before.changes, before.members) if before is not None else ((), ())
         records = await self._read_records(state)
         progress = close_progress(PlanProgress.from_state(plan), records, changes, members).to_state()
-        if progress != plan:
-            update = make_update(plan=progress, ended=None)
+        if state.tasks or progress != plan:
+            # The state has the messages of that superstep, too; those that are stored already do not change.
+            update = make_update(*state.values.get("messages") or (), plan=progress, ended=None)
             await self.team.aupdate_state(self.config, update, as_node="supervisor")
 
     async def _read_run(self, run_id: str, known: Collection[str]) -> EndedRun | None:
@@ -294,8 +295,11 @@ async def remember(team: Team, thread_id: str, messages: Sequence[BaseMessage]) 
     # The state may contain the write of a task whose step was not committed: the next input drops it.
     if state.tasks or not known.issuperset(message.id for message in messages):
         config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
+        stored, ended = state.values.get("messages") or (), private_of(state.values).get("ended")
         # As the node that no other node follows by itself.
-        await team.aupdate_state(config, {"messages": list(messages)}, as_node="supervisor")
+        await team.aupdate_state(
+            config, make_update(*stored, *messages, ended=ended or None), as_node="supervisor"
+        )
 
 
 def run_of(state: StateSnapshot) -> str | None:
