@@ -164,10 +164,14 @@ export interface PlanStepView {
   repeats?: boolean;
 }
 
-/** A step whose result the answer lacks: its title, and in one line why it was not done. */
+/** A step whose result the answer lacks: its title, and in one line why it was not done.
+ *
+ * `rejected` is true where the user did not approve it, so that no retry is offered. Otherwise the wire has
+ * no such key. */
 export interface RunGap {
   step: string;
   reason: string;
+  rejected?: boolean;
 }
 
 /** The run waits for an answer of the user. */

@@ -19,6 +19,8 @@ CALLER_CHARACTERS = 4_000
 COMPACT_CALLER_CHARACTERS = 600
 MISSING = "MISSING:"
 """Begins the line of a report about a step that is not done."""
+REJECTED_BY_USER = "Not approved:"
+"""Begins the reason of a step that lacks something because the user rejected its calls."""
 MISSING_IN_IT = "Missing in it:"
 """Precedes what a partial result lacks."""
 NEEDED_FOR_IT = "Needed for it:"
@@ -75,14 +77,19 @@ def names_missing(report: str, title: str, reason: str) -> bool:
 
 
 def find_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[tuple[str, str]]:
-    """Return title and reason of the steps of a plan that lack something; `with_open`: also of open ones.
+    """Return title and reason of the steps of `find_gap_steps`."""
+    return [(step["title"], explain_gap(step)) for step in find_gap_steps(plan, with_open=with_open)]
+
+
+def find_gap_steps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[Mapping[str, Any]]:
+    """Return the steps of a plan that lack something; `with_open`: also open ones.
 
     What the user skipped, or other steps replaced, is no gap: the steps that replaced it may be. Nor is an
     open report that repeats another step's result: nobody works at it, and no plan shows it.
     """
     statuses = (*_GIVEN_UP, *_OPEN) if with_open else _GIVEN_UP
     return [
-        (step["title"], _gap_reason(step))
+        step
         for step in plan.get("steps", ())
         if (step["status"] in statuses or is_partial(step))
         and not (step["status"] in _OPEN and step.get("repeats"))
@@ -139,7 +146,14 @@ def strip_list_mark(line: str) -> str:
     return _LIST_MARK.sub("", line)
 
 
-def _gap_reason(step: Mapping[str, Any]) -> str:
+def is_rejected(step: Mapping[str, Any]) -> bool:
+    """Return whether a step lacks only what the user did not approve."""
+    outcome: Mapping[str, Any] = step.get("outcome") or {}
+    return step["status"] not in _OPEN and str(outcome.get("reason") or "").startswith(REJECTED_BY_USER)
+
+
+def explain_gap(step: Mapping[str, Any]) -> str:
+    """Return why a step of `find_gap_steps` is not done, or not completely, in plain sentences."""
     if is_partial(step) or (step["status"] in _OPEN and _has_part(step)):
         return explain_partial(step)
     if step["status"] in _OPEN:

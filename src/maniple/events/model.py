@@ -55,10 +55,19 @@ class PlanStepView(EventPart):
 
 
 class RunGap(EventPart):
-    """A step whose result the answer lacks: its title, and in one line why it was not done."""
+    """A step whose result the answer lacks: its title, and in one line why it was not done.
+
+    `rejected` is true where the user did not approve it, so that no retry is offered. Otherwise the wire has
+    no such key.
+    """
 
     step: str
     reason: str
+    rejected: Annotated[bool | None, _typescript("boolean")] = None
+
+    @model_serializer(mode="wrap")
+    def _without_empty_key(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in serialize(self).items() if value or key != "rejected"}
 
 
 class MessageDelta(EventPart):

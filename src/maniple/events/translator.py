@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.types import Command
 
-from maniple.agents.task import find_gaps
+from maniple.agents.task import explain_gap, find_gap_steps, is_rejected
 from maniple.errors import ManipleError, describe_error
 from maniple.events.agent_turn import BUFFERED_AGENTS, AgentTurn
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event, TurnMark
@@ -345,7 +345,10 @@ def _current_step(private: Mapping[str, Any], agent: str) -> int | None:
 
 
 def _list_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[RunGap]:
-    return [RunGap(step=step, reason=reason) for step, reason in find_gaps(plan, with_open=with_open)]
+    return [
+        RunGap(step=step["title"], reason=explain_gap(step), rejected=is_rejected(step) or None)
+        for step in find_gap_steps(plan, with_open=with_open)
+    ]
 
 
 def _failed(error: Exception, agent: str | None) -> ErrorOccurred:

@@ -17,6 +17,7 @@ from maniple.events import (
     AgentStarted,
     ChatMessage,
     PlanChanged,
+    RunGap,
     RunInterrupted,
     RunStarted,
     RunStatusChanged,
@@ -237,11 +238,11 @@ class RunSummary(RunAccepted):
         )
 
 
-class GapView(BaseModel):
-    """A step whose result the answer lacks: its title, and in one line why it was not done."""
+class GapView(RunGap):
+    """A step whose result the answer lacks: its title, and in one line why it was not done.
 
-    step: str
-    reason: str
+    `rejected` is true where the user did not approve it: a retry would only ask again.
+    """
 
 
 class RunDetail(RunSummary):

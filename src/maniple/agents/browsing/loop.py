@@ -29,11 +29,11 @@ from maniple.agents.browsing.trace import BrowserTrace, current_trace
 from maniple.agents.browsing.view import policy_of
 from maniple.agents.compact import call_tool
 from maniple.agents.middleware.fencing import fence_untrusted, remove_fences
-from maniple.agents.middleware.final_answers import REJECTED_BY_USER
 from maniple.agents.react import AgentGraph, extract_answer, step_context
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.agents.task import (
+    REJECTED_BY_USER,
     StepFailed,
     StepResult,
     Task,

@@ -11,7 +11,7 @@ from maniple.agents.done_calls import DoneCall
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import REJECTED_KEY, edited_arguments
 from maniple.agents.step_outcome import parse_answer
-from maniple.agents.task import PARTIAL_WORK, StepFailed
+from maniple.agents.task import PARTIAL_WORK, REJECTED_BY_USER, StepFailed
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.text import shorten, without_thoughts
 from maniple.tools.files import READ_FILE
@@ -28,8 +28,6 @@ _SHOWS_FILES = frozenset({READ_ITEM, READ_FILE, SEARCH_ITEMS})
 """Tools whose results may begin with any words."""
 _REPORT_HEAD = 60
 """The characters that begin the report of an agent, with the key of its JSON object."""
-REJECTED_BY_USER = "Not approved:"
-"""Begins the reason of a step that lacks something because the user rejected its calls."""
 _MAIN_ARGUMENTS = (
     "path",
     "file_path",

@@ -19,7 +19,7 @@ from maniple.cli.chat.answers import EditRequest, UnclearAnswer, parse_answer
 from maniple.cli.chat.attachments import Attachments, is_folder
 from maniple.cli.process import TypedLine, cancel_on_interrupt, hide_typing, is_typing_possible, read_typing
 from maniple.cli.render import Consoles, RunDisplay
-from maniple.cli.render.run_text import TO_TEAM, has_answer
+from maniple.cli.render.run_text import TO_TEAM, has_answer, is_undone
 from maniple.cli.store_admin import TERMINAL_OWNER, find_thread
 from maniple.cli.text import clean, one_line, time_ago
 from maniple.errors import FileError, ManipleError
@@ -124,9 +124,8 @@ class Conversations:
         newest = conversation.newest
         if newest is None or conversation.state != "finished":
             return False
-        return can_be_retried(
-            newest, await load_run_view(self.store.events, newest.run_id, [RunStatusChanged])
-        )
+        view = await load_run_view(self.store.events, newest.run_id, [RunStatusChanged])
+        return can_be_retried(newest, view) and is_undone(view)
 
     async def sources(self, thread_id: str) -> Sequence[Source]:
         """Return the sources of a thread's newest run that has any, in the order of their numbers."""

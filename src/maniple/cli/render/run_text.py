@@ -103,8 +103,8 @@ def has_answer(run: RunView) -> bool:
 
 
 def is_undone(run: RunView) -> bool:
-    """Return whether a run that has ended can be retried: it failed, was cancelled, or left steps undone."""
-    return run.status in ("failed", "cancelled") or bool(run.gaps)
+    """Return whether a retry may do more: a run failed, was cancelled, or lacks what nobody rejected."""
+    return run.status in ("failed", "cancelled") or any(not gap.rejected for gap in run.gaps)
 
 
 def summary_line(run: RunView, seconds: float) -> str:

@@ -15,12 +15,12 @@ from langgraph.types import Command
 from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
 from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fence_untrusted, fences_to_code
-from maniple.agents.middleware.final_answers import REJECTED_BY_USER
 from maniple.agents.report import check_report
 from maniple.agents.step_outcome import MAX_ENTRIES, ParsedAnswer, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import (
     LATER_TRY_FAILED,
     MISSING,
+    REJECTED_BY_USER,
     PlanStepSummary,
     ThreadHistory,
     explain_failure,
