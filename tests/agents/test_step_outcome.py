@@ -378,3 +378,9 @@ def test_a_gap_has_no_marks_of_a_list(gap: str) -> None:
 def test_a_label_about_the_subject_stays_beside_the_members_own() -> None:
     answer = parse_answer("- Missing: the 1912 census\n- Held: that of 1902\n\nIt is 3.\n\nPARTIAL: the rate")
     assert answer.outcome.reason == "the rate" and "- Missing: the 1912 census" in answer.text
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~markdown"])
+def test_an_answer_that_is_fenced_as_a_whole_is_read_like_another(fence: str) -> None:
+    answer = parse_answer(f"{fence}\nI could not read the page.\n{fence[:3]}")
+    assert answer.outcome.status == "partial"

@@ -136,17 +136,19 @@ def parse_answer(text: str, *, is_report: bool = False) -> ParsedAnswer:
     lacking = [one for one in lacking if one.is_capital] or lacking
     lacks = [block for one in lacking if (block := _block(lines, one))]
     if any(one.name == "partial" for one in lacking) or lacks:
-        return _partial(inner, labels, lacking, lacks)
+        return _partial(inner, lines, labels, lacking, lacks)
     if _needs(lines, [one for one in own if one.name == "needs"], in_lines=False):
         return _failed(inner)
-    return _without_label(_replace_labels(inner, empty) if empty else text)
+    if empty:
+        text = _replace_labels(inner, empty)
+        lines = _prose_lines(text)
+    return _without_label(text, lines)
 
 
 def _partial(
-    text: str, labels: Sequence[Label], lacking: Sequence[Label], lacks: Sequence[str]
+    text: str, lines: Sequence[str], labels: Sequence[Label], lacking: Sequence[Label], lacks: Sequence[str]
 ) -> ParsedAnswer:
     """Return the answer whose labels `lacking` say that it is partial, and in `lacks` what is missing."""
-    lines = _prose_lines(text)
     reasons = dict.fromkeys(_list_in_line(one) for one in lacks)
     reason = shorten("; ".join(reasons), REASON_CHARACTERS) or NOT_SAID
     needs = _needs(lines, labels)
@@ -167,13 +169,12 @@ def _list_in_line(block: str) -> str:
     return shorten("; ".join(filter(None, lines)), REASON_CHARACTERS)
 
 
-def _without_label(text: str) -> ParsedAnswer:
+def _without_label(text: str, lines: Sequence[str]) -> ParsedAnswer:
     """Return an answer without labels: partial if its member could not do it, or needs something.
 
     Its first sentence says so, a last heading in its own name ("What I would need"), or a sentence that says
     what it did everything but.
     """
-    lines = _prose_lines(text)
     at = next((number for number, line in enumerate(lines) if line.strip()), 0)
     first = next((one for one in _SENTENCE_END.split(lines[at]) if one.strip()), "") if lines else ""
     excepted = "" if OWN_FAILURE.search(first) else _find_exception(lines)
