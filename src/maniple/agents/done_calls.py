@@ -27,7 +27,8 @@ _FILE_EDITORS = frozenset({"write_file", "str_replace_editor"})
 """Tools that write any text, such as a drawing in SVG."""
 _COMMANDS = ("cmd", "command")
 """Arguments that contain a command of a shell."""
-_COMMAND_END = re.compile(r"\n|;|&&|\|\|?")
+COMMAND_END = re.compile(r"\n|;|&&|\|\|?")
+"""Ends one command of several in a program or a line of a shell."""
 _MAY_RUN = re.compile(r"[<>`]|\$\(|-exec\b|-delete\b|\bxargs\b")
 _SHOWING = frozenset(
     {"cat", "head", "tail", "less", "more", "nl", "ls", "tree", "find", "wc", "grep", "rg", "file", "stat"}
@@ -95,7 +96,7 @@ class DoneCall:
 def _only_shows(command: str) -> bool:
     if _MAY_RUN.search(command):
         return False
-    parts = (one.split() for one in _COMMAND_END.split(command))
+    parts = (one.split() for one in COMMAND_END.split(command))
     return all(words[0] in _SHOWING for words in parts if words)
 
 

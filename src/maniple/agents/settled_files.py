@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from maniple.agents.deliverables import find_file_names
-from maniple.agents.done_calls import DoneCall
+from maniple.agents.done_calls import COMMAND_END, DoneCall
 from maniple.agents.tool_observations import is_program_failure, split_words
 from maniple.types import is_dict, is_list
 
-_COMMAND_END = re.compile(r"\n|;|&&|\|\|?")
 _REMOVES = re.compile(
     r"\b(?:rm|rmdir|rmtree|unlink|remove|delete|trash|shred|mv|move|rename|undo\w*)\b|\bos\.replace\b",
     re.IGNORECASE,
@@ -70,7 +69,7 @@ def _actions(call: DoneCall) -> Iterator[tuple[str, str]]:
     yield split_words(call.name), _text(rest)
     if not is_program_failure(call.result):
         for program in programs:
-            yield from ((one, one) for one in _COMMAND_END.split(program) if one.strip())
+            yield from ((one, one) for one in COMMAND_END.split(program) if one.strip())
 
 
 def _text(value: Any) -> str:

@@ -83,10 +83,10 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _WORDS_BESIDE_ADDRESSES = 3
 _ACTS = "acts"
 """The kind of `TOOL_WORK` that changes something."""
-_TELLING = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*")
+_WORD_OR_NUMBER = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*")
 _STEM = 6
-_MIN_RETOLD, _RETOLD_SHARE = 2, 0.6
-"""An answer is retold if so many of its words and numbers are known, beside those of its order."""
+_MIN_REPEATED, _REPEATED_SHARE = 2, 0.6
+"""An answer repeats results if so many of its words and numbers are known, beside those of its order."""
 _MATERIAL = re.compile(
     r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[ \t]*$|\Z)|\{[^}]{6,2000}\}"
     r"|[\"“„«‘「《][^\"”“»’」》]{19,}[\"”“»’」》]|(?<!\w)'[^'\n]{19,}'(?!\w)"
@@ -238,7 +238,7 @@ def _find_without_calls(step: StepTexts, text: str) -> Unsupported | None:
     if what := _find_hand_work(step, order, material, text):
         return Unsupported(what)
     number, is_computed = _find_new_number(text, step)
-    is_known = is_computed or (_is_retold(text, step) and not _orders_acts(order))
+    is_known = is_computed or (_repeats_results(text, step) and not _orders_acts(order))
     if not is_known and (what := _find_tool_work(step, order, has_material=bool(material) or step.sees)):
         return Unsupported(what)
     needs_tool = not step.sees and TOOL_WORK.search(order) is not None
@@ -389,12 +389,12 @@ def _kinds_of(order: str) -> set[str | None]:
     return {one.lastgroup for one in TOOL_WORK.finditer(order)}
 
 
-def _is_retold(text: str, step: StepTexts) -> bool:
+def _repeats_results(text: str, step: StepTexts) -> bool:
     """Return whether an answer says again what other steps, or answers before, have said."""
     known, asked = f"{step.results}\n{step.earlier}".casefold(), step.asked.casefold()
-    told = {one.casefold()[:_STEM] for one in _TELLING.findall(prose_of(text))}
-    told = {one for one in told if one not in asked}
-    return len(told) >= _MIN_RETOLD and sum(one in known for one in told) >= _RETOLD_SHARE * len(told)
+    words = {one.casefold()[:_STEM] for one in _WORD_OR_NUMBER.findall(prose_of(text))}
+    words = {one for one in words if one not in asked}
+    return len(words) >= _MIN_REPEATED and sum(one in known for one in words) >= _REPEATED_SHARE * len(words)
 
 
 def _is_explained(order: str) -> bool:

@@ -140,11 +140,9 @@ class RejectedCalls(AgentMiddleware[Any, Any]):
 
 def _describe(messages: Sequence[BaseMessage]) -> str:
     """Return which calls the user rejected and did not approve later, with the user's words for each."""
-    calls = {call["id"]: call for one in messages if isinstance(one, AIMessage) for call in one.tool_calls}
     said: dict[str, str] = {}
-    for one in find_results(messages):
-        call = calls.get(one.tool_call_id)
-        name = f"`{one.name}`" + (_main_argument(call["args"]) if call else "")
+    for one, written in _with_arguments(messages):
+        name = f"`{one.name}`{_main_argument(written)}"
         said.pop(name, None)
         if REJECTED_KEY in one.additional_kwargs:
             words = shorten(str(one.additional_kwargs[REJECTED_KEY]), _WORDS_CHARACTERS)
