@@ -413,6 +413,39 @@ STREAMS: dict[str, ProviderStream] = {
         error="model_bad_response",
     ),
     "no JSON object": ProviderStream(lines("[1]"), text="", error="model_bad_response"),
+    "frames that are no part of the answer": ProviderStream(
+        lines(
+            ": keepalive",
+            "",
+            "null",
+            '{"type":"ping"}',
+            '{"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"}}]}',
+            '[{"queue":1}]',
+            "keep-alive",
+            '{"choices":null}',
+            end="\n\n: a comment\n\nevent: ping\ndata: {}\n\nevent: unknown\n\n",
+            done="",
+        )
+        + lines('{"model":"m","choices":[{"index":0,"delta":{"content":" there"},"finish_reason":"stop"}]}'),
+        sdk={"error": "model_bad_response"},
+    ),
+    "a frame in the event of a chunk": ProviderStream(
+        'data: : keepalive\ndata: {"model":"m","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n'
+        'data: {"model":"m","choices":[{"index":0,"delta":{"content":" there"},"finish_reason":"stop"}]}\n\n',
+        sdk={"error": "model_bad_response"},
+    ),
+    "an error without its envelope": ProviderStream(
+        lines('{"object":"error","message":"No key.","type":"AuthenticationError","code":401}'),
+        text="",
+        error="model_auth",
+        sdk={"error": "model_stream_cut"},
+    ),
+    "an event of the name error": ProviderStream(
+        "event: error\n" + lines('{"message":"No key.","code":401}'),
+        text="",
+        error="model_auth",
+        sdk={"error": "model_stream_cut"},
+    ),
     "no UTF-8": ProviderStream(
         b'data: {"model":"m","choices":[{"index":0,"delta":{"content":"\xff"}}]}\n\n',
         text="",

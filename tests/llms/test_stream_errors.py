@@ -9,6 +9,7 @@ from maniple.config import ModelSettings, ModelsSettings
 from maniple.errors import ModelError
 from maniple.llms import ask, capabilities_of, open_chat_models
 from maniple.llms.endpoint_errors import status_error, wait_seconds
+from tests.crawler.web import Reply, open_site
 from tests.openai_server import reply, serving
 
 pytestmark = pytest.mark.anyio
@@ -123,6 +124,26 @@ async def test_a_feature_that_is_refused_within_the_stream_is_remembered():
             model = models.get("basic")
             assert "".join([chunk.text async for chunk in model.astream(QUESTION)]) == "fine"
             assert capabilities_of(model).has("stream_usage") is False
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'data: {"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}\n\n',
+        "data: insufficient balance\n\ndata: [DONE]\n\n",
+        'event: error\ndata: {"detail":"insufficient balance"}\n\n',
+        "event: error\ndata: insufficient balance\n\n",
+        'data: {"error":"insufficient balance"}\n\n',
+        'data: {"error":true,"msg":"insufficient balance"}\n\n',
+        '{"detail":"insufficient balance"}',
+    ],
+)
+async def test_a_stream_without_an_answer_is_reported_in_the_words_of_the_endpoint(body):
+    async with open_site({"/v1/chat/completions": Reply(body, "text/event-stream")}) as site:
+        basic = ModelSettings(model="m", base_url=f"{site.url}/v1", max_retries=0)
+        async with open_chat_models(ModelsSettings(basic=basic)) as models:
+            with pytest.raises(ModelError, match="insufficient balance"):
+                _ = [chunk async for chunk in models.get("basic").astream(QUESTION)]
 
 
 def error_of(body: object) -> openai.APIStatusError:

@@ -27,6 +27,9 @@ _DRAIN_SECONDS = 0.1
 _NOT_IN_BODY = ("extra_headers", "extra_query", "extra_body", "timeout")
 _BOM = b"\xef\xbb\xbf"
 _BEFORE_BODY = _BOM + b" \t\r\n"
+_ERROR_TEXTS = ("message", "detail", "error_msg", "msg")
+_SHOWN_BYTES = 200
+"""So much of what was skipped is in the error of a stream without an answer."""
 
 
 class RawCompletions:
@@ -117,6 +120,9 @@ class ChunkReader:
         self._service_tier: Any = None
         self._calls = 0
         """The number of tool calls that the endpoint did not number."""
+        self._answered = False
+        self._skipped = b""
+        """The newest event that is no part of an answer."""
 
     @property
     def is_done(self) -> bool:
@@ -138,10 +144,10 @@ class ChunkReader:
     def close(self) -> Iterator[dict[str, Any]]:
         """End the answer; yield what remains, and the usage last."""
         if self._body is not None:
-            for chunk in self._read([b"".join(self._body).lstrip(_BEFORE_BODY)]):
-                if not chunk.get("choices"):
-                    raise ValueError("the answer is JSON without `choices`")
-                yield chunk
+            yield from self._read([b"".join(self._body).lstrip(_BEFORE_BODY)])
+        if not self._answered and (self._skipped or self._body is not None):
+            sent = (self._skipped or b"".join(self._body or ()))[:_SHOWN_BYTES].decode(errors="replace")
+            raise ValueError(f"the answer is empty; the endpoint sent {sent}")
         if self._is_cut:
             yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
         if self._usage:
@@ -149,21 +155,39 @@ class ChunkReader:
 
     def _read(self, events: Iterable[bytes]) -> Iterator[dict[str, Any]]:
         for event in events:
-            chunk = read_json_object(event)
-            if error := chunk.get("error"):
-                message = error.get("message") if isinstance(error, dict) else None
-                raise openai.APIError(str(message or error), self._request, body=error)
-            if usage := chunk.pop("usage", None):
-                # Some endpoints send the usage so far with each chunk, and LangChain adds up what it gets.
-                self._usage |= {name: value for name, value in usage.items() if value is not None}
-                self._service_tier = chunk.get("service_tier")
-                if not chunk.get("choices"):
+            chunks = read_json_objects(event)
+            self._raise_error(event, chunks)
+            for chunk in chunks:
+                if not isinstance(chunk.get("choices", []), list) or not self._is_part(chunk):
                     continue
-            for choice in chunk.get("choices") or ():
-                self._add_fields(choice)
-            yield chunk
-            if self._is_cut:
-                return
+                yield chunk
+                if self._is_cut:
+                    return
+            if not chunks or "choices" not in chunks[0]:
+                self._skipped = event or self._skipped
+
+    def _raise_error(self, event: bytes, chunks: Iterable[dict[str, Any]]) -> None:
+        """Raise the error that an event reports, if it does."""
+        is_error = self._events.name == b"error"
+        for chunk in chunks:
+            if (error := _error_in(chunk, is_error=is_error)) is not None:
+                raise openai.APIError(str(error.get("message") or error), self._request, body=error)
+        if is_error and event:
+            text = event.decode(errors="replace")
+            raise openai.APIError(text, self._request, body={"message": text})
+
+    def _is_part(self, chunk: dict[str, Any]) -> bool:
+        """Store the usage of a chunk; return whether the rest is part of the answer."""
+        usage = chunk.pop("usage", None)
+        if isinstance(usage, dict) and usage:
+            # Some endpoints send the usage so far with each chunk, and LangChain adds up what it gets.
+            self._usage |= {name: value for name, value in usage.items() if value is not None}
+            self._service_tier = chunk.get("service_tier")
+        choices = chunk.get("choices")
+        for choice in choices or ():
+            self._answered = True
+            self._add_fields(choice)
+        return bool(choices) or (choices is not None and not usage)
 
     def _add_fields(self, choice: dict[str, Any]) -> None:
         """Add the fields that LangChain requires and that the SDK's objects always have."""
@@ -202,6 +226,9 @@ class EventDecoder:
     def __init__(self) -> None:
         self.is_done = False
         """Whether the event `[DONE]` was read; nothing after it is."""
+        self.name = b""
+        """The name of the event that was yielded last, "" without any."""
+        self._name = b""
         self._line: list[bytes] = []
         self._data: list[bytes] = []
         self._size = 0
@@ -236,8 +263,11 @@ class EventDecoder:
                 name, _, value = line.partition(b":")
                 if name == b"data":
                     self._data.append(value.removeprefix(b" "))
+                elif name == b"event":
+                    self._name = value.strip()
                 continue
             self._size = 0
+            self.name, self._name = self._name, b""
             if self._data:
                 data, self._data = b"\n".join(self._data), []
                 if data.startswith(b"[DONE]"):
@@ -251,16 +281,37 @@ def _limit(size: int) -> None:
         raise ValueError(f"the answer has an event of more than {MAX_EVENT_BYTES} bytes")
 
 
-def read_json_object(data: bytes) -> dict[str, Any]:
-    """Return the JSON object in `data`, with lone surrogates repaired; raises `ValueError` for other data."""
+def read_json_objects(data: bytes) -> list[dict[str, Any]]:
+    """Return the JSON object in an event, with lone surrogates repaired; what is no object is left out.
+
+    Some endpoints forget the empty lines between events, which are then one event with several objects.
+    Raises `ValueError` for an object that cannot be read.
+    """
     try:
-        value = from_json(data)
+        values = [_read_json(data)]
+    except ValueError:
+        lines = [line for line in data.split(b"\n") if line.lstrip().startswith(b"{")]
+        values = [_read_json(line) for line in lines]
+    return [value for value in values if isinstance(value, dict)]
+
+
+def _read_json(data: bytes) -> Any:
+    try:
+        return from_json(data)
     except ValueError:
         # Slower, but it also reads lone surrogates and deep nesting.
-        value = fix_surrogates(json.loads(data.decode()))
-    if not isinstance(value, dict):
-        raise ValueError("an event of the answer is not a JSON object")  # noqa: TRY004 - the input is JSON text
-    return value
+        return fix_surrogates(json.loads(data.decode()))
+
+
+def _error_in(chunk: dict[str, Any], *, is_error: bool) -> dict[str, Any] | None:
+    """Return the error that a chunk reports; `is_error` if its event has that name."""
+    error = chunk.get("error")
+    if isinstance(error, dict) and error:
+        return error
+    if not (error or is_error or "error" in (chunk.get("object"), chunk.get("type"))):
+        return None
+    texts = (error, *(chunk.get(name) for name in _ERROR_TEXTS))
+    return {**chunk, "message": next((text for text in texts if text and isinstance(text, str)), str(chunk))}
 
 
 _ROLES = ("assistant", "", None)
