@@ -173,8 +173,11 @@ def _error(message: str, status: int, code: str | None = None, headers: Json | N
 class OpenAIServer:
     """The ASGI application; `requests` are the parsed bodies of the chat requests in order of arrival.
 
-    `begun` are the times (`time.perf_counter`) at which answers began, in their order.
+    `begun` are the times (`time.perf_counter`) at which answers began, in their order. `refuse` returns why
+    the body of a request gets a 400, "" if it gets its reply.
     """
+
+    refuse: Callable[[Json], str] = staticmethod(lambda body: "")
 
     def __init__(self, script: Json, base_url: str) -> None:
         self.base_url = base_url
@@ -284,6 +287,8 @@ class OpenAIServer:
         refused = next((field for field in self._script.get("reject", []) if field in body), None)
         if refused:
             return {"status": 400, "error": f"{refused} is not supported by this server."}, ""
+        if why := self.refuse(body):
+            return {"status": 400, "error": why}, ""
         if role not in self._script:
             return {"status": 400, "error": f"The script has no replies for the role {role}."}, ""
         turn = self._turns[run, role]

@@ -68,6 +68,8 @@ class ModelError(ManipleError):
         self.retryable = retryable
         self.broke_off = False
         """The answer had begun, or its waiting: what the SDK does not ask for again by itself."""
+        self.refusal = ""
+        """The status and the words of an endpoint that refused the request, as `HTTP 400: Too long`."""
         self.done_before = ""
         """What an agent had found until then."""
         self.continuation: dict[str, Any] = {}
@@ -81,6 +83,7 @@ class ModelError(ManipleError):
         """Take `secret` out of the message."""
         if len(secret) >= 6:
             self.args = (str(self).replace(secret, "***"),)
+            self.refusal = self.refusal.replace(secret, "***")
 
 
 class PlanError(ManipleError):

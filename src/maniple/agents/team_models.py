@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from maniple.agents import Roles, choose_llm
 from maniple.config import CapabilityOverrides, ModelSettings, ModelsSettings, Settings
 from maniple.errors import ConfigError, ModelError
-from maniple.llms import FEATURES, Capabilities, ChatModels, Feature, open_chat_models
+from maniple.llms import Capabilities, ChatModels, open_chat_models
 from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import LocalEndpoint, Progress, find_local_server, open_embedded
 from maniple.llms.endpoints import EndpointName
@@ -56,11 +56,10 @@ async def open_models(
     learned = await asyncio.to_thread(CapabilityCache, settings.cache_dir / LEARNED_FILE)
 
     def capabilities_for(url: str, model: str) -> Capabilities:
-        def remember(features: Mapping[Feature, bool]) -> None:
-            learned.store(url, model, {str(name): works for name, works in features.items()})
+        def remember(features: Mapping[str, bool]) -> None:
+            learned.store(url, model, features)
 
-        known = learned.of(url, model)
-        return Capabilities({name: known[name] for name in FEATURES if name in known}, on_learned=remember)
+        return Capabilities(learned.of(url, model), on_learned=remember)
 
     configured, stream_rate = settings.models, settings.server.stream_rate
     if configured.basic is None:

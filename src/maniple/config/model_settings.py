@@ -1,6 +1,6 @@
 """Settings of models: the endpoints, and the embedded model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -20,6 +20,24 @@ class CapabilityOverrides(Section):
     stream_usage: bool | None = None
     parallel_tools: bool | None = None
     """False requests one tool call at a time, if the endpoint accepts the field."""
+    temperature: bool | None = None
+    """False sends no `temperature`, `top_p` and penalties."""
+    max_completion_tokens: bool | None = None
+    """True sends it in place of `max_tokens`, False sends `max_tokens`; the default depends on the host."""
+    reasoning_content: bool | None = None
+    """True sends the reasoning before tool calls back to the endpoint."""
+    tool_choice: bool | None = None
+    """False forces no tool call."""
+    developer_role: bool | None = None
+    late_system: bool | None = None
+    """False joins all system messages at the beginning."""
+    system_role: bool | None = None
+    """False puts what system messages say into the first user message."""
+    same_role: bool | None = None
+    """False joins neighbouring messages of one role, so that user and assistant take turns."""
+    stop: bool | None = None
+    schema_keywords: Mapping[str, bool] = {}
+    """False removes a keyword, such as `additionalProperties`, from the schemas of tools and answers."""
 
 
 class ModelSettings(Section):

@@ -82,9 +82,9 @@ async def ask(model: Runnable[Any, Any], messages: Sequence[BaseMessage], **opti
     try:
         return await _ask_with_retries(model, messages, options)
     except ModelError as error:
-        # The endpoint has just rejected pictures, which is now recorded: ask again without them.
-        blind = error.code == "model_bad_request" and not capabilities.has("vision")
-        if not blind or not any(has_images(message) for message in messages):
+        # Endpoints reject pictures, or so many, in various words: ask again without them.
+        is_refused = error.code == "model_bad_request" and not is_overflow(error)
+        if not is_refused or not any(has_images(message) for message in messages):
             raise
         return await _ask_with_retries(model, without_images(messages), options)
 

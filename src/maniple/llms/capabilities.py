@@ -8,7 +8,6 @@ tests features by short calls instead. `models.*.capabilities` in the settings o
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,10 +21,33 @@ from langchain_core.runnables import Runnable
 from maniple.errors import ModelError
 
 Feature = Literal[
-    "tools", "json_schema", "json_object", "grammar", "vision", "stream_usage", "parallel_tools"
+    "tools",
+    "json_schema",
+    "json_object",
+    "grammar",
+    "vision",
+    "stream_usage",
+    "parallel_tools",
+    "temperature",
+    "max_completion_tokens",
+    "reasoning_content",
+    "tool_choice",
+    "developer_role",
+    "late_system",
+    "system_role",
+    "same_role",
+    "stop",
 ]
+"""The last ones are about the form of requests; `refusals.RULES` says what becomes of a request without them:
+
+`temperature` (and its like), `max_completion_tokens` in place of `max_tokens`, `reasoning_content` (sent back
+with tool calls), `tool_choice` that forces a call, system messages in a role of their own (`developer_role`,
+`system_role`) or after the first message (`late_system`), neighbours of the `same_role`, `stop`.
+"""
 FEATURES: tuple[Feature, ...] = get_args(Feature)
 
+SCHEMA_PREFIX = "schema."
+"""Before a keyword of JSON schemas, as the name of a feature: `schema.additionalProperties`."""
 
 PROBE_SECONDS = 30.0
 ANSWER_TOKENS = 60
@@ -35,42 +57,44 @@ CACHE_SECONDS = 7 * 24 * 3600
 """Learned features expire after a week, because an endpoint may be upgraded."""
 
 _UNTIL_KNOWN: Mapping[Feature, bool] = {
-    "tools": True,
-    "json_schema": True,
-    "json_object": True,
+    **dict.fromkeys(FEATURES, True),
     "grammar": False,
-    "vision": True,
-    "stream_usage": True,
-    "parallel_tools": True,
+    "max_completion_tokens": False,
+    "reasoning_content": False,
 }
-
-# Words by which endpoints name the rejected field, most specific first.
-_REJECTION_WORDS: tuple[tuple[str, Feature], ...] = (
-    ("stream_options", "stream_usage"),
-    ("include_usage", "stream_usage"),
-    ("parallel_tool_calls", "parallel_tools"),
-    ("json_schema", "json_schema"),
-    ("json_object", "json_object"),
-    ("response_format", "json_schema"),
-    ("grammar", "grammar"),
-    ("image", "vision"),
-    ("tool", "tools"),
-    ("function", "tools"),
-)
+_SENT_IF_KNOWN = ("max_completion_tokens",)
+"""Features whose default depends on the endpoint."""
 
 
 @dataclass(slots=True)
 class Capabilities:
     """The known features of one endpoint and model; `None` or absent means not known yet."""
 
-    known: dict[Feature, bool] = field(default_factory=dict)
-    fixed: Mapping[Feature, bool] = field(default_factory=dict)
+    known: dict[str, bool] = field(default_factory=dict)
+    """By the name of a `Feature`, or of a keyword after `SCHEMA_PREFIX`."""
+    fixed: Mapping[str, bool] = field(default_factory=dict)
     """Features set in the settings; they take precedence over learned ones."""
-    on_learned: Callable[[Mapping[Feature, bool]], None] | None = None
+    on_learned: Callable[[Mapping[str, bool]], None] | None = None
 
     def has(self, feature: Feature) -> bool:
         """Return whether to use `feature`: as configured, else as learned, else the default."""
         return self.fixed.get(feature, self.known.get(feature, _UNTIL_KNOWN[feature]))
+
+    def known_of(self, feature: Feature) -> bool | None:
+        """Return the same, but None for a feature whose default depends on the endpoint."""
+        if feature in _SENT_IF_KNOWN:
+            return self.fixed.get(feature, self.known.get(feature))
+        return self.has(feature)
+
+    @property
+    def refused_keywords(self) -> frozenset[str]:
+        """The keywords of JSON schemas that the endpoint refuses."""
+        every = {**self.known, **self.fixed}
+        return frozenset(
+            name.removeprefix(SCHEMA_PREFIX)
+            for name, works in every.items()
+            if not works and name.startswith(SCHEMA_PREFIX)
+        )
 
     @property
     def one_tool_at_a_time(self) -> bool:
@@ -80,35 +104,13 @@ class Capabilities:
         """
         return self.fixed.get("parallel_tools") is False and self.known.get("parallel_tools") is not False
 
-    def learn(self, feature: Feature, works: bool) -> None:
+    def learn(self, feature: str, works: bool) -> None:
         """Record whether a real call with the feature worked."""
         if self.known.get(feature) == works:
             return
         self.known[feature] = works
         if self.on_learned is not None:
             self.on_learned(dict(self.known))
-
-
-# Needed in addition: "Your tool call's arguments are no JSON" rejects a message, not the feature.
-_REFUSAL = re.compile(
-    r"support|unknown|unrecogni[sz]ed|unexpected|unavailable|disabled|cannot|can't|does not|doesn't|only"
-    r"|not (?:allowed|permitted|available|implemented|accepted|enabled|valid)|extra (?:input|field|param)"
-    r"|invalid (?:parameter|field|argument|option|value)|requires|must not"
-)
-
-
-def rejected_feature(message: str, sent: set[Feature]) -> Feature | None:
-    """Return the feature that an endpoint's 4xx `message` rejects, if it is in `sent`."""
-    text = message.casefold()
-    if not _REFUSAL.search(text):
-        return None
-    for word, feature in _REJECTION_WORDS:
-        if word in text:
-            if feature in sent:
-                return feature
-            if word == "response_format" and "json_object" in sent:
-                return "json_object"
-    return None
 
 
 def capabilities_of(model: Runnable[Any, Any]) -> Capabilities:
@@ -129,7 +131,8 @@ class CapabilityCache:
 
     def of(self, url: str, model: str) -> dict[str, bool]:
         """Return the known features of a model at an endpoint."""
-        return dict(self._entries.get(f"{url} {model}", {}).get("features", {}))
+        stored = self._entries.get(f"{url} {model}", {}).get("features", {})
+        return {name: works for name, works in stored.items() if isinstance(works, bool)}
 
     def store(self, url: str, model: str, features: Mapping[str, bool]) -> asyncio.Future[None]:
         """Store learned features; the returned future is done when they are on disk."""

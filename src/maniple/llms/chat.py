@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from copy import copy
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Self, cast
 
@@ -23,8 +24,7 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import Field, SecretStr, model_validator
 
 from maniple.errors import ModelError
-from maniple.llms.calls import has_images
-from maniple.llms.capabilities import Capabilities, Feature, rejected_feature
+from maniple.llms.capabilities import Capabilities
 from maniple.llms.context_windows import is_overflow
 from maniple.llms.endpoint_errors import (
     MALFORMED,
@@ -37,6 +37,8 @@ from maniple.llms.endpoint_errors import (
 )
 from maniple.llms.endpoints import OPENAI_ORIGIN, EndpointName
 from maniple.llms.raw_streams import RawCompletions
+from maniple.llms.refusals import MAX_ADAPTATIONS, adapt_request, find_refused, refusal_text
+from maniple.llms.request_messages import UNKNOWN_REASONING
 from maniple.llms.streams import (
     StreamedAnswer,
     add_reasoning,
@@ -64,13 +66,29 @@ MAX_ANSWER_BYTES = 4_000_000
 """The size of an answer with its reasoning and tool calls at which it is assumed to be endless."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is sent, with the fields of this class, and what was known of the endpoint then."""
+
+    messages: list[BaseMessage]
+    stop: list[str] | None
+    kwargs: dict[str, Any]
+    own_fields: dict[str, Any]
+    known: Capabilities
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """All fields of the call."""
+        return {**self.kwargs, **self.own_fields}
+
+
 class EndpointModel(BaseChatOpenAI):
     """LangChain's OpenAI chat model with fallbacks, learned capabilities, reasoning and `ModelError`s.
 
     Reasoning is in `additional_kwargs["reasoning_content"]`, also that of a `<think>` block before the
-    answer. A rejected feature is recorded in `capabilities`. If the class itself added the rejected field,
-    the request is sent again without it; any other rejection is raised. If the endpoint fails before its
-    first token, `fallback_models` are called in order.
+    answer. A rejected feature is recorded in `capabilities`. If a request can be sent in another form (see
+    `refusals.RULES`), it is sent again; any other rejection is raised. If the endpoint fails before its first
+    token, `fallback_models` are called in order.
     """
 
     endpoint: EndpointName = Field(exclude=True)
@@ -169,29 +187,29 @@ class EndpointModel(BaseChatOpenAI):
 
         The SDK retries errors before the stream begins. This method retries errors within the stream.
         """
-        attempt, wait, missed = 0, 0.0, 0
+        attempt, wait, missed, adapted = 0, 0.0, 0, 0
         while True:
             await asyncio.sleep(wait)
             attempt += 1
-            own_fields, reading = self._own_fields(kwargs, streaming=True), StreamedAnswer()
-            fields = {**kwargs, **own_fields}
+            request = self._request(messages, stop, kwargs, streaming=True)
+            reading = StreamedAnswer()
             try:
-                async with aclosing(self._stream_once(messages, stop, fields, reading)) as chunks:
+                async with aclosing(self._stream_once(request, reading)) as chunks:
                     async for chunk in chunks:
                         yield chunk
                 self._end_outage()
             except _ENDPOINT_FAILURES as error:
                 status = status_error(error, self.endpoint.url)
                 begun = reading.shown if status else reading.arrived
-                failure = self._to_model_error(status or error, messages, fields, mid_stream=begun)
+                failure, is_changed = self._to_model_error(status or error, request, mid_stream=begun)
                 again = None if reading.arrived else self._outage_wait(error)
                 if again is not None:
                     missed += 1
                     await self._report_outage(missed, again)
                 else:
                     again = self._wait_for(status, attempt, reading)
-                if not reading.shown and self._own_fields(kwargs, streaming=True) != own_fields:
-                    again = 0.0
+                if is_changed and not reading.shown and adapted < MAX_ADAPTATIONS:
+                    adapted, again = adapted + 1, 0.0
                 if again is None:
                     raise failure from error
                 wait = again
@@ -222,15 +240,10 @@ class EndpointModel(BaseChatOpenAI):
         if self.outage:
             self.outage.end()
 
-    async def _stream_once(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None,
-        fields: dict[str, Any],
-        reading: StreamedAnswer,
-    ) -> _Chunks:
+    async def _stream_once(self, request: "_Request", reading: StreamedAnswer) -> _Chunks:
         # Bypasses `ChatOpenAI._astream`, which only chooses an API and leaves this generator unclosed.
-        stream = cast("_Chunks", BaseChatOpenAI._astream(self, messages, stop, None, **fields))
+        answer = BaseChatOpenAI._astream(self, request.messages, request.stop, None, **request.fields)
+        stream = cast("_Chunks", answer)
         async with aclosing(stream) as chunks:
             while (chunk := await self._next(chunks, first=not reading.arrived)) is not None:
                 for ready in reading.feed(chunk):
@@ -260,27 +273,37 @@ class EndpointModel(BaseChatOpenAI):
         raise combine_failures(failures) from failures[0].__cause__
 
     async def _generate_once(
-        self, messages: list[BaseMessage], stop: list[str] | None, _: None, *, missed: int = 0, **kwargs: Any
+        self, messages: list[BaseMessage], stop: list[str] | None, _: None, **kwargs: Any
     ) -> ChatResult:
-        own_fields, wait = self._own_fields(kwargs, streaming=False), None
-        try:
-            async with asyncio.timeout(self.answer_seconds):
-                answer = await super()._agenerate(messages, stop, None, **kwargs, **own_fields)
-        except _ENDPOINT_FAILURES as error:
-            status = status_error(error, self.endpoint.url)
-            fields = {**kwargs, **own_fields}
-            failure = self._to_model_error(status or error, messages, fields, mid_stream=status is not None)
-            if self._own_fields(kwargs, streaming=False) == own_fields:
-                wait = self._outage_wait(error)
-                if wait is None:
+        missed = adapted = 0
+        while True:
+            request, wait = self._request(messages, stop, kwargs, streaming=False), 0.0
+            try:
+                async with asyncio.timeout(self.answer_seconds):
+                    answer = await super()._agenerate(messages, stop, None, **request.fields)
+            except _ENDPOINT_FAILURES as error:
+                status = status_error(error, self.endpoint.url)
+                failure, is_changed = self._to_model_error(
+                    status or error, request, mid_stream=status is not None
+                )
+                if is_changed and adapted < MAX_ADAPTATIONS:
+                    adapted += 1
+                    continue
+                outage_wait = self._outage_wait(error)
+                if outage_wait is None:
                     raise failure from error
-                missed += 1
+                missed, wait = missed + 1, outage_wait
                 await self._report_outage(missed, wait)
-        else:
-            self._end_outage()
-            return trim_calls(answer)
-        await asyncio.sleep(wait or 0)
-        return await self._generate_once(messages, stop, None, missed=missed, **kwargs)
+            else:
+                self._end_outage()
+                return trim_calls(answer)
+            await asyncio.sleep(wait)
+
+    def _request(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, streaming: bool
+    ) -> "_Request":
+        known = replace(self.capabilities, known={**self.capabilities.known})
+        return _Request(messages, stop, kwargs, self._own_fields(kwargs, streaming=streaming), known)
 
     def _own_fields(self, kwargs: dict[str, Any], *, streaming: bool) -> dict[str, Any]:
         """Return the fields that this class adds to a request, as far as the endpoint accepts them."""
@@ -296,9 +319,17 @@ class EndpointModel(BaseChatOpenAI):
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
+        return adapt_request(self._full_payload(input_, stop, kwargs), self.capabilities)
+
+    def _full_payload(
+        self, input_: LanguageModelInput, stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the body of a request with all that an endpoint may accept."""
         payload = fix_surrogates(super()._get_request_payload(input_, stop=stop, **kwargs))
-        for message in payload.get("messages", ()):
+        sent = payload.get("messages", ())
+        for message, source in zip(sent, self._convert_input(input_).to_messages(), strict=True):
             message.pop("name", None)  # the names of agents; several endpoints reject the field
+            _add_reasoning_field(message, source)
         if self._is_another_host() and "max_completion_tokens" in payload:
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         return payload
@@ -308,28 +339,32 @@ class EndpointModel(BaseChatOpenAI):
         return not self.endpoint.url.startswith(OPENAI_ORIGIN) and self._llm_type != "azure-openai-chat"
 
     def _to_model_error(
-        self,
-        error: Exception,
-        messages: list[BaseMessage],
-        kwargs: dict[str, Any],
-        *,
-        mid_stream: bool,
-    ) -> ModelError:
+        self, error: Exception, request: "_Request", *, mid_stream: bool
+    ) -> tuple[ModelError, bool]:
+        """Return the error for users, and whether the request has another form now: a feature was learned."""
         failure = model_error(error, self.endpoint, mid_stream=mid_stream)
         failure.broke_off = failure.retryable and (mid_stream or isinstance(error, TimeoutError))
         if isinstance(self.openai_api_key, SecretStr):
             # Some endpoints repeat the request's headers in their error messages.
             failure.hide(self.openai_api_key.get_secret_value())
         if (
-            isinstance(error, openai.APIStatusError)
-            and error.status_code in _REFUSALS
-            and not is_overflow(error)
+            not isinstance(error, openai.APIStatusError)
+            or error.status_code not in _REFUSALS
+            or is_overflow(error)
         ):
-            feature = rejected_feature(str(error), _features_sent(messages, kwargs))
-            if feature is not None:
-                self.capabilities.learn(feature, False)
-                failure.code = "model_bad_request"
-        return failure
+            return failure, False
+        sent = adapt_request(
+            self._full_payload(request.messages, request.stop, request.fields), request.known
+        )
+        refused = find_refused(refusal_text(error), sent)
+        if refused is not None:
+            self.capabilities.learn(*refused)
+            failure.code = "model_bad_request"
+        is_streamed = "stream_usage" in request.own_fields
+        changed = self._request(request.messages, request.stop, request.kwargs, streaming=is_streamed)
+        return failure, self._get_request_payload(
+            changed.messages, stop=changed.stop, **changed.fields
+        ) != sent
 
     def _convert_chunk_to_generation_chunk(
         self, chunk: dict, default_chunk_class: type, base_generation_info: dict | None
@@ -377,6 +412,15 @@ def _receives_tokens(handler: type[BaseCallbackHandler]) -> bool:
     )
 
 
+def _add_reasoning_field(message: dict[str, Any], source: BaseMessage) -> None:
+    """Add the reasoning before an answer, for endpoints that want it back; `adapt_request` removes it."""
+    if message.get("role") != "assistant":
+        return
+    reasoning = source.additional_kwargs.get("reasoning_content")
+    if reasoning or message.get("tool_calls"):
+        message["reasoning_content"] = fix_surrogates(reasoning or UNKNOWN_REASONING)
+
+
 def _without_thoughts(generation: ChatGeneration) -> ChatGeneration:
     message = generation.message
     if not isinstance(message.content, str):
@@ -384,25 +428,3 @@ def _without_thoughts(generation: ChatGeneration) -> ChatGeneration:
     thought, message.content = split_thoughts(message.content)
     add_reasoning(message, thought)
     return ChatGeneration(message=message, generation_info=generation.generation_info)
-
-
-def _features_sent(messages: list[BaseMessage], kwargs: dict[str, Any]) -> set[Feature]:
-    body = {**kwargs, **(kwargs.get("extra_body") or {})}
-    sent: set[Feature] = set()
-    if any(has_images(message) for message in messages):
-        sent.add("vision")
-    if body.get("stream_usage"):
-        sent.add("stream_usage")
-    # A rejected `tool_choice` does not mean that tools are rejected.
-    if body.get("tools") and not body.get("tool_choice"):
-        sent.add("tools")
-    if "parallel_tool_calls" in body:
-        sent.add("parallel_tools")
-    if "grammar" in body:
-        sent.add("grammar")
-    match body.get("response_format"):
-        case {"type": "json_schema"}:
-            sent.add("json_schema")
-        case {"type": "json_object"}:
-            sent.add("json_object")
-    return sent

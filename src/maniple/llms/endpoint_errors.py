@@ -26,6 +26,7 @@ from maniple.errors import ModelError, ModelErrorCode
 from maniple.llms.context_windows import causes_of
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.http_client import ProxyFailed
+from maniple.llms.refusals import endpoint_words
 
 _LOG = logging.getLogger(__name__)
 # The exceptions of the SDK and of LangChain for a body that is not a chat completion.
@@ -75,6 +76,13 @@ _STATUS_BY_WORD: tuple[tuple[str, int], ...] = (
 
 def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = False) -> ModelError:
     """Return a `ModelError` that explains `error` to the user, and what to do."""
+    explained = _explain(error, endpoint, mid_stream=mid_stream)
+    if isinstance(error, openai.APIStatusError):
+        explained.refusal = f"HTTP {error.status_code}: {_reason(error)}"
+    return explained
+
+
+def _explain(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
     match error:
         case ModelError():
             return error
@@ -118,6 +126,7 @@ def combine_failures(failures: Sequence[ModelError]) -> ModelError:
         code=cast("ModelErrorCode", first.code),
         retryable=any(failure.retryable for failure in failures),
     )
+    together.refusal = first.refusal
     together.broke_off = any(failure.broke_off for failure in failures)
     return together
 
@@ -271,7 +280,8 @@ def _reason(error: Exception) -> str:
     while isinstance(error, openai.APIConnectionError) and cause.__cause__ is not None:
         cause = cause.__cause__
     # aiohttp's text for an answer that it cannot parse begins with a line that says nothing.
-    lines = str(getattr(cause, "message", "") or cause).strip().splitlines()
+    text = endpoint_words(cause) or getattr(cause, "message", "") or cause
+    lines = str(text).strip().splitlines()
     return lines[0].removesuffix(".")[:REASON_CHARACTERS] if lines else type(cause).__name__
 
 

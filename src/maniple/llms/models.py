@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
-from maniple.llms.capabilities import FEATURES, Capabilities, Feature
+from maniple.llms.capabilities import FEATURES, SCHEMA_PREFIX, Capabilities
 from maniple.llms.endpoints import OPENAI_URL, DeferredModel, EndpointName
 from maniple.retry_after import retry_after_seconds
 from maniple.types import LLM_TYPES, LLMType, ProfileName
@@ -189,9 +189,10 @@ def _client(
     return OpenAIEndpointModel(base_url=settings.base_url or OPENAI_URL, **options)
 
 
-def _configured_features(settings: ModelSettings) -> dict[Feature, bool]:
+def _configured_features(settings: ModelSettings) -> dict[str, bool]:
     chosen = settings.capabilities
-    return {name: value for name in FEATURES if (value := getattr(chosen, name)) is not None}
+    features = {str(name): value for name in FEATURES if (value := getattr(chosen, name)) is not None}
+    return features | {f"{SCHEMA_PREFIX}{word}": works for word, works in chosen.schema_keywords.items()}
 
 
 async def convert_retry_after_date(response: httpx2.Response) -> None:

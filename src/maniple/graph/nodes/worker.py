@@ -55,6 +55,7 @@ from maniple.graph.steering import as_exchange, exchange_of
 from maniple.graph.step_records import LeadDecision
 from maniple.graph.waves import Waves
 from maniple.graph.written_plan import REPORTER, is_answer, repeated_step
+from maniple.llms.context_windows import is_overflow
 from maniple.scope.inbox import run_unless_stopped
 from maniple.scope.run_scope import run_scope
 from maniple.text import shorten
@@ -85,11 +86,12 @@ MODEL_REASONS: Mapping[str, str] = {
     "model_auth": "The model refused the API key. Set a valid key, then retry the run.",
     "model_not_found": "The model does not exist at its endpoint. Set another model, then retry the run.",
     "model_rate_limited": "The model accepted no more requests. Wait a while, then retry the run.",
-    "model_bad_request": "The model refused the request; it may be too long. The error is in the log.",
     "model_not_configured": "No model is configured for this step. Set one, then retry the run.",
 }
 """Why a step has no result, by the code of its model's error; `NO_MODEL` for other codes."""
 _NANOSECONDS = 1_000_000_000
+REFUSED = "The model refused the request ({refusal})."
+TOO_LONG = "The step is too long for the model, even shortened. Use a model with a larger window."
 _log = logging.getLogger(__name__)
 
 
@@ -286,7 +288,7 @@ class WorkerNode:
         is_reporter = self.role.name == REPORTER
         has_findings = any(one.done or find_partial_work(one.text) for one in task.results)
         text, code = describe_error(error), error.code if isinstance(error, ManipleError) else "internal"
-        reason = MODEL_REASONS.get(code, NO_MODEL) if is_model else explain_failure(text)
+        reason = _model_reason(error) if isinstance(error, ModelError) else explain_failure(text)
         if is_reporter and has_findings:
             report = await write_bare_report(task, reason)
             return _Attempt(report, reason, True, code if is_model else "", by_code=is_model)
@@ -342,6 +344,13 @@ class WorkerNode:
         except Exception as error:  # noqa: BLE001 - a step can be worked on without its list of items
             _log.warning("The items of the thread could not be listed: %s", error, exc_info=True)
             return ItemIndex()
+
+
+def _model_reason(error: ModelError) -> str:
+    """Return why a step has no result; of a request that was refused, in the endpoint's own words."""
+    if error.code != "model_bad_request":
+        return MODEL_REASONS.get(error.code, NO_MODEL)
+    return REFUSED.format(refusal=error.refusal) if error.refusal and not is_overflow(error) else TOO_LONG
 
 
 def _with_missing(progress: PlanProgress, task: Task, answer: str) -> str:

@@ -1,0 +1,98 @@
+"""The messages of requests, as dictionaries of the API, in the forms that strict endpoints take."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from maniple.llms.picture_parts import is_picture_part
+
+Message = dict[str, Any]
+
+UNKNOWN_REASONING = " "
+"""For a call whose reasoning is not known: some endpoints take an empty text for a missing one."""
+_SYSTEM_ROLES = ("system", "developer")
+_JOINED_ROLES = ("user", "assistant")
+_OPENING = "Continue."
+_ACKNOWLEDGED = "I have read the results."
+
+
+def has_system(messages: Sequence[Message]) -> bool:
+    """Return whether there is an instruction in a role of its own."""
+    return any(one["role"] in _SYSTEM_ROLES for one in messages)
+
+
+def has_late_system(messages: Sequence[Message]) -> bool:
+    """Return whether there is a system message after the first message."""
+    return has_system(messages[1:])
+
+
+def has_pictures(messages: Sequence[Message]) -> bool:
+    """Return whether a message holds a picture."""
+    return any(
+        isinstance(one.get("content"), list) and any(map(is_picture_part, one["content"])) for one in messages
+    )
+
+
+def lacks_reasoning(messages: Sequence[Message]) -> bool:
+    """Return whether a tool call is sent without the reasoning before it."""
+    return any(one.get("tool_calls") and not one.get("reasoning_content") for one in messages)
+
+
+def is_alternating(messages: Sequence[Message]) -> bool:
+    """Return whether user and assistant take turns, and the user begins."""
+    return join_neighbours(messages) == [*messages]
+
+
+def join_system(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with all system messages as one, at the beginning."""
+    system = [one for one in messages if one["role"] in _SYSTEM_ROLES]
+    rest = [one for one in messages if one["role"] not in _SYSTEM_ROLES]
+    return [_joined(system), *rest] if system else rest
+
+
+def fold_system(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with what the system says at the beginning of the first user message."""
+    if not has_system(messages):
+        return [*messages]
+    system, *rest = join_system(messages)
+    system = {**system, "role": "user"}
+    if rest and rest[0]["role"] == "user":
+        return [_joined([system, rest[0]]), *rest[1:]]
+    return [system, *rest]
+
+
+def join_neighbours(messages: Sequence[Message]) -> list[Message]:
+    """Return messages in which user and assistant take turns; results of tools follow their calls.
+
+    System messages are joined at the beginning. Templates do not count calls and results, so an answer is put
+    between a result and a user message.
+    """
+    joined: list[Message] = []
+    for message in join_system(messages):
+        before = joined[-1]["role"] if joined else ""
+        if before == message["role"] and before in _JOINED_ROLES:
+            message = _joined([joined.pop(), message])
+        elif before == "tool" and message["role"] == "user":
+            joined.append({"role": "assistant", "content": _ACKNOWLEDGED})
+        elif before in ("", *_SYSTEM_ROLES) and message["role"] == "assistant":
+            joined.append({"role": "user", "content": _OPENING})
+        joined.append(message)
+    return joined
+
+
+def _joined(messages: Sequence[Message]) -> Message:
+    """Return several messages of one role as one."""
+    whole = {name: value for one in messages for name, value in one.items()}
+    contents = [one["content"] for one in messages if one.get("content")]
+    if all(isinstance(content, str) for content in contents):
+        whole["content"] = "\n\n".join(contents) or None
+    else:
+        whole["content"] = [part for content in contents for part in _parts(content)]
+    if reasoning := [one["reasoning_content"] for one in messages if one.get("reasoning_content")]:
+        whole["reasoning_content"] = "\n\n".join(reasoning)
+    if calls := [call for one in messages for call in one.get("tool_calls") or ()]:
+        whole["tool_calls"] = calls
+    return {**whole, "role": messages[0]["role"]}
+
+
+def _parts(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else [*content]
