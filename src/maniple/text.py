@@ -1,9 +1,9 @@
 """Text that can be sent, stored and shown: without lone surrogates and thoughts, and in one short line."""
 
-import re
 from typing import Any
 
-_THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.S)
+from maniple.thoughts import split_thoughts
+
 _UNITS = ((1e3, "kB"), (1e6, "MB"), (1e9, "GB"))
 
 
@@ -58,5 +58,5 @@ def join_title(title: str, text: str) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """Return an answer without the `<think>` block that some models put before it."""
-    return _THOUGHTS.sub("", text, count=1).strip()
+    """Return an answer without the thoughts that some models put before it."""
+    return split_thoughts(text)[1].strip()

@@ -139,7 +139,8 @@ def _turn(name: str, text: str) -> list[Any]:
 async def test_a_reply_that_broke_off_is_continued_or_replaced_by_a_new_message():
     for again, messages in ((LONG, 1), ("Good day! " + LONG, 2)):
         script = {"coordinator": [reply(LONG, cut_after=14, times=1), reply(again)]}
-        async with scripted_team(script) as it:
+        plain = {"capabilities": {"unopened_thoughts": False}}  # else the first words are held
+        async with scripted_team(script, models=plain) as it:
             frames = await it.run("hi")
         shown: dict[str, str] = {}
         for one in data(frames, "message"):

@@ -330,7 +330,9 @@ SLOW = {"text": "a b c d e f g h", "delay_seconds": 0.05}
 @pytest.mark.parametrize("fallback", [False, True])
 async def test_a_stream_that_is_left_gives_its_connection_back_at_once(fallback):
     with serving({"other": [SLOW]}) as server:
-        options = {"fallbacks": [{"model": "n", "base_url": server.base_url}]} if fallback else {}
+        plain = {"capabilities": {"unopened_thoughts": False}}
+        other = {"model": "n", "base_url": server.base_url, **plain}
+        options = {**plain, "fallbacks": [other] if fallback else []}
         url = "http://127.0.0.1:9/v1" if fallback else server.base_url
         async with open_chat_models(settings(url, **options)) as models:
             model = models.get("basic")

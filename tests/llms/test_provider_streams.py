@@ -31,7 +31,13 @@ from tests.llms.provider_streams import STREAMS, Json, ProviderStream, lines
 # The SDK's stream warns of what Mistral sends.
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 QUESTION = [HumanMessage("hi")]
-SETTINGS = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "max_retries": 0, "api_key": "k"}
+SETTINGS = {
+    "model": "m",
+    "base_url": "http://127.0.0.1:1/v1",
+    "max_retries": 0,
+    "api_key": "k",
+    "capabilities": {"unopened_thoughts": False},
+}
 
 
 class _Body(httpx2.AsyncByteStream):

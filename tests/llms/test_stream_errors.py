@@ -93,10 +93,11 @@ async def test_a_permanent_error_is_not_retried():
 
 
 async def test_an_error_within_the_answer_repeats_the_whole_request():
-    error = await failure({**in_stream(3, code=429), "times": 9})
+    plain = {"capabilities": {"unopened_thoughts": False}}
+    error = await failure({**in_stream(3, code=429), "times": 9}, **plain)
     assert (error.code, error.broke_off) == ("model_rate_limited", True)
     with serving({"other": [in_stream(3, code=503), reply("whole answer")]}) as server:
-        basic = ModelSettings(model="m", base_url=server.base_url)
+        basic = ModelSettings.model_validate({"model": "m", "base_url": server.base_url, **plain})
         async with open_chat_models(ModelsSettings(basic=basic)) as models:
             assert (await ask(models.get("basic"), QUESTION, stream=True)).text == "whole answer"
         assert [request.get("stream") for request in server.requests] == [True, True]

@@ -130,7 +130,9 @@ def _compact(endpoint: LocalEndpoint) -> ModelSettings:
         max_retries=1,
         context_tokens=endpoint.context_tokens,
         profile="compact",
-        capabilities=CapabilityOverrides(grammar=True, tools=False, json_schema=False, vision=False),
+        capabilities=CapabilityOverrides(
+            grammar=True, tools=False, json_schema=False, vision=False, unopened_thoughts=False
+        ),
     )
 
 

@@ -36,6 +36,8 @@ class CapabilityOverrides(Section):
     same_role: bool | None = None
     """False joins neighbouring messages of one role, so that user and assistant take turns."""
     stop: bool | None = None
+    unopened_thoughts: bool | None = None
+    """True if thoughts end with `</think>` without `<think>`; False shows the first answer while it comes."""
     schema_keywords: Mapping[str, bool] = {}
     """False removes a keyword, such as `additionalProperties`, from the schemas of tools and answers."""
 

@@ -37,12 +37,14 @@ Feature = Literal[
     "system_role",
     "same_role",
     "stop",
+    "unopened_thoughts",
 ]
 """The last ones are about the form of requests; `refusals.RULES` says what becomes of a request without them:
 
 `temperature` (and its like), `max_completion_tokens` in place of `max_tokens`, `reasoning_content` (sent back
 with tool calls), `tool_choice` that forces a call, system messages in a role of their own (`developer_role`,
-`system_role`) or after the first message (`late_system`), neighbours of the `same_role`, `stop`.
+`system_role`) or after the first message (`late_system`), neighbours of the `same_role`, `stop`. Answers with
+`unopened_thoughts` have only the mark that closes them.
 """
 FEATURES: tuple[Feature, ...] = get_args(Feature)
 
@@ -61,8 +63,9 @@ _UNTIL_KNOWN: Mapping[Feature, bool] = {
     "grammar": False,
     "max_completion_tokens": False,
     "reasoning_content": False,
+    "unopened_thoughts": False,
 }
-_SENT_IF_KNOWN = ("max_completion_tokens",)
+_WITHOUT_DEFAULT = ("max_completion_tokens", "unopened_thoughts")
 """Features whose default depends on the endpoint."""
 
 
@@ -75,6 +78,8 @@ class Capabilities:
     fixed: Mapping[str, bool] = field(default_factory=dict)
     """Features set in the settings; they take precedence over learned ones."""
     on_learned: Callable[[Mapping[str, bool]], None] | None = None
+    has_answered: bool = False
+    """Whether an answer in words had no thoughts that only a closing mark ends; the first one is held."""
 
     def has(self, feature: Feature) -> bool:
         """Return whether to use `feature`: as configured, else as learned, else the default."""
@@ -82,7 +87,7 @@ class Capabilities:
 
     def known_of(self, feature: Feature) -> bool | None:
         """Return the same, but None for a feature whose default depends on the endpoint."""
-        if feature in _SENT_IF_KNOWN:
+        if feature in _WITHOUT_DEFAULT:
             return self.fixed.get(feature, self.known.get(feature))
         return self.has(feature)
 

@@ -1,12 +1,12 @@
 """Chat models on OpenAI-compatible endpoints, with reasoning, fallbacks and actionable errors."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing, asynccontextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 import httpx2
 import openai
@@ -48,10 +48,10 @@ from maniple.llms.streams import (
     limit_answer,
     part_receiver,
     pass_on_calls,
-    split_thoughts,
     trim_calls,
 )
 from maniple.text import fix_surrogates
+from maniple.thoughts import split_thoughts
 from maniple.types import MODEL_UNREACHABLE, ProfileName
 
 # Most endpoints reject a feature with 400 or 422, OpenRouter with 404, llama.cpp without templates with 500.
@@ -60,8 +60,11 @@ _REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})
 # The SDK wraps failures before the answer; failures within it are the HTTP library's own errors.
 _ENDPOINT_FAILURES = (openai.OpenAIError, httpx2.HTTPError, OSError, *MALFORMED)
 
+T = TypeVar("T")
 _Chunks = AsyncGenerator[ChatGenerationChunk, None]
 
+HELD_SECONDS = 1.0
+"""So long words are held that may be thoughts, where it is not known yet what an endpoint sends."""
 MAX_ANSWER_BYTES = 4_000_000
 """The size of an answer with its reasoning and tool calls at which it is assumed to be endless."""
 
@@ -130,35 +133,21 @@ class EndpointModel(BaseChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        receive_part, size, clock = part_receiver(), 0, asyncio.get_running_loop().time
-        deadline = clock() + self.answer_seconds
+        meter = _AnswerMeter(self, part_receiver())
         # Each generator closes the one below it, so that the connection is returned immediately.
-        async with aclosing(self._stream_with_fallbacks(messages, stop, kwargs)) as chunks:
+        async with aclosing(self._stream_with_fallbacks(messages, stop, kwargs, meter)) as chunks:
             async for chunk in chunks:
-                size += (grown := chunk_bytes(chunk))
-                if size > MAX_ANSWER_BYTES:
-                    raise ModelError(
-                        f"{self.endpoint} did not end its answer within {MAX_ANSWER_BYTES:,} bytes. "
-                        f"Set {self.endpoint.setting}.max_output_tokens, or use another model.",
-                        code="model_bad_response",
-                    )
-                if clock() > deadline:
-                    raise self._unended_answer()
-                receive_part(grown)
                 pass_on_calls(chunk)
                 if run_manager is not None:
                     await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
 
-    def _unended_answer(self) -> ModelError:
-        return ModelError(
-            f"{self.endpoint} did not end its answer within {self.answer_seconds:g} s. Set "
-            f"{self.endpoint.setting}.answer_seconds, or use a faster model.",
-            code="model_timeout",
-        )
-
     async def _stream_with_fallbacks(
-        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        kwargs: dict[str, Any],
+        meter: "_AnswerMeter",
     ) -> _Chunks:
         """Stream the answer of the endpoint, or of the first fallback that answers."""
         failures: list[ModelError] = []
@@ -168,7 +157,7 @@ class EndpointModel(BaseChatOpenAI):
             *(model._stream_with_fallbacks for model in self.fallback_models),
         ):
             try:
-                async with aclosing(answer(messages, stop, kwargs)) as chunks:
+                async with aclosing(answer(messages, stop, kwargs, meter)) as chunks:
                     async for chunk in chunks:
                         shown = True
                         yield chunk
@@ -181,7 +170,11 @@ class EndpointModel(BaseChatOpenAI):
         raise combine_failures(failures) from failures[0].__cause__
 
     async def _stream_with_retries(
-        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        kwargs: dict[str, Any],
+        meter: "_AnswerMeter",
     ) -> _Chunks:
         """Stream this endpoint's answer; repeat the request on retryable errors before the first token.
 
@@ -192,12 +185,13 @@ class EndpointModel(BaseChatOpenAI):
             await asyncio.sleep(wait)
             attempt += 1
             request = self._request(messages, stop, kwargs, streaming=True)
-            reading = StreamedAnswer()
+            reading = self._open_answer()
             try:
-                async with aclosing(self._stream_once(request, reading)) as chunks:
+                async with aclosing(self._stream_once(request, reading, meter)) as chunks:
                     async for chunk in chunks:
                         yield chunk
                 self._end_outage()
+                self._learn_thoughts(reading.has_unopened_thoughts)
             except _ENDPOINT_FAILURES as error:
                 status = status_error(error, self.endpoint.url)
                 begun = reading.shown if status else reading.arrived
@@ -215,6 +209,17 @@ class EndpointModel(BaseChatOpenAI):
                 wait = again
             else:
                 return
+
+    def _open_answer(self) -> StreamedAnswer:
+        known = self.capabilities.known_of("unopened_thoughts")
+        is_probed = known is None and not self.capabilities.has_answered and self._is_another_host()
+        return StreamedAnswer(awaits_closing=is_probed, is_thinking=bool(known))
+
+    def _learn_thoughts(self, unopened: bool | None) -> None:
+        if unopened:
+            self.capabilities.learn("unopened_thoughts", True)
+        elif unopened is not None:
+            self.capabilities.has_answered = True
 
     def _wait_for(
         self,
@@ -240,12 +245,28 @@ class EndpointModel(BaseChatOpenAI):
         if self.outage:
             self.outage.end()
 
-    async def _stream_once(self, request: "_Request", reading: StreamedAnswer) -> _Chunks:
+    async def _stream_once(
+        self, request: "_Request", reading: StreamedAnswer, meter: "_AnswerMeter"
+    ) -> _Chunks:
         # Bypasses `ChatOpenAI._astream`, which only chooses an API and leaves this generator unclosed.
         answer = BaseChatOpenAI._astream(self, request.messages, request.stop, None, **request.fields)
-        stream = cast("_Chunks", answer)
+        stream, released_at = cast("_Chunks", answer), 0.0
         async with aclosing(stream) as chunks:
-            while (chunk := await self._next(chunks, first=not reading.arrived)) is not None:
+            while True:
+                pending = self._next(chunks, first=not reading.arrived)
+                if reading.may_be_released:
+                    async with _in_task(pending) as pending:
+                        left = released_at - asyncio.get_running_loop().time()
+                        if not (await asyncio.wait({pending}, timeout=max(0.0, left)))[0]:
+                            for ready in reading.release():
+                                yield ready
+                        chunk = await pending
+                else:
+                    chunk = await pending
+                    released_at = asyncio.get_running_loop().time() + HELD_SECONDS
+                if chunk is None:
+                    break
+                meter.count(chunk)
                 for ready in reading.feed(chunk):
                     yield ready
         reading.close()
@@ -394,12 +415,52 @@ class EndpointModel(BaseChatOpenAI):
         return result
 
 
+class _AnswerMeter:
+    """Ends an answer that becomes too large or takes too long, also while it is held."""
+
+    def __init__(self, model: EndpointModel, receive_part: Callable[[int], None]) -> None:
+        self._model = model
+        self._receive_part = receive_part
+        self._size = 0
+        self._clock = asyncio.get_running_loop().time
+        self._deadline = self._clock() + model.answer_seconds
+
+    def count(self, chunk: ChatGenerationChunk) -> None:
+        """Count a chunk; raises `ModelError`, and what the limits of the call raise."""
+        self._size += (grown := chunk_bytes(chunk))
+        name = self._model.endpoint
+        if self._size > MAX_ANSWER_BYTES:
+            raise ModelError(
+                f"{name} did not end its answer within {MAX_ANSWER_BYTES:,} bytes. "
+                f"Set {name.setting}.max_output_tokens, or use another model.",
+                code="model_bad_response",
+            )
+        if self._clock() > self._deadline:
+            raise ModelError(
+                f"{name} did not end its answer within {self._model.answer_seconds:g} s. Set "
+                f"{name.setting}.answer_seconds, or use a faster model.",
+                code="model_timeout",
+            )
+        self._receive_part(grown)
+
+
 class OpenAIEndpointModel(EndpointModel, ChatOpenAI):
     """Any OpenAI-compatible endpoint."""
 
 
 class AzureEndpointModel(EndpointModel, AzureChatOpenAI):
     """An Azure OpenAI deployment."""
+
+
+@asynccontextmanager
+async def _in_task(pending: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """Run a coroutine in a task, which has ended when the context is left."""
+    task = asyncio.create_task(pending)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 @cache

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 import httpx2
@@ -15,29 +15,37 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 
+from maniple.thoughts import ThoughtSplitter, split_thoughts
+
 
 class StreamedAnswer:
     """Buffers the chunks of an answer until its first token.
 
     An answer that fails before its first token can therefore be requested again, here or from a fallback,
     without anything having been sent to clients.
+
+    Where a closing mark may come without an opening one (`awaits_closing`), words are held until it is known
+    whether they are thoughts, or `release` is called. With `is_thinking` they are, unless the answer ends
+    without the mark.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, awaits_closing: bool = False, is_thinking: bool = False) -> None:
         self.arrived = False
         """Whether a chunk was received."""
         self.shown = False
         """Whether a chunk was passed on."""
         self._finished = False
-        self._thoughts = ThoughtSplitter()
+        self._thoughts = ThoughtSplitter(awaits_closing=awaits_closing or is_thinking)
+        self._is_thinking = is_thinking
+        self._texts: list[str] = []
         self._held: list[ChatGenerationChunk] = []
 
     def feed(self, chunk: ChatGenerationChunk) -> list[ChatGenerationChunk]:
         """Add `chunk`; return the chunks that can be passed on now."""
         self.arrived = True
-        ends = bool((chunk.generation_info or {}).get("finish_reason"))
-        self._finished = self._finished or ends
-        chunk = self._without_thoughts(chunk, ends=ends)
+        reason = (chunk.generation_info or {}).get("finish_reason")
+        self._finished = self._finished or bool(reason)
+        chunk = self._without_thoughts(chunk, reason)
         self._held.append(chunk)
         if not (self.shown or self._finished or _has_content(chunk)):
             return []
@@ -55,14 +63,37 @@ class StreamedAnswer:
         if not self._finished:
             raise httpx2.RemoteProtocolError("the stream ended before the answer did")
 
-    def _without_thoughts(self, chunk: ChatGenerationChunk, *, ends: bool) -> ChatGenerationChunk:
+    @property
+    def may_be_released(self) -> bool:
+        """Whether words are held that are thoughts only if a closing mark comes."""
+        return self._thoughts.is_waiting and not self._is_thinking
+
+    def release(self) -> list[ChatGenerationChunk]:
+        """Take words that are held as the answer; return the chunks that can be passed on now."""
+        self._thoughts.stop_waiting()
+        return self.feed(ChatGenerationChunk(message=AIMessageChunk(content="")))
+
+    @property
+    def has_unopened_thoughts(self) -> bool | None:
+        """Whether thoughts ended with a mark that nothing had opened; None if the answer does not show it."""
+        text = "".join(self._texts)
+        if self._thoughts.has_marks is None and text.strip():
+            return bool(split_thoughts(text)[0])
+        return self._thoughts.has_marks
+
+    def _without_thoughts(self, chunk: ChatGenerationChunk, reason: str | None) -> ChatGenerationChunk:
         message = chunk.message
         if not isinstance(message, AIMessageChunk) or not isinstance(message.content, str):
             return chunk
+        if reasoning_of(message.additional_kwargs):
+            self._thoughts.stop_waiting()
         thought, text = self._thoughts.feed(message.content)
-        if ends:
-            more_thought, more_text = self._thoughts.end()
+        if message.tool_call_chunks or reason:
+            # No closing mark comes after a call. An answer that was cut may have had one.
+            is_cut = self._is_thinking and reason != "stop"
+            more_thought, more_text = self._thoughts.end(is_cut=is_cut)
             thought, text = thought + more_thought, text + more_text
+        self._texts.append(text)
         if text == message.content:
             return chunk
         message.content = text
@@ -184,77 +215,8 @@ def _has_content(chunk: ChatGenerationChunk) -> bool:
     return bool(message.content or message.tool_call_chunks or message.additional_kwargs)
 
 
-_OPENING, _CLOSING = "<think>", "</think>"
-
 # DeepSeek and vLLM use `reasoning_content`; Ollama, OpenRouter and newer vLLM use `reasoning`.
 _FIELDS = ("reasoning_content", "reasoning")
-
-
-class ThoughtSplitter:
-    """Separates the `<think>` block at the very beginning of a streamed answer from the rest.
-
-    Later blocks are text, because the answer may be about such blocks. Characters that may be part of a tag
-    are buffered until the next piece.
-    """
-
-    def __init__(self) -> None:
-        self._state: Literal["start", "thought", "gap", "answer"] = "start"
-        self._pending = ""
-        self._has_thought = False
-
-    def feed(self, piece: str) -> tuple[str, str]:
-        """Add a piece; return the thoughts and the answer text that are known now."""
-        if self._state == "answer":
-            return "", piece
-        self._pending += piece
-        if self._state == "start":
-            self._begin()
-        thought = self._thought() if self._state == "thought" else ""
-        return thought, self._answer() if self._state in ("gap", "answer") else ""
-
-    def end(self) -> tuple[str, str]:
-        """End the answer; return the buffered thoughts and answer text."""
-        held, self._pending = self._pending, ""
-        return (held, "") if self._state == "thought" else ("", held)
-
-    def _begin(self) -> None:
-        text = self._pending.lstrip()
-        if text.startswith(_OPENING):
-            self._state, self._pending = "thought", text.removeprefix(_OPENING)
-        elif not _OPENING.startswith(text):
-            self._state = "answer"
-
-    def _thought(self) -> str:
-        thought, closing, rest = self._pending.partition(_CLOSING)
-        if closing:
-            self._state = "gap"
-        else:
-            held = _beginning_of_closing(thought)
-            thought, rest = thought[: len(thought) - held], thought[len(thought) - held :]
-        self._pending = rest
-        if not self._has_thought:
-            thought = thought.lstrip()
-            self._has_thought = bool(thought)
-        return thought
-
-    def _answer(self) -> str:
-        text, self._pending = self._pending, ""
-        if self._state == "gap":
-            text = text.lstrip()
-        if text:
-            self._state = "answer"
-        return text
-
-
-def _beginning_of_closing(text: str) -> int:
-    return next((n for n in range(len(_CLOSING) - 1, 0, -1) if text.endswith(_CLOSING[:n])), 0)
-
-
-def split_thoughts(text: str) -> tuple[str, str]:
-    """Return the thoughts and the answer of a complete text."""
-    splitter = ThoughtSplitter()
-    (thought, answer), (more_thought, more_answer) = splitter.feed(text), splitter.end()
-    return thought + more_thought, answer + more_answer
 
 
 def copy_reasoning(message: BaseMessage, source: Mapping[str, Any]) -> None:

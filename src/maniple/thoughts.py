@@ -1,0 +1,193 @@
+"""The thoughts that models write before their answers, between marks of many kinds."""
+
+import re
+from typing import Literal
+
+_PAIRS: tuple[tuple[str, str], ...] = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<thought>", "</thought>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+)
+# Harmony (gpt-oss): each message names its channel, and a final message follows any number of others.
+_FINAL = "<|channel|>final<|message|>"
+_CHANNELS: tuple[tuple[str, str], ...] = (
+    ("<|channel|>analysis<|message|>", "<|end|>"),
+    ("<|channel|>commentary<|message|>", "<|end|>"),
+)
+_OPENINGS: dict[str, str] = dict((*_PAIRS, *_CHANNELS))
+# Alone, the end of a message of Harmony says nothing; the beginning of the final one does.
+_CLOSINGS = (*(closing for _, closing in _PAIRS), _FINAL)
+_OPENING_OF = {closing: opening for opening, closing in _PAIRS}
+_BEFORE_ANSWER = ("<|start|>assistant", _FINAL, "<|begin_of_solution|>", "<|START_RESPONSE|>")
+_AFTER_ANSWER = ("<|return|>", "<|end|>", "<|end_of_solution|>", "<|END_RESPONSE|>")
+
+_CLOSING = re.compile("|".join(map(re.escape, _CLOSINGS)))
+_LONGEST = max(map(len, _CLOSINGS))
+_AFTER = re.compile("|".join(map(re.escape, _AFTER_ANSWER)))
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.M)
+_TAIL_OF_THOUGHT = re.compile(r"(?:\s*<\|(?:end|start)\|>(?:assistant)?)+\s*\Z")
+
+_PLAIN_BEGINNINGS = ("{", "[", "#", "|", "<", "```", "~~~")
+"""JSON, headings, tables, markup and code are answers; what begins with words may be a thought."""
+_PLAIN_MARKS = tuple(one for one in _PLAIN_BEGINNINGS if len(one) > 1)
+MAX_HELD_CHARACTERS = 200_000
+"""A closing mark is awaited for so long."""
+
+
+class ThoughtSplitter:
+    """Separates the thoughts at the very beginning of a streamed answer from the rest.
+
+    Thoughts begin with an opening mark, or end with a closing mark alone, whose opening one the template of
+    the prompt has written. Later blocks are text, because the answer may be about such blocks, and so are
+    marks in code. Characters that may be part of a mark are buffered until the next piece; with
+    `awaits_closing` also words that a closing mark may still turn into thoughts.
+    """
+
+    def __init__(self, *, awaits_closing: bool = True) -> None:
+        self.has_marks: bool | None = None
+        """Whether a closing mark came without an opening one; None until that is known."""
+        self._awaits_closing = awaits_closing
+        self._state: Literal["start", "held", "thought", "gap", "answer"] = "start"
+        self._pending = ""
+        self._closing = ""
+        self._searched = 0
+        self._has_thought = False
+        self._is_wrapped = False
+        """Whether marks stand around the answer itself."""
+
+    def feed(self, piece: str) -> tuple[str, str]:
+        """Add a piece; return the thoughts and the answer text that are known now."""
+        if self._state == "answer" and not (self._is_wrapped or self._pending):
+            return "", piece
+        self._pending += piece
+        thought = ""
+        while True:
+            state = self._state
+            if state == "start":
+                self._begin()
+            elif state == "held":
+                thought += self._search_closing()
+            elif state == "thought":
+                thought += self._read_thought()
+            elif state == "gap":
+                self._read_gap()
+            if self._state == state:
+                return thought, self._read_answer() if state == "answer" else ""
+
+    def end(self, *, is_cut: bool = False) -> tuple[str, str]:
+        """End the answer; return the buffered thoughts and answer text.
+
+        With `is_cut`, words that await a closing mark were cut off before it.
+        """
+        held, self._pending = self._pending, ""
+        if self._state == "thought" or (self._state == "held" and is_cut):
+            return held, ""
+        if self._state == "held":
+            self.has_marks = False
+        return "", held.lstrip() if self._state == "gap" else held
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether words are buffered that a closing mark would turn into thoughts."""
+        return self._state == "held"
+
+    def stop_waiting(self) -> None:
+        """Take words as the answer from now on, whether or not a closing mark comes."""
+        self._awaits_closing = False
+        if self._state == "held":
+            self._state = "answer"
+
+    def _begin(self) -> None:
+        text = self._pending.lstrip()
+        marks = (*_OPENINGS, *_CLOSINGS, *_BEFORE_ANSWER)
+        if any(text.startswith(mark) for mark in marks):
+            if found := next((one for one in _CLOSINGS if text.startswith(one)), ""):
+                self.has_marks = found != _FINAL
+                text = text.removeprefix("" if found == _FINAL else found)
+            self._state, self._pending = "gap", text
+            if found := next((one for one in _OPENINGS if text.startswith(one)), ""):
+                self._open(found)
+        elif not any(mark.startswith(text) for mark in (*marks, *_PLAIN_MARKS)):
+            is_plain = not self._awaits_closing or text.startswith(_PLAIN_BEGINNINGS)
+            self._state = "answer" if is_plain else "held"
+
+    def _open(self, opening: str) -> None:
+        self._pending = self._pending.lstrip().removeprefix(opening)
+        self._state, self._closing, self.has_marks = "thought", _OPENINGS[opening], False
+
+    def _search_closing(self) -> str:
+        for found in _CLOSING.finditer(self._pending, self._searched):
+            if found.end() > MAX_HELD_CHARACTERS:
+                break
+            if self._is_alone(found):
+                self._state, self.has_marks = "gap", True
+                thought = self._pending[: found.start()].strip()
+                rest = self._pending[found.start() if found[0] == _FINAL else found.end() :]
+                self._pending = rest
+                return _TAIL_OF_THOUGHT.sub("", thought)
+        self._searched = max(0, len(self._pending) - _LONGEST)
+        if len(self._pending) > MAX_HELD_CHARACTERS + _LONGEST:
+            self._state = "answer"
+        return ""
+
+    def _is_alone(self, closing: re.Match[str]) -> bool:
+        """Return whether a closing mark is neither in code nor the end of a block in the text."""
+        before = self._pending[: closing.start()]
+        opening = _OPENING_OF.get(closing[0])
+        if opening and before.count(opening) > before.count(closing[0]):
+            return False
+        line = before[before.rfind("\n") + 1 :]
+        return len(_FENCE.findall(before)) % 2 == 0 and line.count("`") % 2 == 0
+
+    def _read_thought(self) -> str:
+        thought, closing, rest = self._pending.partition(self._closing)
+        if closing:
+            self._state = "gap"
+        else:
+            held = _held_for(thought, (self._closing,))
+            thought, rest = thought[: len(thought) - held], thought[len(thought) - held :]
+        self._pending = rest
+        if not self._has_thought:
+            thought = thought.lstrip()
+            self._has_thought = bool(thought)
+        return thought
+
+    def _read_gap(self) -> None:
+        text = self._pending.lstrip()
+        if opening := next((one for one, _ in _CHANNELS if text.startswith(one)), ""):
+            self._open(opening)
+        elif mark := next((one for one in _BEFORE_ANSWER if text.startswith(one)), ""):
+            self._pending, self._is_wrapped = text.removeprefix(mark), True
+            self._read_gap()
+        elif text and not any(mark.startswith(text) for mark in (*_BEFORE_ANSWER, *dict(_CHANNELS))):
+            self._state, self._pending = "answer", text
+
+    def _read_answer(self) -> str:
+        text, self._pending = self._pending, ""
+        if self._is_wrapped:
+            held = _held_for(text, _AFTER_ANSWER)
+            text, self._pending = text[: len(text) - held], text[len(text) - held :]
+            text = _AFTER.sub("", text)
+        return text
+
+
+def _held_for(text: str, marks: tuple[str, ...]) -> int:
+    """Return how many characters at the end of a text may begin one of `marks`."""
+    longest = max(map(len, marks)) - 1
+    for size in range(min(longest, len(text)), 0, -1):
+        if any(len(mark) > size and mark.startswith(text[-size:]) for mark in marks):
+            return size
+    return 0
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """Return the thoughts and the answer of a complete text."""
+    splitter = ThoughtSplitter()
+    (thought, answer), (more_thought, more_answer) = splitter.feed(text), splitter.end()
+    return thought + more_thought, answer + more_answer
