@@ -20,6 +20,7 @@ from maniple.config.settings import (
     SandboxSettings,
     SearchSettings,
 )
+from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import SilentProgress
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 
@@ -63,6 +64,16 @@ async def test_an_endpoint_that_lists_the_model_is_reachable(server: OpenAIServe
     finding = await model_checks.check_endpoint(model_at(server.base_url), BASIC)
     detail = f"model 'scripted' at {server.base_url} is reachable"
     assert finding == CheckResult("models.basic", "ok", detail)
+
+
+async def test_what_real_calls_have_shown_of_an_endpoint_is_listed(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, models=ModelsSettings(basic=model_at("http://127.0.0.1:9/v1")))
+    assert model_checks.show_learned(settings) == []
+    cache = CapabilityCache(settings.cache_dir / "capabilities.json")
+    await cache.store("http://127.0.0.1:9/v1", "scripted", {"temperature": False, "reasoning_content": True})
+    [finding] = model_checks.show_learned(settings)
+    assert (finding.name, finding.status) == ("models.basic", "ok")
+    assert finding.detail.endswith("temperature: no, reasoning_content: yes")
 
 
 async def test_a_model_that_the_endpoint_does_not_list_is_a_warning(server: OpenAIServer) -> None:

@@ -30,6 +30,7 @@ from maniple.cli.doctor.model_checks import (
     check_endpoints,
     check_local_model,
     configured_models,
+    show_learned,
 )
 from maniple.cli.render import Consoles
 from maniple.cli.text import clean
@@ -107,7 +108,8 @@ async def _check_all(settings: Settings, *, build: bool) -> list[CheckResult]:
 async def _check_models(settings: Settings) -> list[CheckResult]:
     """Check the model that would answer: an endpoint, else a local server, else the embedded model."""
     if configured_models(settings):
-        return [*await check_endpoints(settings), *_check_embedded(settings, needed=False)]
+        learned = await asyncio.to_thread(show_learned, settings)
+        return [*await check_endpoints(settings), *learned, *_check_embedded(settings, needed=False)]
     if settings.origin.skips_models:
         remedy = "If you know where its files come from, run: maniple trust"
         return [CheckResult("model", "problem", "the folder that names it is not trusted", remedy)]

@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from maniple.agents.team_models import open_models
+from maniple.agents.team_models import LEARNED_FILE, open_models
 from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
 from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.errors import ManipleError
-from maniple.llms.capabilities import Feature, probe
+from maniple.llms.capabilities import CapabilityCache, Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
 from maniple.llms.endpoints import OPENAI_URL, EndpointName
 from maniple.llms.models import AZURE_API_VERSION
@@ -63,6 +63,20 @@ def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, EndpointSett
         yield model, EndpointSetting(setting, prefix, is_required=number == 0 and not model.fallbacks)
         for position, fallback in enumerate(model.fallbacks):
             yield fallback, EndpointSetting(f"{setting}.fallbacks[{position}]", "", is_required=False)
+
+
+def show_learned(settings: Settings) -> list[CheckResult]:
+    """Return what real calls have shown of each endpoint. Blocks on disk."""
+    cache = CapabilityCache(settings.cache_dir / LEARNED_FILE)
+    findings = []
+    for model, setting in _endpoints(settings):
+        url = EndpointName.of(model.model, model.base_url, setting.setting, setting.env_prefix).url
+        known = ", ".join(
+            f"{name}: {'yes' if works else 'no'}" for name, works in cache.of(url, model.model).items()
+        )
+        if known:
+            findings.append(CheckResult(setting.setting, "ok", f"learned from calls: {known}"))
+    return findings
 
 
 async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> CheckResult:
