@@ -101,7 +101,7 @@ async def test_an_answer_that_broke_off_is_paid_and_one_that_never_came_is_not()
     broken, never = UsageMeter(), UsageMeter()
     script = {"other": [reply("one two three four", cut_after=2)]}
     with serving(script) as server:
-        async with model_at(server) as model:
+        async with model_at(server, capabilities={"unopened_thoughts": False}) as model:
             with pytest.raises(ModelError):
                 await streamed(model, {"callbacks": broken.callbacks})
             server.reset({"other": [{"status": 400}]})
