@@ -1,142 +1,192 @@
-"""Tool calls that a model wrote as text: in JSON, or in the form of Python."""
+"""Finds the tool calls that a model wrote as text: in an envelope, in JSON, or in the form of Python."""
 
-import ast
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-from maniple.llms import read_json
-from maniple.types import is_dict, is_list
+from maniple.agents.call_envelopes import FIRST_LETTERS, MARKS, read_envelope
+from maniple.agents.call_forms import (
+    BrokenJson,
+    Calls,
+    CallSource,
+    calls_in_json,
+    calls_in_python,
+    clean_name,
+    is_program,
+)
 
-MAX_CHARACTERS = 200_000
-"""A longer text in the form of Python is not parsed."""
-_OPENING = re.compile(r"\A(?:```[ \t]*\w{0,20}(?=[\s{\[])|<tool_call>)\s*")
-_CLOSINGS = ("```", "</tool_call>")
-_FUNCTION = re.compile(
-    r"(?:\w{1,60} ?= ?)?(?:\w{1,60}\.){0,3}(?P<name>\w{2,60})\((?P<inside>.*)\)", re.DOTALL
+_MAX_PYTHON_TRIES = 3
+_PROGRAM_CHARACTERS = 2_000
+"""How far before a call in Python's form a program may begin that it is part of."""
+_INFO = r"[ \t]*[\w+-]{0,20}[ \t]*"
+_TOKEN = re.compile(
+    rf"(?=[<\[{{`~]|(?<!\w){FIRST_LETTERS})(?:(?P<mark>{MARKS})"
+    rf"|(?P<fence>(?:`{{3,9}}|~{{3,9}})){_INFO}(?:\r?\n)?"
+    r"|(?<!`)(?P<inline>`[^`\n]{1,200}`)(?!`)"
+    r"|(?P<json>(?:\[\s*)?\{\s*[\"']\w))"
+    r"|^[ \t]*(?P<python>\[?(?:\w{1,60}[ \t]?=[ \t]?)?(?:print\()?(?:\w{1,60}\.){0,3}"
+    r"(?P<function>\w{2,60})\()",
+    re.MULTILINE,
 )
-_PRINT = "print"
-"""Some models print the result of their call."""
-_SURE_KEYS = frozenset(
-    {"tool", "tool_name", "recipient_name", "arguments", "args", "tool_input", "action_input"}
-)
-"""Keys that only a call has; other data has a name with an input or parameters, too."""
-_NAME_KEYS = ("tool", "tool_name", "recipient_name", "name", "function", "action")
-_ARGUMENT_KEYS = ("arguments", "args", "tool_input", "action_input", "parameters", "input")
+_TRAILING = re.compile(r"[\s}\]`~;,]*")
+"""What may follow the last call of an answer: closing brackets too many, or a fence."""
+_BLANK = re.compile(r"[ \t\r]*")
+Form = Literal["marked", "fenced", "json", "python"]
 
 
 @dataclass(frozen=True, slots=True)
-class TextCall:
-    """A call as it is written; whether there is such a tool is not checked."""
+class CallBlock:
+    """A part of a text that is nothing but calls."""
 
-    name: str
-    arguments: dict[str, Any] | None
-    """By name; None if they cannot be read."""
-    positional: tuple[Any, ...] = ()
-    """Arguments without names, in Python's form."""
-    is_sure: bool = False
-    """Whether no other data has this form."""
-    is_envelope: bool = False
-    """Whether it is in the form in which endpoints send calls."""
+    calls: Calls
+    form: Form
+    start: int
+    end: int
+
+    def is_of(self, names: Set[str]) -> bool:
+        """Return whether all calls are of these tools."""
+        return all(one.name in names for one in self.calls)
 
 
-def read_text_calls(text: str) -> list[TextCall]:
-    """Return the calls that a text consists of; [] if it is, or has, anything else.
+def find_calls(text: str, names: Set[str] = frozenset()) -> list[CallBlock]:
+    """Return all parts of a text that have the form of calls, in their order.
 
-    A repair of its JSON blocks for up to a second: call this in a thread.
+    In Python's form only calls of the tools in `names` are found, because other code looks the same. A repair
+    of broken JSON blocks for up to a second: call this in a thread.
     """
-    text = _strip_fences(text)
-    if text.startswith(("{", "[")) and text.endswith(("}", "]")):
+    return _CallScanner(CallSource(text, names)).scan()
+
+
+def find_own_calls(text: str, names: Set[str]) -> list[CallBlock]:
+    """Return the calls in a text that are meant to be run: those of the tools in `names`.
+
+    An envelope is a call wherever it stands, and so is a JSON call on lines of its own. Code in a fence or
+    within a line is a call if the text ends with it, and an example if the text goes on.
+    """
+    own = [one for one in find_calls(text, names) if one.is_of(names)]
+    if marked := [one for one in own if one.form == "marked"]:
+        return marked
+    if own and _TRAILING.fullmatch(text, own[-1].end):
+        return own
+    return [one for one in own if one.form == "json" and _has_own_lines(text, one)]
+
+
+def without_blocks(text: str, blocks: Sequence[CallBlock]) -> str:
+    """Return the text around the blocks."""
+    parts, start = list[str](), 0
+    for one in blocks:
+        parts.append(text[start : one.start].strip())
+        start = one.end
+    rest = text[start:]
+    parts.append("" if blocks and _TRAILING.fullmatch(rest) else rest.strip())
+    return "\n\n".join(part for part in parts if part)
+
+
+def _has_own_lines(text: str, block: CallBlock) -> bool:
+    line = text.rfind("\n", 0, block.start) + 1
+    after = _BLANK.match(text, block.end)
+    is_last = after is not None and text[after.end() : after.end() + 1] in ("", "\n")
+    return is_last and not text[line : block.start].strip() and any(one.is_sure for one in block.calls)
+
+
+class _CallScanner:
+    """Reads a text once, from its beginning to its end."""
+
+    def __init__(self, source: CallSource) -> None:
+        self._source = source
+        self._text = source.text
+        self._unclosed = set[str]()
+        """The fences that are known to have no end in the rest of the text."""
+        self._python_tries = 0
+
+    def scan(self) -> list[CallBlock]:
+        blocks = list[CallBlock]()
+        at = 0
+        while found := _TOKEN.search(self._text, at):
+            block, at = self._read(found)
+            if block is not None:
+                blocks.append(block)
+        return blocks
+
+    def _read(self, found: re.Match[str]) -> tuple[CallBlock | None, int]:
+        """Return the block that begins with a token, if it is one, and where to go on."""
+        start = found.start()
+        if found["mark"] is not None:
+            calls, end = read_envelope(self._source, start)
+            return self._block(calls, "marked", start, end, otherwise=found.end())
+        if found["fence"]:
+            return self._read_fence(found)
+        if found["json"]:
+            calls, end = self._json_calls(start, len(self._text))
+            return self._block(calls, "json", start, end, otherwise=end)
+        if found["python"]:
+            return self._read_python(found)
+        return None, found.end()
+
+    def _block(
+        self, calls: Calls, form: Form, start: int, end: int, *, otherwise: int
+    ) -> tuple[CallBlock | None, int]:
+        return (CallBlock(calls, form, start, end), end) if calls else (None, otherwise)
+
+    def _json_calls(self, start: int, limit: int) -> tuple[Calls, int]:
+        """Return the calls in the JSON value at `start`, and its end or where it breaks off."""
         try:
-            value = read_json(text)
-        except ValueError:
-            return []
-        return _complete(list(_calls_in_json(value)))
-    found = _FUNCTION.fullmatch(text)
-    return _read_python(text, found) if found and len(text) <= MAX_CHARACTERS else []
+            value, end = self._source.json_at(start)
+        except BrokenJson as error:
+            broken = max(start + 1, error.end)
+            value, end = self._source.repaired(start, limit), limit
+            if not (calls := calls_in_json(value, self._source.names)):
+                return (), broken
+            return calls, end
+        return calls_in_json(value, self._source.names), end
+
+    def _read_python(self, found: re.Match[str]) -> tuple[CallBlock | None, int]:
+        """Read the rest of the text as calls, if it begins with a tool's."""
+        inner = found.start("python")
+        is_own = clean_name(found["function"], self._source.names) in self._source.names
+        if not is_own or self._python_tries == _MAX_PYTHON_TRIES:
+            return None, found.end()
+        self._python_tries += 1
+        before = self._text[max(0, found.start() - _PROGRAM_CHARACTERS) : found.start()]
+        if is_program(before.rpartition("\n\n")[2]):
+            return None, found.end()
+        calls = calls_in_python(self._text[found.start() :], self._source.names)
+        return self._block(calls, "python", inner, len(self._text), otherwise=found.end())
+
+    def _read_fence(self, found: re.Match[str]) -> tuple[CallBlock | None, int]:
+        """Read a fenced block that is nothing but calls; other blocks are skipped."""
+        mark, start = found["fence"], found.end()
+        end, after = self._find_fence_end(mark, start)
+        if self._text.startswith(("{", "["), start):
+            calls, stop = self._json_calls(start, end)
+            closing = re.compile(rf"\s*(?:{mark[0]}{{3,9}})?").match(self._text, stop)
+            if calls and closing:
+                return CallBlock(calls, "fenced", found.start(), closing.end()), closing.end()
+        if after is None:
+            return None, start
+        calls = _read_whole(self._text[start:end], self._source)
+        return self._block(calls, "fenced", found.start(), after, otherwise=after)
+
+    def _find_fence_end(self, mark: str, start: int) -> tuple[int, int | None]:
+        """Return the ends of a fence's content and of its closing mark; None for a fence without one."""
+        line_end = self._text.find("\n", start)
+        in_line = self._text.find(mark, start, line_end if line_end >= 0 else len(self._text))
+        if self._text[start - 1 : start] != "\n" and in_line >= 0:
+            return in_line, in_line + len(mark)
+        if mark not in self._unclosed:
+            closing = re.compile(rf"^[ \t]*{mark}[{mark[0]}]*[ \t\r]*$", re.MULTILINE).search(
+                self._text, start
+            )
+            if closing is not None:
+                return closing.start(), closing.end()
+            self._unclosed.add(mark)
+        return len(self._text), None
 
 
-def _strip_fences(text: str) -> str:
-    text = _OPENING.sub("", text.strip(), count=1)
-    for closing in _CLOSINGS:
-        text = text.removesuffix(closing).rstrip()
-    return text.strip()
-
-
-def _complete(calls: list[TextCall | None]) -> list[TextCall]:
-    """Return the calls, unless one of the entries is none."""
-    known = [one for one in calls if one is not None]
-    return known if len(known) == len(calls) else []
-
-
-def _calls_in_json(value: Any) -> Iterator[TextCall | None]:
-    is_envelope = is_dict(value) and is_list(value.get("tool_calls"))
-    entries = value["tool_calls"] if is_envelope else value
-    for entry in entries if is_list(entries) else [entries]:
-        yield _call_in_json(entry, is_envelope=is_envelope)
-
-
-def _call_in_json(entry: Any, *, is_envelope: bool) -> TextCall | None:
-    if is_dict(entry) and is_dict(entry.get("function")):
-        entry, is_envelope = entry["function"], True
-    if not is_dict(entry):
-        return None
-    name = next((entry[key] for key in _NAME_KEYS if isinstance(entry.get(key), str)), None)
-    values = (_as_dict(entry.get(key)) for key in _ARGUMENT_KEYS)
-    arguments = next((one for one in values if one is not None), None)
-    if name is None or (arguments is None and not is_envelope):
-        return None
-    return TextCall(name, arguments, is_sure=not _SURE_KEYS.isdisjoint(entry), is_envelope=is_envelope)
-
-
-def _as_dict(value: Any) -> dict[str, Any] | None:
-    """Return a value that is an object, or the JSON text of one."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            value = read_json(value)
-        except ValueError:
-            return None
-    return value if is_dict(value) else None
-
-
-def _read_python(text: str, found: re.Match[str]) -> list[TextCall]:
-    """Return the calls in Python's form; one whose arguments cannot be read is known by its name."""
-    # A model may write the lines of a program into a string without escaping their ends.
-    for source in (text, text.replace("\n", "\\n")):
-        try:
-            body = ast.parse(source).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        calls = _complete([_call_in_python(one) for one in body])
-        if len(calls) != 1 or calls[0].arguments is not None:
-            return calls
-        break
-    inside = found["inside"].strip()
-    arguments = _as_dict(inside) if inside.endswith("}") else None  # such as with JSON's `true`
-    return [TextCall(found["name"], arguments)]
-
-
-def _call_in_python(statement: ast.stmt) -> TextCall | None:
-    value = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
-    if not isinstance(value, ast.Call):
-        return None
-    if isinstance(value.func, ast.Name) and value.func.id == _PRINT and len(value.args) == 1:
-        [printed] = value.args
-        value = printed if isinstance(printed, ast.Call) else value
-    function = value.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    try:
-        named = {one.arg or "": _literal(one.value) for one in value.keywords}
-        positional = tuple(_literal(one) for one in value.args)
-    except (ValueError, TypeError, RecursionError, MemoryError):
-        return TextCall(name, None)
-    if not named and len(positional) == 1 and is_dict(positional[0]):
-        return TextCall(name, positional[0])
-    return TextCall(name, None if "" in named else named, positional)
-
-
-def _literal(node: ast.expr) -> Any:
-    """Return the value of a literal as JSON data; raises `ValueError` or `TypeError` for anything else."""
-    return json.loads(json.dumps(ast.literal_eval(node), allow_nan=False))
+def _read_whole(text: str, source: CallSource) -> Calls:
+    """Return the calls that a text consists of; none if it has anything else."""
+    blocks = _CallScanner(source.of_part(text)).scan() if "```" not in text else []
+    if blocks and not without_blocks(text, blocks):
+        return tuple(call for one in blocks for call in one.calls)
+    return calls_in_python(text, source.names) if any(name in text for name in source.names) else ()

@@ -6,7 +6,7 @@ Most signs are of form and hold in every language; `answer_words` has the words 
 import re
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import product
 from math import isclose
 from typing import Literal
 from urllib.parse import urlsplit
@@ -24,6 +24,7 @@ from maniple.agents.answer_words import (
     SOURCES,
     TOOL_WORK,
 )
+from maniple.agents.call_envelopes import MARKS
 from maniple.agents.deliverables import (
     find_claimed_files,
     find_file_names,
@@ -36,7 +37,7 @@ from maniple.agents.deliverables import (
 from maniple.agents.done_calls import DoneCall, names_address, shows_address, shows_file
 from maniple.agents.hand_work import HandWork, find_claimed_work, find_ordered_work
 from maniple.agents.step_outcome import parse_answer
-from maniple.agents.text_calls import read_text_calls
+from maniple.agents.text_calls import find_calls, find_own_calls, without_blocks
 from maniple.types import Worker
 
 WORK, WRITTEN, DRAWING = "the work", "a written file", "the drawing"
@@ -47,15 +48,7 @@ _HANDS_ONLY: frozenset[Worker] = frozenset({"browser", "browsing", "file_manager
 """Members all of whose work is done with tools."""
 _MAX_CHARACTERS = 20_000
 _FENCE_END = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
-_CALL_MARKS = re.compile(
-    r"```[ \t]*(?:tool_code|tool_call|function_call|tool_use)\b"
-    r"|<\|?(?:tool_calls?|tool_use|function_calls?|function=|invoke)\b"
-    r"|<\|python_tag\|>|\[TOOL_CALLS\]|<｜tool▁calls?▁begin｜>|<\|tool_calls?_(?:section_)?begin\|>",
-    re.IGNORECASE,
-)
-_CALL_LINE = re.compile(r"^(?:[{\[]|[\w.]{2,200}\()", re.MULTILINE)
-"""Begins a line that may begin a call."""
-_MAX_TAILS = 3
+_CALL_MARKS = re.compile(rf"```[ \t]*tool_(?:code|calls?|use)\b|{MARKS}", re.IGNORECASE | re.MULTILINE)
 _CALL_CLOSING = re.compile(r"^[ \t]*```[ \t]*$|</[^>\n]{1,40}>|<[|｜][^>\n]{0,40}end[|｜]>", re.MULTILINE)
 _INLINE_CODE = re.compile(r"(?<!`)`[^`\n]{1,200}`(?!`)")
 _MARKUP = " \t*_`>#"
@@ -109,7 +102,7 @@ def find_announcement(answer: str, tools: Set[str] = frozenset()) -> Announcemen
         return None
     before, fenced = _split_last_fence(text[-_MAX_CHARACTERS:])
     whole = text if not fenced or before.strip() else fenced
-    if _is_call(whole, tools) or _has_call_at_end(text) or (not fenced and _ends_with_own_call(text, tools)):
+    if _is_call(whole, tools) or _has_call_at_end(text) or (not fenced and find_own_calls(text, tools)):
         return "call"
     if fenced and before.strip():
         is_announced = _find_announced(before.rstrip().rstrip(":：")) == "words"
@@ -145,15 +138,11 @@ def _find_announced(text: str) -> Announcement | None:
 
 def _is_call(text: str, tools: Set[str], *, only_own: bool = False) -> bool:
     """Return whether a text is nothing but calls of tools; with `only_own`, of those in `tools`."""
-    calls = read_text_calls(text)
+    blocks = find_calls(text, tools)
+    if without_blocks(text, blocks):
+        return False
+    calls = [call for one in blocks for call in one.calls]
     return any(one.name in tools or one.is_envelope or (one.is_sure and not only_own) for one in calls)
-
-
-def _ends_with_own_call(text: str, tools: Set[str]) -> bool:
-    """Return whether the last lines of a text are nothing but a call of one of `tools`."""
-    begins = (one.start() for one in _CALL_LINE.finditer(text) if one.start())
-    tails = (text[begin:] for begin in begins if any(name in text[begin:] for name in tools))
-    return any(_is_call(one, tools, only_own=True) for one in islice(tails, _MAX_TAILS))
 
 
 def _has_call_at_end(text: str) -> bool:

@@ -1,8 +1,9 @@
 """Middleware for tool calls in text, and for answers that are cut at the output limit.
 
-A model with native tool calling may still answer with a bare or fenced `{"name": …, "arguments": …}` or
-`name(argument=…)`. Such text becomes a tool call. For an endpoint that rejects `tools`, the prompt
-describes the tools, earlier calls and results are sent as text, and JSON in the answer is parsed as the call.
+A model with native tool calling may still write a call into its text, in any of the forms of `text_calls`.
+It becomes a tool call, and the text around it stays the message's text. For an endpoint that rejects `tools`,
+the prompt describes the tools, earlier calls and results are sent as text, and the answer is read the same
+way.
 """
 
 import asyncio
@@ -23,11 +24,12 @@ from langchain_core.messages import (
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
+from maniple.agents.call_forms import TextCall, as_arguments, clean_name
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.tool_errors import make_storable
-from maniple.agents.text_calls import TextCall, read_text_calls
+from maniple.agents.text_calls import find_own_calls, without_blocks
 from maniple.errors import ModelError
-from maniple.llms import capabilities_of, read_json
+from maniple.llms import capabilities_of
 from maniple.text import without_thoughts
 from maniple.types import STEP_FAILED
 
@@ -75,10 +77,10 @@ def _tool_schema(tool: Tool) -> dict[str, Any]:
 
 def _to_text_message(message: BaseMessage) -> BaseMessage:
     match message:
-        case AIMessage(tool_calls=[call, *_]):
-            return AIMessage(
-                json.dumps({"name": call["name"], "arguments": call["args"]}, ensure_ascii=False)
-            )
+        case AIMessage(tool_calls=[_, *_]):
+            calls = [{"name": one["name"], "arguments": one["args"]} for one in message.tool_calls]
+            written = (json.dumps(one, ensure_ascii=False) for one in calls)
+            return AIMessage("\n".join([text for text in [message.text.strip()] if text] + [*written]))
         case ToolMessage():
             return HumanMessage(f"Result of {message.name}:\n{message.text}")
         case _:
@@ -108,40 +110,46 @@ def parse_tool_calls(message: AIMessage, tools: Mapping[str, Tool]) -> AIMessage
         # Cut arguments may still parse, and would be half a program or half a file.
         return message.model_copy(update={"content": _CUT_CALL, "tool_calls": [], "invalid_tool_calls": []})
     repaired = [call for one in message.invalid_tool_calls if (call := _repair_call(one, tools)) is not None]
-    calls = [_storable_call(call) for call in (*message.tool_calls, *repaired)]
+    calls = [_clean_call(call, tools) for call in (*message.tool_calls, *repaired)]
     if calls:
         return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
     return parse_text_calls(message, tools)
 
 
 def _repair_call(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Any] | None:
-    try:
-        arguments = read_json(call.get("args") or "")
-    except ValueError:
+    name = clean_name(call.get("name") or "", tools.keys())
+    arguments = as_arguments(call.get("args") or "")
+    if name not in tools or arguments is None:
         return None
-    if call.get("name") not in tools or not isinstance(arguments, dict):
-        return None
-    return {"name": call["name"], "args": arguments, "id": call.get("id"), "type": "tool_call"}
+    return {"name": name, "args": arguments, "id": call.get("id"), "type": "tool_call"}
 
 
-def _storable_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    return {**call, "args": make_storable(call["args"]), "id": call.get("id") or _new_id()}
-
-
-def _new_id() -> str:
-    return f"call_{uuid4().hex}"
+def _clean_call(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Any]:
+    """Return a call with a tool's name, arguments that can be stored, and an id."""
+    name = clean_name(call["name"], tools.keys())
+    own_name = name if name in tools else call["name"]
+    id_ = call.get("id") or f"call_{uuid4().hex}"
+    return {**call, "name": own_name, "args": make_storable(call["args"]), "id": id_}
 
 
 def parse_text_calls(message: AIMessage, tools: Mapping[str, Tool]) -> AIMessage:
-    """Return `message` with the tool calls in its text, if the text is nothing but calls of `tools`."""
-    found = [] if message.tool_calls else read_text_calls(without_thoughts(message.text))
+    """Return `message` with the calls of `tools` in its text; the text around them stays.
+
+    If the arguments of one cannot be read, the message stays as it is.
+    """
+    text = "" if message.tool_calls else without_thoughts(message.text)
+    blocks = find_own_calls(text, tools.keys())
     calls: list[dict[str, Any]] = []
-    for one in found:
-        arguments = _arguments_of(one, tools[one.name]) if one.name in tools else None
+    for one in (call for block in blocks for call in block.calls):
+        arguments = _arguments_of(one, tools[one.name])
         if arguments is None:
             return message
-        calls.append(_storable_call({"name": one.name, "args": arguments, "type": "tool_call"}))
-    return message.model_copy(update={"content": "", "tool_calls": calls}) if calls else message
+        calls.append(_clean_call({"name": one.name, "args": arguments, "type": "tool_call"}, tools))
+    if not calls:
+        return message
+    if is_truncated(message):
+        return message.model_copy(update={"content": _CUT_CALL})
+    return message.model_copy(update={"content": without_blocks(text, blocks), "tool_calls": calls})
 
 
 def _arguments_of(call: TextCall, tool: Tool) -> dict[str, Any] | None:

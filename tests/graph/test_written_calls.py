@@ -1,0 +1,40 @@
+"""Calls that a member writes as text are made, over a real HTTP endpoint that follows a script."""
+
+import json
+
+import pytest
+
+from tests.agents.call_outputs import ENVELOPES, UNMARKED
+from tests.openai_server import SIMPLE, reply
+from tests.team import data, scripted_team, status
+
+pytestmark = pytest.mark.anyio
+WORDS = "I add the numbers first."
+
+
+def as_python(text):
+    """Return a call of `bash_tool` as one of `python_repl_tool`."""
+    return text.replace("bash_tool", "python_repl_tool").replace("cmd", "code").replace("ls", "print(1+3)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENVELOPES["Hermes and Qwen"],
+        ENVELOPES["Qwen3-Coder"],
+        ENVELOPES["harmony"],
+        ENVELOPES["GLM"],
+        UNMARKED["a fence"],
+        UNMARKED["JSON"],
+    ],
+)
+@pytest.mark.parametrize("rejects", [[], ["tools"]])
+async def test_a_call_below_a_sentence_is_made_and_the_sentence_stays(text, rejects):
+    coder = [reply(f"{WORDS}\n\n{as_python(text)}"), reply("It is 4.")]
+    async with scripted_team({**SIMPLE, "coder": coder, "reject": rejects}) as it:
+        frames = await it.run()
+        *_, last = [one for one in it.server.requests if "You are the coder" in str(one["messages"])]
+    assert data(frames, "tool_call")[0]["tool_input"] == {"code": "print(1+3)"}
+    assert data(frames, "tool_call_result")[0]["tool_result"] == "4"
+    assert WORDS in json.dumps(last["messages"])
+    assert status(frames) == "completed"
