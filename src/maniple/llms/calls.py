@@ -6,11 +6,13 @@ text. If an endpoint rejects a method, that is recorded and the next one is trie
 possible. A model whose answer still has another shape is shown its mistake once.
 """
 
+import ast
 import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import json_repair
@@ -36,6 +38,11 @@ MAX_ANSWER_CHARACTERS = 100_000
 MAX_REPAIRED_CHARACTERS = 20_000
 MAX_DEPTH = 32
 _JSON_START = re.compile(r"\[\s*\{|\{")
+_OBJECT_START = re.compile(r"\[\s*\{|\{\s*(?:[\"'}]|\w+\s*:|//|/\*|#)")
+"""What begins an object rather than words in braces."""
+_FENCED_JSON = re.compile(r"^[ \t]*```\w*\s*(?P<content>[\[{].*?)(?:^[ \t]*```|```[ \t]*$|\Z)", re.S | re.M)
+_MAX_FENCES = 4
+_DECODER = json.JSONDecoder(strict=False)
 
 
 PLACEHOLDER = {"type": "text", "text": "[A picture was sent here; the model cannot see pictures.]"}
@@ -121,20 +128,82 @@ async def ask_for(
 def read_json(text: str) -> Any:
     """Return the JSON value in `text`, repaired if necessary; raises `ValueError` with a text for the model.
 
-    Valid JSON may have any size. The time of a repair grows with length and depth (11 s for 20,000 characters
-    with 500 levels), so it is limited to the sizes of plans and tool calls. Blocks for up to a second: call
-    it in a thread.
+    It may be in Python's form. Of several values in prose and in fences, the longest one counts. Valid JSON
+    may have any size. The time of a repair grows with length and depth (11 s for 20,000 characters with 500
+    levels), so it is limited to the sizes of plans and tool calls. Blocks for up to a second: call it in a
+    thread.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, strict=False)
     except (ValueError, RecursionError):
         pass
+    if _is_repairable(text) and (value := _read_literal(text)):
+        return value
+    if found := [*_find_fenced(text), *_find_values(text)]:
+        return max(found, key=_size_of)
     if len(text) > MAX_REPAIRED_CHARACTERS:
         raise ValueError(f"it is no JSON, and with {len(text)} characters too long to be repaired")
     if _depth(text) > MAX_DEPTH:
         raise ValueError("it is no JSON, and nested too deeply to be repaired")
-    found = _JSON_START.search(text)
-    return json_repair.loads(text[found.start() :] if found else "")
+    return _repair(text) if text.lstrip().startswith("[") or _JSON_START.search(text) else ""
+
+
+def _size_of(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _is_repairable(text: str) -> bool:
+    return len(text) <= MAX_REPAIRED_CHARACTERS and _depth(text) <= MAX_DEPTH
+
+
+def _find_values(text: str) -> Iterator[Any]:
+    """Yield the objects and the lists of objects in a text; the first broken one is repaired."""
+    at, is_tried = 0, False
+    while len(text) <= MAX_ANSWER_CHARACTERS and (found := _JSON_START.search(text, at)):
+        start, at = found.start(), found.start() + 1
+        try:
+            value, at = _DECODER.raw_decode(text, start)
+        except RecursionError:
+            return
+        except ValueError as error:
+            at = max(at, getattr(error, "pos", at))
+            if (
+                is_tried
+                or len(text) - start > MAX_REPAIRED_CHARACTERS
+                or not _OBJECT_START.match(text, start)
+            ):
+                continue
+            is_tried = True
+            value = _repair(text[start:]) if _is_repairable(text[start:]) else None
+        if value:
+            yield value
+
+
+def _find_fenced(text: str) -> Iterator[Any]:
+    """Yield the values of the first fenced blocks."""
+    for block in islice(_FENCED_JSON.finditer(text), _MAX_FENCES):
+        content = block["content"].strip()
+        if _is_repairable(content) and (value := _read_literal(content) or _repair(content)):
+            yield value
+
+
+def _read_literal(text: str) -> Any:
+    """Return the object or list in Python's form that a text is; None if it is none, or no JSON data."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(json.dumps(ast.literal_eval(text.strip()), allow_nan=False))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _repair(text: str) -> Any:
+    """Return the value with which a text begins, or which it contains, and which is nearly JSON."""
+    value = json_repair.loads(text)
+    if isinstance(value, list) and text.lstrip().startswith("{"):
+        objects = [one for one in value if isinstance(one, dict)]  # prose with other brackets follows
+        return max(objects, key=_size_of) if objects else value
+    return value
 
 
 def read_partial_json(text: str) -> tuple[Any, Any]:
