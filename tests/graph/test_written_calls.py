@@ -38,3 +38,18 @@ async def test_a_call_below_a_sentence_is_made_and_the_sentence_stays(text, reje
     assert data(frames, "tool_call_result")[0]["tool_result"] == "4"
     assert WORDS in json.dumps(last["messages"])
     assert status(frames) == "completed"
+
+
+@pytest.mark.parametrize(
+    "name", ["python_repl_tool", "functions.python_repl_tool", "python_repl_tool<|call|>"]
+)
+@pytest.mark.parametrize("times", [1, 2])
+async def test_arguments_that_were_encoded_more_than_once_are_read(name, times):
+    arguments = json.dumps({"code": "print(1+3)"})
+    for _ in range(times):
+        arguments = json.dumps(arguments)
+    coder = [{"tool_calls": [{"name": name, "arguments": arguments}]}, reply("It is 4.")]
+    async with scripted_team({**SIMPLE, "coder": coder}) as it:
+        frames = await it.run()
+    assert data(frames, "tool_call")[0]["tool_input"] == {"code": "print(1+3)"}
+    assert status(frames) == "completed"

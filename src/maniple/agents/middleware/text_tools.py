@@ -25,6 +25,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
 from maniple.agents.call_forms import TextCall, as_arguments, clean_name
+from maniple.agents.middleware.argument_decoding import decode_arguments
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.tool_errors import make_storable
 from maniple.agents.text_calls import find_own_calls, without_blocks
@@ -125,11 +126,13 @@ def _repair_call(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str
 
 
 def _clean_call(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, Any]:
-    """Return a call with a tool's name, arguments that can be stored, and an id."""
+    """Return a call with a tool's name, arguments of its types that can be stored, and an id."""
     name = clean_name(call["name"], tools.keys())
-    own_name = name if name in tools else call["name"]
-    id_ = call.get("id") or f"call_{uuid4().hex}"
-    return {**call, "name": own_name, "args": make_storable(call["args"]), "id": id_}
+    id_, arguments = call.get("id") or f"call_{uuid4().hex}", call["args"]
+    if name not in tools:
+        return {**call, "args": make_storable(arguments), "id": id_}
+    arguments = decode_arguments(_tool_schema(tools[name]).get("parameters"), arguments)
+    return {**call, "name": name, "args": make_storable(arguments), "id": id_}
 
 
 def parse_text_calls(message: AIMessage, tools: Mapping[str, Tool]) -> AIMessage:
