@@ -93,6 +93,11 @@ async def test_steps_stay_apart_as_they_were_written_and_the_reporter_is_last():
         "Here is the plan: " + json.dumps(plan(step("coder"), step("reporter"))) + " Good luck!",
         json.dumps(plan(step("coder"), step("reporter")))[:-2],
         json.dumps(plan(step("coder"), step("reporter"))).replace('"', "'"),
+        f"As asked [1], for {{team}}:\n```json\n{json.dumps(plan(step('coder')))}\n```\nSee [2].",
+        f"For {{team}} [1]: {json.dumps(plan(step('coder')))} See [2] and {{it}}.",
+        f"For {{team}}:\n{plan(step('coder') | {'note': None})}\nSee [2].",
+        f"For {{team}}:\n{json.dumps(plan(step('coder')))[:-2]}, // the last\n],}}\nSee [2].",
+        f'Not {{"a": 1}} but:\n```\n{plan(step("coder") | {"note": None})}\n```\nSee [2].',
     ],
 )
 async def test_a_plan_that_is_nearly_json_is_repaired(text):
@@ -131,6 +136,17 @@ LOOSE_PLANS = {
     "no report": plan(step("researcher", "Find") | {"needs": []}, step("coder") | {"needs": []}),
     "a last step that was cut off": plan(step("coder"), {"agent_name": "repor"}),
     "no title": {"steps": [step("coder"), step("reporter")]},
+    "a wrapper": {"plan": plan(step("coder"), step("reporter"))},
+    "a wrapper of text": {"content": json.dumps(plan(step("coder"), step("reporter")))},
+    "a wrapper with a fence": {"content": f"```json\n{json.dumps(plan(step('coder')))}\n```"},
+    "a wrapped list": {"response": [step("coder"), step("reporter")]},
+    "a list with the plan": [plan(step("coder"), step("reporter"))],
+    "agent and tasks": {"goal": "Sum", "tasks": [{"agent": "coder", "task": "Add 1 and 3"}]},
+    "assignee and plan": {"plan": [{"assignee": "coder", "step": "Add", "details": "Add 1 and 3"}]},
+    "role and numbers": {
+        "steps": [{"step": 1, "role": "coder", "name": "Add", "description": "Add 1 and 3"}]
+    },
+    "a name alone": {"steps": [{"name": "coder", "description": "Add 1 and 3"}]},
     "a step without description": {"title": "T", "steps": [{"agent_name": "coder", "title": "Add"}]},
 }
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from maniple.agents.step_outcome import StepOutcome
 from maniple.agents.task import PARTIAL_WORK, find_partial_work
+from maniple.graph.loose_plans import is_step, rename_step, unwrap_plan
 from maniple.scope.inputs import SKIPPED
 from maniple.types import StepStatus, is_list, is_mapping
 
@@ -38,6 +39,7 @@ class PlannedStep(BaseModel):
         """Accept a text as the whole step, and use title and description for each other if one is missing."""
         if isinstance(value, str):
             value = {"description": value}
+        value = rename_step(value)
         if not is_mapping(value):
             return value
         title, description = value.get("title") or "", value.get("description") or ""
@@ -62,9 +64,8 @@ class Plan(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _accepts_loose_forms(cls, value: Any) -> Any:
-        """Accept a bare list of steps, and drop a last step that was cut off."""
-        if is_list(value):
-            value = {"steps": value}
+        """Accept other forms of plans, and drop a last step that was cut off."""
+        value = unwrap_plan(value)
         if not is_mapping(value) or not is_list(steps := value.get("steps")):
             return value
         if len(steps) > 1 and not _is_step(steps[-1]):
@@ -78,14 +79,13 @@ class Plan(BaseModel):
 
 def _is_step(value: Any) -> bool:
     """Return whether a step has a member and a title or description, and was not cut off."""
-    if not is_mapping(value):
-        return isinstance(value, str | PlannedStep)
-    return bool(value.get("agent_name")) and bool(value.get("title") or value.get("description"))
+    return is_step(value) if is_mapping(value) else isinstance(value, str | PlannedStep)
 
 
 def _title_of(steps: list[Any]) -> str:
     first = steps[0] if steps else ""
-    text = first.get("title") or first.get("description") if is_mapping(first) else first
+    first = rename_step(first)
+    text = first["title"] or first["description"] if is_mapping(first) else first
     return str(text or "")[:80] or "Plan"
 
 

@@ -187,6 +187,8 @@ def _assign_member(step: PlannedStep, members: Collection[str]) -> PlannedStep:
     by_letters = {_letters(name): name for name in members}
     if found := by_letters.get(_letters(step.agent_name)):
         return step.model_copy(update={"agent_name": found})
+    if not step.agent_name and (found := by_letters.get(_letters(step.title))):
+        return step.model_copy(update={"agent_name": found, "title": step.description[:80]})
     named = _NAMED.fullmatch(step.description)
     if not step.agent_name and named and (found := by_letters.get(_letters(named["name"]))):
         title = step.title if step.title != step.description else named["rest"]

@@ -42,6 +42,7 @@ _OBJECT_START = re.compile(r"\[\s*\{|\{\s*(?:[\"'}]|\w+\s*:|//|/\*|#)")
 """What begins an object rather than words in braces."""
 _FENCED_JSON = re.compile(r"^[ \t]*```\w*\s*(?P<content>[\[{].*?)(?:^[ \t]*```|```[ \t]*$|\Z)", re.S | re.M)
 _MAX_FENCES = 4
+_MAX_STARTS = 4
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -212,13 +213,13 @@ def read_partial_json(text: str) -> tuple[Any, Any]:
     The first value includes the text that is not closed yet, the second one leaves it out. Both are None
     while there is no value, and where it needs a repair.
     """
-    if (found := _JSON_START.search(text)) is None:
-        return None, None
-    try:
-        value = from_json(text[found.start() :], allow_partial="trailing-strings")
-        return value, from_json(text[found.start() :], allow_partial=True)
-    except ValueError:
-        return None, None
+    for found in islice(_OBJECT_START.finditer(text), _MAX_STARTS):
+        part = text[found.start() :]
+        try:
+            return from_json(part, allow_partial="trailing-strings"), from_json(part, allow_partial=True)
+        except ValueError:
+            continue  # such as words in braces, or a value that more text follows
+    return None, None
 
 
 def has_images(message: BaseMessage) -> bool:
