@@ -248,3 +248,47 @@ async def test_the_report_after_a_failed_lone_step_is_no_other_try_of_that_step(
         [prompt] = it.prompts("reporter")
     assert f"Your step: {STEP['title']}" not in prompt
     assert "Your step: Write" in prompt and "no data" in prompt
+
+
+WRITTEN = json.dumps(plan(step("researcher", "The search"), step("reporter")))
+INTRODUCTION = "I have written a plan for the whole team, and it follows here in full:"
+
+
+@pytest.mark.parametrize("chunk", [7, 10_000])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        WRITTEN,
+        f"```json\n{WRITTEN}\n```",
+        f"{INTRODUCTION}\n\n```json\n{WRITTEN}\n```\n\nDo you agree?",
+        f"{INTRODUCTION}\n{json.dumps({'plan': json.loads(WRITTEN)})}\nDo you agree?",
+        json.dumps([{"agent": "researcher", "task": "The search"}]),
+        repr({"steps": [{"role": "researcher", "name": "The search"}]}),
+        '<tool_call>{"name": "web_search", "arguments": {"query": "The search"}}</tool_call>',
+        'I search for it in the web, which takes long: [TOOL_CALLS]web_search{"query": "The search"}',
+    ],
+)
+async def test_a_plan_or_call_that_the_coordinator_writes_is_a_hand_off(answer, chunk):
+    pieces = [answer[at : at + chunk] for at in range(0, len(answer), chunk)]
+    async with scripted_team({**SIMPLE, "coordinator": [{"chunks": pieces}]}) as it:
+        frames = await it.run()
+        assert len(it.prompts("planner")) == 1
+    before_planner = joined_text(frames[: [name for name, _ in frames].index("start_of_workflow")])
+    assert "The search" not in before_planner and "{" not in before_planner
+    assert status(frames) == "completed"
+    assert "4" in frames[-1][1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'Such a recipe is {"steps": [{"name": "Mix", "description": "Mix flour and water."}]} in JSON.',
+        'A call looks like this:\n\n```xml\n<tool_call>{"name": "weather", "arguments": {}}</tool_call>\n```',
+        '{"role": "user", "content": "Hello"}',
+    ],
+)
+async def test_other_json_is_an_answer(answer):
+    async with scripted_team({**SIMPLE, "coordinator": [reply(answer)]}) as it:
+        frames = await it.run()
+        assert not it.prompts("planner")
+    assert joined_text(frames) == answer

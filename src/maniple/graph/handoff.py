@@ -9,6 +9,8 @@ from langchain_core.messages import AIMessage
 
 from maniple.agents.middleware.text_tools import is_truncated
 from maniple.agents.middleware.tool_errors import make_storable
+from maniple.agents.text_calls import find_calls
+from maniple.graph.loose_plans import is_plan
 from maniple.llms import read_json
 from maniple.text import fix_surrogates, without_thoughts
 from maniple.types import Worker, is_dict, is_list
@@ -16,6 +18,8 @@ from maniple.types import Worker, is_dict, is_list
 HANDOFF = "handoff_to_planner"
 _TEXT = re.compile(r"handoff\\?_to\\?_planner", re.I)  # Markdown escapes the underscores
 _STEP_TEXT = re.compile(r"""\bstep\b["']?\s*[:=]\s*(?=[{\["'])""")
+PLAN_KEY = re.compile(r"""["'](?:agent_name|agent|assignee|assigned_to|role|member|worker)["']\s*:""")
+"""Only a plan has one of these keys in each step."""
 _LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}")
 _STEP_KEYS = frozenset({"agent_name", "description"})
 _LOCALE_PARAMETER = {
@@ -51,12 +55,24 @@ def handoff_tool(members: Sequence[Worker]) -> dict[str, Any]:
 
 
 def is_handoff(answer: AIMessage) -> bool:
-    """Return whether the coordinator handed over, by tool call or as text; an empty answer counts, too."""
-    # A call of any tool, even an unknown one, means that the team is needed.
+    """Return whether the coordinator handed over, by tool call or as text; an empty answer counts, too.
+
+    The call of any tool and a plan that it wrote itself mean that the team is needed. A repair of its JSON
+    blocks for up to a second: call this in a thread.
+    """
     if answer.tool_calls or answer.invalid_tool_calls:
         return True
     text = without_thoughts(answer.text)
-    return not text or _TEXT.search(text) is not None
+    if not text or _TEXT.search(text) is not None:
+        return True
+    return any(one.form == "marked" for one in find_calls(text)) or _has_plan(text)
+
+
+def _has_plan(text: str) -> bool:
+    try:
+        return PLAN_KEY.search(text) is not None and is_plan(read_json(text))
+    except ValueError:
+        return False
 
 
 def locale_of(answer: AIMessage | None) -> str | None:

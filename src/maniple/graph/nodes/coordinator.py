@@ -16,6 +16,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from maniple.agents import ROLES, Roles, find_current_roles, format_briefs
+from maniple.agents.call_envelopes import MARKS
 from maniple.agents.compact import (
     ANSWER_TOKENS,
     FILE_NAME,
@@ -47,7 +48,7 @@ from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.adaptation import format_unfinished
 from maniple.graph.clarification import ASK_TOOL, as_question, find_question, merge_clarifications
 from maniple.graph.earlier_turns import format_decided_turns
-from maniple.graph.handoff import HANDOFF, find_step, handoff_tool, is_handoff, locale_of
+from maniple.graph.handoff import HANDOFF, PLAN_KEY, find_step, handoff_tool, is_handoff, locale_of
 from maniple.graph.limits import current_meter
 from maniple.graph.state import (
     ANSWER_MARK,
@@ -77,6 +78,7 @@ from maniple.types import ANSWER_DRAFT, Worker
 _CALL_NAMES = (HANDOFF, "ask_user")
 _BRACE = re.compile(r"[{}]")
 _CALL_OPENING = re.compile(r"```|[{<\[]")
+_ENVELOPE = re.compile(MARKS, re.MULTILINE)
 _WORD_CHARACTERS = f"{string.ascii_letters}{string.digits}_.:\"'`*(-"
 CALL_CHARACTERS = 64
 """The longest text before the name of a call that is written as text, such as `<tool_call>{"name": "`."""
@@ -175,7 +177,7 @@ class CoordinatorNode:
         if answer is not None and outcome.question:
             asking = as_question(outcome.question, answer.id)
             return Command(goto="clarify", update=make_update(asking, **fresh))
-        if answer is None or is_handoff(answer):
+        if answer is None or await asyncio.to_thread(is_handoff, answer):
             fresh["locale"] = options.locale or locale_of(answer) or outcome.language
             if answer is not None and self._members_for_a_step(state, options):
                 fresh["handed_step"] = await asyncio.to_thread(find_step, answer)
@@ -379,12 +381,20 @@ def certain_text(text: str, announcement: int = ANNOUNCEMENT_WIDTH) -> str:
     """
     text = without_thoughts(text)
     ends = [at + len(name) for name in _CALL_NAMES if (at := text.find(name)) >= 0]
-    text = text[: min(ends, default=len(text))]
+    text = _before_work(text[: min(ends, default=len(text))])
     recent = _CALL_OPENING.search(text, max(0, len(text) - CALL_CHARACTERS))
     starts = [_unclosed(text), recent.start() if recent else len(text), len(text.rstrip(_WORD_CHARACTERS))]
     certain = text[: min(starts)].rstrip()
     # No character is narrower than one.
     return certain if len(certain) >= announcement or _width(certain) >= announcement else ""
+
+
+def _before_work(text: str) -> str:
+    """Return the text before a plan or a tool call: only the team's members write these."""
+    starts = [one.start() for one in [_ENVELOPE.search(text)] if one]
+    if key := PLAN_KEY.search(text):
+        starts.append(len(text[: _unclosed(text[: key.start()])].rstrip("[ \t\r\n")))
+    return text[: min(starts, default=len(text))]
 
 
 def _unclosed(text: str) -> int:
