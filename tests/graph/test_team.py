@@ -120,13 +120,36 @@ async def test_an_unusable_plan_is_requested_once_more_with_its_error():
 
 @pytest.mark.parametrize("unusable", ["I'd rather not.", '{"title": "Nothing", "steps": []}'])
 async def test_after_two_unusable_plans_one_member_works_on_the_whole_request(unusable):
-    script_ = script(planner=[reply(unusable)], researcher=[reply("It is 4.")])
-    async with scripted_team(script_) as it:
+    async with scripted_team(script(planner=[reply(unusable)])) as it:
         frames = await it.run()
         assert len(it.prompts("planner")) == 2
-        assert it.prompts("researcher")[0].count("1+3=?") == 2, "in the request and in the step"
-    assert agents(frames) == ["coordinator", "planner", "researcher", "reporter"]
+        assert it.prompts("coder")[0].count("1+3=?") == 2, "in the request and in the step"
+    assert agents(frames) == ["coordinator", "planner", "coder", "reporter"]
+    assert "No usable plan" in data(frames, "plan")[0]["title"]
+    assert "coder" in data(frames, "plan")[0]["title"]
     assert status(frames) == "completed"
+
+
+@pytest.mark.parametrize(
+    ("request_", "planned", "member"),
+    [
+        ("Who won the last election?", "No.", "researcher"),
+        ("Draw the curve of a sine.", "No.", "coder"),
+        ("What is (17 + 4) * 3?", "No.", "coder"),
+        ("Berechne mit Python die Summe.", "No.", "coder"),
+        ("Summarise https://a.test/b.html for me.", "No.", "researcher"),
+        ("How many rows has sales.csv?", "No.", "coder"),
+        ("Is it big?", "The coder should count it.", "coder"),
+        ("Let the coder see what it costs.", "No.", "coder"),
+        ("Who is it?", '{"title": "It", "steps": [{"agent_name": "chef", "title": "Cook"}]}', "researcher"),
+    ],
+)
+async def test_the_member_for_a_request_without_a_plan_fits_the_request(request_, planned, member):
+    workers = {name: [reply("It is 4.")] for name in ("researcher", "coder")}
+    async with scripted_team({**script(planner=[reply(planned)]), **workers}) as it:
+        frames = await it.run(request_)
+    assert data(frames, "plan")[0]["steps"][0]["agent_name"] == member
+    assert member in data(frames, "plan")[0]["title"]
 
 
 LOOSE_PLANS = {

@@ -115,13 +115,18 @@ def _certain_text(value: Mapping[str, Any], plan: Plan) -> str:
     return text.as_text().removesuffix(open_end)
 
 
-def one_step_plan(request: str, members: Sequence[str]) -> Plan:
-    """Return the plan if the planner gave none: the first member works on the whole request."""
+def one_step_plan(request: str, worker: str | None) -> Plan:
+    """Return the plan if the planner gave none: `worker` works on the whole request, and the plan says so.
+
+    Without a worker, the reporter answers.
+    """
     title = shorten(request, 80) or "The request"
-    worker = next((name for name in members if name != REPORTER), REPORTER)
     report = PlannedStep(agent_name=REPORTER, title=title, description=request)
-    work = PlannedStep(agent_name=worker, title=title, description=request)
-    return Plan(title=title, steps=[report] if worker == REPORTER else [work, report])
+    chosen = worker or REPORTER
+    work = [PlannedStep(agent_name=chosen, title=title, description=request)] if worker else []
+    said = f"No usable plan: the {chosen} works on the whole request"
+    thought = f"The planner gave no usable plan twice, so the {chosen} works on the whole request."
+    return Plan(thought=thought, title=said, steps=[*work, report])
 
 
 def add_worker_step(plan: Plan, members: Sequence[str], request: str) -> Plan:

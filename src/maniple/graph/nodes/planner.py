@@ -29,6 +29,7 @@ from maniple.errors import BudgetExhausted, ModelError, PlanError, SearchError
 from maniple.graph.adaptation import apply_rest, request_for_rest
 from maniple.graph.earlier_turns import format_decided_turns, mirrored_turns
 from maniple.graph.limits import current_meter, plan_report_only
+from maniple.graph.member_choice import choose_member
 from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.plan_events import show_changes
@@ -44,6 +45,7 @@ from maniple.graph.state import (
     request_of,
 )
 from maniple.graph.written_plan import (
+    REPORTER,
     PlanDraft,
     add_worker_step,
     compact_plan_shape,
@@ -68,7 +70,6 @@ SEARCH_RESULT_CHARACTERS = 500
 DRAFT_CHARACTERS = 24
 """The number of new characters after which an incomplete plan is parsed again, if no step was completed."""
 _LOG = logging.getLogger(__name__)
-_NO_PLAN = "The planner gave no usable plan twice, so one member works on the whole request."
 COMPACT_MEMBERS: tuple[Worker, ...] = ("researcher", "coder", "browser", "reporter")
 COMPACT_STEPS = 3
 INSTEAD: Mapping[str, Worker] = {"browser": "researcher", "researcher": "browser"}
@@ -108,8 +109,7 @@ class PlannerNode:
             plan, message_id, is_reviewed = plan_report_only(request_of(state), error), None, False
         except PlanError as error:
             _LOG.warning("%s", error)
-            plan = one_step_plan(request_of(state), options.enabled(self.available))
-            plan, message_id = plan.model_copy(update={"thought": _NO_PLAN}), None
+            plan, message_id = await self._one_step(state, options, error), None
         text = plan.as_text()
         update = make_update(
             HumanMessage(text, name="planner", id=message_id),
@@ -118,6 +118,15 @@ class PlannerNode:
             feedback="",
         )
         return Command(goto="review" if is_reviewed else "supervisor", update=update)
+
+    async def _one_step(self, state: State, options: RunOptions, error: PlanError) -> Plan:
+        """Return the plan after no answer of the planner could be used: one member does everything."""
+        roles = await find_current_roles(self.roles, self.search)
+        members = [name for name in options.enabled(self.available) if name != REPORTER]
+        briefs = {name: f"{roles[name].brief} {roles[name].description}" for name in members if name in roles}
+        written = error.__cause__.answer if isinstance(error.__cause__, ShapeError) else ""
+        request = request_of(state)
+        return one_step_plan(request, choose_member(request, members, briefs, written))
 
     def _handed_plan(self, state: State, options: RunOptions) -> Plan | None:
         """Return the plan that the hand-off contained; None if the planner's model has to write it."""
