@@ -28,8 +28,9 @@ def test_the_member_fits_the_request(request_, member):
 
 
 def test_what_the_planner_wrote_counts_before_the_request():
-    assert choose_member("12 * 12 = ?", list(OWN), OWN, "The browser does it.") == "browser"
-    assert choose_member("12 * 12 = ?", list(OWN), OWN, "The browser or the researcher.") == "coder"
+    one, two = "The browser does it.", "The browser or the researcher."
+    assert choose_member("12 * 12 = ?", list(OWN), OWN, one) == "browser"
+    assert choose_member("12 * 12 = ?", list(OWN), OWN, two) == "coder"
 
 
 def test_only_members_of_the_team_are_chosen():
