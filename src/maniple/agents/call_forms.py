@@ -14,6 +14,7 @@ MAX_PYTHON_CHARACTERS = 200_000
 """A longer text in the form of Python is not parsed."""
 MAX_REPAIRED_CHARACTERS = 20_000
 """The total length of broken JSON that is repaired in one text."""
+_JSON_BEGIN = re.compile(r"\{\s*[\"}]|\[\s*[\[{\"\]\dtfn-]")
 _WINDOWS = (500, 16_000)
 _ESCAPE_CHARACTERS = 16
 """An error so near to the end of a part may come from where it is cut."""
@@ -93,6 +94,8 @@ class CallSource:
         Raises `BrokenJson` if there is none. Only a part of the text is decoded as long as that suffices,
         because the time of an error grows with the text.
         """
+        if not _JSON_BEGIN.match(self.text, start):
+            raise BrokenJson(start + 1)
         for window in (*_WINDOWS, len(self.text)):
             part = self.text[start : start + window]
             try:
