@@ -166,10 +166,10 @@ async def test_a_bad_plan_is_requested_again_and_only_the_good_one_is_shown(clie
 
 
 async def test_after_two_bad_plans_one_member_works_and_the_client_gets_a_plan_it_can_parse(client, model):
-    frames = await ask(client, model, {"planner": [reply("not json at all")], "researcher": [reply("4")]})
+    frames = await ask(client, model, {"planner": [reply("not json at all")], "coder": [reply("4")]})
     assert dict(frames)["run_status"] == {"status": "completed"}
     plans = [data for name, data in frames if name == "plan" and not data.get("draft")]
-    assert [one["agent_name"] for one in plans[0]["steps"]] == ["researcher", "reporter"]
+    assert [one["agent_name"] for one in plans[0]["steps"]] == ["coder", "reporter"]
 
 
 @pytest.mark.parametrize("role", ["coordinator", "planner"])

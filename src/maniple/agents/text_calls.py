@@ -55,7 +55,7 @@ def find_calls(text: str, names: Set[str] = frozenset()) -> list[CallBlock]:
     In Python's form only calls of the tools in `names` are found, because other code looks the same. A repair
     of broken JSON blocks for up to a second: call this in a thread.
     """
-    return _CallScanner(CallSource(text, names)).scan()
+    return _CallScanner(CallSource(text, names)).scan() if _TOKEN.search(text) else []
 
 
 def find_own_calls(text: str, names: Set[str]) -> list[CallBlock]:

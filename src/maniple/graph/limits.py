@@ -6,15 +6,9 @@ from maniple.agents.report import check_report
 from maniple.agents.task import NOT_WRITTEN, find_partial_work
 from maniple.errors import BudgetExhausted
 from maniple.graph.plan import OPEN, Plan, PlannedStep, PlanProgress
-from maniple.scope.budget import UsageMeter
-from maniple.scope.run_scope import run_scope
+from maniple.scope.run_scope import current_meter
 
 _NOT_BEGUN = "it was not begun: "
-
-
-def current_meter() -> UsageMeter:
-    """Return the meter of the current run; outside of a run of the team, one without limits."""
-    return run_scope().meter or UsageMeter()
 
 
 def wrap_up(progress: PlanProgress, reason: str, *, gives_up: bool = False) -> PlanProgress:

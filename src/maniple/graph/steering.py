@@ -23,7 +23,6 @@ from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import Source
 from maniple.graph.adaptation import answers_of
 from maniple.graph.earlier_turns import history_of, notes_of_run
-from maniple.graph.limits import current_meter
 from maniple.graph.plan import OPEN, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_change
 from maniple.graph.state import STEERING_MARK, State, private_of, request_of
@@ -32,7 +31,7 @@ from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.scope.inputs import ChangeAction, Disposition, PlanChange, Reply, UserMessage
-from maniple.scope.run_scope import run_scope
+from maniple.scope.run_scope import current_meter, run_scope
 from maniple.search import SearchProvider
 from maniple.tools.item_search import ItemHit, ItemSearch
 from maniple.types import Worker

@@ -27,7 +27,6 @@ from maniple.agents import Roles
 from maniple.errors import BudgetExhausted
 from maniple.graph.invocation import enter_scope
 from maniple.graph.lead import report_decision
-from maniple.graph.limits import current_meter
 from maniple.graph.plan import PlanProgress, TrackedStep
 from maniple.graph.plan_events import as_shown, follow_inbox, send_plan
 from maniple.graph.state import PrivateState, State, make_update, private_of, with_private
@@ -42,7 +41,7 @@ from maniple.langgraph_internals import (
 )
 from maniple.scope.answers import UserAnswer
 from maniple.scope.inbox import Inbox, OpenQuestion, run_unless_stopped
-from maniple.scope.run_scope import RunScope, run_scope
+from maniple.scope.run_scope import RunScope, current_meter, run_scope
 from maniple.types import AGENT_MARK, STEP_INTERRUPT, STEP_RESUMED, Worker
 
 _LEAD = "supervisor"

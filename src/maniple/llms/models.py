@@ -200,6 +200,7 @@ async def convert_retry_after_date(response: httpx2.Response) -> None:
 
     The OpenAI SDK uses this machine's clock, and ignores the date if the clock is wrong by over two minutes.
     """
-    seconds = retry_after_seconds(response.headers)
-    if seconds is not None:
+    if "retry-after" not in response.headers:
+        return
+    if (seconds := retry_after_seconds(response.headers)) is not None:
         response.headers["retry-after"] = str(seconds)

@@ -91,6 +91,11 @@ def run_scope() -> RunScope:
     return scope if isinstance(scope, RunScope) else RunScope()
 
 
+def current_meter() -> UsageMeter:
+    """Return the meter of the current run; outside of a run of the team, one without limits."""
+    return run_scope().meter or UsageMeter()
+
+
 def task_key() -> str:
     """Return the key of the current task (`task_of`); "" outside of a run."""
     return task_of(configurable())

@@ -49,7 +49,6 @@ from maniple.graph.adaptation import format_unfinished
 from maniple.graph.clarification import ASK_TOOL, as_question, find_question, merge_clarifications
 from maniple.graph.earlier_turns import format_decided_turns
 from maniple.graph.handoff import HANDOFF, PLAN_KEY, find_step, handoff_tool, is_handoff, locale_of
-from maniple.graph.limits import current_meter
 from maniple.graph.state import (
     ANSWER_MARK,
     PrivateState,
@@ -67,7 +66,7 @@ from maniple.graph.written_plan import object_schema
 from maniple.llms import PartialAnswer, Shape, ShapeError, ask, ask_for, capabilities_of, observing
 from maniple.llms.context_windows import count_tokens, room_of
 from maniple.prompts import read_examples, render
-from maniple.scope.run_scope import run_scope
+from maniple.scope.run_scope import current_meter, run_scope
 from maniple.search import SearchProvider, find_outage
 from maniple.text import without_thoughts
 from maniple.tools.files import NamedFiles

@@ -28,7 +28,7 @@ from maniple.agents.task import (
 from maniple.errors import BudgetExhausted, ModelError, PlanError, SearchError
 from maniple.graph.adaptation import apply_rest, request_for_rest
 from maniple.graph.earlier_turns import format_decided_turns, mirrored_turns
-from maniple.graph.limits import current_meter, plan_report_only
+from maniple.graph.limits import plan_report_only
 from maniple.graph.member_choice import choose_member
 from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.plan_edits import apply_changes
@@ -58,7 +58,7 @@ from maniple.graph.written_plan import (
 from maniple.llms import PartialAnswer, Shape, ShapeError, ask_for, capabilities_of
 from maniple.llms.context_windows import room_of
 from maniple.prompts import read_examples, render
-from maniple.scope.run_scope import run_scope
+from maniple.scope.run_scope import current_meter, run_scope
 from maniple.search import SearchProvider
 from maniple.text import without_thoughts
 from maniple.tools.evidence import cited, current_evidence

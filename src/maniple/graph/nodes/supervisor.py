@@ -19,7 +19,7 @@ from maniple.errors import BudgetExhausted, ManipleError, ModelError, ModelError
 from maniple.graph.adaptation import answers_of, prepare_replanning
 from maniple.graph.earlier_turns import notes_of_run
 from maniple.graph.lead import Lead, report_decision
-from maniple.graph.limits import current_meter, wrap_up
+from maniple.graph.limits import wrap_up
 from maniple.graph.plan import PlannedStep, PlanProgress
 from maniple.graph.plan_events import show_changes
 from maniple.graph.state import RunOptions, State, make_update, private_of, records_of, request_of
@@ -31,7 +31,7 @@ from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.scope.inputs import UserMessage
-from maniple.scope.run_scope import run_scope
+from maniple.scope.run_scope import current_meter, run_scope
 from maniple.types import RUN_MARK, Worker
 
 FINISH = "FINISH"

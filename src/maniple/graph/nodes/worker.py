@@ -33,7 +33,7 @@ from maniple.agents.task import (
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError, describe_error
 from maniple.graph.earlier_turns import format_decided_turns, history_of, mirrored_turns, notes_of_run
 from maniple.graph.lead import Lead
-from maniple.graph.limits import current_meter, write_bare_report
+from maniple.graph.limits import write_bare_report
 from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.plan_events import show_changes
@@ -57,7 +57,7 @@ from maniple.graph.waves import Waves
 from maniple.graph.written_plan import REPORTER, is_answer, repeated_step
 from maniple.llms.context_windows import is_overflow
 from maniple.scope.inbox import run_unless_stopped
-from maniple.scope.run_scope import run_scope
+from maniple.scope.run_scope import current_meter, run_scope
 from maniple.text import shorten
 from maniple.tools.evidence import current_evidence
 from maniple.tools.items import (
