@@ -88,6 +88,13 @@ async def test_the_roles_whose_endpoint_is_gone_are_named_and_others_still_work(
         assert (await it.get("/readyz"))["model"] == {"ready": True, "why": ""}
 
 
+async def test_the_readiness_of_the_model_has_what_calls_have_shown_of_it(it: InProcessService, model):
+    model.refuse = lambda body: "'temperature' is not supported" if "temperature" in body else ""
+    await it.client.post("/api/chat/stream", json={"messages": [{"role": "user", "content": "1+3=?"}]})
+    learned = (await it.get("/readyz"))["model"]["learned"]
+    assert learned == {f"model 'scripted' at {model.base_url}": {"temperature": False}}
+
+
 async def test_each_endpoint_is_checked_once_for_all_its_roles_and_cached():
     asked = []
 

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
-from maniple.llms.capabilities import FEATURES, SCHEMA_PREFIX, Capabilities
+from maniple.llms.capabilities import FEATURES, SCHEMA_PREFIX, Capabilities, capabilities_of
 from maniple.llms.endpoints import OPENAI_URL, DeferredModel, EndpointName
 from maniple.retry_after import retry_after_seconds
 from maniple.types import LLM_TYPES, LLMType, ProfileName
@@ -46,6 +46,17 @@ class ChatModels:
     def types_using_basic(self) -> list[LLMType]:
         """Return the types without a model of their own, which use `basic`."""
         return [kind for kind in LLM_TYPES if kind not in self.by_type]
+
+    def learned(self) -> dict[str, dict[str, bool]]:
+        """Return what real calls have shown of each model at its endpoint, fallbacks included."""
+        found: dict[str, dict[str, bool]] = {}
+        waiting: list[Any] = list(self.by_type.values())
+        while waiting:
+            model = waiting.pop()
+            waiting.extend(getattr(model, "fallback_models", ()))
+            if hasattr(model, "endpoint") and (known := capabilities_of(model).known):
+                found[str(model.endpoint)] = dict(known)
+        return found
 
     def start_loading(self) -> asyncio.Task[None]:
         """Begin to load the clients of deferred models in a thread, once; return the task."""

@@ -15,7 +15,7 @@ from maniple.errors import StoreError
 from maniple.redaction import Redactor
 from maniple.sandbox.package_environment import find_environment
 from maniple.search import find_outage
-from maniple.service.views import PartReadiness, Readiness
+from maniple.service.views import ModelReadiness, PartReadiness, Readiness
 from maniple.store import Store
 from maniple.types import Worker
 
@@ -96,7 +96,7 @@ async def readiness(
     return Readiness(
         ready=stored.ready and reached.suffices,
         store=stored,
-        model=reached.model,
+        model=ModelReadiness(**reached.model.model_dump(), learned=runtime.models.learned()),
         search=search,
         sandbox=_sandbox(runtime),
         packages=await asyncio.to_thread(_packages, runtime),

@@ -431,6 +431,13 @@ class PartReadiness(BaseModel):
     why: str = ""
 
 
+class ModelReadiness(PartReadiness):
+    """The same for all models, and what real calls have shown of their endpoints."""
+
+    learned: dict[str, dict[str, bool]] = Field(default={}, exclude_if=lambda learned: not learned)
+    """By the name of a model and its endpoint, which features work there."""
+
+
 class Readiness(BaseModel):
     """Whether runs can be answered, and the readiness of each part.
 
@@ -440,7 +447,7 @@ class Readiness(BaseModel):
 
     ready: bool
     store: PartReadiness
-    model: PartReadiness
+    model: ModelReadiness
     search: PartReadiness
     sandbox: PartReadiness
     packages: PartReadiness
