@@ -195,3 +195,24 @@ async def test_a_refusal_that_is_not_understood_is_shown_in_the_words_of_the_end
                 await models.get("basic").ainvoke("hi")
         assert caught.value.code == "model_bad_request"
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+async def test_an_endpoint_that_takes_few_pictures_gets_the_newest_ones(limit):
+    def refuse(body: Json) -> str:
+        sent = json.dumps(body).count("image/png")
+        return f"At most {limit} image(s) may be provided in one request." if sent > limit else ""
+
+    pictures = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{n}AAA"}} for n in "123"]
+    with serving({"other": [reply("Hello")]}) as server:
+        server.refuse = refuse
+        settings = ModelsSettings(basic=ModelSettings(model="m", base_url=server.base_url, max_retries=0))
+        async with open_chat_models(settings) as models:
+            model = models.get("basic")
+            for _ in range(2):
+                answer = await ask(model, [HumanMessage([pictures[0]]), HumanMessage(pictures[1:])])
+            assert (answer.text, capabilities_of(model).most_pictures) == ("Hello", limit)
+    assert len(server.requests) == 3
+    sent = json.dumps(server.requests[-1]["messages"])
+    assert [name in sent for name in ("1AAA", "2AAA", "3AAA")] == [False, limit == 2, True]
+    assert sent.count("left out") == 3 - limit

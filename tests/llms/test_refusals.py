@@ -51,6 +51,7 @@ COMPLETION = {"messages": [user("hi")], "max_completion_tokens": 9}
 REASONED = {"messages": [user("hi"), {**CALL, "reasoning_content": "I look."}, RESULT]}
 PLAIN = {"messages": [system("Be brief."), user("hi"), CALL, RESULT]}
 FORCED = {"tool_choice": "required"}
+ALBUM = {"messages": [user([*PICTURE, *PICTURE]), user([*PICTURE, *PICTURE])]}
 LATE = {"messages": [system("a"), user("hi"), system("b")]}
 
 REFUSALS = [
@@ -137,6 +138,11 @@ REFUSALS = [
     ("unknown variant `image_url`, expected `text`", {}, "vision", False),
     ("messages[1].content: invalid type: sequence, expected a string", {}, "vision", False),
     ("At most 0 image(s) may be provided in one prompt.", {}, "vision", False),
+    ("At most 1 image(s) may be provided in one request.", ALBUM, "pictures.1", True),
+    ("You set image=1 in `--limit-mm-per-prompt`, but passed 4 image items.", ALBUM, "pictures.1", True),
+    ("Too many images in request: 4. Maximum is 2.", ALBUM, "pictures.2", True),
+    ("messages.0.content.3: too many images: 4 > 3", ALBUM, "pictures.3", True),
+    ("Only one image is supported per request", ALBUM, "pictures.1", True),
     ("m is not a multimodal model", {}, "vision", False),
     (
         'Invalid JSON payload received. Unknown name "additionalProperties" at '

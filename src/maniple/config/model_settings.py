@@ -17,6 +17,8 @@ class CapabilityOverrides(Section):
     json_object: bool | None = None
     grammar: bool | None = None
     vision: bool | None = None
+    most_pictures: int | None = Field(default=None, ge=1)
+    """The largest number of pictures in one request; older ones are left out."""
     stream_usage: bool | None = None
     parallel_tools: bool | None = None
     """False requests one tool call at a time, if the endpoint accepts the field."""

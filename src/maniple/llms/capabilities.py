@@ -50,6 +50,8 @@ FEATURES: tuple[Feature, ...] = get_args(Feature)
 
 SCHEMA_PREFIX = "schema."
 """Before a keyword of JSON schemas, as the name of a feature: `schema.additionalProperties`."""
+PICTURES_PREFIX = "pictures."
+"""Before the largest number of pictures in one request, as the name of a feature: `pictures.1`."""
 
 PROBE_SECONDS = 30.0
 ANSWER_TOKENS = 60
@@ -74,7 +76,7 @@ class Capabilities:
     """The known features of one endpoint and model; `None` or absent means not known yet."""
 
     known: dict[str, bool] = field(default_factory=dict)
-    """By the name of a `Feature`, or of a keyword after `SCHEMA_PREFIX`."""
+    """By the name of a `Feature`, of a keyword after `SCHEMA_PREFIX`, or of a number of pictures."""
     fixed: Mapping[str, bool] = field(default_factory=dict)
     """Features set in the settings; they take precedence over learned ones."""
     on_learned: Callable[[Mapping[str, bool]], None] | None = None
@@ -100,6 +102,13 @@ class Capabilities:
             for name, works in every.items()
             if not works and name.startswith(SCHEMA_PREFIX)
         )
+
+    @property
+    def most_pictures(self) -> int | None:
+        """The largest number of pictures in one request; None without a limit."""
+        chosen = [name for name in self.fixed if name.startswith(PICTURES_PREFIX)]
+        names = chosen or [name for name in self.known if name.startswith(PICTURES_PREFIX)]
+        return min((int(name.removeprefix(PICTURES_PREFIX)) for name in names), default=None)
 
     @property
     def one_tool_at_a_time(self) -> bool:

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
-from maniple.llms.capabilities import FEATURES, SCHEMA_PREFIX, Capabilities, capabilities_of
+from maniple.llms.capabilities import FEATURES, PICTURES_PREFIX, SCHEMA_PREFIX, Capabilities, capabilities_of
 from maniple.llms.endpoints import OPENAI_URL, DeferredModel, EndpointName
 from maniple.retry_after import retry_after_seconds
 from maniple.types import LLM_TYPES, LLMType, ProfileName
@@ -203,6 +203,8 @@ def _client(
 def _configured_features(settings: ModelSettings) -> dict[str, bool]:
     chosen = settings.capabilities
     features = {str(name): value for name in FEATURES if (value := getattr(chosen, name)) is not None}
+    if chosen.most_pictures is not None:
+        features[f"{PICTURES_PREFIX}{chosen.most_pictures}"] = True
     return features | {f"{SCHEMA_PREFIX}{word}": works for word, works in chosen.schema_keywords.items()}
 
 

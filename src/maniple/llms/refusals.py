@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maniple.llms import request_messages as forms
-from maniple.llms.capabilities import SCHEMA_PREFIX, Capabilities, Feature
+from maniple.llms.capabilities import PICTURES_PREFIX, SCHEMA_PREFIX, Capabilities, Feature
 from maniple.llms.schema_keywords import keywords_in, named_keyword, remove_keywords
 
 Json = dict[str, Any]
@@ -210,6 +210,14 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 
+_LIMITS_PICTURES = re.compile(
+    r"^(?=.*(?:image|picture|photo))"
+    r"(?=.*(?:too many|at most|up to|\bmax|limit|\bonly|more than|exceed|single))"
+    r"(?!.*(?:\d ?[kmg]i?b\b|byte|pixel|\bpx\b|dimension|resolution|\bsize|token|too large))"
+)
+_COUNT = re.compile(r"(?<![\w.,\[/-])(?:\d\d?|(?:one|single)(?= (?:image|picture)))(?![\w,\]/-]|\.\d)")
+_COUNT_WORDS = {"one": 1, "single": 1}
+
 # After the keywords of schemas, which are in tools and in the response's format.
 _LAST_RULES: tuple[Rule, ...] = (
     Rule("json_schema", r"json_schema", _has_format("json_schema")),
@@ -224,6 +232,8 @@ _LAST_RULES: tuple[Rule, ...] = (
 def find_refused(text: str, body: Json) -> tuple[str, bool] | None:
     """Return the feature that a 4xx with `text` refuses of a request's `body`, and whether it works."""
     body, text = _whole(body), " ".join(text.casefold().split())
+    if most := _find_most_pictures(text, body):
+        return f"{PICTURES_PREFIX}{most}", True
     if found := _match(RULES, text, body):
         return found
     if _REFUSAL.search(text) and (word := named_keyword(text, keywords_in(body))):
@@ -244,6 +254,8 @@ def adapt_request(body: Json, capabilities: Capabilities) -> Json:
         if rule.adapt is not None and capabilities.known_of(rule.feature) is rule.works:
             for part in parts:
                 rule.adapt(part)
+    if (most := capabilities.most_pictures) is not None:
+        _change(lambda messages: forms.keep_newest_pictures(messages, most))(body)
     if refused := capabilities.refused_keywords:
         for part in parts:
             remove_keywords(part, refused)
@@ -288,6 +300,17 @@ def _text(value: Any) -> str:
         case list():
             return "; ".join(filter(None, map(_text, value)))
     return ""
+
+
+def _find_most_pictures(text: str, body: Json) -> int:
+    """Return the number of pictures that a refusal allows, if the request has more; else 0."""
+    if not _LIMITS_PICTURES.search(text):
+        return 0
+    # The other number is that of the request's pictures.
+    most = min(
+        (_COUNT_WORDS[one] if one in _COUNT_WORDS else int(one) for one in _COUNT.findall(text)), default=0
+    )
+    return most if most < forms.count_pictures(body.get("messages") or []) else 0
 
 
 def _match(rules: tuple[Rule, ...], text: str, body: Json) -> tuple[str, bool] | None:

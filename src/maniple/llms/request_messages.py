@@ -12,6 +12,7 @@ UNKNOWN_REASONING = " "
 _SYSTEM_ROLES = ("system", "developer")
 _JOINED_ROLES = ("user", "assistant")
 _OPENING = "Continue."
+_LEFT_OUT = "[A picture is left out here: at most {most} can be sent in one request. Say so if it is needed.]"
 _ACKNOWLEDGED = "I have read the results."
 
 
@@ -27,9 +28,28 @@ def has_late_system(messages: Sequence[Message]) -> bool:
 
 def has_pictures(messages: Sequence[Message]) -> bool:
     """Return whether a message holds a picture."""
-    return any(
-        isinstance(one.get("content"), list) and any(map(is_picture_part, one["content"])) for one in messages
-    )
+    return count_pictures(messages) > 0
+
+
+def count_pictures(messages: Sequence[Message]) -> int:
+    """Return how many pictures the messages hold."""
+    return sum(is_picture_part(part) for one in messages for part in _list_of(one.get("content")))
+
+
+def keep_newest_pictures(messages: Sequence[Message], most: int) -> list[Message]:
+    """Return the messages with a sentence in place of each picture before the newest ones, `most` of them."""
+    left_out = count_pictures(messages) - most
+    kept: list[Message] = []
+    for message in messages:
+        if left_out > 0 and has_pictures([message]):
+            parts: list[Any] = []
+            for part in message["content"]:
+                is_left_out = is_picture_part(part) and left_out > 0
+                left_out -= is_left_out
+                parts.append({"type": "text", "text": _LEFT_OUT.format(most=most)} if is_left_out else part)
+            message = {**message, "content": parts}
+        kept.append(message)
+    return kept
 
 
 def lacks_reasoning(messages: Sequence[Message]) -> bool:
@@ -96,3 +116,7 @@ def _joined(messages: Sequence[Message]) -> Message:
 
 def _parts(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else [*content]
+
+
+def _list_of(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else []
