@@ -6,7 +6,7 @@ import pytest
 
 from tests.agents.call_outputs import ENVELOPES, UNMARKED
 from tests.openai_server import SIMPLE, reply
-from tests.team import data, scripted_team, status
+from tests.team import data, joined_text, scripted_team, status
 
 pytestmark = pytest.mark.anyio
 WORDS = "I add the numbers first."
@@ -37,6 +37,8 @@ async def test_a_call_below_a_sentence_is_made_and_the_sentence_stays(text, reje
     assert data(frames, "tool_call")[0]["tool_input"] == {"code": "print(1+3)"}
     assert data(frames, "tool_call_result")[0]["tool_result"] == "4"
     assert WORDS in json.dumps(last["messages"])
+    assert WORDS in joined_text(frames)
+    assert "python_repl_tool" not in joined_text(frames)
     assert status(frames) == "completed"
 
 

@@ -33,6 +33,7 @@ _SURE_KEYS = frozenset(
     {"tool", "tool_name", "recipient_name", "arguments", "args", "tool_input", "action_input"}
 )
 """Keys that only a call has; other data has a name with an input or parameters, too."""
+_SURE_TYPES = frozenset({"function", "function_call", "tool_call", "tool_use"})
 _LIST_KEYS = ("tool_calls", "tool_uses")
 _NAME_KEYS = ("tool", "tool_name", "recipient_name", "name", "function", "action")
 _ARGUMENT_KEYS = ("arguments", "args", "tool_input", "action_input", "parameters", "input")
@@ -77,10 +78,12 @@ class BrokenJson(ValueError):
 class CallSource:
     """A text with calls. Its JSON is read in place, and broken JSON is repaired up to a total length."""
 
-    def __init__(self, text: str, names: Set[str] = frozenset()) -> None:
+    def __init__(
+        self, text: str, names: Set[str] = frozenset(), *, repairable: int = MAX_REPAIRED_CHARACTERS
+    ) -> None:
         self.text = text
         self.names = names
-        self._repairable = [MAX_REPAIRED_CHARACTERS]
+        self._repairable = [repairable]
 
     def of_part(self, text: str) -> "CallSource":
         """Return the source for a part of the text; what it repairs counts for both."""
@@ -157,7 +160,7 @@ def _call_in_json(entry: Any, names: Set[str], *, is_envelope: bool, is_marked: 
         arguments = {}
     if arguments is None and not (is_envelope or is_marked):
         return None
-    is_sure = is_marked or not _SURE_KEYS.isdisjoint(entry)
+    is_sure = is_marked or not _SURE_KEYS.isdisjoint(entry) or str(entry.get("type")) in _SURE_TYPES
     return TextCall(clean_name(name, names), arguments, is_sure=is_sure, is_envelope=is_envelope or is_marked)
 
 

@@ -32,6 +32,18 @@ _TOKEN = re.compile(
 _TRAILING = re.compile(r"[\s}\]`~;,]*")
 """What may follow the last call of an answer: closing brackets too many, or a fence."""
 _BLANK = re.compile(r"[ \t\r]*")
+_BEGIN = re.compile(
+    rf"{MARKS}|<[|｜]|^[ \t]*(?:(?:```|~~~)\w{{0,20}}\s*)?(?:\[\s*)?\{{\s*[\"']\w", re.MULTILINE
+)
+"""From here on a streamed text may be a call."""
+_MAY_BEGIN = re.compile(
+    r"(?:<[^<>\n]{0,140}|\[[A-Za-z_]{0,12}|^[ \t]*(?:(?:`{1,3}|~{1,3})\w{0,20}\s*)?(?:\[\s*)?(?:\{\s*)?[\"']?"
+    r"|(?:^[a-z]{1,30} ?|(?<!\w))t?(?:(?<=t)o ?=? ?)?|^A(?:c(?:t[^\n]{0,140}(?:\n[^\n]{0,20})?)?)?)\Z",
+    re.MULTILINE,
+)
+"""The end of a text that the next piece may complete to a beginning."""
+_REPAIRED_IN_STREAMS = 4_000
+"""Characters of broken JSON that are repaired while a text is streamed: about 20 ms."""
 Form = Literal["marked", "fenced", "json", "python"]
 
 
@@ -47,6 +59,11 @@ class CallBlock:
     def is_of(self, names: Set[str]) -> bool:
         """Return whether all calls are of these tools."""
         return all(one.name in names for one in self.calls)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no other text has the form of one of its calls."""
+        return self.form == "marked" or any(one.is_sure or one.is_envelope for one in self.calls)
 
 
 def find_calls(text: str, names: Set[str] = frozenset()) -> list[CallBlock]:
@@ -64,7 +81,10 @@ def find_own_calls(text: str, names: Set[str]) -> list[CallBlock]:
     An envelope is a call wherever it stands, and so is a JSON call on lines of its own. Code in a fence or
     within a line is a call if the text ends with it, and an example if the text goes on.
     """
-    own = [one for one in find_calls(text, names) if one.is_of(names)]
+    return _choose_meant(text, [one for one in find_calls(text, names) if one.is_of(names)])
+
+
+def _choose_meant(text: str, own: list[CallBlock]) -> list[CallBlock]:
     if marked := [one for one in own if one.form == "marked"]:
         return marked
     if own and _TRAILING.fullmatch(text, own[-1].end):
@@ -88,6 +108,48 @@ def _has_own_lines(text: str, block: CallBlock) -> bool:
     after = _BLANK.match(text, block.end)
     is_last = after is not None and text[after.end() : after.end() + 1] in ("", "\n")
     return is_last and not text[line : block.start].strip() and any(one.is_sure for one in block.calls)
+
+
+class TextWithoutCalls:
+    """Leaves written calls out of a text that is streamed: clients see each as the call that it becomes.
+
+    What follows the beginning of a call is held until the text ends. Only calls of a sure form are left out.
+    """
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._shown = 0
+        self._is_holding = False
+
+    def feed(self, piece: str) -> str:
+        """Return what can be shown now, perhaps nothing."""
+        self._text += piece
+        if self._is_holding:
+            return ""
+        found = _BEGIN.search(self._text, self._shown)
+        self._is_holding = found is not None
+        if found is None:
+            found = _MAY_BEGIN.search(self._text, self._shown)
+        return self._show(found.start() if found else len(self._text))
+
+    def end(self) -> str:
+        """Return the rest, without calls; the next text begins."""
+        text, blocks = self._text, list[CallBlock]()
+        if self._is_holding:
+            blocks = _CallScanner(CallSource(text, repairable=_REPAIRED_IN_STREAMS)).scan()
+        parts = list[str]()
+        for one in _choose_meant(text, [one for one in blocks if one.is_sure]):
+            parts.append(self._show(one.start))
+            self._shown = max(self._shown, one.end)
+        rest = self._show(len(text))
+        if not (parts and _TRAILING.fullmatch(rest)):
+            parts.append(rest)
+        self._text, self._shown, self._is_holding = "", 0, False
+        return "".join(parts)
+
+    def _show(self, end: int) -> str:
+        start, self._shown = self._shown, max(self._shown, end)
+        return self._text[start:end]
 
 
 class _CallScanner:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessageChunk
 
 from maniple.agents.label_stream import LabelStream
+from maniple.agents.text_calls import TextWithoutCalls
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event, TurnMark
 from maniple.events.model import (
     AgentEnded,
@@ -77,6 +78,7 @@ class AgentTurn:
     _waiting: list[Event] = field(default_factory=list[Event])
     """Events that must not be inside the open pair."""
     _sent: _SentText = field(default_factory=_SentText)
+    _calls: TextWithoutCalls = field(default_factory=TextWithoutCalls)
     _labels: LabelStream = field(default_factory=LabelStream)
     _pieces: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """The text of a buffered agent's model, with the ids of its messages."""
@@ -191,13 +193,13 @@ class AgentTurn:
             self._send(MessageReplaced(message_id=sent.message_id, replaced_by=message_id))
             text, repeated = f"\n\n{sent.text[sent.start : sent.said]}{text}", ""
             sent = self._sent = _SentText()
-            self._labels = LabelStream()
+            self._calls, self._labels = TextWithoutCalls(), LabelStream()
         text = text[len(repeated) :]
         sent.message_id = sent.message_id or message_id
         sent.text += text
         sent.said = len(sent.text)
-        # A report is about its subject; of other members, the outcome is said in words.
-        if shown := text if self._is_extended else self._labels.feed(text):
+        # A report is about its subject; of others, calls are left out and the outcome is said in words.
+        if shown := text if self._is_extended else self._labels.feed(self._calls.feed(text)):
             self._send_text(sent.message_id, shown)
 
     def _tool(self, raw: Mapping[str, Any]) -> None:
@@ -300,7 +302,7 @@ class AgentTurn:
 
     def _close_pair(self) -> None:
         if self._pair == "open":
-            if rest := self._labels.end():
+            if rest := self._labels.feed(self._calls.end()) + self._labels.end():
                 self._send_text(self._sent.message_id, rest)
             self._pair = "closed"
             self._send(ModelEnded(agent_name=self.name))
