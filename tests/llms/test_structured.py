@@ -52,6 +52,20 @@ async def test_what_an_endpoint_rejects_is_left_out_and_remembered(rejected, ans
     assert capabilities.has("json_schema") is False
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply('An example: {"y": "a longer value than the answer"}\n\n{"x": 1}'),
+        reply('```json\n{"x": 1}\n```\n\nNot {"y": "a longer value"}.'),
+        reply('First:\n```json\n{"y": "a longer value"}\n```\nThen:\n```json\n{"x": 1}\n```'),
+        {"tool_calls": [{"name": "Other", "arguments": "{}"}, {"name": "Point", "arguments": '{"x": 1}'}]},
+    ],
+)
+async def test_the_value_that_has_the_shape_counts(answer):
+    value, requests, _ = await point({"other": [answer]})
+    assert (value.x, len(requests)) == (1, 1)
+
+
 async def test_a_model_with_grammars_is_held_to_one_without_free_white_space():
     _, requests, _ = await point({"other": [reply('{"x": 1}')]}, capabilities={"grammar": True})
     assert requests[0]["grammar"].startswith("%llguidance {}\nstart: %json {")

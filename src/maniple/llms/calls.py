@@ -121,9 +121,9 @@ async def ask_for(
             return check(await _parse_answer(answer, shape)), answer
         except ValueError as mistake:
             if repairs == 0:
-                raise ShapeError(_describe_mistake(mistake), _text_of(answer)) from mistake
+                raise ShapeError(_describe_mistake(mistake), _text_of(answer, shape.name)) from mistake
             repairs -= 1
-            conversation += _correction(answer, mistake)
+            conversation += _correction(_text_of(answer, shape.name), mistake)
 
 
 def read_json(text: str) -> Any:
@@ -134,19 +134,26 @@ def read_json(text: str) -> Any:
     levels), so it is limited to the sizes of plans and tool calls. Blocks for up to a second: call it in a
     thread.
     """
+    values = read_values(text)
+    return values[0] if len(values) == 1 else max(values, key=_size_of)
+
+
+def read_values(text: str) -> list[Any]:
+    """Return the values among which `read_json` chooses: those in fences first, then the longer ones."""
     try:
-        return json.loads(text, strict=False)
+        return [json.loads(text, strict=False)]
     except (ValueError, RecursionError):
         pass
     if _is_repairable(text) and (value := _read_literal(text)):
-        return value
-    if found := [*_find_fenced(text), *_find_values(text)]:
-        return max(found, key=_size_of)
+        return [value]
+    fenced, others = [*_find_fenced(text)], [*_find_values(text)]
+    if fenced or others:
+        return [one for some in (fenced, others) for one in sorted(some, key=_size_of, reverse=True)]
     if len(text) > MAX_REPAIRED_CHARACTERS:
         raise ValueError(f"it is no JSON, and with {len(text)} characters too long to be repaired")
     if _depth(text) > MAX_DEPTH:
         raise ValueError("it is no JSON, and nested too deeply to be repaired")
-    return _repair(text) if text.lstrip().startswith("[") or _JSON_START.search(text) else ""
+    return [_repair(text) if text.lstrip().startswith("[") or _JSON_START.search(text) else ""]
 
 
 def _size_of(value: Any) -> int:
@@ -253,9 +260,9 @@ def _is_image(part: object) -> bool:
     return isinstance(part, dict) and part.get("type") in _IMAGE_TYPES
 
 
-def _correction(answer: AIMessage, mistake: ValueError) -> list[BaseMessage]:
+def _correction(answer: str, mistake: ValueError) -> list[BaseMessage]:
     # Several endpoints reject an empty assistant message.
-    answered = _text_of(answer)[:2000] or "(nothing)"
+    answered = answer[:2000] or "(nothing)"
     problem = _describe_mistake(mistake)
     correction = f"That cannot be used: {problem}\nAnswer again with the corrected JSON only."
     return [AIMessage(answered), HumanMessage(correction)]
@@ -301,23 +308,30 @@ def _list_methods(shape: Shape[Any]) -> Iterator[tuple[Feature | None, dict[str,
     yield None, {}
 
 
-def _text_of(answer: AIMessage) -> str:
+def _text_of(answer: AIMessage, name: str) -> str:
+    """Return the arguments of the call of a function, else of the first call, else the text."""
     if answer.tool_calls:
-        return json.dumps(answer.tool_calls[0]["args"], ensure_ascii=False)
+        asked = (call for call in answer.tool_calls if call["name"] == name)
+        return json.dumps(next(asked, answer.tool_calls[0])["args"], ensure_ascii=False)
     return without_thoughts(answer.text)
 
 
 async def _parse_answer(answer: AIMessage, shape: Shape[T]) -> T:
-    text = _text_of(answer)
+    """Return the first value of an answer that has the shape: of a tool call, of a fence, of the text."""
+    text = _text_of(answer, shape.name)
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise ValueError(f"the answer has {len(text)} characters; at most {MAX_ANSWER_CHARACTERS} are read")
     try:
         return shape.model.model_validate_json(text)
     except ValidationError:
-        value = await asyncio.to_thread(read_json, text)
-    if isinstance(value, dict | list):
-        return shape.model.model_validate(value)
-    raise ValueError("it is not a JSON object")
+        values = await asyncio.to_thread(read_values, text)
+    mistake = ValueError("it is not a JSON object")
+    for value in (one for one in values if isinstance(one, dict | list)):
+        try:
+            return shape.model.model_validate(value)
+        except ValidationError as error:
+            mistake = error if not isinstance(mistake, ValidationError) else mistake
+    raise mistake
 
 
 def _describe_mistake(mistake: ValueError) -> str:
