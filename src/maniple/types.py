@@ -103,8 +103,3 @@ def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
 def is_list(value: object) -> TypeGuard[list[Any]]:
     """Return whether a value of unknown type is a `list`; like `is_mapping`."""
     return isinstance(value, list)
-
-
-def installing(extra: str) -> str:
-    """Return the command that adds what an optional part of maniple needs; it is on no package index."""
-    return f"`.venv/bin/python -m pip install -e '.[{extra}]'` in your clone of maniple"

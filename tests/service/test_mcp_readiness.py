@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.types import installing
+from maniple.installation import installing
 from tests.api.in_process import open_service
 from tests.mcp.open_servers import misbehaving
 from tests.openai_server import SIMPLE, serving

@@ -22,8 +22,8 @@ from maniple.config import BrowserSettings
 from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard, EgressResolver
 from maniple.errors import ConfigError, Unavailable
+from maniple.installation import installing
 from maniple.reading.fork_server import ForkServer
-from maniple.types import installing
 
 # The shell comes first: it needs half the memory of the full browser and sends no requests to Google.
 _HEADLESS_NAMES = ("chromium-headless-shell",)

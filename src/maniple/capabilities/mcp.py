@@ -27,13 +27,14 @@ from maniple.config.mcp_settings import McpServerSettings, McpSettings, prefix_o
 from maniple.config.secrets import secrets_of
 from maniple.egress import EgressRoute
 from maniple.errors import McpError, SandboxError, Unavailable
+from maniple.installation import installing
 from maniple.outgoing import OutgoingGuard
 from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
 from maniple.tools.code import figure_reader
 from maniple.tools.items import StoredResults
-from maniple.types import GENERAL, Worker, installing
+from maniple.types import GENERAL, Worker
 from maniple.workspace import Workspaces
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ UNSAFE = (
 )
 _FOLDER = "mcp"
 _PATIENCE_SECONDS = 70.0
-_LACKING = f"MCP servers need a package that is not installed: {installing('mcp')}."
+_LACKING = "MCP servers need a package that is not installed: {command}."
 
 
 class McpCapability(Capability):
@@ -129,7 +130,8 @@ def obstacles_of(settings: McpSettings, servers: "McpServers | None") -> dict[st
     """Return by name why each configured server is unavailable; "" if it is available."""
     if servers is not None:
         return {state.name: state.unavailable_reason for state in servers.states()}
-    return {name: _LACKING for name, one in settings.servers.items() if not one.disabled}
+    lacking = _LACKING.format(command=installing("mcp"))
+    return {name: lacking for name, one in settings.servers.items() if not one.disabled}
 
 
 @asynccontextmanager
@@ -141,7 +143,7 @@ async def open_one_by_one(
     The wait lasts at most the given seconds. Raises `McpError` if the SDK is missing.
     """
     if find_spec("mcp") is None:
-        raise McpError(_LACKING)
+        raise McpError(_LACKING.format(command=installing("mcp")))
     servers = {name: one for name, one in settings.mcp.servers.items() if name in names}
     looking = {"servers": servers, "trust": "accepted", "start_seconds": seconds, "workers": {}}
     settings = settings.model_copy(update={"mcp": settings.mcp.model_copy(update=looking)})

@@ -297,7 +297,7 @@ async def _login(settings: "Settings", name: str, *, opens: bool) -> int:
     from maniple.cli.process import WrongUsage
     from maniple.cli.text import escape_invisible
     from maniple.errors import McpError
-    from maniple.types import installing
+    from maniple.installation import installing
 
     server = settings.mcp.servers.get(name)
     if server is None or server.auth is None:

@@ -135,7 +135,7 @@ def _require_sdk() -> None:
     from importlib.util import find_spec
 
     from maniple.errors import McpError
-    from maniple.types import installing
+    from maniple.installation import installing
 
     if find_spec("mcp") is None:
         raise McpError(f"The MCP server needs a package that is not installed. Run {installing('mcp')}.")

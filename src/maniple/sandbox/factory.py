@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, cast
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress import EgressRoute
 from maniple.errors import FileError, SandboxError, Unavailable
+from maniple.installation import installing
 from maniple.sandbox.backend import ExecutionResult, SandboxBackend
 from maniple.sandbox.bubblewrap import BubblewrapBackend, SandboxLayout, open_layout
 from maniple.sandbox.host import find_programs, standalone_program
@@ -32,7 +33,6 @@ from maniple.sandbox.sessions import Sandbox
 from maniple.sandbox.socket_probe import find_unlimited_sockets
 from maniple.sandbox.usage import find_inspector
 from maniple.sandbox.watchdog import WatchableBackend, WatchableSession, Watchdog, WatchedBackend
-from maniple.types import installing
 from maniple.workspace.account import find_sandbox_account
 from maniple.workspace.files import Workspace
 from maniple.workspace.safe_open import open_directory, open_regular

