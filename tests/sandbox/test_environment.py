@@ -1,6 +1,7 @@
 """Which environment belongs to which settings, and which may go."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from maniple.config.sandbox_settings import SandboxSettings
 from maniple.sandbox.package_environment import (
     UNUSED_SECONDS,
     PackageEnvironment,
+    _store_font_list,
     find_environment,
     find_usable_environment,
     list_installed_packages,
     remove_unused_environments,
 )
+from maniple.workspace.workspaces import Workspaces
 
 
 def found(cache_dir: Path, **settings: object) -> PackageEnvironment:
@@ -126,3 +129,13 @@ def test_using_one_makes_it_new_again(tmp_path: Path) -> None:
 def test_a_missing_environment_cannot_be_held(tmp_path: Path) -> None:
     with found(tmp_path).lock() as holds:
         assert not holds
+
+
+def test_a_cache_that_cannot_be_written_costs_only_the_font_list(tmp_path: Path) -> None:
+    environment = PackageEnvironment(tmp_path / "environment", Path(sys.executable), ())
+    environment.path.mkdir()
+    (environment.path / "fonts").write_text("no folder")
+    workspace = Workspaces(tmp_path / "workspaces").open("t")
+    workspace.write("fontlist-v3.json", b"{}")
+    _store_font_list(environment, workspace)
+    assert environment.font_list() is None

@@ -407,4 +407,6 @@ def _store_font_list(environment: PackageEnvironment, workspace: Workspace) -> N
         return
     for name, size in workspace.files(10):
         if _FONT_LIST_NAME.fullmatch(name) and size <= _FONT_LIST_BYTES:
-            environment.store_font_list(name, workspace.read(name, _FONT_LIST_BYTES).content)
+            # Without it matplotlib searches again: a read-only cache, such as an image's, is no error.
+            with suppress(OSError):
+                environment.store_font_list(name, workspace.read(name, _FONT_LIST_BYTES).content)
