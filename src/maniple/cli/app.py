@@ -436,7 +436,7 @@ def serve(
 
 
 @app.command()
-def doctor(
+def doctor(  # noqa: PLR0913 - typer reads the options from the signature
     json: Annotated[bool, typer.Option("--json", help="Print the findings as one JSON object.")] = False,
     probe: Annotated[
         bool, typer.Option("--probe", help="Test what each model can do, with five short calls.")
@@ -448,6 +448,10 @@ def doctor(
     packages: Annotated[
         bool, typer.Option("--packages", help="Only install and test these packages; 0 if all work.")
     ] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Install what is missing, each part after your consent.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Consent to all that --fix installs.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Check models, tools and folders, and show fixes.
@@ -456,6 +460,7 @@ def doctor(
     Examples:
       maniple doctor                          check the settings of this folder
       maniple doctor --config team/conf.yaml  check other settings
+      maniple doctor --fix                    install what is missing, after asking
       maniple doctor --probe                  test what the models can do
       maniple doctor --json | jq .ok          output for programs
 
@@ -469,7 +474,12 @@ def doctor(
     Exit status: 0 the team can answer, 1 it cannot, 2 wrong usage.
     """
     from maniple.cli.doctor import examine, prepare
+    from maniple.cli.doctor import fix as install_missing
 
+    if yes and not fix:
+        raise typer.BadParameter("is for --fix.", param_hint="--yes")
+    if fix:
+        finish(install_missing(config, consents=yes, can_ask=has_keyboard()))
     finish(prepare(config) if packages else examine(config, as_json=json, probe=probe, build=build))
 
 

@@ -32,6 +32,7 @@ from maniple.cli.doctor.model_checks import (
     configured_models,
     show_learned,
 )
+from maniple.cli.doctor.repairs import ask_on_terminal, repair
 from maniple.cli.render import Consoles
 from maniple.cli.text import clean
 from maniple.config import Settings
@@ -55,6 +56,17 @@ async def examine(config: Path | None, *, as_json: bool, probe: bool = False, bu
     else:
         print_findings(findings, Console())
     return 0 if can_answer(findings) else 1
+
+
+async def fix(config: Path | None, *, consents: bool, can_ask: bool) -> int:
+    """Install what is missing after the user's consent, then examine everything; return the exit status."""
+    finding, settings = check_settings(config)
+    if settings is None:
+        print_findings([finding], Console())
+        return 1
+    is_done = await repair(settings, consents=consents, ask=ask_on_terminal if can_ask else None)
+    status = await examine(config, as_json=False, build=consents or can_ask)
+    return status if is_done else 1
 
 
 async def prepare(config: Path | None) -> int:
