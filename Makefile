@@ -6,6 +6,7 @@
 # make browser-use  the browser's contract on browser-use, in an environment of its own
 # make page         build the page, if its sources changed
 # make types        generate the page's types of events
+# make lock         write the locked versions of lock/ again (UPGRADE=--upgrade takes newer ones)
 # make run          set up and talk to the team
 # make serve        set up and serve the HTTP API
 # make bench        the figures of docs/figures.md, measured here
@@ -14,7 +15,7 @@ BIN := .venv/bin
 # Many containers set it; each worker of the tests would then compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup page types test test-slow check browser-use browser-use-begun compiled lint format run serve bench
+.PHONY: setup page types test test-slow check browser-use browser-use-begun compiled lint format lock run serve bench
 
 setup:
 	@bash setup.sh dev
@@ -60,6 +61,10 @@ page: setup
 # The page's TypeScript types of events; a test compares them with the Python classes.
 types: setup
 	$(BIN)/python -m maniple.events.typescript web/src/events.generated.ts
+
+lock: setup
+	$(BIN)/python -m pip install --quiet uv
+	PATH="$(CURDIR)/$(BIN):$$PATH" bash lock/make.sh $(UPGRADE)
 
 format: setup
 	$(BIN)/ruff check --fix .
