@@ -396,7 +396,7 @@ async def test_a_host_without_a_proxy_is_reached_by_the_fast_transport(monkeypat
 
 
 async def test_an_answer_without_an_end_is_given_up(monkeypatch):
-    monkeypatch.setattr("maniple.llms.chat.MAX_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr("maniple.llms.answering_model.MAX_ANSWER_BYTES", 10_000)
     endless = reply("", chunks=["word " * 20] * 200, hang_after=200)
     with serving({"other": [endless]}) as server:
         assert await failure(server.base_url) == "model_bad_response"
