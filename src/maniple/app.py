@@ -17,7 +17,15 @@ from maniple.agents import Agent, Roles, build_roles, without_search
 from maniple.agents.middleware.item_pictures import ItemPictureReader
 from maniple.agents.offers import Offer, join_abilities
 from maniple.agents.profiles import build_workers, reads_pages_only
-from maniple.agents.team_models import Answering, LineProgress, ModelUse, open_models, uses_of
+from maniple.agents.team_models import (
+    Answering,
+    GivenModels,
+    LineProgress,
+    ModelUse,
+    open_models,
+    use_models,
+    uses_of,
+)
 from maniple.browser import Browser
 from maniple.capabilities import open_capabilities
 from maniple.capabilities.base import McpConnections, TeamBrowser, UploadedFiles
@@ -209,12 +217,14 @@ async def open_runtime(
     progress: Progress | None = None,
     on_call: Collection[Worker] = (),
     deferred: bool = False,
+    given: GivenModels | None = None,
 ) -> AsyncGenerator[Runtime]:
     """Open everything the team needs, and close it again.
 
     `progress` reports the download and start of the embedded model; without one the log does. Workers
     `on_call` can be given a run, or continue one of theirs, though the settings leave them off the team.
-    With `deferred`, `Runtime.models.load` must be awaited before the graph runs.
+    With `deferred`, `Runtime.models.load` must be awaited before the graph runs. `given` models are used
+    instead of those of the settings.
     Raises `ConfigError`, `ModelError` or `EmbeddedModelError` when the team cannot answer at all; anything
     else that is absent becomes a notice.
     """
@@ -227,7 +237,11 @@ async def open_runtime(
             name: replace(role, works_alone=role.works_alone or name in on_call)
             for name, role in roles.items()
         }
-        opening = open_models(settings, progress or LineProgress(), deferred=deferred)
+        opening = (
+            open_models(settings, progress or LineProgress(), deferred=deferred)
+            if given is None
+            else use_models(given)
+        )
         models, answering = await stack.enter_async_context(opening)
         offer = await open_capabilities(with_on_call, stack, models)
         if offer.service(TeamSearch) is None:
@@ -253,6 +267,7 @@ async def open_runtime(
 async def open_team(
     settings: Settings | None = None,
     *,
+    models: GivenModels | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     progress: Progress | None = None,
 ) -> AsyncGenerator[Team]:
@@ -261,9 +276,11 @@ async def open_team(
     Without settings they are read from `conf.yaml`, `.env` and the environment. Without a checkpointer the
     team inherits that of the graph it is embedded in. When no model is configured or running here, one of
     1.1 GB is fetched once and reported to `progress`, or else to the log `maniple.progress` at level INFO.
+    `models` are your own chat models in place of those of the settings: one for all work, or a mapping from
+    `basic`, `reasoning` and `vision`.
     """
     settings = settings or await asyncio.to_thread(load_settings)
-    async with open_runtime(settings, checkpointer=checkpointer, progress=progress) as runtime:
+    async with open_runtime(settings, checkpointer=checkpointer, progress=progress, given=models) as runtime:
         runtime.graph.loop = asyncio.get_running_loop()
         yield runtime.graph
 

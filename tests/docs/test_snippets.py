@@ -31,6 +31,7 @@ def test_there_are_snippets():
 def test_a_snippet_runs_as_it_is(name: str, code: str, tmp_path: Path):
     with serving(SIMPLE) as server:
         env = environment(server.base_url, tmp_path)
+        env |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.base_url}  # of a model of the snippet's own
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
         )

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
@@ -16,8 +17,8 @@ from maniple.errors import ConfigError, ModelError
 from maniple.llms import Capabilities, ChatModels, open_chat_models
 from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import LocalEndpoint, Progress, find_local_server, open_embedded
-from maniple.llms.endpoints import EndpointName
-from maniple.types import DIRECTORS, AgentName, LLMType, Worker
+from maniple.llms.providers import name_endpoint
+from maniple.types import DIRECTORS, LLM_TYPES, AgentName, LLMType, Worker
 
 BETTER_MODEL = (
     "To use a better one, put two or three lines into .env:\n"
@@ -31,6 +32,10 @@ _MODEL_SKIPPED = (
     "other one is started in its place. Run `maniple trust` if you know where the files come from, or set "
     "BASIC_API_KEY, BASIC_BASE_URL and BASIC_MODEL in the environment."
 )
+
+
+GivenModels = BaseChatModel | Mapping[LLMType, BaseChatModel]
+"""A program's own chat model for all work, or one for each type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +83,27 @@ async def open_models(
         yield models, answering
 
 
+@asynccontextmanager
+async def use_models(given: GivenModels) -> AsyncGenerator[tuple[ChatModels, Answering]]:
+    """Yield a program's own chat models, and which one answers. Raises `ConfigError` for an unknown type."""
+    from maniple.llms.provider_model import as_answering
+
+    by_type = {"basic": given} if isinstance(given, BaseChatModel) else dict(given)
+    if unknown := by_type.keys() - set(LLM_TYPES):
+        raise ConfigError(f"There is no model type {min(unknown)}. Give models for {', '.join(LLM_TYPES)}.")
+    answering = {kind: as_answering(model, f"models[{kind!r}]") for kind, model in by_type.items()}
+    models = ChatModels(cast("Mapping[LLMType, BaseChatModel]", answering))
+    basic = as_answering(models.get("basic"), "models")
+    yield models, Answering(basic.endpoint.model, basic.endpoint.url)
+
+
 def _promoted(configured: ModelsSettings) -> ModelsSettings:
     """Without a basic model, the reasoning or vision model that was configured takes its place."""
     return configured.model_copy(update={"basic": configured.reasoning or configured.vision})
 
 
 def _answering(basic: ModelSettings) -> Answering:
-    endpoint = EndpointName.of(basic.model, basic.base_url, "models.basic", "BASIC")
+    endpoint = name_endpoint(basic, "models.basic", "BASIC")
     return Answering(basic.model, endpoint.url)
 
 
@@ -169,9 +188,9 @@ def _urls(model: BaseChatModel) -> tuple[str, ...]:
 
 
 def _each(model: BaseChatModel) -> Iterator[str]:
-    # A third-party model has no endpoint name.
+    # A third-party model has no endpoint name, and some classes know their address alone.
     endpoint = getattr(model, "endpoint", None)
-    if endpoint is not None:
+    if endpoint is not None and endpoint.url.startswith("http"):
         yield endpoint.url
     for fallback in getattr(model, "fallback_models", ()):
         yield from _each(fallback)

@@ -106,7 +106,8 @@ def _name_missing_models(source: SettingsSource, origin: SettingsOrigin) -> None
         section = models.get(kind) if isinstance(models, dict) else None
         if not isinstance(section, dict) or not section or section.get("model"):
             continue
-        if kind != "reasoning" and not str(section.get("base_url") or "").strip():
+        is_openai = str(section.get("provider") or "openai") == "openai"
+        if kind != "reasoning" and is_openai and not str(section.get("base_url") or "").strip():
             section["model"] = OPENAI_MODEL
             continue
         place = origin.place_of(("models", kind, next(iter(section))))

@@ -1,12 +1,28 @@
 """Settings of models: the endpoints, and the embedded model."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from maniple.config.values import ApiKey, ApiVersion, EndpointUrl, Section, UserPath
 from maniple.types import ProfileName
+
+OPENAI_PROVIDERS = ("openai", "azure", "deepseek", "mistral")
+"""They speak OpenAI's API."""
+PROVIDER_NAMES = (*OPENAI_PROVIDERS, "anthropic", "gemini", "bedrock", "ollama")
+
+
+def _check_provider(name: str) -> str:
+    module, _, kind = name.partition(":")
+    if name in PROVIDER_NAMES or (kind.isidentifier() and all(map(str.isidentifier, module.split(".")))):
+        return name
+    raise ValueError(
+        f"write one of {', '.join(PROVIDER_NAMES)}, or module:Class of a chat model of LangChain"
+    )
+
+
+ProviderName = Annotated[str, AfterValidator(_check_provider)]
 
 
 class CapabilityOverrides(Section):
@@ -50,7 +66,10 @@ class ModelSettings(Section):
     model: str = Field(min_length=1)
     base_url: EndpointUrl = None
     api_key: ApiKey = None
-    provider: Literal["openai", "azure"] = "openai"
+    provider: ProviderName = "openai"
+    """The API that the endpoint speaks: one of `PROVIDER_NAMES`, or `module:Class` of a chat model."""
+    options: Mapping[str, Any] = {}
+    """Further arguments of a provider's class."""
     api_version: ApiVersion = None
     temperature: float | None = Field(default=0.0, ge=0, le=2)
     max_output_tokens: int | None = Field(default=None, gt=0)
@@ -86,6 +105,12 @@ class ModelSettings(Section):
     def _azure_has_a_url(self) -> "ModelSettings":
         if self.provider == "azure" and self.base_url is None:
             raise ValueError("azure needs base_url, the address of your resource")
+        return self
+
+    @model_validator(mode="after")
+    def _options_have_a_class(self) -> "ModelSettings":
+        if self.options and self.provider in OPENAI_PROVIDERS:
+            raise ValueError("options are for providers with a class of their own")
         return self
 
     @model_validator(mode="after")

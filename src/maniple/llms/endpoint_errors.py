@@ -140,10 +140,17 @@ def status_error(error: Exception, url: str) -> openai.APIStatusError | None:
     if body is None:
         return None
     status = 400 if isinstance(error, ContextOverflowError) else _status(body)
-    response = httpx2.Response(status, headers=_headers(body), request=httpx2.Request("POST", url))
+    return make_status_error(status, body, _headers(body), url, otherwise=str(error))
+
+
+def make_status_error(
+    status: int, body: dict[str, Any], headers: Mapping[str, str], url: str, *, otherwise: str = ""
+) -> openai.APIStatusError:
+    """Return the SDK's error for a status; `otherwise` is its text if the body has no message."""
+    response = httpx2.Response(status, headers=dict(headers), request=httpx2.Request("POST", url))
     kind = _ERROR_CLASSES.get(status, openai.InternalServerError if status >= 500 else openai.APIStatusError)
     message = body.get("message") if isinstance(body.get("message"), str) else None
-    return kind(message or str(error), response=response, body=body)
+    return kind(message or otherwise or f"HTTP {status}", response=response, body=body)
 
 
 def wait_seconds(error: openai.APIStatusError, attempt: int) -> float | None:

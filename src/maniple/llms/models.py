@@ -15,7 +15,15 @@ from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, PICTURES_PREFIX, SCHEMA_PREFIX, Capabilities, capabilities_of
-from maniple.llms.endpoints import OPENAI_URL, DeferredModel, EndpointName
+from maniple.llms.endpoints import DeferredModel
+from maniple.llms.providers import (
+    UNSUPPORTED,
+    Provider,
+    base_url_of,
+    find_provider,
+    make_model,
+    name_endpoint,
+)
 from maniple.retry_after import retry_after_seconds
 from maniple.types import LLM_TYPES, LLMType, ProfileName
 
@@ -128,7 +136,7 @@ class Connector:
 
         `name` is the path of the settings. `env_prefix` is the prefix of their variables, "" without any.
         """
-        endpoint = EndpointName.of(settings.model, settings.base_url, name, env_prefix)
+        endpoint = name_endpoint(settings, name, env_prefix)
         capabilities = self.capabilities_for(endpoint.url, settings.model)
         capabilities.fixed = {**capabilities.fixed, **_configured_features(settings)}
         fallbacks = tuple(
@@ -187,6 +195,8 @@ def _client(
     from maniple.llms.endpoint_errors import EndpointOutage
 
     options = {**options, "fallback_models": tuple(model.load() for model in fallbacks)}
+    if (provider := find_provider(settings.provider)) is not None:
+        return _provider_model(provider, settings, options)
     if settings.max_retries and not fallbacks:
         options["outage"] = EndpointOutage(options["endpoint"], settings.unreachable_seconds)
     if settings.provider == "azure":
@@ -197,12 +207,29 @@ def _client(
             **options,
         )
     # Always set, because the client would otherwise send the key to OPENAI_BASE_URL.
-    return OpenAIEndpointModel(base_url=settings.base_url or OPENAI_URL, **options)
+    return OpenAIEndpointModel(base_url=base_url_of(settings), **options)
+
+
+_SHARED_OPTIONS = (
+    *("endpoint", "capabilities", "prompting", "chunk_seconds", "answer_seconds"),
+    *("fallback_models", "profile"),
+)
+
+
+def _provider_model(provider: Provider, settings: ModelSettings, options: dict[str, Any]) -> BaseChatModel:
+    from maniple.llms.provider_model import ProviderModel
+
+    shared = {name: options[name] for name in _SHARED_OPTIONS if name in options}
+    key = settings.api_key.get_secret_value() if settings.api_key else ""
+    inner = make_model(provider, settings, options["endpoint"].setting)
+    return ProviderModel(inner=inner, provider=provider, api_key=key, **shared)
 
 
 def _configured_features(settings: ModelSettings) -> dict[str, bool]:
     chosen = settings.capabilities
-    features = {str(name): value for name in FEATURES if (value := getattr(chosen, name)) is not None}
+    # Only OpenAI's API takes these.
+    fixed = {} if find_provider(settings.provider) is None else dict.fromkeys(UNSUPPORTED, False)
+    features = fixed | {str(name): value for name in FEATURES if (value := getattr(chosen, name)) is not None}
     if chosen.most_pictures is not None:
         features[f"{PICTURES_PREFIX}{chosen.most_pictures}"] = True
     return features | {f"{SCHEMA_PREFIX}{word}": works for word, works in chosen.schema_keywords.items()}

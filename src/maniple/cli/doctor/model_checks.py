@@ -13,11 +13,12 @@ from maniple.config import ModelSettings, Settings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
 from maniple.egress.environment_proxies import EnvironmentProxies
-from maniple.errors import ManipleError
+from maniple.errors import ConfigError, ManipleError
 from maniple.llms.capabilities import CapabilityCache, Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
-from maniple.llms.endpoints import OPENAI_URL, EndpointName
+from maniple.llms.endpoints import EndpointName
 from maniple.llms.models import AZURE_API_VERSION
+from maniple.llms.providers import Provider, base_url_of, find_provider, make_model, name_endpoint
 from maniple.types import LLM_TYPES, LLMType
 
 _ENDPOINT_SECONDS = 5.0
@@ -70,7 +71,7 @@ def show_learned(settings: Settings) -> list[CheckResult]:
     cache = CapabilityCache(settings.cache_dir / LEARNED_FILE)
     findings = []
     for model, setting in _endpoints(settings):
-        url = EndpointName.of(model.model, model.base_url, setting.setting, setting.env_prefix).url
+        url = name_endpoint(model, setting.setting, setting.env_prefix).url
         known = ", ".join(
             f"{name}: {'yes' if works else 'no'}" for name, works in cache.of(url, model.model).items()
         )
@@ -81,7 +82,9 @@ def show_learned(settings: Settings) -> list[CheckResult]:
 
 async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> CheckResult:
     """Request the list of models from one endpoint."""
-    name = EndpointName.of(model.model, model.base_url, setting.setting, setting.env_prefix)
+    name = name_endpoint(model, setting.setting, setting.env_prefix)
+    if (provider := find_provider(model.provider)) is not None:
+        return await _check_provider(provider, model, setting)
     try:
         async with asyncio.timeout(_ENDPOINT_SECONDS), _open_client() as client:
             response = await client.send(_listing(client, model))
@@ -102,6 +105,16 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Chec
         detail, remedy = "the key has characters that are not allowed", f"Correct {name.name_of('api_key')}."
         return CheckResult(setting.setting, setting.failure_status, detail, remedy)
     return _judge(name, setting, response)
+
+
+async def _check_provider(provider: Provider, model: ModelSettings, setting: EndpointSetting) -> CheckResult:
+    """Make the model of a provider; nothing is sent, because there is no common list of models."""
+    try:
+        await asyncio.to_thread(make_model, provider, model, setting.setting)
+    except ConfigError as error:
+        return CheckResult(setting.setting, setting.failure_status, str(error))
+    detail = f"model {model.model!r} of {model.provider} is set up; `maniple doctor --probe` asks it"
+    return CheckResult(setting.setting, "ok", detail)
 
 
 def _judge(name: EndpointName, setting: EndpointSetting, response: httpx.Response) -> CheckResult:
@@ -135,7 +148,7 @@ def _open_client() -> httpx.AsyncClient:
 
 def _describe_proxy(model: ModelSettings) -> str:
     """Return the variable and the host of the proxy to an endpoint; "" without one."""
-    proxies, url = EnvironmentProxies.read(), urlsplit(model.base_url or OPENAI_URL)
+    proxies, url = EnvironmentProxies.read(), urlsplit(base_url_of(model))
     used = proxies.find(url.scheme, url.hostname or "", url.port)
     return proxies.describe(url.scheme) if used else ""
 
@@ -143,7 +156,7 @@ def _describe_proxy(model: ModelSettings) -> str:
 def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
     """Return the request for the list of models."""
     key = model.api_key.get_secret_value() if model.api_key else "not-needed"
-    base = (model.base_url or OPENAI_URL).rstrip("/")
+    base = base_url_of(model).rstrip("/")
     if model.provider == "azure":
         version = {"api-version": model.api_version or AZURE_API_VERSION}
         return client.build_request("GET", f"{base}/openai/models", params=version, headers={"api-key": key})
