@@ -232,6 +232,8 @@ STREAMS: dict[str, ProviderStream] = {
             '{"model":"m","choices":[{"index":0,"delta":{"content":" there"},"finish_reason":null}]}',
             '{"model":"m","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}]}',
         ),
+        reasoning="A greeting, so",
+        sdk={"reasoning": ""},
     ),
     "Groq": ProviderStream(
         lines(

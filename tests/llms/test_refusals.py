@@ -51,6 +51,7 @@ COMPLETION = {"messages": [user("hi")], "max_completion_tokens": 9}
 REASONED = {"messages": [user("hi"), {**CALL, "reasoning_content": "I look."}, RESULT]}
 PLAIN = {"messages": [system("Be brief."), user("hi"), CALL, RESULT]}
 FORCED = {"tool_choice": "required"}
+CALLED = {"messages": [user("hi"), {**CALL, "tool_calls": [{"id": "call_1"}]}]}
 ALBUM = {"messages": [user([*PICTURE, *PICTURE]), user([*PICTURE, *PICTURE])]}
 LATE = {"messages": [system("a"), user("hi"), system("b")]}
 
@@ -137,6 +138,12 @@ REFUSALS = [
     ("No endpoints found that support image input", {}, "vision", False),
     ("unknown variant `image_url`, expected `text`", {}, "vision", False),
     ("messages[1].content: invalid type: sequence, expected a string", {}, "vision", False),
+    (
+        "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
+        CALLED,
+        "long_call_ids",
+        False,
+    ),
     ("At most 0 image(s) may be provided in one prompt.", {}, "vision", False),
     ("At most 1 image(s) may be provided in one request.", ALBUM, "pictures.1", True),
     ("You set image=1 in `--limit-mm-per-prompt`, but passed 4 image items.", ALBUM, "pictures.1", True),
@@ -308,3 +315,20 @@ def test_the_text_of_a_refusal_repeats_nothing_of_the_request(body, text):
     error = status_error(openai.APIError("x", None, body=body), "http://127.0.0.1")  # type: ignore[arg-type]
     assert error is not None
     assert refusal_text(error) == text
+
+
+def test_calls_and_results_get_the_same_short_ids():
+    calls = [{"id": "call_12345678", "function": {"name": "look"}}, {"id": "abcDEF123", "function": {}}]
+    body = {
+        "messages": [
+            {"role": "assistant", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "call_12345678", "content": "4"},
+            {"role": "tool", "tool_call_id": "abcDEF123", "content": "5"},
+        ]
+    }
+    called, first, second = adapt_request(body, Capabilities(known={"long_call_ids": False}))["messages"]
+    ids = [one["id"] for one in called["tool_calls"]]
+    assert ids == [first["tool_call_id"], second["tool_call_id"]]
+    assert ids[1] == "abcDEF123"
+    assert len(ids[0]) == 9
+    assert ids[0].isalnum()

@@ -56,6 +56,8 @@ class CapabilityOverrides(Section):
     stop: bool | None = None
     unopened_thoughts: bool | None = None
     """True if thoughts end with `</think>` without `<think>`; False shows the first answer while it comes."""
+    long_call_ids: bool | None = None
+    """False sends ids of calls as nine letters and digits, as Mistral wants them."""
     schema_keywords: Mapping[str, bool] = {}
     """False removes a keyword, such as `additionalProperties`, from the schemas of tools and answers."""
 

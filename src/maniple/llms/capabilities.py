@@ -38,13 +38,14 @@ Feature = Literal[
     "same_role",
     "stop",
     "unopened_thoughts",
+    "long_call_ids",
 ]
 """The last ones are about the form of requests; `refusals.RULES` says what becomes of a request without them:
 
 `temperature` (and its like), `max_completion_tokens` in place of `max_tokens`, `reasoning_content` (sent back
 with tool calls), `tool_choice` that forces a call, system messages in a role of their own (`developer_role`,
 `system_role`) or after the first message (`late_system`), neighbours of the `same_role`, `stop`. Answers with
-`unopened_thoughts` have only the mark that closes them.
+`unopened_thoughts` have only the mark that closes them. Calls have `long_call_ids` of any form.
 """
 FEATURES: tuple[Feature, ...] = get_args(Feature)
 

@@ -17,6 +17,7 @@ from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, PICTURES_PREFIX, SCHEMA_PREFIX, Capabilities, capabilities_of
 from maniple.llms.endpoints import DeferredModel
 from maniple.llms.providers import (
+    PRESET_FEATURES,
     UNSUPPORTED,
     Provider,
     base_url_of,
@@ -228,7 +229,9 @@ def _provider_model(provider: Provider, settings: ModelSettings, options: dict[s
 def _configured_features(settings: ModelSettings) -> dict[str, bool]:
     chosen = settings.capabilities
     # Only OpenAI's API takes these.
-    fixed = {} if find_provider(settings.provider) is None else dict.fromkeys(UNSUPPORTED, False)
+    fixed: dict[str, bool] = {**PRESET_FEATURES.get(settings.provider, {})}
+    if find_provider(settings.provider) is not None:
+        fixed |= dict.fromkeys(UNSUPPORTED, False)
     features = fixed | {str(name): value for name in FEATURES if (value := getattr(chosen, name)) is not None}
     if chosen.most_pictures is not None:
         features[f"{PICTURES_PREFIX}{chosen.most_pictures}"] = True

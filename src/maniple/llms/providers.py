@@ -22,6 +22,8 @@ PRESETS: Mapping[str, str] = {
     "mistral": "https://api.mistral.ai/v1",
 }
 """Endpoints that speak OpenAI's API, with their URLs."""
+PRESET_FEATURES: Mapping[str, Mapping[str, bool]] = {"mistral": {"long_call_ids": False}}
+"""What is known of them."""
 
 UNSUPPORTED = ("json_schema", "json_object", "grammar")
 """Options of OpenAI's API that other clients do not take; objects are asked for by a forced tool call."""

@@ -193,6 +193,8 @@ class ChunkReader:
         """Add the fields that LangChain requires and that the SDK's objects always have."""
         # `message` is the field of an answer that is not streamed.
         delta = choice.setdefault("delta", choice.get("message"))
+        if isinstance(delta, dict) and isinstance(delta.get("content"), list):
+            _flatten_content(delta)
         for call in (delta or {}).get("tool_calls") or ():
             function = call.setdefault("function", {})
             if call.get("index") is None:
@@ -214,6 +216,22 @@ class ChunkReader:
             self._known_calls.add(index)
             kept.append(call)
         return kept
+
+
+def _flatten_content(message: dict[str, Any]) -> None:
+    """Replace a list of parts, as Mistral sends them, by their text; thoughts get the field of their own."""
+    texts, thoughts = list[str](), list[str]()
+    for part in message["content"]:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            thinking = part.get("thinking")
+            inner = thinking if isinstance(thinking, list) else [thinking]
+            thoughts += [one.get("text") or "" if isinstance(one, dict) else one or "" for one in inner]
+            texts.append(part.get("text") or "")
+    message["content"] = "".join(texts)
+    if thought := "".join(thoughts):
+        message["reasoning_content"] = thought
 
 
 class EventDecoder:

@@ -201,6 +201,13 @@ RULES: tuple[Rule, ...] = (
         lambda body: _has_tools(body) and any(one["role"] == "tool" for one in body.get("messages") or ()),
         refusal=_ANY,
     ),
+    Rule(
+        "long_call_ids",
+        r"tool.?call.?id.{0,80}(?:length|characters|a-z)",
+        _in_messages(forms.has_long_call_ids),
+        _change(forms.shorten_call_ids),
+        _ANY,
+    ),
     Rule("stop", r"\bstop\b|stop_sequence|stop words", lambda body: body.get("stop"), _remove("stop")),
     Rule(
         "vision",

@@ -1,5 +1,7 @@
 """The messages of requests, as dictionaries of the API, in the forms that strict endpoints take."""
 
+import hashlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +11,7 @@ Message = dict[str, Any]
 
 UNKNOWN_REASONING = " "
 """For a call whose reasoning is not known: some endpoints take an empty text for a missing one."""
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 _SYSTEM_ROLES = ("system", "developer")
 _JOINED_ROLES = ("user", "assistant")
 _OPENING = "Continue."
@@ -97,6 +100,28 @@ def join_neighbours(messages: Sequence[Message]) -> list[Message]:
             joined.append({"role": "user", "content": _OPENING})
         joined.append(message)
     return joined
+
+
+def has_long_call_ids(messages: Sequence[Message]) -> bool:
+    """Return whether a call has an id other than nine letters and digits."""
+    return shorten_call_ids(messages) != [*messages]
+
+
+def shorten_call_ids(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with ids of calls and results of nine letters and digits, as Mistral wants."""
+    shortened: list[Message] = []
+    for message in messages:
+        if calls := message.get("tool_calls"):
+            named = [{**one, "id": _short_id(one["id"])} if one.get("id") else one for one in calls]
+            message = {**message, "tool_calls": named}
+        if message.get("tool_call_id"):
+            message = {**message, "tool_call_id": _short_id(message["tool_call_id"])}
+        shortened.append(message)
+    return shortened
+
+
+def _short_id(call_id: str) -> str:
+    return call_id if _SHORT_ID.fullmatch(call_id) else hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
 def _joined(messages: Sequence[Message]) -> Message:
