@@ -7,15 +7,16 @@ import re
 import shlex
 import ssl
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
 
+from maniple.egress import open_socks_proxy
 from maniple.errors import ConfigError, ModelError
 from maniple.llms import open_chat_models
 from maniple.llms.http_client import open_http_client
@@ -107,12 +108,22 @@ async def test_a_tunnel_that_a_proxy_refuses_is_the_proxy_s_and_a_direct_failure
     assert "PROXY" not in str(caught.value)
 
 
-async def test_a_socks_proxy_without_its_package_says_what_to_install(monkeypatch):
-    monkeypatch.setenv("ALL_PROXY", "socks5://name:word@127.0.0.1:9")
-    monkeypatch.setitem(sys.modules, "socksio", None)
-    with pytest.raises(ConfigError, match="pip install socksio") as caught:
-        open_http_client()
-    assert "word" not in str(caught.value)
+@pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
+async def test_a_socks_proxy_carries_calls_and_is_left_out_where_no_proxy_says_so(monkeypatch, scheme):
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> str:
+        asked.append(host)
+        return "127.0.0.1"
+
+    async with open_site({"/v1/chat/completions": ANSWER}) as site:
+        port = urlsplit(site.url).port
+        async with open_socks_proxy(resolve, asyncio.open_connection) as proxy:
+            monkeypatch.setenv("ALL_PROXY", f"{scheme}://127.0.0.1:{proxy}")
+            assert await answered(f"http://model.test:{port}/v1") == "Hi there"
+            monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+            assert await answered(f"{site.url}/v1") == "Hi there"
+    assert asked == ["model.test"]
 
 
 @pytest.mark.parametrize("address", ["gopher://127.0.0.1:9", "http://[::1", "http://127.0.0.1:x"])

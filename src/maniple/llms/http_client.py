@@ -75,12 +75,6 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
             variable = proxies.variables[scheme]
             if address not in by_proxy:
                 by_proxy[address] = httpx2.AsyncHTTPTransport(verify=context, limits=limits, proxy=address)
-    except ImportError as error:
-        raise ConfigError(
-            "The environment names a SOCKS proxy, which needs the package socksio. Install it with "
-            "`.venv/bin/python -m pip install socksio`, or name an HTTP proxy in ALL_PROXY, HTTPS_PROXY and "
-            "HTTP_PROXY."
-        ) from error
     except (ValueError, httpx2.InvalidURL) as error:
         # Without the address: it may have a password.
         raise ConfigError(
