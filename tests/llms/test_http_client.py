@@ -8,7 +8,7 @@ import shlex
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -261,35 +261,82 @@ async def test_a_request_of_several_megabytes_arrives_whole():
         assert [head.lower().count("content-length") for *_, head in site.requests] == [1]
 
 
-@pytest.mark.parametrize(("busy", "rate", "pauses"), [(0, 50, True), (0, 0, False), (8, 50, False)])
-async def test_streams_are_read_with_a_pause_only_while_many_are_open(monkeypatch, busy, rate, pauses):
-    slept: list[float] = []
-    sleep = asyncio.sleep
+@asynccontextmanager
+async def socks_proxy(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """Serve a proxy to this machine, which the environment names."""
 
-    async def note(seconds: float) -> None:
-        slept.append(seconds)
-        await sleep(0)
+    async def resolve(host: str, port: int) -> str:
+        return host
 
-    monkeypatch.setattr("maniple.llms.http_client.BUSY_STREAMS", busy)
-    monkeypatch.setattr(asyncio, "sleep", note)
+    async with open_socks_proxy(resolve, asyncio.open_connection) as port:
+        monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{port}")
+        yield
+
+
+@pytest.mark.parametrize("is_proxied", [False, True])
+async def test_after_its_first_piece_a_stream_is_read_in_few_pieces_up_to_its_end(monkeypatch, is_proxied):
     read = asyncio.Event()
+    first, *rest = [one + b"\n\n" for one in body_of(STREAMS["OpenAI"]).split(b"\n\n")]
 
     async def write(send: Send) -> None:
-        first, *rest = body_of(STREAMS["OpenAI"]).split(b"\n\n")
-        await send(first + b"\n\n")
+        await send(first)
         await read.wait()
-        await send(b"\n\n".join(rest))
+        for one in rest:
+            await send(one)
+            await asyncio.sleep(0)
 
-    async with answering(write) as site, open_http_client(stream_rate=rate) as http:
-        transport = http._transport.route(httpx2.URL(site.url))
-        async with http.stream("POST", f"{site.url}/chat/completions") as response:
+    async with answering(write) as site, socks_proxy(monkeypatch) if is_proxied else nullcontext():
+        # A pause of a quarter of an hour, which ends with the stream.
+        async with (
+            open_http_client(stream_rate=1 / 900) as http,
+            http.stream("POST", f"{site.url}/chat/completions") as response,
+        ):
             pieces = []
             async for piece in response.aiter_bytes():
                 pieces.append(piece)
                 read.set()
-        assert transport.streams == set()
-    assert b"".join(pieces) == body_of(STREAMS["OpenAI"])
-    assert (0.02 in slept) is pauses
+    assert b"".join(pieces) == first + b"".join(rest)
+    assert len(pieces) == 2
+
+
+@pytest.mark.parametrize("is_proxied", [False, True])
+async def test_without_a_rate_each_piece_is_read_as_soon_as_it_has_arrived(monkeypatch, is_proxied):
+    read = asyncio.Queue[None]()
+    events = [one + b"\n\n" for one in body_of(STREAMS["OpenAI"]).split(b"\n\n")]
+
+    async def write(send: Send) -> None:
+        for one in events:
+            await send(one)
+            await read.get()
+
+    async with answering(write) as site, socks_proxy(monkeypatch) if is_proxied else nullcontext():
+        url = f"{site.url}/chat/completions"
+        async with open_http_client() as http, http.stream("POST", url) as response:
+            pieces = []
+            async for piece in response.aiter_bytes():
+                pieces.append(piece)
+                read.put_nowait(None)
+    assert pieces == events
+
+
+async def test_a_reader_that_leaves_a_stream_behind_a_proxy_closes_the_connection(monkeypatch):
+    left = asyncio.Event()
+
+    async def write(send: Send) -> None:
+        try:
+            while True:
+                await send(b": keep-alive\n\n")
+                await asyncio.sleep(0)
+        finally:
+            left.set()
+
+    async with answering(write) as site, socks_proxy(monkeypatch):
+        async with open_http_client(stream_rate=50) as http:
+            async with http.stream("POST", f"{site.url}/chat/completions") as response:
+                async for _ in response.aiter_bytes():
+                    break
+            async with asyncio.timeout(20):
+                await left.wait()
 
 
 async def test_a_reader_that_is_slow_gets_all_of_it_in_few_pieces():
