@@ -54,7 +54,7 @@ _REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})
 T = TypeVar("T")
 Chunks = AsyncGenerator[ChatGenerationChunk, None]
 
-HELD_SECONDS = 1.0
+HELD_SECONDS = 0.25
 """So long words are held that may be thoughts, where it is not known yet what an endpoint sends."""
 MAX_ANSWER_BYTES = 4_000_000
 """The size of an answer with its reasoning and tool calls at which it is assumed to be endless."""

@@ -122,6 +122,8 @@ class RoutedTransport(httpx2.AsyncBaseTransport):
 
     def route(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
         """Return the transport for an address."""
+        if not self._by_proxy:
+            return self.direct
         proxy = self._proxies.find(url.scheme, url.host, url.port)
         return self.direct if proxy is None else self._by_proxy[proxy]
 
