@@ -69,7 +69,7 @@ def limits_for(streams: int) -> dict[str, str]:
 
 
 async def measure_cpu(rounds: int = CPU_ROUNDS) -> dict[str, float]:
-    """Return the CPU of a run when the model writes without delay, at 1 and at 8 streams, and at a real pace."""
+    """Return the CPU of a run: the model writes without delay, at 1 and at 8 streams, then at a real pace."""
     figures: dict[str, float] = {}
     with servers_under_load(SCRIPT, *KINDS, NO_PROXY) as servers:
         for streams in (1, 8):

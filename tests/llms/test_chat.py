@@ -473,3 +473,15 @@ async def test_for_an_unresolvable_host_the_fallback_is_used_immediately():
     other = {"model": "n", "base_url": "http://127.0.0.1:9/v1"}
     async with open_chat_models(settings(other["base_url"], max_retries=1, fallbacks=[other])) as models:
         assert models.get("basic").outage is None
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+async def test_arguments_of_a_whole_answer_that_were_encoded_more_than_once_are_read(times):
+    arguments = json.dumps({"a": 1})
+    for _ in range(times - 1):
+        arguments = json.dumps(arguments)
+    script = {"other": [{"tool_calls": [{"name": "add", "arguments": arguments}]}]}
+    with serving(script) as server:
+        async with open_chat_models(settings(server.base_url)) as models:
+            answer = await models.get("basic").ainvoke("hi")
+    assert [one["args"] for one in answer.tool_calls] == [{"a": 1}]

@@ -1,5 +1,6 @@
 """Chat models on OpenAI-compatible endpoints, with reasoning, fallbacks and actionable errors."""
 
+import json
 from typing import Any, Self, cast
 
 import openai
@@ -23,6 +24,8 @@ from maniple.llms.streams import (
 )
 from maniple.text import fix_surrogates
 from maniple.thoughts import split_thoughts
+
+_MAX_ENCODINGS = 3
 
 
 class EndpointModel(AnsweringModel, BaseChatOpenAI):
@@ -116,8 +119,10 @@ class EndpointModel(AnsweringModel, BaseChatOpenAI):
     def _create_chat_result(
         self, response: dict | openai.BaseModel, generation_info: dict | None = None
     ) -> ChatResult:
-        result = super()._create_chat_result(response, generation_info)
         body = response if isinstance(response, dict) else response.model_dump()
+        if _decode_arguments(body):
+            response = body
+        result = super()._create_chat_result(response, generation_info)
         for generation, choice in zip(result.generations, body.get("choices") or (), strict=False):
             copy_reasoning(generation.message, choice.get("message") or {})
             copy_cached_tokens(generation.message, body.get("usage") or {})
@@ -131,6 +136,23 @@ class OpenAIEndpointModel(EndpointModel, ChatOpenAI):
 
 class AzureEndpointModel(EndpointModel, AzureChatOpenAI):
     """An Azure OpenAI deployment."""
+
+
+def _decode_arguments(body: dict[str, Any]) -> bool:
+    """Decode the arguments of calls that were encoded as JSON more than once; return whether any were."""
+    messages = [choice.get("message") or {} for choice in body.get("choices") or ()]
+    found = False
+    for function in (call.get("function") or {} for one in messages for call in one.get("tool_calls") or ()):
+        for _ in range(_MAX_ENCODINGS):
+            encoded = function.get("arguments")
+            if not isinstance(encoded, str) or not encoded.lstrip().startswith('"'):
+                break
+            try:
+                decoded = json.loads(encoded)
+            except ValueError:
+                break
+            function["arguments"], found = decoded, True
+    return found
 
 
 def _add_reasoning_field(message: dict[str, Any], source: BaseMessage) -> None:
