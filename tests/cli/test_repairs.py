@@ -45,7 +45,7 @@ async def test_what_is_missing_is_installed_after_consent(settings, machine, mon
         return True
 
     assert await repair(settings, consents=False, ask=ask)
-    assert machine.read_text() == "apt-get install -y --no-install-recommends bubblewrap\n"
+    assert machine.read_text().split()[-2:] == ["--no-install-recommends", "bubblewrap"]
     assert len(asked) == 1
     assert "bubblewrap" in asked[0]
 
