@@ -1,18 +1,17 @@
 """The HTTP client of model endpoints: httpx2 over aiohttp.
 
-aiohttp parses HTTP in C and hands over all that has arrived since the last read. httpx2 parses it in Python
-and hands over each HTTP chunk, which is one token. Everything above the connection stays with httpx2:
-redirects within an origin, cookies and proxies. All bodies are bounded (`egress.bounded_responses`).
+aiohttp parses HTTP in C, httpx2 in Python. Everything above the connection stays with httpx2: redirects
+within an origin, cookies and proxies. All bodies are bounded (`egress.bounded_responses`), and read ahead
+(`paced_streams`).
 """
 
-import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import httpx2
@@ -22,6 +21,7 @@ from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, re
 from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.errors import ConfigError
 from maniple.llms.context_windows import causes_of
+from maniple.llms.paced_streams import pace_response
 
 MAX_CONNECTIONS = 200
 KEEP_ALIVE_SECONDS = 4.0
@@ -29,8 +29,6 @@ KEEP_ALIVE_SECONDS = 4.0
 MAX_HEADER_BYTES = 64 * 1024
 """The longest header of a response; aiohttp's default of 8,190 is less than what httpx2 accepts."""
 
-MAX_READ_AHEAD = 2**20
-"""So many bytes of a stream behind a proxy are read before the reader takes them."""
 MAX_HEADERS = 1_000
 
 BOUNDS = ResponseBounds()
@@ -53,8 +51,8 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
 def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncClient:
     """Return the client of model endpoints; close it. Blocks: it reads certificates from disk.
 
-    After its first piece, an event stream yields at most `stream_rate` pieces a second, which are larger; 0
-    is no limit. `options` are those of `httpx2.AsyncClient`. Raises `ConfigError` if the environment names
+    After its first piece, a body is read in at most `stream_rate` pieces a second, which are larger; 0 is no
+    limit. `options` are those of `httpx2.AsyncClient`. Raises `ConfigError` if the environment names
     certificates or a proxy that cannot be used.
     """
     try:
@@ -81,7 +79,7 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
             f"{variable} is not the address of a proxy. Write it as http://host:port, or unset it."
         ) from error
     client = httpx2.AsyncClient(
-        transport=RoutedTransport(proxies, by_proxy, AiohttpTransport(context, stream_rate), stream_rate),
+        transport=RoutedTransport(proxies, by_proxy, AiohttpTransport(context), stream_rate),
         follow_redirects=True,
         **options,
     )
@@ -118,7 +116,7 @@ class RoutedTransport(httpx2.AsyncBaseTransport):
         stream_rate: float = 0,
     ) -> None:
         self._proxies, self._by_proxy, self.direct = proxies, by_proxy, direct
-        self._pause_seconds = 1 / stream_rate if stream_rate else 0.0
+        self._stream_rate = stream_rate
 
     def route(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
         """Return the transport for an address."""
@@ -137,11 +135,7 @@ class RoutedTransport(httpx2.AsyncBaseTransport):
             if transport is self.direct or any(isinstance(one, ssl.SSLError) for one in causes_of(error)):
                 raise
             raise ProxyFailed(self._proxies.describe(request.url.scheme), error, request) from error
-        if transport is not self.direct and _is_event_stream(response.headers.get("content-type", "")):
-            response.stream = JoinedStream(
-                cast("httpx2.AsyncByteStream", response.stream), self._pause_seconds
-            )
-        return response
+        return pace_response(response, self._stream_rate)
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -152,9 +146,8 @@ class RoutedTransport(httpx2.AsyncBaseTransport):
 class AiohttpTransport(httpx2.AsyncBaseTransport):
     """Sends requests with aiohttp, without a proxy. For one event loop."""
 
-    def __init__(self, context: ssl.SSLContext, stream_rate: float = 0) -> None:
+    def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
-        self._pause_seconds = 1 / stream_rate if stream_rate else 0.0
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -186,7 +179,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             answer.status,
             headers=list(answer.raw_headers),
-            stream=_ResponseStream(answer, request, self),
+            stream=_ResponseStream(answer, request),
             extensions={"http_version": b"HTTP/1.1", "reason_phrase": reason},
         )
 
@@ -212,13 +205,6 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 has_answered = not isinstance(getattr(error, "message", ""), str)
                 if has_answered or not connection.is_reused:
                     raise
-
-    async def pause(self, content: aiohttp.StreamReader) -> None:
-        """Wait between two pieces of a stream, but not for longer than it lasts."""
-        if self._pause_seconds:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._pause_seconds):
-                    await content.wait_eof()
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -266,81 +252,20 @@ def _trace_reuse() -> aiohttp.TraceConfig:
 class _ResponseStream(httpx2.AsyncByteStream):
     """The body of a response; each piece is all that has arrived."""
 
-    def __init__(
-        self, answer: aiohttp.ClientResponse, request: httpx2.Request, transport: AiohttpTransport
-    ) -> None:
+    def __init__(self, answer: aiohttp.ClientResponse, request: httpx2.Request) -> None:
         self._answer = answer
         self._request = request
-        self._transport = transport
-        self._is_paced = _is_event_stream(answer.content_type)
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
-        content = self._answer.content
         with _httpx_errors(self._request):
-            while piece := await content.readany():
+            while piece := await self._answer.content.readany():
                 yield piece
-                if self._is_paced and not content.is_eof():
-                    await self._transport.pause(content)
 
     async def aclose(self) -> None:
         if self._answer.content.at_eof():
             self._answer.release()
         else:
             self._answer.close()  # the rest is not read, so the connection cannot be used again
-
-
-class JoinedStream(httpx2.AsyncByteStream):
-    """The body of a response whose transport yields each HTTP chunk: what has arrived becomes one piece.
-
-    A task reads ahead, at most `MAX_READ_AHEAD` bytes. After each piece it waits `pause_seconds`, but not for
-    longer than the stream lasts.
-    """
-
-    def __init__(self, source: httpx2.AsyncByteStream, pause_seconds: float) -> None:
-        self._source = source
-        self._pause_seconds = pause_seconds
-        self._pieces: list[bytes] = []
-        self._arrived, self._taken = asyncio.Event(), asyncio.Event()
-
-    async def __aiter__(self) -> AsyncGenerator[bytes]:
-        reading = asyncio.create_task(self._read_ahead())
-        reading.add_done_callback(lambda _: self._arrived.set())
-        try:
-            while True:
-                await self._arrived.wait()
-                self._arrived.clear()
-                if pieces := self._take():
-                    yield pieces
-                if reading.done():
-                    if pieces := self._take():
-                        yield pieces
-                    reading.result()
-                    return
-                if pieces and self._pause_seconds:
-                    await asyncio.wait({reading}, timeout=self._pause_seconds)
-        finally:
-            reading.cancel()
-            await asyncio.wait({reading})
-
-    async def _read_ahead(self) -> None:
-        async for piece in self._source:
-            self._pieces.append(piece)
-            self._arrived.set()
-            if sum(map(len, self._pieces)) > MAX_READ_AHEAD:
-                self._taken.clear()
-                await self._taken.wait()
-
-    def _take(self) -> bytes:
-        pieces, self._pieces = self._pieces, []
-        self._taken.set()
-        return b"".join(pieces)
-
-    async def aclose(self) -> None:
-        await self._source.aclose()
-
-
-def _is_event_stream(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().casefold() == "text/event-stream"
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import httpx2
 import openai
 from pydantic_core import from_json
 
+from maniple.llms.paced_streams import limit_response
 from maniple.llms.streams import MAX_CALLS, call_limit, reasoning_of
 from maniple.text import fix_surrogates
 
@@ -75,13 +76,18 @@ async def read_chunks(response: httpx2.Response) -> AsyncGenerator[dict[str, Any
     The usage is in the last chunk. Raises the SDK's errors for what breaks off and for errors within the
     answer, and `ValueError` for what is not JSON.
     """
-    reader = ChunkReader(response.request, call_limit())
+    reader, has_begun = ChunkReader(response.request, call_limit()), False
+    limit_response(response, is_limited=False)
     try:
         async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_bytes())) as pieces:
             async for piece in pieces:
                 for chunk in reader.feed(piece):
                     yield chunk
+                    if not has_begun and _is_shown(chunk):
+                        has_begun = True
+                        limit_response(response, is_limited=True)
                 if reader.is_done:
+                    limit_response(response, is_limited=False)
                     await _drain(pieces)
                     break
     except httpx2.TimeoutException as error:
@@ -90,6 +96,11 @@ async def read_chunks(response: httpx2.Response) -> AsyncGenerator[dict[str, Any
         raise openai.APIConnectionError(request=response.request) from error
     for chunk in reader.close():
         yield chunk
+
+
+def _is_shown(chunk: dict[str, Any]) -> bool:
+    """Return whether a chunk has more of an answer than its role."""
+    return any(_kind(choice.get("delta")) for choice in chunk.get("choices") or ())
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:
