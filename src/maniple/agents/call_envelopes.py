@@ -27,11 +27,8 @@ _NOTHING: Reading = ((), 0)
 
 _MARK = r"<[|｜][^<>|｜\n]{0,40}[|｜]>"
 """A control mark such as `<|call|>` or `<｜tool▁sep｜>`."""
-_TAG = (
-    r"(?:[\w-]{1,20}:|[|｜]DSML[|｜])?"
-    r"(?:tool_?calls?|function_?calls?|tool_use|tool_code|tool)"
-)
 _PREFIX = r"(?:[\w-]{1,20}:|[|｜]DSML[|｜])?"
+_TAG = rf"{_PREFIX}(?:tool_?calls?|function_?calls?|tool_use|tool_code|tool)"
 _NAME = r"[A-Za-z_][\w.:/\\-]{0,119}"
 _ATTRIBUTE = r"[\"']?(?P<name>[^\"'<>\n]{1,120})[\"']?"
 _CLOSING_MARK = (

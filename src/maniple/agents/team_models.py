@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -17,6 +17,7 @@ from maniple.errors import ConfigError, ModelError
 from maniple.llms import Capabilities, ChatModels, open_chat_models
 from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import LocalEndpoint, Progress, find_local_server, open_embedded
+from maniple.llms.endpoints import with_fallbacks
 from maniple.llms.providers import name_endpoint
 from maniple.types import DIRECTORS, LLM_TYPES, AgentName, LLMType, Worker
 
@@ -184,16 +185,9 @@ def uses_of(
 
 
 def _urls(model: BaseChatModel) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_each(model)))
-
-
-def _each(model: BaseChatModel) -> Iterator[str]:
     # A third-party model has no endpoint name, and some classes know their address alone.
-    endpoint = getattr(model, "endpoint", None)
-    if endpoint is not None and endpoint.url.startswith("http"):
-        yield endpoint.url
-    for fallback in getattr(model, "fallback_models", ()):
-        yield from _each(fallback)
+    urls = (one.endpoint.url for one in with_fallbacks(model) if getattr(one, "endpoint", None) is not None)
+    return tuple(dict.fromkeys(url for url in urls if url.startswith("http")))
 
 
 _NUMBERS = re.compile(r"\d+")

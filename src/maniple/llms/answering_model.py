@@ -81,8 +81,9 @@ class AnsweringModel(BaseChatModel):
     """A chat model with fallbacks, learned capabilities, reasoning, limits and `ModelError`s.
 
     Reasoning is in `additional_kwargs["reasoning_content"]`, also that of a `<think>` block before the
-    answer. If the endpoint fails before its first token, `fallback_models` are called in order. Subclasses
-    send the requests.
+    answer. A rejected feature is recorded in `capabilities`. If a request can be sent in another form (see
+    `refusals.RULES`), it is sent again; any other rejection is raised. If the endpoint fails before its first
+    token, `fallback_models` are called in order. Subclasses send the requests.
     """
 
     endpoint: EndpointName = Field(exclude=True)

@@ -17,11 +17,7 @@ from maniple.llms.endpoints import OPENAI_ORIGIN
 from maniple.llms.raw_streams import RawCompletions
 from maniple.llms.refusals import adapt_request
 from maniple.llms.request_messages import UNKNOWN_REASONING
-from maniple.llms.streams import (
-    add_reasoning,
-    copy_cached_tokens,
-    copy_reasoning,
-)
+from maniple.llms.streams import add_reasoning, copy_cached_tokens, copy_reasoning
 from maniple.text import fix_surrogates
 from maniple.thoughts import split_thoughts
 
@@ -29,13 +25,7 @@ _MAX_ENCODINGS = 3
 
 
 class EndpointModel(AnsweringModel, BaseChatOpenAI):
-    """LangChain's OpenAI chat model as an `AnsweringModel`.
-
-    Reasoning is in `additional_kwargs["reasoning_content"]`, also that of a `<think>` block before the
-    answer. A rejected feature is recorded in `capabilities`. If a request can be sent in another form (see
-    `refusals.RULES`), it is sent again; any other rejection is raised. If the endpoint fails before its first
-    token, `fallback_models` are called in order.
-    """
+    """LangChain's OpenAI chat model as an `AnsweringModel`."""
 
     @model_validator(mode="after")
     def _read_streams_raw(self) -> Self:

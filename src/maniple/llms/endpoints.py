@@ -1,6 +1,6 @@
 """Model endpoints without their client: their names, and models that load it when they are used."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from threading import Lock
@@ -48,6 +48,13 @@ class EndpointName:
 
     def __str__(self) -> str:
         return f"model {self.model!r} at {self.url}"
+
+
+def with_fallbacks(model: Any) -> Iterator[Any]:
+    """Yield a model and all its fallbacks, each before its own; a third-party model has none."""
+    yield model
+    for fallback in getattr(model, "fallback_models", ()):
+        yield from with_fallbacks(fallback)
 
 
 class DeferredModel(BaseChatModel):

@@ -15,7 +15,7 @@ from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, PICTURES_PREFIX, SCHEMA_PREFIX, Capabilities, capabilities_of
-from maniple.llms.endpoints import DeferredModel
+from maniple.llms.endpoints import DeferredModel, with_fallbacks
 from maniple.llms.providers import (
     PRESET_FEATURES,
     UNSUPPORTED,
@@ -58,14 +58,9 @@ class ChatModels:
 
     def learned(self) -> dict[str, dict[str, bool]]:
         """Return what real calls have shown of each model at its endpoint, fallbacks included."""
-        found: dict[str, dict[str, bool]] = {}
-        waiting: list[Any] = list(self.by_type.values())
-        while waiting:
-            model = waiting.pop()
-            waiting.extend(getattr(model, "fallback_models", ()))
-            if hasattr(model, "endpoint") and (known := capabilities_of(model).known):
-                found[str(model.endpoint)] = dict(known)
-        return found
+        every = (one for model in self.by_type.values() for one in with_fallbacks(model))
+        known = ((one, capabilities_of(one).known) for one in every if hasattr(one, "endpoint"))
+        return {str(one.endpoint): dict(features) for one, features in known if features}
 
     def start_loading(self) -> asyncio.Task[None]:
         """Begin to load the clients of deferred models in a thread, once; return the task."""

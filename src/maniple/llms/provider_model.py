@@ -80,7 +80,10 @@ class ProviderModel(AnsweringModel):
 
     def request_body(self, request: ModelRequest, known: Capabilities) -> dict[str, Any]:
         """See `AnsweringModel`."""
-        body: dict[str, Any] = {"messages": convert_to_openai_messages(request.messages), **request.kwargs}
+        return self._adapt(request, convert_to_openai_messages(request.messages), known)
+
+    def _adapt(self, request: ModelRequest, messages: Any, known: Capabilities) -> dict[str, Any]:
+        body: dict[str, Any] = {"messages": messages, **request.kwargs}
         body |= {name: value for name in _SAMPLING if (value := getattr(self.inner, name, None)) is not None}
         return adapt_request(body | ({"stop": request.stop} if request.stop else {}), known)
 
@@ -91,7 +94,7 @@ class ProviderModel(AnsweringModel):
         try:
             if not self._streams:
                 result = await inner._agenerate(messages, request.stop, None, **options)
-                yield _as_chunk(result.generations[0], self.provider.origin)
+                yield normalize(result.generations[0], self.provider.origin, end_reason="stop")
                 return
             stream = cast("Chunks", inner._astream(messages, request.stop, None, **options))
             async with aclosing(stream) as chunks:
@@ -127,9 +130,10 @@ class ProviderModel(AnsweringModel):
 
     def _prepare(self, request: ModelRequest) -> tuple[BaseChatModel, list[BaseMessage], dict[str, Any]]:
         """Return the model, messages and options of a call, without what the endpoint is known to refuse."""
-        body = self.request_body(request, self.capabilities)
+        converted = convert_to_openai_messages(request.messages)
+        body = self._adapt(request, converted, self.capabilities)
         inner, messages = self.inner, list(request.messages)
-        if body["messages"] != convert_to_openai_messages(request.messages):
+        if body["messages"] != converted:
             messages = convert_to_messages(body["messages"])
         refused = [name for name in _SAMPLING if getattr(inner, name, None) is not None and name not in body]
         if refused:
@@ -196,23 +200,20 @@ def _restore_blocks(message: BaseMessage, origin: str) -> BaseMessage:
     return message.model_copy(update={"content": [*blocks, *text]})
 
 
-def normalize(chunk: ChatGenerationChunk, origin: str) -> ChatGenerationChunk:
-    """Return a piece of an answer with text as a string, and with its thoughts and its end as the team's."""
-    message, info = chunk.message, dict(chunk.generation_info or {})
-    fields = _fields(message, {**info, **message.response_metadata}, origin)
-    piece = AIMessageChunk(**fields, tool_call_chunks=list(getattr(message, "tool_call_chunks", [])))
+def normalize(answer: ChatGeneration, origin: str, *, end_reason: str = "") -> ChatGenerationChunk:
+    """Return an answer, or a piece of one, with its text as a string, its thoughts and its end as the team's.
+
+    `end_reason` is that of a whole answer which does not say why it ended.
+    """
+    message = answer.message
+    fields = _fields(message, {**(answer.generation_info or {}), **message.response_metadata}, origin)
+    if end_reason:
+        fields["response_metadata"].setdefault("finish_reason", end_reason)
+    kind = "tool_call_chunks" if isinstance(message, AIMessageChunk) else "tool_calls"
+    calls: dict[str, Any] = {kind: list(getattr(message, kind, []))}
+    piece = AIMessageChunk(**fields, **calls)
     reason = fields["response_metadata"].get("finish_reason")
     return ChatGenerationChunk(message=piece, generation_info={"finish_reason": reason} if reason else None)
-
-
-def _as_chunk(generation: ChatGeneration, origin: str) -> ChatGenerationChunk:
-    """Return a whole answer as one piece."""
-    message = generation.message
-    fields = _fields(message, {**(generation.generation_info or {}), **message.response_metadata}, origin)
-    fields["response_metadata"].setdefault("finish_reason", "stop")
-    piece = AIMessageChunk(**fields, tool_calls=list(getattr(message, "tool_calls", [])))
-    reason = fields["response_metadata"]["finish_reason"]
-    return ChatGenerationChunk(message=piece, generation_info={"finish_reason": reason})
 
 
 def _fields(message: BaseMessage, metadata: Mapping[str, Any], origin: str) -> dict[str, Any]:
@@ -228,7 +229,7 @@ def _fields(message: BaseMessage, metadata: Mapping[str, Any], origin: str) -> d
     if blocks:
         extra[BLOCKS_KEY] = blocks
     reason = next((str(metadata[name]) for name in _END_REASONS if metadata.get(name)), "")
-    known: dict[str, Any] = {name: metadata[name] for name in ("model_name",) if metadata.get(name)}
+    known: dict[str, Any] = {"model_name": name} if (name := metadata.get("model_name")) else {}
     if reason:
         known["finish_reason"] = "length" if reason.casefold() in _CUT_REASONS else "stop"
     if blocks:
@@ -276,6 +277,7 @@ def as_api_error(error: Exception, url: str) -> Exception:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it was raised from; unlike ours, other packages often do not say `from`."""
     for _ in range(_LONGEST_CAUSES):
         yield error
         cause = error.__cause__ or error.__context__

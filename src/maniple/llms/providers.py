@@ -41,8 +41,6 @@ class Provider:
     """What installs it."""
     label: str = ""
     """What LangChain calls it in the metadata of its answers."""
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Further arguments of its constructor."""
     call_options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further options of each call."""
     marks_system: bool = False
@@ -140,7 +138,7 @@ def make_model(provider: Provider, settings: ModelSettings, setting: str) -> Bas
         if value is not None and name is not None:
             arguments[name] = value
     try:
-        return kind(**{**arguments, **provider.options, **settings.options})
+        return kind(**{**arguments, **settings.options})
     except (ValidationError, ValueError, TypeError, OSError) as error:
         raise ConfigError(
             f"{setting}: {kind.__name__} cannot be made: {error}. Correct the model's settings; "
