@@ -84,7 +84,7 @@ async def _send(writer: asyncio.StreamWriter, data: bytes) -> None:
 async def open_site(
     pages: dict[str, Reply], host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Site]:
-    async with _serving([host], lambda: site.answer, tls) as port:
+    async with serve_connections([host], lambda: site.answer, tls) as port:
         site = Site(f"http://{host}:{port}", port, pages)
         yield site
 
@@ -105,7 +105,7 @@ class Canary:
 
 @asynccontextmanager
 async def open_canary() -> AsyncIterator[Canary]:
-    async with _serving(["127.0.0.1", "::1"], lambda: canary.answer) as port:
+    async with serve_connections(["127.0.0.1", "::1"], lambda: canary.answer) as port:
         canary = Canary(port)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
             datagrams.setblocking(False)
@@ -122,7 +122,7 @@ Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @asynccontextmanager
-async def _serving(
+async def serve_connections(
     hosts: Iterable[str], answer: Callable[[], Answer], tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[int]:
     tasks: set[asyncio.Task[None]] = set()
