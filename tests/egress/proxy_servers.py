@@ -37,28 +37,30 @@ Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
 
 @dataclass(frozen=True)
 class TestAuthority:
-    """A certificate that vouches for itself and for names, and the server's side of it."""
+    """The authority of a company, and a server's certificate from it."""
 
     __test__ = False
 
     file: Path
-    """For `SSL_CERT_FILE`."""
+    """The authority's certificate, for `SSL_CERT_FILE`."""
     context: ssl.SSLContext
+    """The server's side."""
 
     @classmethod
     def create(cls, folder: Path, *names: str) -> "TestAuthority":
-        """Write the files of an authority for `CERTIFIED_NAMES` and `names` to `folder`. Blocks."""
+        """Write an authority and a certificate for `CERTIFIED_NAMES` and `names` to `folder`. Blocks."""
         certified = ",".join([*(f"DNS:{name}" for name in (*CERTIFIED_NAMES, *names)), "IP:127.0.0.1"])
-        command = (
-            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
-            f"-subj /CN=tests -addext subjectAltName={certified} "
-            "-addext keyUsage=critical,digitalSignature,keyCertSign "
-            "-keyout authority.key -out authority.pem"
+        new = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj"
+        authority = "/CN=authority -addext keyUsage=critical,keyCertSign -keyout ca.key -out ca.pem"
+        server = (
+            f"/CN=server -CA ca.pem -CAkey ca.key -addext subjectAltName={certified} "
+            "-addext basicConstraints=critical,CA:FALSE -keyout server.key -out server.pem"
         )
-        subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+        for rest in (authority, server):
+            subprocess.run(f"{new} {rest}".split(), cwd=folder, check=True, capture_output=True)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "authority.pem", folder / "authority.key")
-        return cls(folder / "authority.pem", context)
+        context.load_cert_chain(folder / "server.pem", folder / "server.key")
+        return cls(folder / "ca.pem", context)
 
 
 @dataclass
