@@ -22,6 +22,7 @@ ManipleError
         └── WorkspaceFull    there is no room for it
 """
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 ModelErrorCode = Literal[
@@ -203,6 +204,16 @@ class WorkspaceFull(FileError):
     """The workspace, or the disk that it is on, has no room for it."""
 
     code = "workspace_full"
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes, eight at most."""
+    one: BaseException | None = error
+    for _ in range(8):
+        if one is None:
+            return
+        yield one
+        one = one.__cause__
 
 
 def describe_error(error: BaseException) -> str:

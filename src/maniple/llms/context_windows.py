@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from langchain_core.exceptions import ContextOverflowError
@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_function
 
+from maniple.errors import causes_of
 from maniple.llms.picture_parts import is_picture_part, part_tokens
 
 DEFAULT_WINDOW_TOKENS = 32_768
@@ -122,16 +123,6 @@ def reported_window(error: BaseException) -> int | None:
                 if tokens >= SMALLEST_WINDOW_TOKENS:
                     return tokens
     return None
-
-
-def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes, eight at most."""
-    one: BaseException | None = error
-    for _ in range(8):
-        if one is None:
-            return
-        yield one
-        one = one.__cause__
 
 
 def _message_tokens(message: BaseMessage) -> int:

@@ -22,8 +22,7 @@ import openai
 from langchain_core.exceptions import ContextOverflowError
 
 from maniple.egress.bounded_responses import ResponseRefused
-from maniple.errors import ModelError, ModelErrorCode
-from maniple.llms.context_windows import causes_of
+from maniple.errors import ModelError, ModelErrorCode, causes_of
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.http_client import ProxyFailed
 from maniple.llms.refusals import endpoint_words

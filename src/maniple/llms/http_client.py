@@ -19,8 +19,7 @@ from yarl import URL
 
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, response_hook
 from maniple.egress.environment_proxies import EnvironmentProxies
-from maniple.errors import ConfigError
-from maniple.llms.context_windows import causes_of
+from maniple.errors import ConfigError, causes_of
 from maniple.llms.paced_streams import pace_response
 
 MAX_CONNECTIONS = 200
