@@ -3,14 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from maniple.browser.drivers.chromium import dialer_for
+from maniple.browser import open_browser
+from maniple.browser.drivers.chromium import proxies_for
 from maniple.config import BrowserSettings
-from maniple.egress import AddressGuard, open_socks_proxy
-from maniple.errors import ConfigError
+from maniple.config.sandbox_settings import SandboxSettings
+from maniple.egress import AddressGuard, EgressRoute, open_socks_proxy
+from maniple.errors import BrowserError, ConfigError, FetchError
+from maniple.sandbox import find_chromium_isolation
+from tests.crawler.web import Reply, open_site
+from tests.egress.proxy_servers import PROXY_SCHEMES, ProxyScheme, TestAuthority, open_proxy_server
 from tests.egress.test_socks import NAME, ask, connected
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
@@ -33,7 +39,10 @@ async def http_proxy(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
 async def test_a_proxy_of_the_operator_is_used_with_the_checked_address(guard: AddressGuard) -> None:
     async with http_proxy(b"HTTP/1.1 200 OK\r\n\r\nhello") as (url, asked):
         settings = BrowserSettings(proxy_server=url, proxy_username="u", proxy_password=SecretStr("p"))
-        async with open_socks_proxy(guard.resolve, dialer_for(settings)) as port, connected(port) as streams:
+        async with (
+            open_socks_proxy(EgressRoute(guard.resolve, proxies=proxies_for(settings))) as port,
+            connected(port) as streams,
+        ):
             assert await ask(streams, NAME, b"\x09127.0.0.2", 8080) == 0
             assert await streams[0].read() == b"hello"
     head = (
@@ -46,11 +55,41 @@ async def test_a_proxy_of_the_operator_is_used_with_the_checked_address(guard: A
 async def test_a_proxy_that_refuses_is_no_way(answer: bytes, guard: AddressGuard) -> None:
     async with http_proxy(answer) as (url, _):
         settings = BrowserSettings(proxy_server=url)
-        async with open_socks_proxy(guard.resolve, dialer_for(settings)) as port, connected(port) as streams:
+        async with (
+            open_socks_proxy(EgressRoute(guard.resolve, proxies=proxies_for(settings))) as port,
+            connected(port) as streams,
+        ):
             assert await ask(streams, NAME, b"\x09127.0.0.2", 8080) == 4
 
 
-@pytest.mark.parametrize("server", ["socks5://127.0.0.1:1", "127.0.0.1:3128", "http://"])
-def test_what_is_no_http_proxy_is_a_mistake_in_the_settings(server: str) -> None:
+@pytest.mark.parametrize("server", ["socks4://127.0.0.1:1", "ftp://127.0.0.1:3128", "http://", "http://h:x"])
+def test_what_is_no_proxy_is_a_mistake_in_the_settings(server: str) -> None:
     with pytest.raises(ConfigError, match=r"browser\.proxy_server"):
-        dialer_for(BrowserSettings(proxy_server=server))
+        proxies_for(BrowserSettings(proxy_server=server))
+
+
+@pytest.mark.parametrize(
+    "scheme", [pytest.param(one, marks=[] if one == "http" else pytest.mark.slow) for one in PROXY_SCHEMES]
+)
+async def test_pages_come_through_the_proxy_of_the_environment(
+    scheme: ProxyScheme, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = TestAuthority.create(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+    login = ("user@corp", "pass:w/rd")
+    isolation = find_chromium_isolation(SandboxSettings())
+    pages = {"/": Reply('<p>Through it.</p><img src="/a.png"><script src="http://intranet/a.js"></script>')}
+    async with open_site(pages) as site, open_site(pages, tls=authority.context) as secret:
+        hosts = {"site.example": site.port, "secret.example": secret.port, "intranet": site.port}
+        async with open_proxy_server(scheme, hosts, login=login, authority=authority) as proxy:
+            monkeypatch.setenv("ALL_PROXY", proxy.url)
+            async with open_browser(BrowserSettings(timeout_seconds=30), isolation=isolation) as browser:
+                assert "Through it." in (await browser.read("http://site.example/", thread="t")).text
+                # Chromium does not trust the authority of these tests; the proxy has connected to the host.
+                with pytest.raises(BrowserError, match="certificate"):
+                    await browser.read("https://secret.example/", thread="t")
+                for url in ("http://intranet/", "http://127.0.0.1/"):
+                    with pytest.raises(FetchError):
+                        await browser.read(url, thread="t")
+    assert set(proxy.passed) == {"site.example:80", "secret.example:443"}
+    assert {path for _, path, _ in site.requests} == {"/", "/a.png"}

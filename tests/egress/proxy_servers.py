@@ -171,9 +171,9 @@ async def _relay(client: tuple[Reader, Writer], server: tuple[Reader, Writer]) -
     try:
         await _copy(server[0], client[1])
     finally:
+        server[1].close()
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
-        server[1].close()
 
 
 async def _copy(reader: Reader, writer: Writer) -> None:

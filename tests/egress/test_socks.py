@@ -7,7 +7,7 @@ from struct import pack
 
 import pytest
 
-from maniple.egress import AddressGuard, open_socks_proxy
+from maniple.egress import AddressGuard, EgressRoute, open_socks_proxy
 from tests.crawler.web import Canary, Reply, Site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
@@ -36,7 +36,7 @@ async def ask(streams: Streams, kind: int, host: bytes, port: int, command: int 
 @pytest.mark.parametrize("kind, host", [(V4, bytes((127, 0, 0, 2))), (NAME, b"\x09127.0.0.2")])
 async def test_an_allowed_address_is_reached(kind: int, host: bytes, guard: AddressGuard, site: Site) -> None:
     site.pages["/"] = Reply("through")
-    async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
+    async with open_socks_proxy(EgressRoute(guard.resolve)) as port, connected(port) as streams:
         assert await ask(streams, kind, host, site.port) == 0
         streams[1].write(b"GET / HTTP/1.1\r\n\r\n")
         async with asyncio.timeout(60):
@@ -62,7 +62,7 @@ async def test_an_allowed_address_is_reached(kind: int, host: bytes, guard: Addr
 async def test_what_may_not_be_reached_is_not(
     kind: int, host: bytes, guard: AddressGuard, canary: Canary
 ) -> None:
-    async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
+    async with open_socks_proxy(EgressRoute(guard.resolve)) as port, connected(port) as streams:
         async with asyncio.timeout(60):
             assert await ask(streams, kind, host, canary.port) == 2
             assert await streams[0].read() == b""
@@ -71,7 +71,7 @@ async def test_what_may_not_be_reached_is_not(
 
 @pytest.mark.parametrize("command", [2, 3])
 async def test_only_connecting_is_offered(command: int, guard: AddressGuard, canary: Canary) -> None:
-    async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port, connected(port) as streams:
+    async with open_socks_proxy(EgressRoute(guard.resolve)) as port, connected(port) as streams:
         assert await ask(streams, V4, bytes((127, 0, 0, 2)), canary.port, command) == 7
 
 
@@ -80,7 +80,7 @@ async def test_only_connecting_is_offered(command: int, guard: AddressGuard, can
 )
 async def test_what_is_no_request_is_left(noise: bytes, guard: AddressGuard) -> None:
     async with (
-        open_socks_proxy(guard.resolve, asyncio.open_connection) as port,
+        open_socks_proxy(EgressRoute(guard.resolve)) as port,
         connected(port) as (reader, writer),
     ):
         writer.write(noise)
@@ -90,7 +90,7 @@ async def test_what_is_no_request_is_left(noise: bytes, guard: AddressGuard) -> 
 
 
 async def test_closing_it_ends_the_connections(guard: AddressGuard, site: Site) -> None:
-    async with open_socks_proxy(guard.resolve, asyncio.open_connection) as port:
+    async with open_socks_proxy(EgressRoute(guard.resolve)) as port:
         streams = await asyncio.open_connection("127.0.0.1", port)
         assert await ask(streams, V4, bytes((127, 0, 0, 2)), site.port) == 0
     async with asyncio.timeout(60):

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from maniple.egress import open_socks_proxy
+from maniple.egress import EgressRoute, open_socks_proxy
 from maniple.errors import ConfigError, ModelError
 from maniple.llms import open_chat_models
 from maniple.llms.http_client import open_http_client
@@ -118,7 +118,7 @@ async def test_a_socks_proxy_carries_calls_and_is_left_out_where_no_proxy_says_s
 
     async with open_site({"/v1/chat/completions": ANSWER}) as site:
         port = urlsplit(site.url).port
-        async with open_socks_proxy(resolve, asyncio.open_connection) as proxy:
+        async with open_socks_proxy(EgressRoute(resolve)) as proxy:
             monkeypatch.setenv("ALL_PROXY", f"{scheme}://127.0.0.1:{proxy}")
             assert await answered(f"http://model.test:{port}/v1") == "Hi there"
             monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -268,7 +268,7 @@ async def socks_proxy(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     async def resolve(host: str, port: int) -> str:
         return host
 
-    async with open_socks_proxy(resolve, asyncio.open_connection) as port:
+    async with open_socks_proxy(EgressRoute(resolve)) as port:
         monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{port}")
         yield
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from maniple.browser.drivers.chromium import Chromium, ContextSource, RemoteChromium
+from maniple.browser.drivers.chromium import Chromium, ContextSource, RemoteChromium, proxies_for
 from maniple.browser.drivers.observation import IndexerObserver
 from maniple.browser.drivers.playwright import PlaywrightBrowser
 from maniple.browser.drivers.session import BrowserStorage
@@ -56,7 +56,9 @@ async def open_browser(
     """
     if not settings.enabled:
         raise Unavailable("The browser is turned off.", "set `browser.enabled: true`.")
-    resolve = resolve or AddressGuard(FetchSettings(allow_private=settings.allow_private or ())).resolve
+    if resolve is None:
+        fetch = FetchSettings(allow_private=settings.allow_private or ())
+        resolve = AddressGuard(fetch, proxies_for(settings)).resolve
     saved = _storage_in(storage, settings)
     if settings.backend == "sandbox":
         opening = _open_sandbox(settings, resolve)

@@ -49,8 +49,8 @@ def workspaces_of(settings: Settings) -> Workspaces:
 
 def open_egress(settings: Settings) -> EgressRoute:
     """Return the checked route of sandboxed programs to the network. Nothing is opened yet."""
-    guard = OutgoingGuard(secrets_of(settings))
-    return EgressRoute(AddressGuard(settings.fetch).resolve, asyncio.open_connection, guard)
+    guard = AddressGuard(settings.fetch)
+    return EgressRoute(guard.resolve, guard=OutgoingGuard(secrets_of(settings)), proxies=guard.proxies)
 
 
 class FilesCapability(Capability):

@@ -161,7 +161,7 @@ class Fetcher:
             headers=self._headers,
             timeout=self._settings.timeout_seconds,
             max_redirects=self._settings.max_redirects,
-            # A proxy or a password from the environment would bypass the address check.
+            # The transport uses the environment's proxies itself, with the address check.
             trust_env=False,
         )
 

@@ -8,7 +8,7 @@ import httpx
 
 from maniple.egress import AddressGuard, PermanentFetchError
 from maniple.egress.body_decoders import BodyDecoder, DamagedBodyError, find_decoder
-from maniple.errors import FetchError
+from maniple.errors import FetchError, causes_of
 
 ROBOTS_TOKEN = "maniple"
 """The name of this agent in robots.txt."""
@@ -26,20 +26,31 @@ def user_agent(contact: str | None) -> str:
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
+# No keep-alive: connections are pooled by address, which several names may share.
+_LIMITS = httpx.Limits(max_keepalive_connections=0)
+
+
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Checks the address of every request, including redirects, and connects to the checked address."""
+    """Checks the address of every request, including redirects, and connects to the checked address.
+
+    Through a proxy it connects to the name, which the proxy resolves (see `AddressGuard`).
+    """
 
     def __init__(self, guard: AddressGuard, tls: ssl.SSLContext) -> None:
         self._guard = guard
-        # No keep-alive: connections are pooled by address, which several names may share.
-        self._inner = httpx.AsyncHTTPTransport(verify=tls, limits=httpx.Limits(max_keepalive_connections=0))
+        self._tls = tls
+        self._direct = httpx.AsyncHTTPTransport(verify=tls, limits=_LIMITS)
+        self._by_proxy: dict[str, httpx.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send `request`; raises `FetchError` if its address is not allowed."""
         url = request.url
         if url.scheme not in _DEFAULT_PORTS:
             raise FetchError(f"{url} is not a web address; it must start with http:// or https://.")
-        address = await self._guard.resolve(url.host, url.port or _DEFAULT_PORTS[url.scheme])
+        port = url.port or _DEFAULT_PORTS[url.scheme]
+        address = await self._guard.resolve(url.host, port)
+        if (proxy := self._guard.proxies.find(url.scheme, url.host, port)) is not None:
+            return await self._send_through(proxy, request)
         # The Host header is already set. The certificate must match the name, not the address.
         pinned = httpx.Request(
             method=request.method,
@@ -48,11 +59,36 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             stream=request.stream,
             extensions=request.extensions | {"sni_hostname": url.raw_host.decode("ascii")},
         )
-        return await self._inner.handle_async_request(pinned)
+        return await self._direct.handle_async_request(pinned)
+
+    async def _send_through(self, proxy: str, request: httpx.Request) -> httpx.Response:
+        name = self._guard.proxies.describe(request.url.scheme)
+        if proxy not in self._by_proxy:
+            through = httpx.Proxy(proxy, ssl_context=self._tls if proxy.startswith("https:") else None)
+            self._by_proxy[proxy] = httpx.AsyncHTTPTransport(verify=self._tls, limits=_LIMITS, proxy=through)
+        try:
+            response = await self._by_proxy[proxy].handle_async_request(request)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
+            # The certificate is that of the page, which the proxy has reached.
+            if any(isinstance(one, ssl.SSLError) for one in causes_of(error)):
+                raise
+            raise _proxy_error(request.url, name, str(error) or type(error).__name__) from error
+        if response.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            await response.aclose()
+            raise _proxy_error(request.url, name, "it wants another user name and password")
+        return response
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._inner.aclose()
+        for transport in (self._direct, *self._by_proxy.values()):
+            await transport.aclose()
+
+
+def _proxy_error(url: httpx.URL, proxy: str, reason: str) -> FetchError:
+    return FetchError(
+        f"{url} was not reached: {proxy}, the proxy that the operator has set, did not connect to it "
+        f"({reason}). Other pages may work; if none does, the operator must correct the variable."
+    )
 
 
 _DAY_SECONDS = 86_400.0

@@ -2,12 +2,10 @@
 
 from maniple.egress.connections import (
     ConnectionLimits,
-    EgressDialer,
-    EgressResolver,
-    EgressRoute,
     Streams,
     send_data,
 )
+from maniple.egress.environment_proxies import DIRECT, EnvironmentProxies
 from maniple.egress.guard import AddressGuard, PermanentFetchError, translate_fetch_error
 from maniple.egress.proxies import (
     AllowedHosts,
@@ -17,8 +15,11 @@ from maniple.egress.proxies import (
     open_socks_proxy,
     open_socks_socket,
 )
+from maniple.egress.route import EgressDialer, EgressResolver, EgressRoute
+from maniple.egress.upstream import UpstreamError, UpstreamProxy
 
 __all__ = [
+    "DIRECT",
     "AddressGuard",
     "AllowedHosts",
     "ConnectionLimits",
@@ -26,9 +27,12 @@ __all__ = [
     "EgressGateway",
     "EgressResolver",
     "EgressRoute",
+    "EnvironmentProxies",
     "GatewaySocket",
     "PermanentFetchError",
     "Streams",
+    "UpstreamError",
+    "UpstreamProxy",
     "open_gateway",
     "open_socks_proxy",
     "open_socks_socket",

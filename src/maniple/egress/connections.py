@@ -1,12 +1,9 @@
-"""Outgoing connections to checked addresses, and the server that limits the incoming ones."""
+"""Both ends of a proxied connection: how bytes are sent and copied, and the server that limits clients."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
-from typing import Protocol
-
-from maniple.outgoing import OutgoingGuard
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
 
 _CHUNK_BYTES = 65_536
 
@@ -22,51 +19,6 @@ async def send_data(writer: asyncio.StreamWriter, data: bytes) -> None:
         raise ConnectionResetError("the connection is closed")
     writer.write(data)
     await writer.drain()
-
-
-class EgressResolver(Protocol):
-    """Decides which host may be connected to."""
-
-    async def __call__(self, host: str, port: int, /) -> str:
-        """Return the IP address to connect to for `host`; raise `FetchError` when it is not permitted."""
-        ...
-
-
-class EgressDialer(Protocol):
-    """Opens a connection to an IP address; raises `OSError` when that fails."""
-
-    async def __call__(self, address: str, port: int, /) -> Streams: ...
-
-
-@dataclass(frozen=True, slots=True)
-class EgressRoute:
-    """The only way out: a host name is resolved once, and the address that passed the check is dialled."""
-
-    resolve: EgressResolver
-    dial: EgressDialer
-    guard: OutgoingGuard = field(default_factory=OutgoingGuard)
-    """What may not leave in requests of programs that a model wrote."""
-
-    def trusting(self) -> "EgressRoute":
-        """Return the same route for programs of the operator, which may send their own secrets."""
-        return replace(self, guard=OutgoingGuard())
-
-    @asynccontextmanager
-    async def open(self, host: str, port: int, timeout_seconds: float) -> AsyncIterator[Streams]:
-        """Yield a connection and close it with the context; the timeout holds for each of the two steps.
-
-        Raises:
-            FetchError: connections to the host are not permitted.
-            OSError: the connection failed or took too long.
-        """
-        async with asyncio.timeout(timeout_seconds):
-            address = await self.resolve(host, port)
-        async with asyncio.timeout(timeout_seconds):
-            reader, writer = await self.dial(address, port)
-        try:
-            yield reader, writer
-        finally:
-            writer.close()
 
 
 @dataclass(frozen=True, slots=True)

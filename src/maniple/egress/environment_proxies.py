@@ -29,6 +29,11 @@ class EnvironmentProxies:
         variables = {one: f"{one}_proxy".upper() if found.get(one) else "ALL_PROXY" for one in addresses}
         return cls(addresses, tuple(filter(None, exceptions)), variables)
 
+    @classmethod
+    def only(cls, address: str, setting: str) -> "EnvironmentProxies":
+        """Return one proxy for every address; `setting` names it."""
+        return cls({one: _with_scheme(address) for one in _SCHEMES}, (), dict.fromkeys(_SCHEMES, setting))
+
     def find(self, scheme: str, host: str, port: int | None) -> str | None:
         """Return the address of the proxy for a URL; None for a direct connection."""
         return None if self._is_exception(host.casefold().strip("[]"), port) else self.by_scheme.get(scheme)
@@ -49,6 +54,10 @@ class EnvironmentProxies:
     def _is_exception(self, host: str, port: int | None) -> bool:
         """As in curl: `*`, a name with its subdomains, one with a port, an address, or a network (CIDR)."""
         return any(_matches(name, host, port) for name in self.exceptions)
+
+
+DIRECT = EnvironmentProxies({}, (), {})
+"""No proxy."""
 
 
 def _matches(name: str, host: str, port: int | None) -> bool:

@@ -1,5 +1,7 @@
 """The check of addresses that may be connected to, and its errors as a model reads them."""
 
+import asyncio
+import re
 import socket
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -12,6 +14,8 @@ import httpx
 from drawbridge._validator import resolve_and_validate
 
 from maniple.config.web_settings import FetchSettings
+from maniple.egress.environment_proxies import EnvironmentProxies
+from maniple.egress.upstream import UpstreamProxy
 from maniple.errors import ConfigError, FetchError
 
 # Ranges that drawbridge does not block: the metadata address of Azure, 6to4 relays, the second range for
@@ -101,6 +105,15 @@ def _binds_foreign_addresses(family: socket.AddressFamily) -> bool:
         return False
 
 
+# Names of private networks, which have no public address: RFC 6761, 6762 (with its appendix G) and 8375.
+_PRIVATE_NAMES = (
+    *("localhost", "local", "internal", "intranet", "private", "corp", "home", "lan", "localdomain"),
+    "home.arpa",
+)
+# How long the own name servers may take, where a proxy resolves names as well.
+_LOCAL_ANSWER_SECONDS = 3.0
+
+
 class AddressGuard:
     """Resolves a host to the one address that may be connected to.
 
@@ -108,11 +121,18 @@ class AddressGuard:
     address, so a second DNS answer (DNS rebinding) has no effect. Public addresses of this machine itself are
     refused like private ones.
 
+    Where `proxies` (those of the environment by default) name one for the host, the proxy resolves the name
+    again. What the own name servers answer is checked all the same; a name that they do not know is left to
+    the proxy, unless it is one of a private network.
+
     Raises:
-        ConfigError: an entry of `fetch.allow_private` is not a network.
+        ConfigError: an entry of `fetch.allow_private` is not a network, or a proxy has no valid address.
     """
 
-    def __init__(self, settings: FetchSettings) -> None:
+    def __init__(self, settings: FetchSettings, proxies: EnvironmentProxies | None = None) -> None:
+        self.proxies = EnvironmentProxies.read() if proxies is None else proxies
+        for scheme, address in self.proxies.by_scheme.items():
+            UpstreamProxy.parse(address, self.proxies.describe(scheme))
         try:
             allowed = frozenset(ip_network(cidr) for cidr in settings.allow_private)
         except ValueError as error:
@@ -123,13 +143,20 @@ class AddressGuard:
     async def resolve(self, host: str, port: int) -> str:
         """Return the checked address of `host` (a name or an IP address, IPv6 without brackets).
 
+        It is the name itself if that has no address here and a proxy will resolve it.
+
         Raises:
             FetchError: the host has no address or one that is not public, or web servers never use the port.
         """
+        is_proxied = any(self.proxies.find(scheme, host, port) for scheme in ("http", "https"))
         try:
-            address = await resolve_and_validate(host, port, self._policy)
+            async with asyncio.timeout(_LOCAL_ANSWER_SECONDS if is_proxied else None):
+                address = await resolve_and_validate(host, port, self._policy)
             self._refuse_own(host, address)
-        except (drawbridge.DrawbridgeError, UnicodeError) as error:
+        except (drawbridge.DrawbridgeError, UnicodeError, TimeoutError) as error:
+            is_unknown = isinstance(error, (drawbridge.DrawbridgeDNSError, TimeoutError))
+            if is_proxied and is_unknown and _is_public_name(host):
+                return host
             is_port = isinstance(error, drawbridge.UnsafePortError)
             raise translate_fetch_error(f"{host}:{port}" if is_port else host, error) from error
         return address
@@ -138,6 +165,16 @@ class AddressGuard:
         ip = ip_address(address)
         if not any(ip in network for network in self._allowed) and is_own_address(address):
             raise drawbridge.BlockedAddressError(host, ip, "an address of this machine")
+
+
+def _is_public_name(host: str) -> bool:
+    """Return whether `host` may be one of the public DNS: not of a private network, and no odd IP address."""
+    name = host.casefold().removesuffix(".")
+    last = name.rpartition(".")[2]
+    # A last label of digits, or of hexadecimal digits after 0x, is that of an address (WHATWG URL, 3.5).
+    is_number = last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last) is not None
+    is_private = any(f".{name}".endswith(f".{one}") for one in _PRIVATE_NAMES)
+    return "." in name and ":" not in name and not is_number and not is_private
 
 
 def translate_fetch_error(url: str, error: Exception) -> FetchError:

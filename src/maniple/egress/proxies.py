@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -25,19 +25,18 @@ from maniple.egress.connections import (
     ClientHandler,
     ConnectionLimits,
     ConnectionServer,
-    EgressDialer,
-    EgressResolver,
-    EgressRoute,
     Streams,
     send_data,
     tunnel,
 )
+from maniple.egress.route import EgressRoute
+from maniple.egress.upstream import UpstreamError, UpstreamProxy
 from maniple.errors import FetchError
 from maniple.outgoing import SecretRefused
 
 _MAX_REASON_BYTES = 200
 _MAX_HEAD_BYTES = 64 * 1024
-_MAX_LOGGED_REFUSALS = 200
+_MAX_LOGGED = 200
 _MAX_CHECKED_BYTES = 200_000
 """The part of a body that is searched for secrets; the search takes longer than sending."""
 _HTTPS_PORT, _HTTP_PORT = 443, 80
@@ -55,12 +54,10 @@ _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def open_socks_proxy(
-    resolve: EgressResolver, dial: EgressDialer, limits: ConnectionLimits | None = None
-) -> AsyncIterator[int]:
+async def open_socks_proxy(route: EgressRoute, limits: ConnectionLimits | None = None) -> AsyncIterator[int]:
     """Serve SOCKS5 on 127.0.0.1 and yield the port; leaving the context ends every connection."""
     limits = limits or ConnectionLimits()
-    connections = ConnectionServer(SocksProxy(EgressRoute(resolve, dial), limits), limits)
+    connections = ConnectionServer(SocksProxy(route, limits), limits)
     server = await asyncio.start_server(connections.accept, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
@@ -71,11 +68,11 @@ async def open_socks_proxy(
 
 @asynccontextmanager
 async def open_socks_socket(
-    path: Path, resolve: EgressResolver, dial: EgressDialer, limits: ConnectionLimits | None = None
+    path: Path, route: EgressRoute, limits: ConnectionLimits | None = None
 ) -> AsyncIterator[None]:
     """Serve SOCKS5 on a unix socket that every user can connect to who reaches `path`; else as above."""
     limits = limits or ConnectionLimits()
-    connections = ConnectionServer(SocksProxy(EgressRoute(resolve, dial), limits), limits)
+    connections = ConnectionServer(SocksProxy(route, limits), limits)
     server = await asyncio.start_unix_server(connections.accept, path)
     try:
         await asyncio.to_thread(path.chmod, 0o666)
@@ -210,7 +207,8 @@ class _ProxyTarget:
 
     @property
     def authority(self) -> str:
-        return self.host if self.port == self.default_port else self.address
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == self.default_port else f"{host}:{self.port}"
 
 
 class _HttpRefusalError(Exception):
@@ -256,15 +254,18 @@ class HttpProxy:
                 target, target.path, *(value.decode("latin-1") for _, value in request.headers)
             )
         opened = False
+        forwarder = None if connect else self._route.forwarder(target.host, target.port)
         try:
-            async with self._route.open(target.host, target.port, self._limits.opening_seconds) as server:
+            async with self._route.open(
+                target.host, target.port, self._limits.opening_seconds, forwarder
+            ) as server:
                 opened = True
                 if connect:
                     await self._tunnel(client, server)
                 else:
                     upstream = HttpPeer(h11.CLIENT, server, self._limits.bytes_each_way)
                     check = partial(self._check_secrets, target)
-                    await _forward(client, upstream, request, target, check)
+                    await _forward(client, upstream, request, _Forwarding(target, forwarder, check))
         except FetchError as error:
             self._log_refusal(target, f"the connection is not permitted: {error}")
             raise _HttpRefusalError(403, str(error)) from error
@@ -299,7 +300,7 @@ class HttpProxy:
 
     def _log_refusal(self, target: _ProxyTarget, why: str) -> None:
         """Log a refusal once per address and up to a limit: code may repeat its requests."""
-        if target.address not in self._logged and len(self._logged) < _MAX_LOGGED_REFUSALS:
+        if target.address not in self._logged and len(self._logged) < _MAX_LOGGED:
             self._logged.add(target.address)
             _log.warning("Sandboxed code was refused a connection to %s: %s", target.address, why)
 
@@ -347,20 +348,33 @@ async def _send_refusal(client: HttpPeer, refusal: _HttpRefusalError) -> None:
         await client.send(h11.EndOfMessage())
 
 
-async def _forward(
-    client: HttpPeer,
-    server: HttpPeer,
-    request: h11.Request,
-    target: _ProxyTarget,
-    check: Callable[[str], Awaitable[None]],
-) -> None:
-    """Send the client's request to the target server, and its response back."""
-    authority = (b"host", target.authority.encode())
-    headers = [authority, *_message_headers(request.headers), (b"connection", b"close")]
-    await server.send(h11.Request(method=request.method, target=target.path, headers=headers))
+@dataclass(frozen=True, slots=True)
+class _Forwarding:
+    """Where a plain request goes: to the target itself, or to a proxy with the whole address."""
+
+    target: _ProxyTarget
+    proxy: UpstreamProxy | None
+    check: Callable[[str], Awaitable[None]] | None = None
+    """Raises for what may not leave in the body."""
+
+    def head(self, request: h11.Request) -> h11.Request:
+        authority, path = self.target.authority, self.target.path
+        headers = [
+            (b"host", authority.encode()),
+            *_message_headers(request.headers),
+            (b"connection", b"close"),
+        ]
+        if self.proxy is not None:
+            path, headers = f"http://{authority}{path}", [*headers, *self.proxy.headers]
+        return h11.Request(method=request.method, target=path, headers=headers)
+
+
+async def _forward(client: HttpPeer, server: HttpPeer, request: h11.Request, to: _Forwarding) -> None:
+    """Send the client's request on, and the response back."""
+    await server.send(to.head(request))
     if client.state.they_are_waiting_for_100_continue:
         await client.send(h11.InformationalResponse(status_code=100, headers=[]))
-    await _forward_body(client, server, check)
+    await _forward_body(client, server, to.check)
     try:
         response = await server.next_event()
         while isinstance(response, h11.InformationalResponse):
@@ -411,6 +425,7 @@ class SocksProxy:
     def __init__(self, route: EgressRoute, limits: ConnectionLimits) -> None:
         self._route = route
         self._limits = limits
+        self._logged: set[str] = set()
 
     async def __call__(self, client: Streams) -> None:
         """Connect the client to a permitted host; refuse every other request."""
@@ -428,15 +443,40 @@ class SocksProxy:
         async with asyncio.timeout(self._limits.opening_seconds):
             host, port = await _read_socks_request(*client)
         granted = False
+        forwarder = self._route.forwarder(host, port) if port == _HTTP_PORT else None
         try:
-            async with self._route.open(host, port, self._limits.opening_seconds) as server:
+            async with self._route.open(host, port, self._limits.opening_seconds, forwarder) as server:
                 granted = True
                 await send_data(client[1], _socks_reply(_GRANTED))
-                await tunnel(client, server, self._limits.bytes_each_way)
+                if forwarder is None:
+                    await tunnel(client, server, self._limits.bytes_each_way)
+                else:
+                    await self._forward(client, server, _ProxyTarget(host, port, _HTTP_PORT), forwarder)
         except OSError as error:
             if granted:
                 raise
+            self._log_failure(error)
             raise _SocksRefusalError(_UNREACHABLE) from error
+
+    def _log_failure(self, error: OSError) -> None:
+        """Log once what a proxy says: Chromium tells its pages only that there is no connection."""
+        text = str(error)
+        if isinstance(error, UpstreamError) and text not in self._logged and len(self._logged) < _MAX_LOGGED:
+            self._logged.add(text)
+            _log.warning("The browser was not connected: %s", text)
+
+    async def _forward(
+        self, client: Streams, server: Streams, target: _ProxyTarget, proxy: UpstreamProxy
+    ) -> None:
+        """Leave one plain request to a proxy, since many refuse to connect to port 80."""
+        limit = self._limits.bytes_each_way
+        peer, upstream = HttpPeer(h11.SERVER, client, limit), HttpPeer(h11.CLIENT, server, limit)
+        try:
+            if isinstance(request := await peer.next_event(), h11.Request):
+                target = replace(target, path=request.target.decode("latin-1"))
+                await _forward(peer, upstream, request, _Forwarding(target, proxy))
+        except h11.ProtocolError as error:
+            raise EOFError from error
 
 
 async def _read_socks_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:

@@ -6,9 +6,9 @@ import os
 import shlex
 import shutil
 import tempfile
-from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -20,14 +20,14 @@ from maniple.browser.isolation import ChromiumFolders, ChromiumIsolation
 from maniple.config import BrowserSettings
 from maniple.egress import (
     ConnectionLimits,
-    EgressDialer,
     EgressResolver,
-    Streams,
+    EgressRoute,
+    EnvironmentProxies,
+    UpstreamProxy,
     open_socks_proxy,
     open_socks_socket,
-    send_data,
 )
-from maniple.errors import BrowserError, ConfigError
+from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Connected
@@ -141,7 +141,7 @@ class Chromium(BrowserConnection):
     root its own sandbox does not start; `isolation` then holds it.
 
     Raises:
-        ConfigError: `browser.proxy_server` is not the address of an HTTP proxy.
+        ConfigError: `browser.proxy_server` is not the address of a proxy.
     """
 
     def __init__(
@@ -155,8 +155,7 @@ class Chromium(BrowserConnection):
         super().__init__(self._launch)
         self._settings = settings
         self._executable = executable
-        self._resolve = resolve
-        self._dial = dialer_for(settings)
+        self._route = EgressRoute(resolve, proxies=proxies_for(settings))
         self._isolation = isolation
         self._port = port
 
@@ -173,9 +172,7 @@ class Chromium(BrowserConnection):
         return await self._start_isolated(playwright, stack, self._isolation, has_own_sandbox=False)
 
     async def _proxy_port(self, stack: AsyncExitStack) -> int:
-        return await stack.enter_async_context(
-            open_socks_proxy(self._resolve, self._dial, _limits(self._settings))
-        )
+        return await stack.enter_async_context(open_socks_proxy(self._route, _limits(self._settings)))
 
     async def _start_isolated(
         self,
@@ -189,9 +186,7 @@ class Chromium(BrowserConnection):
         stack.push_async_callback(asyncio.to_thread, shutil.rmtree, root, ignore_errors=True)
         if self._port is None:
             proxy, port = root / "proxy", isolation.proxy_port
-            await stack.enter_async_context(
-                open_socks_socket(proxy, self._resolve, self._dial, _limits(self._settings))
-            )
+            await stack.enter_async_context(open_socks_socket(proxy, self._route, _limits(self._settings)))
         else:
             proxy, port = None, await self._proxy_port(stack)
         folders = ChromiumFolders(root, root / "downloads", self._executable, proxy)
@@ -305,40 +300,16 @@ def _redact_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def dialer_for(settings: BrowserSettings) -> EgressDialer:
-    """Return how to connect to a checked address: directly, or through `browser.proxy_server`.
+def proxies_for(settings: BrowserSettings) -> EnvironmentProxies:
+    """Return `browser.proxy_server` for every address, or without it the proxies of the environment.
 
     Raises:
-        ConfigError: `browser.proxy_server` is not the address of an HTTP proxy.
+        ConfigError: it is not the address of a proxy.
     """
     if settings.proxy_server is None:
-        return asyncio.open_connection
-    proxy = urlsplit(settings.proxy_server)
-    if proxy.scheme != "http" or not proxy.hostname:
-        raise ConfigError("browser.proxy_server must be an HTTP proxy, such as http://proxy.example:3128.")
-    host, port = proxy.hostname, proxy.port or 80
-
-    async def through_proxy(address: str, target_port: int, /) -> Streams:
-        reader, writer = await asyncio.open_connection(host, port)
-        try:
-            await send_data(writer, _connect_request(settings, address, target_port))
-            answer = await reader.readuntil(b"\r\n\r\n")
-        except (OSError, EOFError, asyncio.LimitOverrunError) as error:
-            writer.close()
-            raise ConnectionError("the proxy gave no answer") from error
-        if answer.split()[1:2] != [b"200"]:
-            writer.close()
-            raise ConnectionError("the proxy refused the connection")
-        return reader, writer
-
-    return through_proxy
-
-
-def _connect_request(settings: BrowserSettings, address: str, port: int) -> bytes:
-    target = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
+        return EnvironmentProxies.read()
+    named = UpstreamProxy.parse(settings.proxy_server, "browser.proxy_server")
     if settings.proxy_username:
         password = settings.proxy_password.get_secret_value() if settings.proxy_password else ""
-        token = b64encode(f"{settings.proxy_username}:{password}".encode()).decode()
-        lines.append(f"Proxy-Authorization: Basic {token}")
-    return "\r\n".join([*lines, "", ""]).encode()
+        named = replace(named, username=settings.proxy_username, password=password)
+    return EnvironmentProxies.only(named.address, "browser.proxy_server")
