@@ -25,11 +25,11 @@ from maniple.config import Settings
 from maniple.config.sources import Keys
 from maniple.errors import ConfigError
 from maniple.prompts import render
+from maniple.third_party import in_thread, shield_from_exit
 from maniple.tools.code import CodeEnvironment
 from maniple.tools.interaction import terminate_tool
 from maniple.tools.registry import load_tools
 from maniple.tools.skills import Skill, find_skills, skill_tool
-from maniple.tools.third_party_tools import in_thread, shield_from_exit
 from maniple.types import GENERAL, WORKERS, Worker
 from maniple.workspace import Workspaces
 

@@ -20,7 +20,7 @@ from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import PARTIAL_WORK, StepFailed, truncate_middle
 from maniple.errors import BudgetExhausted, ModelError, ToolFailure
 from maniple.llms.streams import limit_calls
-from maniple.tools.third_party_tools import in_thread
+from maniple.third_party import in_thread
 from maniple.types import SUMMARY_SOURCE
 
 PARTIAL_WORK_CHARACTERS = 6_000

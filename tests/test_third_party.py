@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
+from maniple import third_party
 from maniple.errors import ToolFailure
-from maniple.tools import third_party_tools
-from maniple.tools.third_party_tools import in_thread, shield_from_exit
+from maniple.third_party import in_thread, shield_from_exit
 
 pytestmark = pytest.mark.anyio
 WHO = contextvars.ContextVar("who", default="nobody")
@@ -54,12 +54,12 @@ async def test_nor_does_an_interrupt_of_its_own_end_it():
 
 
 async def test_calls_that_never_end_fill_no_more_than_their_own_places(monkeypatch):
-    monkeypatch.setattr(third_party_tools, "MAX_THREADS", 2)
+    monkeypatch.setattr(third_party, "MAX_THREADS", 2)
     over = threading.Event()
     hung = [asyncio.create_task(in_thread(over.wait)(20)) for _ in range(2)]
     await asyncio.sleep(0)
     try:
-        with pytest.raises(ToolFailure, match="2 calls of such"):
+        with pytest.raises(ToolFailure, match="2 third-party calls"):
             await in_thread(str)(1)
         assert await asyncio.to_thread(str, 1) == "1"
     finally:
@@ -70,7 +70,7 @@ async def test_calls_that_never_end_fill_no_more_than_their_own_places(monkeypat
 def test_the_program_ends_although_a_call_does_not():
     program = """if True:
         import asyncio, threading
-        from maniple.tools.third_party_tools import in_thread
+        from maniple.third_party import in_thread
         async def main():
             try:
                 await asyncio.wait_for(in_thread(threading.Event().wait)(), 0.05)

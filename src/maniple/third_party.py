@@ -1,4 +1,4 @@
-"""Protection against third-party tools that block the event loop or exit the process."""
+"""Protection against code of third parties that blocks the event loop or exits the process."""
 
 import asyncio
 import contextvars
@@ -28,7 +28,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     @functools.wraps(function)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
         if sum(thread.name == _NAME for thread in threading.enumerate()) >= MAX_THREADS:
-            raise ToolFailure(f"{MAX_THREADS} calls of such tools have not ended yet; go on without it.")
+            raise ToolFailure(f"{MAX_THREADS} third-party calls have not ended yet; go on without it.")
         call = functools.partial(contextvars.copy_context().run, function, *args, **kwargs)
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         threading.Thread(target=_run_in_thread, args=(outcome, call), name=_NAME, daemon=True).start()
