@@ -80,3 +80,8 @@ def test_the_program_ends_although_a_call_does_not():
     """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "given up\n", "")
+
+
+async def test_an_exception_that_no_future_accepts_still_ends_the_call():
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await in_thread(next)(iter(()))

@@ -67,6 +67,8 @@ def _set_outcome(outcome: "asyncio.Future[Any]", result: Any, failure: BaseExcep
         return
     if failure is None:
         outcome.set_result(result)
+    elif isinstance(failure, StopIteration):  # a future accepts none, and its caller would wait forever
+        outcome.set_exception(RuntimeError(f"{failure!r}"))
     else:
         outcome.set_exception(failure)
 
