@@ -1,5 +1,6 @@
 """Web search, and reading pages and documents as text."""
 
+import asyncio
 from functools import partial
 from typing import Any, ClassVar
 
@@ -30,11 +31,11 @@ class SearchCapability(Capability):
         guard = context.service(OutgoingGuard) or OutgoingGuard()
         opening = open_search(settings, SearchContext(run_key, locale, folder))
         provider = await context.stack.enter_async_context(opening)
+        missing = await asyncio.to_thread(missing_settings, settings)
         return Offer(
             services={TeamSearch: TeamSearch(GuardedSearch(provider, guard), settings.max_results)},
             notices=tuple(
-                f"search.providers names {name}, which needs {need}."
-                for name, need in missing_settings(settings).items()
+                f"search.providers names {name}, which needs {need}." for name, need in missing.items()
             ),
         )
 

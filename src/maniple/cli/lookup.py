@@ -58,9 +58,9 @@ def search(
 
 
 def _with_provider(settings: "Settings", provider: str) -> "Settings":
-    from maniple.config.web_settings import BUILT_IN_PROVIDERS, provider_entry_points
+    from maniple.config.web_settings import BUILT_IN_PROVIDERS
 
-    if provider not in BUILT_IN_PROVIDERS and provider not in (others := provider_entry_points()):
+    if provider not in BUILT_IN_PROVIDERS and provider not in (others := settings.search.other_providers()):
         known = ", ".join((*BUILT_IN_PROVIDERS, *sorted(others)))
         raise typer.BadParameter(f"choose one of {known}.", param_hint="--provider")
     chosen = settings.search.model_copy(update={"providers": (provider,)})

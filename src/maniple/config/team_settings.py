@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from maniple.config.values import HARMLESS, Section, UserPath
+from maniple.config.values import HARMLESS, Reference, Section, UserPath
 from maniple.types import DIRECTORS, GENERAL, WORKERS, AgentName, LLMType, Worker
 
 MAX_PROMPT_BYTES = 32_768
@@ -19,8 +19,6 @@ _TAKEN = frozenset(
     {*DIRECTORS, *WORKERS, GENERAL, "solo", "clarify", "review", "model", "tools", "plan", "all", "everyone"}
 )
 
-
-_PART = r"[A-Za-z_][A-Za-z0-9_]*"
 
 Names = TypeVar("Names", bound=Collection[str])
 
@@ -76,10 +74,6 @@ class RoleSettings(Section):
     """The names of its tools: built-in tools, those of `tools`, and those of installed packages."""
     optional: bool = True
     """Whether clients may disable it."""
-
-
-Reference = Annotated[str, Field(pattern=rf"^{_PART}(\.{_PART})*:{_PART}$", max_length=200)]
-"""An object in a module, as `module:attribute`."""
 
 
 class ToolSettings(Section):

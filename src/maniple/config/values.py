@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 _METHODS = ("/chat/completions", "/completions")
+_IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def is_loopback(host: str) -> bool:
@@ -83,6 +84,8 @@ ApiKey = Annotated[OptionalSecret, AfterValidator(_is_sendable)]
 ApiVersion = Annotated[OptionalText, BeforeValidator(_day_is_text)]
 EndpointUrl = Annotated[str | None, BeforeValidator(_trimmed), AfterValidator(_is_endpoint)]
 UserPath = Annotated[Path, BeforeValidator(_at_home)]
+Reference = Annotated[str, Field(pattern=rf"^{_IDENTIFIER}(\.{_IDENTIFIER})*:{_IDENTIFIER}$", max_length=200)]
+"""An object in a module, as `module:attribute`."""
 
 
 class _Harmless:

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from maniple.config.values import (
     HARMLESS,
@@ -14,6 +14,7 @@ from maniple.config.values import (
     EndpointUrl,
     OptionalSecret,
     OptionalText,
+    Reference,
     Section,
     UserPath,
 )
@@ -31,14 +32,21 @@ BUILT_IN_PROVIDERS: tuple[str, ...] = tuple(
 SearchEngine = Literal["duckduckgo", "brave", "mojeek", "startpage", "yahoo"]
 
 
-def provider_entry_points() -> Mapping[str, EntryPoint]:
-    """Return the search providers of other installed packages, by name. Blocks on disk."""
-    return {point.name: point for point in entry_points(group=PROVIDER_GROUP)}
+def _entry_points(retrievers: Mapping[str, str]) -> Mapping[str, EntryPoint]:
+    """Return the providers of other packages; a line of `search.retrievers` is like an entry point of one."""
+    named = [EntryPoint(name, use, PROVIDER_GROUP) for name, use in retrievers.items()]
+    return {point.name: point for point in (*entry_points(group=PROVIDER_GROUP), *named)}
 
 
-def _check_providers(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def _check_retrievers(retrievers: dict[str, str]) -> dict[str, str]:
+    if taken := [name for name in retrievers if name in BUILT_IN_PROVIDERS]:
+        raise ValueError(f"{taken[0]} is a provider of maniple; choose another name")
+    return retrievers
+
+
+def _check_providers(names: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
     if unknown := [name for name in names or () if name not in BUILT_IN_PROVIDERS]:
-        others = provider_entry_points()
+        others = _entry_points(info.data.get("retrievers", {}))
         for name in unknown:
             if name not in others:
                 known = ", ".join((*BUILT_IN_PROVIDERS, *sorted(others)))
@@ -49,6 +57,12 @@ def _check_providers(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
 class SearchSettings(Section):
     """Search of the web and of a folder of documents."""
 
+    # Before `providers`, whose names may be from here.
+    retrievers: Annotated[dict[str, Reference], AfterValidator(_check_retrievers)] = Field(
+        default_factory=dict
+    )
+    """Retrievers of LangChain as providers, each name with its `module:attribute`: a `BaseRetriever`, its
+    class, or a function that returns one. The arguments are `options.<name>`."""
     providers: Annotated[tuple[str, ...] | None, AfterValidator(_check_providers)] = None
     """The providers, in the order in which they are asked; an empty list turns search off. Default: those
     whose key, address or folder is set, then `ddgs` and `wikipedia`, which need none."""
@@ -71,6 +85,10 @@ class SearchSettings(Section):
     """The Wikipedia to ask when neither the query nor the conversation's locale determines a language."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings of providers that declare some of their own, by the provider's name."""
+
+    def other_providers(self) -> Mapping[str, EntryPoint]:
+        """Return the providers that are not built in, by name. Blocks on disk."""
+        return _entry_points(self.retrievers)
 
 
 def _is_contact(contact: str | None) -> str | None:

@@ -1,5 +1,6 @@
 """Search of the web and of a folder of documents."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
@@ -46,8 +47,9 @@ async def open_chain(
     Raises `ConfigError` where a provider of another package cannot be imported or its options are wrong.
     """
     context = context or SearchContext()
-    missing = missing_settings(settings)
-    specs = [spec for spec in select_providers(settings) if spec.name not in missing]
+    # Packages of others are imported, and their providers made, which may block.
+    missing = await asyncio.to_thread(missing_settings, settings)
+    specs = [spec for spec in await asyncio.to_thread(select_providers, settings) if spec.name not in missing]
     if not specs and not missing:
         reason = "Search is turned off: search.providers is empty."
         raise Unavailable(reason, "set search.providers in conf.yaml.")
@@ -57,7 +59,8 @@ async def open_chain(
     async with AsyncExitStack() as stack:
         providers: dict[str, SearchProvider] = {}
         for spec in specs:
-            provider = spec.create(settings, replace(context, options=parse_options(spec, settings)))
+            own_context = replace(context, options=parse_options(spec, settings))
+            provider = await asyncio.to_thread(spec.create, settings, own_context)
             providers[spec.name] = await stack.enter_async_context(aclosing(provider))
         yield SearchChain(
             providers,

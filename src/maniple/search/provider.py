@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import httpx
+from pydantic import ValidationError
 
 from maniple.config.values import Section
 from maniple.config.web_settings import SearchSettings
@@ -30,7 +31,7 @@ from maniple.egress.bounded_responses import (
 from maniple.errors import SearchError
 from maniple.evidence.addresses import comparable_url
 from maniple.retry_after import retry_after_seconds
-from maniple.text import fix_surrogates
+from maniple.text import fix_surrogates, shorten
 
 DEFAULT_COOLDOWN_SECONDS = 60.0
 """How long a provider that failed is not asked again."""
@@ -43,6 +44,7 @@ URL_CHARACTERS = 2_048
 MAX_RESULTS = 100
 """Results of one response that are parsed. The settings allow at most 20 to be requested."""
 
+_MISTAKE_CHARACTERS = 300
 _PARSED_CHARACTERS = 10 * CONTENT_CHARACTERS
 _HIGHLIGHT = re.compile("</?(?:b|strong|em|i|mark)>", re.IGNORECASE)
 """The tags with which engines highlight the words of the query."""
@@ -344,6 +346,15 @@ def hit_to_dict(hit: SearchHit) -> dict[str, Any]:
     return {
         name: value for name, value in asdict(hit).items() if name == "content" or value not in (None, "")
     }
+
+
+def describe_mistakes(setting: str, error: ValidationError) -> str:
+    """Return the mistakes in the options at `setting`, a line for each, without the given values."""
+    lines = (
+        f"  {'.'.join([setting, *map(str, one['loc'])])}: {shorten(one['msg'], _MISTAKE_CHARACTERS)}"
+        for one in error.errors(include_input=False, include_url=False)
+    )
+    return "\n".join(("The settings have mistakes:", *lines))
 
 
 def _truncate(text: str, max_characters: int) -> str:

@@ -182,15 +182,17 @@ async def check_search(settings: Settings) -> CheckResult:
 
     None is asked, because that may cost money: a connection is enough to know of an outage.
     """
-    missing = missing_settings(settings.search)
     context = SearchContext(folder=open_document_folder(settings.search))
     try:
+        missing = await asyncio.to_thread(missing_settings, settings.search)
         async with open_chain(settings.search, context) as chain:
             asked = (", then " if settings.search.mode == "first" else " and ").join(chain.names)
             with _without_log("maniple.search"):  # what it would say is the finding
                 outage = await chain.describe_outage()
     except Unavailable as error:
         return CheckResult("web search", "warning", error.reason, error.remedy)
+    except ConfigError as error:  # a provider of another package; the team does not start with it
+        return CheckResult("web search", "problem", str(error), "Correct search in conf.yaml.")
     if outage:
         return CheckResult("web search", "warning", f"{asked}; none of them can be reached", outage)
     if missing:

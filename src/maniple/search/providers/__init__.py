@@ -1,13 +1,15 @@
 """The registry of search providers.
 
 Every module of this package declares one provider as `PROVIDER`. Other packages register theirs through the
-entry point group `maniple.search`: the entry's name is the provider's, its value a `ProviderSpec`. Such a
+entry point group `maniple.search`, and the settings by a line of `search.retrievers`: the entry's name is the
+provider's, its value a `ProviderSpec`, or a retriever of LangChain (see `maniple.search.retrievers`). Such a
 provider is imported only when `search.providers` names it, so installing a package changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint
 
 from pydantic import ValidationError
 
@@ -15,15 +17,22 @@ from maniple.config.values import Section
 from maniple.config.web_settings import (
     BUILT_IN_PROVIDERS,
     SearchSettings,
-    provider_entry_points,
 )
 from maniple.errors import ConfigError
-from maniple.search.provider import ProviderSpec
+from maniple.search.provider import ProviderSpec, describe_mistakes
+from maniple.text import shorten
+
+_REASON_CHARACTERS = 300
 
 
-def load_provider(name: str) -> ProviderSpec:
+def load_provider(name: str, settings: SearchSettings | None = None) -> ProviderSpec:
     """Import the provider called `name`; raises `ConfigError` where another package's cannot be used."""
-    return _load_built_in(name) if name in BUILT_IN_PROVIDERS else _load_entry_point(name)
+    if name in BUILT_IN_PROVIDERS:
+        return _load_built_in(name)
+    point = (settings or SearchSettings()).other_providers().get(name)
+    if point is None:
+        raise ConfigError(f"search.providers names {name}, which is not installed.")
+    return _load_entry_point(point)
 
 
 @cache
@@ -31,17 +40,23 @@ def _load_built_in(name: str) -> ProviderSpec:
     return import_module(f"{__name__}.{name}").PROVIDER
 
 
-def _load_entry_point(name: str) -> ProviderSpec:
-    point = provider_entry_points().get(name)
-    if point is None:
-        raise ConfigError(f"search.providers names {name}, which is not installed.")
+def _load_entry_point(point: EntryPoint) -> ProviderSpec:
+    from maniple.search.retrievers import retriever_spec
+
     try:
-        spec = point.load()
+        loaded = point.load()
     except (Exception, SystemExit) as error:  # third-party code may fail in any way
-        reason = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"search provider {name}: {point.value} cannot be imported: {reason}") from error
-    if not isinstance(spec, ProviderSpec) or spec.name != name:
-        raise ConfigError(f"search provider {name}: {point.value} is no ProviderSpec of that name.")
+        reason = shorten(f"{type(error).__name__}: {error}", _REASON_CHARACTERS)
+        raise ConfigError(
+            f"search provider {point.name}: {point.value} cannot be imported: {reason}. "
+            "Install what it needs, or remove it from search.providers."
+        ) from error
+    spec = loaded if isinstance(loaded, ProviderSpec) else retriever_spec(point.name, loaded)
+    if spec is None or spec.name != point.name:
+        raise ConfigError(
+            f"search provider {point.name}: {point.value} is neither a ProviderSpec of that name "
+            "nor a retriever of LangChain."
+        )
     return spec
 
 
@@ -51,7 +66,7 @@ def select_providers(settings: SearchSettings) -> Sequence[ProviderSpec]:
     Without that setting: the built-in ones that have a rank and what they require, by rank.
     """
     if settings.providers is not None:
-        return [load_provider(name) for name in settings.providers]
+        return [load_provider(name, settings) for name in settings.providers]
     ranked = [spec for name in BUILT_IN_PROVIDERS if (spec := load_provider(name)).rank is not None]
     ready = [spec for spec in ranked if not _missing_requirement(spec, settings)]
     return sorted(ready, key=lambda spec: spec.rank or 0)
@@ -82,8 +97,4 @@ def parse_options(spec: ProviderSpec, settings: SearchSettings) -> Section | Non
     try:
         return spec.options.model_validate(settings.options.get(spec.name, {}))
     except ValidationError as error:
-        mistakes = "\n".join(
-            f"  search.options.{spec.name}.{'.'.join(map(str, one['loc']))}: {one['msg']}"
-            for one in error.errors(include_input=False, include_url=False)
-        )
-        raise ConfigError(f"The settings have mistakes:\n{mistakes}") from error
+        raise ConfigError(describe_mistakes(f"search.options.{spec.name}", error)) from error
