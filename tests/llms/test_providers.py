@@ -3,6 +3,8 @@
 import json
 from contextlib import asynccontextmanager
 
+import httpx2
+import openai
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
@@ -11,6 +13,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.errors import ConfigError, ModelError
 from maniple.llms import Shape, ask_for, capabilities_of, open_chat_models
+from maniple.llms.provider_model import as_endpoint_failure
 from tests.llms.provider_servers import CACHED, INPUT, OUTPUT, Answer, ProviderServer, provider_serving
 
 # google-genai's own use of aiohttp.
@@ -141,6 +144,53 @@ async def test_a_stream_that_was_cut_is_no_answer(provider):
         async with opened(provider, server) as model:
             with pytest.raises(ModelError):
                 await streamed(model, [HumanMessage("hi")])
+
+
+PAGE = b"<html><body>Sign in</body></html>"
+LIST = b"event: message_start\ndata: [1]\n\n"
+
+
+@pytest.mark.parametrize(
+    ("provider", "body", "words"),
+    [
+        ("anthropic", LIST, "no attribute"),
+        ("gemini", PAGE, "Failed to parse"),
+        ("bedrock", PAGE, "Checksum mismatch"),
+        ("ollama", PAGE, "Expecting value"),
+        ("ollama", b"[]\n", "no attribute"),
+        ("ollama", b"{}\n", "validation error"),
+    ],
+)
+async def test_an_answer_that_the_client_cannot_read_is_a_malformed_one(provider, body, words):
+    with provider_serving(Answer(body=body)) as server:
+        async with opened(provider, server) as model:
+            for ask in (streamed, _invoked):
+                with pytest.raises(ModelError, match=words) as caught:
+                    await ask(model, [HumanMessage("hi")])
+                assert (caught.value.code, caught.value.retryable) == ("model_bad_response", True)
+
+
+async def _invoked(model, messages):
+    return await model.ainvoke(messages)
+
+
+class RelayedError(Exception):
+    """An error of a client that hides its cause."""
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (KeyError("choices"), ValueError),
+        (ConnectionResetError("reset"), openai.APIConnectionError),
+        (TypeError("odd"), ValueError),
+        (httpx2.ReadTimeout("slow"), openai.APIConnectionError),
+    ],
+)
+def test_the_cause_of_an_error_decides_what_it_is(cause, kind):
+    error = RelayedError("failed")
+    error.__cause__ = cause
+    assert isinstance(as_endpoint_failure(error, "http://127.0.0.1"), kind)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

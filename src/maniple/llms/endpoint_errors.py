@@ -247,7 +247,8 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
         case _:
             return _error(
                 f"{endpoint} answered with something that is not a chat completion ({_reason(error)}). "
-                f"Check that {endpoint.name_of('base_url')} is an OpenAI-compatible endpoint.",
+                f"Check that {endpoint.name_of('base_url')} is an endpoint of the API that "
+                f"{endpoint.setting}.provider names.",
                 "model_bad_response",
                 retryable=True,
             )

@@ -26,7 +26,7 @@ from pydantic import Field
 from maniple.errors import ModelError
 from maniple.llms.answering_model import AnsweringModel, Chunks, ModelRequest
 from maniple.llms.capabilities import Capabilities
-from maniple.llms.endpoint_errors import make_status_error
+from maniple.llms.endpoint_errors import MALFORMED, make_status_error
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.providers import UNSUPPORTED, Provider, provider_of
 from maniple.llms.refusals import adapt_request
@@ -40,6 +40,9 @@ _END_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _SAMPLING = ("temperature", "top_p")
 _LONGEST_CAUSES = 6
+# In the names of errors: those of HTTP libraries and of boto have no common classes.
+_CONNECTION_WORDS = ("Connect", "Network", "Protocol", "Transport")
+_READING_WORDS = ("Pars", "Decod", "ResponseValidation")
 
 
 class ProviderModel(AnsweringModel):
@@ -105,7 +108,7 @@ class ProviderModel(AnsweringModel):
         except (openai.OpenAIError, ModelError):
             raise
         except Exception as error:
-            raise as_api_error(error, self.endpoint.url) from error
+            raise as_endpoint_failure(error, self.endpoint.url) from error
         if not has_ended and not self.provider.names_end:
             end = AIMessageChunk(content="", response_metadata={"finish_reason": "stop"})
             yield ChatGenerationChunk(message=end, generation_info={"finish_reason": "stop"})
@@ -261,19 +264,35 @@ def _thought_of(block: Mapping[str, Any]) -> str:
     return str(block.get("thinking") or block.get("reasoning") or "")
 
 
-def as_api_error(error: Exception, url: str) -> Exception:
-    """Return an error of any provider's client as one of the OpenAI SDK, by its form.
+def as_endpoint_failure(error: Exception, url: str) -> Exception:
+    """Return an error of any provider's client as one of `ENDPOINT_FAILURES`, by its form.
 
-    The status is that of `status_code`, `code`, `response.status_code` or boto's response; an error without
-    one is a failed connection.
+    The status is that of `status_code`, `code`, `response.status_code` or boto's response. Without one, it is
+    an answer that the client cannot read, or else a failed connection.
     """
     for one in _causes(error):
         if (status := _status_of(one)) is not None:
             return make_status_error(status, _body_of(one), _headers_of(one), url)
-    request = httpx2.Request("POST", url)
-    if any("Timeout" in kind.__name__ for kind in type(error).__mro__):
+    request, text = httpx2.Request("POST", url), str(error) or type(error).__name__
+    if _is_named(error, ("Timeout",)):
         return openai.APITimeoutError(request=request)
-    return openai.APIConnectionError(message=str(error) or type(error).__name__, request=request)
+    if _is_malformed_answer(error):
+        return ValueError(text)
+    return openai.APIConnectionError(message=text, request=request)
+
+
+def _is_malformed_answer(error: Exception) -> bool:
+    """Return whether the outermost cause that tells is one of reading an answer, not of the connection."""
+    for one in _causes(error):
+        if isinstance(one, OSError) or _is_named(one, _CONNECTION_WORDS):
+            return False
+        if isinstance(one, MALFORMED) or _is_named(one, _READING_WORDS):
+            return True
+    return False
+
+
+def _is_named(error: BaseException, words: Sequence[str]) -> bool:
+    return any(word in kind.__name__ for kind in type(error).__mro__ for word in words)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
