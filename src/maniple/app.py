@@ -240,7 +240,7 @@ async def open_runtime(
         opening = (
             open_models(settings, progress or LineProgress(), deferred=deferred)
             if given is None
-            else use_models(given)
+            else use_models(given, settings.server.stream_rate)
         )
         models, answering = await stack.enter_async_context(opening)
         offer = await open_capabilities(with_on_call, stack, models)

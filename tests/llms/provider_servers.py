@@ -12,6 +12,8 @@ from typing import Any
 
 Json = dict[str, Any]
 INPUT, CACHED, OUTPUT = 10, 4, 7
+HELD_SECONDS = 20
+"""After them, the rest of an answer comes in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,20 @@ class ProviderServer:
     """Statuses with messages, which come before the answers."""
     requests: list[Json] = field(default_factory=list)
     base_url: str = ""
+    held: bytes | None = None
+    """The first event with these bytes, and what follows it, is sent after `release` is set."""
+    release: threading.Event = field(default_factory=threading.Event)
 
     def next_answer(self) -> Answer:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-def _sse(events: list[Json], *, names: bool = False) -> bytes:
+def _sse(events: list[Json], *, names: bool = False) -> list[bytes]:
     lines = [(f"event: {one['type']}\n" if names else "") + f"data: {json.dumps(one)}\n\n" for one in events]
-    return "".join(lines).encode()
+    return [line.encode() for line in lines]
 
 
-def anthropic(answer: Answer) -> bytes:
+def anthropic(answer: Answer) -> list[bytes]:
     usage = {"input_tokens": INPUT - CACHED, "cache_read_input_tokens": CACHED, "output_tokens": 1}
     message = {
         "id": "msg_1",
@@ -82,7 +87,7 @@ def anthropic(answer: Answer) -> bytes:
     return _sse(events, names=True)
 
 
-def ollama(answer: Answer) -> bytes:
+def ollama(answer: Answer) -> list[bytes]:
     def line(message: Json, **more: Any) -> Json:
         whole = {"role": "assistant", "content": "", **message}
         return {"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": whole, "done": False, **more}
@@ -94,10 +99,10 @@ def ollama(answer: Answer) -> bytes:
     if not answer.is_cut:
         reason = "length" if answer.reaches_limit else "stop"
         lines.append(line({}, done=True, done_reason=reason, prompt_eval_count=INPUT, eval_count=OUTPUT))
-    return "".join(json.dumps(one) + "\n" for one in lines).encode()
+    return [json.dumps(one).encode() + b"\n" for one in lines]
 
 
-def gemini(answer: Answer) -> bytes:
+def gemini(answer: Answer) -> list[bytes]:
     parts: list[Json] = [{"text": answer.thoughts, "thought": True}] if answer.thoughts else []
     parts += [{"text": one} for one in answer.text]
     parts += [{"functionCall": {"name": name, "args": args}} for name, args in answer.calls]
@@ -113,7 +118,7 @@ def gemini(answer: Answer) -> bytes:
     return _sse(events)
 
 
-def bedrock(answer: Answer) -> bytes:
+def bedrock(answer: Answer) -> list[bytes]:
     events: list[tuple[str, Json]] = [("messageStart", {"role": "assistant"})]
     blocks: list[tuple[Json, list[Json]]] = []
     if answer.thoughts:
@@ -136,7 +141,7 @@ def bedrock(answer: Answer) -> bytes:
         usage["cacheReadInputTokens"] = CACHED
         events.append(("messageStop", {"stopReason": reason}))
         events.append(("metadata", {"usage": usage, "metrics": {"latencyMs": 1}}))
-    return b"".join(_frame(name, body) for name, body in events)
+    return [_frame(name, body) for name, body in events]
 
 
 def _frame(name: str, body: Json) -> bytes:
@@ -178,24 +183,31 @@ def provider_serving(
     state = ProviderServer(list(answers), list(refusals))
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_POST(self) -> None:
             size = int(self.headers.get("content-length") or 0)
             state.requests.append(json.loads(self.rfile.read(size)))
             if state.refusals:
                 status, message = state.refusals.pop(0)
-                body, kind = json.dumps(_refusal(self.path, status, message)).encode(), "application/json"
+                parts, kind = [json.dumps(_refusal(self.path, status, message)).encode()], "application/json"
             else:
                 status = 200
                 encode, kind = next(found for part, found in _FORMATS.items() if part in self.path)
                 answer = state.next_answer()
-                body = encode(answer) if answer.body is None else answer.body
+                parts = encode(answer) if answer.body is None else [answer.body] if answer.body else []
             self.send_response(status)
             self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
+            self.send_header("transfer-encoding", "chunked")
+            self.send_header("connection", "close")
             if status >= 400:
                 self.send_header("x-amzn-errortype", "ValidationException")
             self.end_headers()
-            self.wfile.write(body)
+            for part in parts:
+                if state.held is not None and state.held in part:
+                    state.release.wait(HELD_SECONDS)
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+            self.wfile.write(b"0\r\n\r\n")
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

@@ -2,6 +2,8 @@
 
 import json
 from contextlib import asynccontextmanager
+from functools import reduce
+from operator import add
 
 import httpx2
 import openai
@@ -19,6 +21,8 @@ from tests.llms.provider_servers import CACHED, INPUT, OUTPUT, Answer, ProviderS
 # google-genai's own use of aiohttp.
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")]
 
+NO_PIECE = 1 / 900
+"""A rate of the pieces; a test that waits for the next one does not end."""
 KEY = "sk-canary-0123456789"
 AWS = {"region_name": "us-east-1", "aws_access_key_id": "k", "aws_secret_access_key": KEY}
 OPTIONS = {"bedrock": AWS, "ollama": {"reasoning": True}}
@@ -50,9 +54,9 @@ def settings_of(provider: str, server: ProviderServer, **more) -> ModelSettings:
 
 
 @asynccontextmanager
-async def opened(provider: str, server: ProviderServer, **more):
+async def opened(provider: str, server: ProviderServer, stream_rate: float = 0, **more):
     settings = ModelsSettings(basic=settings_of(provider, server, **more))
-    async with open_chat_models(settings) as models:
+    async with open_chat_models(settings, stream_rate=stream_rate) as models:
         yield models.get("basic")
 
 
@@ -64,11 +68,37 @@ async def streamed(model, messages, **options) -> tuple[list[AIMessageChunk], AI
     return pieces, whole
 
 
+async def released_at_first_text(server, model) -> tuple[list[AIMessageChunk], AIMessageChunk]:
+    """Read an answer, the rest of which is sent after its first text has come."""
+    pieces = []
+    async for piece in model.astream([HumanMessage("hi")]):
+        pieces.append(piece)
+        if piece.content:
+            server.release.set()
+    return pieces, reduce(add, pieces)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_after_the_first_piece_text_and_calls_are_each_joined(provider):
+    answer = Answer(("Hel", "lo", ", ", "you."), calls=(("add", {"a": 1, "b": 2}),))
+    with provider_serving(answer) as server:
+        server.held = b'"lo"'
+        async with opened(provider, server, NO_PIECE) as model:
+            pieces, whole = await released_at_first_text(server, model.bind_tools([TOOL]))
+    shown = [(piece.content, bool(piece.tool_call_chunks)) for piece in pieces]
+    assert [one for one in shown if any(one)] == [("Hel", False), ("lo, you.", False), ("", True)]
+    assert whole.tool_calls[0]["args"] == {"a": 1, "b": 2}
+    assert whole.response_metadata["finish_reason"] == "stop"
+    assert whole.usage_metadata is not None
+    assert whole.usage_metadata["output_tokens"] == OUTPUT
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_text_is_streamed_in_pieces_with_its_thoughts_and_usage(provider):
     with provider_serving(Answer(("Hel", "lo."), thoughts="I greet.")) as server:
+        server.held = b"lo."
         async with opened(provider, server) as model:
-            pieces, whole = await streamed(model, [HumanMessage("hi")])
+            pieces, whole = await released_at_first_text(server, model)
     assert whole.content == "Hello."
     assert [piece.content for piece in pieces if piece.content] == ["Hel", "lo."]
     assert whole.additional_kwargs["reasoning_content"] == "I greet."

@@ -85,14 +85,19 @@ async def open_models(
 
 
 @asynccontextmanager
-async def use_models(given: GivenModels) -> AsyncGenerator[tuple[ChatModels, Answering]]:
-    """Yield a program's own chat models, and which one answers. Raises `ConfigError` for an unknown type."""
+async def use_models(given: GivenModels, stream_rate: float) -> AsyncGenerator[tuple[ChatModels, Answering]]:
+    """Yield a program's own chat models, and which one answers. Raises `ConfigError` for an unknown type.
+
+    `stream_rate` is the setting `server.stream_rate`.
+    """
     from maniple.llms.provider_model import as_answering
 
     by_type = {"basic": given} if isinstance(given, BaseChatModel) else dict(given)
     if unknown := by_type.keys() - set(LLM_TYPES):
         raise ConfigError(f"There is no model type {min(unknown)}. Give models for {', '.join(LLM_TYPES)}.")
-    answering = {kind: as_answering(model, f"models[{kind!r}]") for kind, model in by_type.items()}
+    answering = {
+        kind: as_answering(model, f"models[{kind!r}]", stream_rate) for kind, model in by_type.items()
+    }
     models = ChatModels(cast("Mapping[LLMType, BaseChatModel]", answering))
     basic = as_answering(models.get("basic"), "models")
     yield models, Answering(basic.endpoint.model, basic.endpoint.url)

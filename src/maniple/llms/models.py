@@ -102,8 +102,9 @@ async def open_chat_models(
     http = await asyncio.to_thread(_open_http_client, stream_rate=stream_rate, event_hooks=hooks)
     # Shared between types, because the capabilities of a model at an endpoint do not depend on the type.
     shared = cache(capabilities_for)
+    connector = Connector(http, shared, stream_rate, deferred=deferred)
     async with http:
-        yield await asyncio.to_thread(Connector(http, shared, deferred=deferred).connect_all, settings)
+        yield await asyncio.to_thread(connector.connect_all, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ class Connector:
 
     http: httpx2.AsyncClient
     capabilities_for: CapabilitiesFor
+    stream_rate: float = 0
     deferred: bool = False
 
     def connect_all(self, settings: ModelsSettings) -> ChatModels:
@@ -151,7 +153,7 @@ class Connector:
             prompting=settings.profile,
             fallback_models=fallbacks,
             max_tokens=settings.max_output_tokens,
-            open_client=lambda: _client(settings, options, fallbacks),
+            open_client=lambda: _client(settings, options, fallbacks, self.stream_rate),
         )
 
 
@@ -184,7 +186,10 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
 
 
 def _client(
-    settings: ModelSettings, options: dict[str, Any], fallbacks: Sequence[DeferredModel]
+    settings: ModelSettings,
+    options: dict[str, Any],
+    fallbacks: Sequence[DeferredModel],
+    stream_rate: float,
 ) -> BaseChatModel:
     # The imports of the OpenAI client take 0.3 s and 17 MB, so they happen only when a model is used.
     from maniple.llms.chat import AzureEndpointModel, OpenAIEndpointModel
@@ -192,7 +197,7 @@ def _client(
 
     options = {**options, "fallback_models": tuple(model.load() for model in fallbacks)}
     if (provider := find_provider(settings.provider)) is not None:
-        return _provider_model(provider, settings, options)
+        return _provider_model(provider, settings, {**options, "stream_rate": stream_rate})
     if settings.max_retries and not fallbacks:
         options["outage"] = EndpointOutage(options["endpoint"], settings.unreachable_seconds)
     if settings.provider == "azure":
@@ -208,7 +213,7 @@ def _client(
 
 _SHARED_OPTIONS = (
     *("endpoint", "capabilities", "prompting", "chunk_seconds", "answer_seconds"),
-    *("fallback_models", "profile"),
+    *("fallback_models", "profile", "stream_rate"),
 )
 
 

@@ -28,13 +28,13 @@ from maniple.llms.answering_model import AnsweringModel, Chunks, ModelRequest
 from maniple.llms.capabilities import Capabilities
 from maniple.llms.endpoint_errors import MALFORMED, make_status_error
 from maniple.llms.endpoints import EndpointName
+from maniple.llms.paced_streams import PacedReader
 from maniple.llms.providers import UNSUPPORTED, Provider, provider_of
 from maniple.llms.refusals import adapt_request
+from maniple.llms.streams import BLOCKS_KEY, chunk_bytes, join_chunks, kind_of
 from maniple.text import fix_surrogates
 from maniple.types import is_dict, is_list, is_mapping
 
-BLOCKS_KEY = "provider_blocks"
-"""In `additional_kwargs`: blocks of an answer that its provider wants back, such as signed thoughts."""
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning_content", "reasoning")
 _END_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
@@ -55,6 +55,8 @@ class ProviderModel(AnsweringModel):
     inner: BaseChatModel = Field(exclude=True)
     provider: Provider = Field(exclude=True)
     api_key: str = Field(default="", exclude=True, repr=False)
+    stream_rate: float = Field(default=0, exclude=True)
+    """The chunks of an answer that are passed on in a second, after the first one; 0 is no limit."""
 
     @property
     def _llm_type(self) -> str:
@@ -91,7 +93,16 @@ class ProviderModel(AnsweringModel):
         return adapt_request(body | ({"stop": request.stop} if request.stop else {}), known)
 
     async def stream_answer(self, request: ModelRequest) -> AsyncGenerator[ChatGenerationChunk]:
-        """See `AnsweringModel`."""
+        """See `AnsweringModel`. What the client yields meanwhile is joined."""
+        answer = self._read_answer(request)
+        async with aclosing(PacedReader(answer, self.stream_rate, chunk_bytes)) as reader:
+            reader.is_limited = False
+            while arrived := await reader.read():
+                for chunk in join_chunks(arrived):
+                    yield chunk
+                    reader.is_limited = reader.is_limited or bool(kind_of(chunk))
+
+    async def _read_answer(self, request: ModelRequest) -> AsyncGenerator[ChatGenerationChunk]:
         inner, messages, options = self._prepare(request)
         has_ended = False
         try:
@@ -148,7 +159,7 @@ class ProviderModel(AnsweringModel):
         return inner, restored, options
 
 
-def as_answering(model: BaseChatModel, setting: str) -> AnsweringModel:
+def as_answering(model: BaseChatModel, setting: str, stream_rate: float = 0) -> AnsweringModel:
     """Return a program's own chat model as the team needs it; `setting` names it in errors."""
     if isinstance(model, AnsweringModel):
         return model
@@ -162,6 +173,7 @@ def as_answering(model: BaseChatModel, setting: str) -> AnsweringModel:
         endpoint=EndpointName(name, kind.__name__, setting, env_prefix=""),
         capabilities=Capabilities(fixed=dict.fromkeys(UNSUPPORTED, False)),
         profile=model.profile,
+        stream_rate=stream_rate,
     )
 
 

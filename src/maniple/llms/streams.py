@@ -1,6 +1,6 @@
 """Streamed answers: buffering until the first token, limits, and separation of reasoning from the answer."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,6 +16,9 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 
 from maniple.thoughts import ThoughtSplitter, split_thoughts
+
+BLOCKS_KEY = "provider_blocks"
+"""In `additional_kwargs`: blocks of an answer that its provider wants back, such as signed thoughts."""
 
 
 class StreamedAnswer:
@@ -190,6 +193,40 @@ def pass_on_calls(chunk: ChatGenerationChunk) -> None:
         for call in chunk.message.tool_call_chunks:
             if call["name"]:
                 receive(call["name"])
+
+
+def join_chunks(chunks: Iterable[ChatGenerationChunk]) -> Iterator[ChatGenerationChunk]:
+    """Join neighbours of one kind: thoughts, text or calls; a chunk of no kind, with the one before it."""
+    joined: list[ChatGenerationChunk] = []
+    kind = ""
+    for chunk in chunks:
+        found = kind_of(chunk)
+        if joined and found and (found == "mixed" or kind not in ("", found)):
+            yield _add_up(joined)
+            joined, kind = [], ""
+        joined.append(chunk)
+        kind = found or kind
+    if joined:
+        yield _add_up(joined)
+
+
+def _add_up(chunks: list[ChatGenerationChunk]) -> ChatGenerationChunk:
+    return chunks[0] if len(chunks) == 1 else chunks[0] + chunks[1:]
+
+
+def kind_of(chunk: ChatGenerationChunk) -> str:
+    """Return "thoughts", "text" or "calls", "mixed" for a chunk with several of them, and "" without any."""
+    message = chunk.message
+    if not isinstance(message, AIMessageChunk):
+        return "mixed"
+    extra = message.additional_kwargs
+    parts = {
+        "thoughts": extra.get(BLOCKS_KEY) or reasoning_of(extra),
+        "text": message.content,
+        "calls": message.tool_call_chunks,
+    }
+    kinds = [kind for kind, part in parts.items() if part]
+    return "mixed" if len(kinds) > 1 else "".join(kinds)
 
 
 def chunk_bytes(chunk: ChatGenerationChunk) -> int:
