@@ -23,6 +23,9 @@ A reply is a dict of any of:
     malformed_after  send what is no JSON after so many pieces, or early in an answer in one body
     error_after      send a chunk with the reply's `error` (a dict) after so many pieces, or as the one body
     times            use this reply so many times before the next one
+    raw              the body, byte for byte (`surrogateescape` where it is no UTF-8), beside which only
+                     `status`, `headers` and `times` count; `is_cut` drops the connection at its end;
+                     it goes in pieces of `piece_bytes`
 Also: GET /v1/models, /admin/stats, /admin/requests; POST /admin/reset, whose body replaces the script.
 """
 
@@ -170,14 +173,36 @@ def _error(message: str, status: int, code: str | None = None, headers: Json | N
     return JSONResponse({"error": error}, status, headers)
 
 
+async def _send_error(reply: Json, request: Request, send: Any) -> None:
+    message = reply.get("error", "A scripted error.")
+    response = _error(message, reply["status"], reply.get("code"), reply.get("headers"))
+    await response(request.scope, request.receive, send)
+
+
+async def _send_raw(reply: Json, send: Any) -> None:
+    body, size = encode_raw(reply["raw"]), reply.get("piece_bytes", 1 << 20)
+    headers = {"content-type": "text/event-stream", **reply.get("headers", {})}
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": reply.get("status", 200), "headers": encoded})
+    for at in range(0, len(body), size):
+        await send({"type": "http.response.body", "body": body[at : at + size], "more_body": True})
+    if not reply.get("is_cut"):
+        await send({"type": "http.response.body", "body": b""})
+
+
+def encode_raw(text: str) -> bytes:
+    """Return the bytes of a raw reply."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 class OpenAIServer:
     """The ASGI application; `requests` are the parsed bodies of the chat requests in order of arrival.
 
     `begun` are the times (`time.perf_counter`) at which answers began, in their order. `refuse` returns why
-    the body of a request gets a 400, "" if it gets its reply.
+    the body of a request gets a 400, or the reply that it gets instead of the script's, "" if it gets that.
     """
 
-    refuse: Callable[[Json], str] = staticmethod(lambda body: "")
+    refuse: Callable[[Json], str | Json] = staticmethod(lambda body: "")
 
     def __init__(self, script: Json, base_url: str) -> None:
         self.base_url = base_url
@@ -288,7 +313,7 @@ class OpenAIServer:
         if refused:
             return {"status": 400, "error": f"{refused} is not supported by this server."}, ""
         if why := self.refuse(body):
-            return {"status": 400, "error": why}, ""
+            return ({"status": 400, "error": why} if isinstance(why, str) else why), ""
         if role not in self._script:
             return {"status": 400, "error": f"The script has no replies for the role {role}."}, ""
         turn = self._turns[run, role]
@@ -306,11 +331,9 @@ class OpenAIServer:
         reply, name = self._next_reply(body)
         if reply.get("hang"):
             await self._hang(released)
-        if "status" in reply:
+        if "raw" in reply or "status" in reply:
             done()
-            message = reply.get("error", "A scripted error.")
-            response = _error(message, reply["status"], reply.get("code"), reply.get("headers"))
-            return await response(request.scope, request.receive, send)
+            return await (_send_raw(reply, send) if "raw" in reply else _send_error(reply, request, send))
         completion, usage = build_completion(reply, name, body)
         self._count(prompt_tokens=usage["prompt_tokens"])
         stream = body.get("stream", False)
