@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from tests.endpoints.raw_outputs import SCRIPT, RawOutput
+from tests.endpoints.server_framing import SCRIPT, RawOutput
 from tests.grammar import Client
 from tests.openai_server import Json, OpenAIServer, serving
 from tests.serving import Frame, environment, frames_of, server_process
@@ -56,9 +56,8 @@ class Outcome:
 
 async def replay(row: RawOutput) -> tuple[Outcome, list[Json]]:
     """Run the row on a server and a folder of its own; return what came out, and the model's requests."""
-    script: Json = {**SCRIPT, row.role: [{"piece_bytes": PIECE_BYTES, **one} for one in row.replies]}
-    if not row.replies:
-        script = SCRIPT
+    own = [{"piece_bytes": PIECE_BYTES, **one} for one in row.replies]
+    script: Json = {**SCRIPT, **row.script, **({row.role: own} if own else {})}
     with serving(script) as model, tempfile.TemporaryDirectory() as folder:
         model.refuse = row.refuse
         return await _ask(row, model, Path(folder)), model.requests
@@ -81,7 +80,7 @@ def read_outcome(frames: Sequence[Frame]) -> Outcome:
     texts, thoughts = _messages(frames)
     return Outcome(
         status=ended["status"],
-        answer=messages[-1]["content"],
+        answer=str(messages[-1]["content"]),
         members=tuple(step["agent_name"] for plan in data(frames, "plan")[-1:] for step in plan["steps"]),
         gaps=tuple(gap["reason"] for gap in ended.get("gaps", ())),
         calls=tuple((one["tool_name"], _arguments(one["tool_input"])) for one in data(frames, "tool_call")),
