@@ -5,6 +5,7 @@
 # make format       let ruff repair and format what it can
 # make browser-use  the browser's contract on browser-use, in an environment of its own
 # make page         build the page, if its sources changed
+# make docs         build the manual's site into site/, with all its links checked
 # make types        generate the page's types of events
 # make lock         write the locked versions of lock/ again (UPGRADE=--upgrade takes newer ones)
 # make run          set up and talk to the team
@@ -15,7 +16,7 @@ BIN := .venv/bin
 # Many containers set it; each worker of the tests would then compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup page types test test-slow check browser-use browser-use-begun compiled lint format lock run serve bench
+.PHONY: setup page docs types test test-slow check browser-use browser-use-begun compiled lint format lock run serve bench
 
 setup:
 	@bash setup.sh dev
@@ -57,6 +58,9 @@ check: browser-use-begun compiled lint
 
 page: setup
 	$(BIN)/python web/page_build.py
+
+docs: setup
+	$(BIN)/python -m manual
 
 # The page's TypeScript types of events; a test compares them with the Python classes.
 types: setup

@@ -1,0 +1,1 @@
+"""The manual: its site, built from `docs/` (`python -m manual`)."""

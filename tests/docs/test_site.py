@@ -1,0 +1,39 @@
+"""The manual's site builds without a warning, and its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from manual.site import build_site, find_broken_links
+from tests.serving import ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("manual") / "site"
+    build_site(folder)
+    return folder
+
+
+def test_every_page_of_the_manual_is_a_page_of_the_site(site: Path):
+    for page in (ROOT / "docs").rglob("*.md"):
+        path = page.relative_to(ROOT / "docs").with_suffix("")
+        assert (site / ("" if path.name == "index" else path) / "index.html").is_file(), path
+
+
+def test_a_page_of_the_site_requests_nothing_from_other_hosts(site: Path):
+    loaded = r"""<(?:script|img|iframe)[^>]*\ssrc="?https?:|<link[^>]*rel="?stylesheet[^>]*href="?https?:"""
+    for page in site.rglob("*.html"):
+        assert not re.search(loaded, page.read_text(encoding="utf-8")), page
+    assert (site / "javascripts/mermaid.js").stat().st_size > 1_000_000
+
+
+def test_a_link_to_a_missing_file_or_anchor_or_out_of_the_site_is_found(tmp_path: Path):
+    (tmp_path / "outside.html").write_text("<p>")
+    folder = tmp_path / "site"
+    (folder / "other").mkdir(parents=True)
+    (folder / "other/index.html").write_text('<h1 id="here">')
+    links = ("other/", "other/#here", "https://example.org/x", "no.html", "other/#gone", "../outside.html")
+    (folder / "index.html").write_text("".join(f'<a href="{link}">x</a>' for link in links))
+    assert find_broken_links(folder) == [f"index.html: {link}" for link in links[3:]]
