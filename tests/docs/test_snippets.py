@@ -1,37 +1,20 @@
-"""The examples of the guides run unchanged."""
+"""The README's program runs unchanged, and what the pages name exists; test_guides.py runs the guides."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.openai_server import SIMPLE, serving
 from tests.serving import ROOT, environment
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
-GUIDES = ("README.md", "docs/embedding.md")
 
 
-def snippets() -> list[tuple[str, str]]:
-    found = []
-    for guide in GUIDES:
-        for number, code in enumerate(_PYTHON.findall((ROOT / guide).read_text(encoding="utf-8")), start=1):
-            if "open_browser" not in code:  # it needs a page: tests/browser/test_guide.py has one
-                found.append((f"{guide} {number}", code))
-    return found
-
-
-def test_there_are_snippets():
-    assert len(snippets()) >= 2
-
-
-@pytest.mark.parametrize(("name", "code"), snippets(), ids=[name for name, _ in snippets()])
-def test_a_snippet_runs_as_it_is(name: str, code: str, tmp_path: Path):
+def test_the_program_of_the_readme_runs_as_it_is(tmp_path: Path):
+    [code] = _PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     with serving(SIMPLE) as server:
         env = environment(server.base_url, tmp_path)
-        env |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.base_url}  # of a model of the snippet's own
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
         )
