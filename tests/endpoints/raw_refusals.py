@@ -340,6 +340,18 @@ REFUSALS: tuple[RawOutput, ...] = (
         _vllm("Conversation roles must alternate user/assistant/user/assistant/..."),
     ),
     _row(
+        "roles that do not alternate, with the template's trace",
+        "LM Studio",
+        _not_alternating,
+        json_reply(
+            {
+                "error": 'Error rendering prompt with jinja template: "Conversation roles must alternate '
+                "user/assistant/user/assistant/...\".\n\nThis is usually an issue with the model's prompt template."
+            },
+            400,
+        ),
+    ),
+    _row(
         "system messages",
         "vLLM",
         lambda sent: _roles(sent)[0] == "system",
@@ -381,6 +393,14 @@ REFUSALS: tuple[RawOutput, ...] = (
         "OpenRouter",
         _pictures,
         json_reply({"error": {"message": "No endpoints found that support image input", "code": 404}}, 404),
+        question=_PICTURE,
+        outcome="sent without them, and said; the run completes",
+    ),
+    _row(
+        "content that is a list",
+        "gateways",
+        lambda sent: any(isinstance(one.get("content"), list) for one in sent["messages"]),
+        _openai("Invalid type for 'messages[1].content': expected a string, but got an array instead."),
         question=_PICTURE,
         outcome="sent without them, and said; the run completes",
     ),
@@ -444,5 +464,12 @@ REFUSALS: tuple[RawOutput, ...] = (
         _openai("The moon policy forbids this request.", None, "400"),
         "model_bad_request",
         "The moon policy forbids this request",
+    ),
+    _fails(
+        "an error that is plain text",
+        "gateways",
+        json_reply("upstream says: quota of team blue is used up", 403, **{"content-type": "text/plain"}),
+        "model_auth",
+        "quota of team blue is used up",
     ),
 )

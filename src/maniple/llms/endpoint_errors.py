@@ -261,8 +261,9 @@ def _is_undecodable(error: Exception) -> bool:
 
 def _auth_error(error: openai.APIStatusError, endpoint: EndpointName) -> ModelError:
     variable = f"{endpoint.name_of('api_key')} in .env, or " if endpoint.env_prefix else ""
+    words = f": {_reason(error)}" if endpoint_words(error) else ""
     return _error(
-        f"{endpoint} refused the API key (HTTP {error.status_code}). Set {variable}"
+        f"{endpoint} refused the API key (HTTP {error.status_code}{words}). Set {variable}"
         f"{endpoint.setting}.api_key in conf.yaml.",
         "model_auth",
     )

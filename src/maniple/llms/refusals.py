@@ -38,6 +38,7 @@ _NO_TEXT = re.compile(
 _FORCES = re.compile(_REFUSAL.pattern + r"|must be|may not|forc")
 _ANY = re.compile("")
 _SAMPLING = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty"})
+_TITLE = re.compile(r".*?(?:<title[^>]*>\s*(.*?)\s*</title>.*|\Z)", re.S | re.I)
 # The picture itself is wrong; others may be right.
 _BAD_PICTURE = (
     r"(?!.*(?:\bformat\b|media.type|\bmime|too large|\bsize|dimension|corrupt|base64|download|fetch))"
@@ -261,6 +262,7 @@ def adapt_request(body: Json, capabilities: Capabilities) -> Json:
         if rule.adapt is not None and capabilities.known_of(rule.feature) is rule.works:
             for part in parts:
                 rule.adapt(part)
+    _change(forms.join_texts)(body)
     if (most := capabilities.most_pictures) is not None:
         _change(lambda messages: forms.keep_newest_pictures(messages, most))(body)
     if refused := capabilities.refused_keywords:
@@ -272,17 +274,15 @@ def adapt_request(body: Json, capabilities: Capabilities) -> Json:
 def refusal_text(error: Any) -> str:
     """Return what an endpoint's error says, without what it repeats of the request."""
     body = getattr(error, "body", None)
-    if not isinstance(body, Mapping):
-        return str(error)
-    fields = [_text_of(body)]
-    fields += [str(body[name]) for name in ("param", "code", "type") if isinstance(body.get(name), str)]
+    fields = [endpoint_words(error) or str(error)]
+    if isinstance(body, Mapping):
+        fields += [str(body[name]) for name in ("param", "code", "type") if isinstance(body.get(name), str)]
     return " ".join(fields)
 
 
 def endpoint_words(error: Any) -> str:
-    """Return the message of an endpoint's error, "" if its body has none."""
-    body = getattr(error, "body", None)
-    return _text_of(body) if isinstance(body, Mapping) else ""
+    """Return the message of an endpoint's error, "" if its body has none; of a web page, its title."""
+    return _text(getattr(error, "body", None))
 
 
 def _text_of(body: Mapping[str, Any]) -> str:
@@ -300,7 +300,7 @@ def _text_of(body: Mapping[str, Any]) -> str:
 def _text(value: Any) -> str:
     match value:
         case str():
-            return value
+            return _TITLE.sub(r"\1", value) if value.lstrip().startswith("<") else value
         case Mapping():
             place = ".".join(map(str, value.get("loc") or ()))
             return f"{place}: {_text_of(value)}" if place else _text_of(value)

@@ -55,6 +55,21 @@ def keep_newest_pictures(messages: Sequence[Message], most: int) -> list[Message
     return kept
 
 
+def join_texts(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with each list of plain texts as one text, which every endpoint takes."""
+    return [{**one, "content": _text_of(one["content"])} if _is_text(one) else one for one in messages]
+
+
+def _is_text(message: Message) -> bool:
+    parts = _list_of(message.get("content"))
+    # A part with more fields, such as the mark of a cache, says more than its text.
+    return bool(parts) and all(one.keys() == {"type", "text"} for one in parts if isinstance(one, dict))
+
+
+def _text_of(parts: Sequence[Any]) -> str:
+    return "\n\n".join(one["text"] if isinstance(one, dict) else str(one) for one in parts)
+
+
 def lacks_reasoning(messages: Sequence[Message]) -> bool:
     """Return whether a tool call is sent without the reasoning before it."""
     return any(one.get("tool_calls") and not one.get("reasoning_content") for one in messages)
