@@ -108,6 +108,13 @@ CALLS_ROWS: tuple[RawOutput, ...] = (
         outcome="both calls run",
     ),
     _row(
+        "name and id in every piece",
+        "LiteLLM",
+        LITELLM.stream(
+            *(_calls(_call(part)) for part in (_ARGUMENTS[:7], _ARGUMENTS[7:])), finish="tool_calls"
+        ),
+    ),
+    _row(
         "`id` and `name` null, then empty",
         "Qwen",
         QWEN.stream(
@@ -115,6 +122,11 @@ CALLS_ROWS: tuple[RawOutput, ...] = (
             *(_calls(_call(part, name="", id="")) for part in pieces(_ARGUMENTS)),
             finish="tool_calls",
         ),
+    ),
+    _row(
+        "arguments as an object",
+        "llama.cpp",
+        LLAMA_CPP.stream(_calls(_call({"code": CODE})), finish="tool_calls"),
     ),
     _row(
         "arguments encoded twice",
@@ -146,6 +158,15 @@ CALLS_ROWS: tuple[RawOutput, ...] = (
         "name with spaces around",
         "LM Studio",
         LM_STUDIO.stream(_calls(_call(name=f" {_TOOL}\n")), finish="tool_calls"),
+    ),
+    _row(
+        "legacy `function_call`",
+        "LiteLLM",
+        LITELLM.stream(
+            {"function_call": {"name": _TOOL, "arguments": ""}},
+            *({"function_call": {"arguments": part}} for part in pieces(_ARGUMENTS)),
+            finish="function_call",
+        ),
     ),
     _row(
         "in one JSON body",

@@ -5,6 +5,8 @@ from typing import Any
 
 from tests.endpoints.server_framing import (
     DEEPSEEK,
+    GROQ,
+    KIMI,
     LLAMA_CPP,
     MISTRAL,
     OLLAMA,
@@ -76,6 +78,7 @@ FRAMES: tuple[RawOutput, ...] = (
     _row("no line end after `[DONE]`", "llama.cpp", _raw(_BODY.rstrip("\n"))),
     _row("a byte order mark", "gateways", _raw("\ufeff" + _BODY)),
     _row("something after `[DONE]`", "gateways", _raw(_BODY + "data: {oops\n\n")),
+    _row("no finish reason", "Ollama", sse(*_EVENTS[:2])),
     _row(
         "a first chunk without choices",
         "Azure",
@@ -97,6 +100,12 @@ FRAMES: tuple[RawOutput, ...] = (
         ),
     ),
     _row("`choices` null in the last chunk", "gateways", sse(*_EVENTS, {**OPENAI.head, "choices": None})),
+    _row("`delta` null in the last chunk", "gateways", sse(*_EVENTS[:2], OPENAI.chunk(None, "stop"))),
+    _row(
+        "a chunk without `delta`",
+        "gateways",
+        sse(*_EVENTS[:2], {**OPENAI.head, "choices": [{"index": 0, "finish_reason": "stop"}]}),
+    ),
     _row("an answer in one body", "llama.cpp", LLAMA_CPP.whole({"content": "Hello!"})),
     _row(
         "events as `application/json`",
@@ -240,6 +249,14 @@ FRAMES: tuple[RawOutput, ...] = (
         (_cut(OLLAMA, {"content": "# Sum\n\nThe"}), OLLAMA.whole({"content": REPORT})),
     ),
     _row(
+        "a sign-in page with 200",
+        "gateways",
+        json_reply(_HTML, **{"content-type": "text/html"}),
+        expects={**_FAILS, "error": ("model_bad_response", re.compile("Sign in to the guest network"))},
+        outcome="the run fails and quotes it",
+        settings={"MANIPLE_MODELS__BASIC__MAX_RETRIES": "0"},
+    ),
+    _row(
         "an error object with 200",
         "gateways",
         json_reply({"error": {"message": "The moon is wrong.", "code": 400}}),
@@ -329,6 +346,29 @@ USAGE: tuple[RawOutput, ...] = (
             ),
         ),
         (100, 7, 32),
+    ),
+    _counts(
+        "within the choice",
+        "Kimi",
+        sse(
+            *map(KIMI.chunk, _HELLO),
+            {
+                **KIMI.head,
+                "choices": [
+                    {"index": 0, "delta": {}, "finish_reason": "stop", "usage": _usage(cached_tokens=48)}
+                ],
+            },
+        ),
+        (100, 7, 48),
+    ),
+    _counts(
+        "in `x_groq`",
+        "Groq",
+        sse(
+            *map(GROQ.chunk, _HELLO),
+            GROQ.chunk({}, "stop", x_groq={"id": "req_1", "usage": _usage(queue_time=0.1)}),
+        ),
+        (100, 7, 0),
     ),
     _counts(
         "with costs and nulls",

@@ -81,7 +81,9 @@ STREAMS: dict[str, ProviderStream] = {
             '{"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}',
         ),
         text="",
+        calls=[{"name": "f", "args": {}, "id": None}],
         finish="function_call",
+        sdk={"calls": []},
     ),
     "Azure": ProviderStream(
         lines(
@@ -320,7 +322,7 @@ STREAMS: dict[str, ProviderStream] = {
             '{"id":"k","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"cached_tokens":3}}],"system_fingerprint":"fpv0"}',
             '{"id":"k","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"cached_tokens":3},"system_fingerprint":"fpv0"}',
         ),
-        usage=(9, 2, 0),
+        usage=(9, 2, 3),
     ),
     "Zhipu": ProviderStream(
         lines(

@@ -131,9 +131,15 @@ class ChunkReader:
         self._service_tier: Any = None
         self._calls = 0
         """The number of tool calls that the endpoint did not number."""
+        self._open_calls: dict[Any, dict[str, Any]] = {}
+        """The id and name of the newest call of each index."""
         self._answered = False
         self._skipped = b""
         """The newest event that is no part of an answer."""
+        self._beginning = b""
+        """The first bytes of the body."""
+        self._has_ended = False
+        """Whether a finish reason was read."""
 
     @property
     def is_done(self) -> bool:
@@ -145,6 +151,7 @@ class ChunkReader:
         if not self._begun and (start := piece.lstrip(_BEFORE_BODY)):
             self._begun = True
             self._body = [] if start.startswith(b"{") else None
+        self._beginning += piece[: _SHOWN_BYTES - len(self._beginning)]
         if self._body is None:
             return join_chunks(self._read(self._events.feed(piece)))
         self._body.append(piece)
@@ -156,11 +163,14 @@ class ChunkReader:
         """End the answer; yield what remains, and the usage last."""
         if self._body is not None:
             yield from self._read([b"".join(self._body).lstrip(_BEFORE_BODY)])
-        if not self._answered and (self._skipped or self._body is not None):
-            sent = (self._skipped or b"".join(self._body or ()))[:_SHOWN_BYTES].decode(errors="replace")
+        if not self._answered and (sent_bytes := self._skipped or self._beginning):
+            sent = sent_bytes[:_SHOWN_BYTES].decode(errors="replace")
             raise ValueError(f"the answer is empty; the endpoint sent {sent}")
         if self._is_cut:
             yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+        elif self._events.is_done and self._answered and not self._has_ended:
+            # Some servers give no reason; `[DONE]` says as well that the answer is whole.
+            yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
         if self._usage:
             yield {"choices": [], "usage": self._usage, "service_tier": self._service_tier}
 
@@ -189,32 +199,47 @@ class ChunkReader:
 
     def _is_part(self, chunk: dict[str, Any]) -> bool:
         """Store the usage of a chunk; return whether the rest is part of the answer."""
-        usage = chunk.pop("usage", None)
-        if isinstance(usage, dict) and usage:
+        if usage := _pop_usage(chunk):
             # Some endpoints send the usage so far with each chunk, and LangChain adds up what it gets.
             self._usage |= {name: value for name, value in usage.items() if value is not None}
             self._service_tier = chunk.get("service_tier")
         choices = chunk.get("choices")
         for choice in choices or ():
             self._answered = True
+            self._has_ended = self._has_ended or bool(choice.get("finish_reason"))
             self._add_fields(choice)
         return bool(choices) or (choices is not None and not usage)
 
     def _add_fields(self, choice: dict[str, Any]) -> None:
         """Add the fields that LangChain requires and that the SDK's objects always have."""
-        # `message` is the field of an answer that is not streamed.
-        delta = choice.setdefault("delta", choice.get("message"))
-        if isinstance(delta, dict) and isinstance(delta.get("content"), list):
+        # `message` is the field of an answer that is not streamed. Without a delta, a chunk would be ignored.
+        delta = choice["delta"] = choice.get("delta") or choice.get("message") or {}
+        if not isinstance(delta, dict):
+            return
+        if isinstance(delta.get("content"), list):
             _flatten_content(delta)
-        for call in (delta or {}).get("tool_calls") or ():
-            function = call.setdefault("function", {})
-            if call.get("index") is None:
-                # Gemini does not number calls. It may split one into pieces; only the first has a name.
-                is_new = call.get("id") or function.get("name")
-                call["index"] = self._calls if is_new else max(0, self._calls - 1)
-                self._calls += 1 if is_new else 0
-        if delta and delta.get("tool_calls"):
-            delta["tool_calls"] = self._limit_calls(delta["tool_calls"])
+        if legacy := delta.pop("function_call", None):
+            delta["tool_calls"] = [{"index": 0, "function": legacy}]
+        if calls := delta.get("tool_calls"):
+            delta["tool_calls"] = self._limit_calls(self._complete_call(call) for call in calls)
+
+    def _complete_call(self, call: dict[str, Any]) -> dict[str, Any]:
+        """Return a piece of a call in the one form that LangChain joins."""
+        function = call["function"] = call.get("function") or {}
+        if call.get("index") is None:
+            # Gemini does not number calls. It may split one into pieces; only the first has a name.
+            is_new = call.get("id") or function.get("name")
+            call["index"] = self._calls if is_new else max(0, self._calls - 1)
+            self._calls += 1 if is_new else 0
+        if not isinstance(function.get("arguments"), str | None):
+            function["arguments"] = json.dumps(function["arguments"])
+        named = {"id": call.get("id"), "name": function.get("name")}
+        if named["name"] and self._open_calls.get(call["index"]) == named:
+            # Some gateways repeat the name in each piece, and LangChain would write one behind the other.
+            call["id"] = function["name"] = None
+        elif named["name"]:
+            self._open_calls[call["index"]] = named
+        return call
 
     def _limit_calls(self, calls: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the pieces of the calls that are read."""
@@ -227,6 +252,13 @@ class ChunkReader:
             self._known_calls.add(index)
             kept.append(call)
         return kept
+
+
+def _pop_usage(chunk: dict[str, Any]) -> dict[str, Any]:
+    """Take the usage out of a chunk; Groq has it in an object of its own, Kimi in the choice."""
+    nested = [chunk.get("x_groq"), *(chunk.get("choices") or ())]
+    found = [chunk.pop("usage", None), *(one.get("usage") for one in nested if isinstance(one, dict))]
+    return next((usage for usage in found if isinstance(usage, dict) and usage), {})
 
 
 def _flatten_content(message: dict[str, Any]) -> None:

@@ -271,8 +271,9 @@ def reasoning_of(source: Mapping[str, Any]) -> str:
 
 
 def copy_cached_tokens(message: BaseMessage, usage: Mapping[str, Any]) -> None:
-    """Copy the number of cached prompt tokens from DeepSeek's field, which LangChain does not read."""
-    cached, counted = usage.get("prompt_cache_hit_tokens"), getattr(message, "usage_metadata", None)
+    """Copy the number of cached prompt tokens from DeepSeek's or Kimi's field, which LangChain ignores."""
+    cached = usage.get("prompt_cache_hit_tokens", usage.get("cached_tokens"))
+    counted = getattr(message, "usage_metadata", None)
     if isinstance(message, AIMessage) and isinstance(cached, int) and counted is not None:
         details = InputTokenDetails(**{"cache_read": cached, **(counted.get("input_token_details") or {})})
         message.usage_metadata = UsageMetadata(**{**counted, "input_token_details": details})
