@@ -32,7 +32,7 @@ _BODY = sse(*_EVENTS)["raw"]
 
 
 def _row(form: str, server: str, *replies: Json, **more: Any) -> RawOutput:
-    return greets(form, server, *replies, **{"outcome": "the answer", **more, "kind": "frames"})
+    return greets(form, server, *replies, **{"outcome": "the answer comes out", **more, "kind": "frames"})
 
 
 def _raw(text: str, **more: Any) -> Json:
@@ -251,7 +251,7 @@ FRAMES: tuple[RawOutput, ...] = (
     _row(
         "a sign-in page with 200",
         "gateways",
-        json_reply(_HTML, **{"content-type": "text/html"}),
+        {"raw": _HTML, "headers": {"content-type": "text/html"}},
         expects={**_FAILS, "error": ("model_bad_response", re.compile("Sign in to the guest network"))},
         outcome="the run fails and quotes it",
         settings={"MANIPLE_MODELS__BASIC__MAX_RETRIES": "0"},
@@ -283,7 +283,8 @@ FRAMES: tuple[RawOutput, ...] = (
 
 
 def _counts(form: str, server: str, first: Json, tokens: tuple[int, int, int]) -> RawOutput:
-    outcome = "{} in, {} out, {} cached".format(*tokens)
+    outcome = "counted" if any(tokens) else "no tokens are counted"
+    outcome += ", with those of the cache" if tokens[2] else ""
     return greets(
         form, server, first, outcome=outcome, kind="usage", expects={"usage": {"coordinator": tokens}}
     )

@@ -1,6 +1,7 @@
 """Replays a raw output: a real server process over a scripted endpoint, asked by HTTP as a client does."""
 
 import json
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from tests.endpoints.server_framing import SCRIPT, RawOutput
+from tests.endpoints.server_framing import CALLS, REPORT, SCRIPT, RawOutput, accept
 from tests.grammar import Client
 from tests.openai_server import Json, OpenAIServer, serving
 from tests.serving import Frame, environment, frames_of, server_process
@@ -21,6 +22,15 @@ models: {basic: {max_retries: 2, timeout_seconds: 60}}
 runs: {drain_seconds: 0}
 browser: {enabled: false}
 """
+WITHOUT_TROUBLE: dict[str, Any] = {
+    "status": "completed",
+    "answer": REPORT,
+    "members": ("coder", "reporter"),
+    "gaps": (),
+    "calls": CALLS,
+    "results": ("42",),
+    "error": ("", ""),
+}
 PIECE_BYTES = 61
 """Smaller than an event, and no divisor of anything: pieces end within characters and marks."""
 
@@ -80,11 +90,11 @@ def read_outcome(frames: Sequence[Frame]) -> Outcome:
     texts, thoughts = _messages(frames)
     return Outcome(
         status=ended["status"],
-        answer=str(messages[-1]["content"]),
+        answer=str(messages[-1]["content"]).strip(),
         members=tuple(step["agent_name"] for plan in data(frames, "plan")[-1:] for step in plan["steps"]),
         gaps=tuple(gap["reason"] for gap in ended.get("gaps", ())),
         calls=tuple((one["tool_name"], _arguments(one["tool_input"])) for one in data(frames, "tool_call")),
-        results=tuple(str(one["tool_result"]) for one in data(frames, "tool_call_result")),
+        results=tuple(str(one["tool_result"]).strip() for one in data(frames, "tool_call_result")),
         error=(error.get("code", ""), error.get("message", "")),
         texts=texts,
         thoughts=thoughts,
@@ -114,3 +124,28 @@ def _usage(frames: Sequence[Frame]) -> dict[str, tuple[int, int, int]]:
         tokens = (one["input_tokens"], one["output_tokens"], one.get("cached_tokens", 0))
         counted.setdefault(one["agent_name"], tokens)
     return counted
+
+
+def find_differences(row: RawOutput, outcome: Outcome, requests: Sequence[Json]) -> Json:
+    """Return what is not as the row expects: the value found, and the one expected."""
+    expected = {**WITHOUT_TROUBLE, **row.expects}
+    found = {name: getattr(outcome, name) for name in expected}
+    differing: Json = {
+        name: (found[name], value) for name, value in expected.items() if not _is_like(found[name], value)
+    }
+    if shown := [text for text in row.hides if text in outcome.shown]:
+        differing["hides"] = (shown, [])
+    if row.refuse is not accept and not any(row.refuse(body) for body in requests):
+        differing["refused"] = (0, "at least one request")
+    return differing
+
+
+def _is_like(found: Any, expected: Any) -> bool:
+    """Return whether values are equal; of mappings, those that are expected; patterns match anywhere."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return all(_is_like(found.get(key), value) for key, value in expected.items())
+    if isinstance(expected, tuple) and isinstance(found, tuple):
+        return len(found) == len(expected) and all(map(_is_like, found, expected))
+    if isinstance(expected, re.Pattern):
+        return bool(expected.search(found or ""))
+    return found == expected
