@@ -12,10 +12,12 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from maniple.config import ModelSettings, ModelsSettings
+from maniple.config import ModelSettings, ModelsSettings, model_providers
+from maniple.config.model_providers import Provider
 from maniple.errors import ConfigError, ModelError
 from maniple.llms import Shape, ask_for, capabilities_of, open_chat_models
 from maniple.llms.provider_model import as_endpoint_failure
+from maniple.llms.providers import base_url_of
 from tests.llms.provider_servers import CACHED, INPUT, OUTPUT, Answer, ProviderServer, provider_serving
 
 # google-genai's own use of aiohttp.
@@ -283,6 +285,19 @@ async def test_any_chat_model_can_be_named(monkeypatch):
         pieces, whole = await streamed(models.get("basic"), [HumanMessage("hi")])
     assert whole.content == "Hello there."
     assert len(pieces) > 1
+
+
+async def test_a_provider_is_one_row_of_the_table(monkeypatch):
+    row = Provider(f"{__name__}:EchoModel", "https://echo.test", names_end=False)
+    monkeypatch.setattr(model_providers, "PROVIDERS", {"echo": row})
+    options = {"messages": iter([AIMessage("Hello there.")])}
+    settings = ModelSettings(model="m", provider="echo", options=options)
+    async with open_chat_models(ModelsSettings(basic=settings)) as models:
+        _, whole = await streamed(models.get("basic"), [HumanMessage("hi")])
+    assert base_url_of(settings) == "https://echo.test"
+    assert whole.content == "Hello there."
+    with pytest.raises(ValidationError, match="echo"):
+        ModelSettings(model="m", provider="other")
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from maniple.config.model_providers import check_provider, provider_named
 from maniple.config.values import ApiKey, ApiVersion, EndpointUrl, Section, UserPath
 from maniple.types import ProfileName
 
-OPENAI_PROVIDERS = ("openai", "azure", "deepseek", "mistral")
-"""They speak OpenAI's API."""
-PROVIDER_NAMES = (*OPENAI_PROVIDERS, "anthropic", "gemini", "bedrock", "ollama")
-
-
-def _check_provider(name: str) -> str:
-    module, _, kind = name.partition(":")
-    if name in PROVIDER_NAMES or (kind.isidentifier() and all(map(str.isidentifier, module.split(".")))):
-        return name
-    raise ValueError(
-        f"write one of {', '.join(PROVIDER_NAMES)}, or module:Class of a chat model of LangChain"
-    )
-
-
-ProviderName = Annotated[str, AfterValidator(_check_provider)]
+ProviderName = Annotated[str, AfterValidator(check_provider)]
 
 
 class CapabilityOverrides(Section):
@@ -69,7 +56,7 @@ class ModelSettings(Section):
     base_url: EndpointUrl = None
     api_key: ApiKey = None
     provider: ProviderName = "openai"
-    """The API that the endpoint speaks: one of `PROVIDER_NAMES`, or `module:Class` of a chat model."""
+    """The API that the endpoint speaks: one of `PROVIDERS`, or `module:Class` of a chat model."""
     options: Mapping[str, Any] = {}
     """Further arguments of a provider's class."""
     api_version: ApiVersion = None
@@ -111,7 +98,7 @@ class ModelSettings(Section):
 
     @model_validator(mode="after")
     def _options_have_a_class(self) -> "ModelSettings":
-        if self.options and self.provider in OPENAI_PROVIDERS:
+        if self.options and provider_named(self.provider).speaks_openai:
             raise ValueError("options are for providers with a class of their own")
         return self
 

@@ -15,11 +15,12 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import Field, PrivateAttr
 
+from maniple.config.model_providers import PROVIDERS
 from maniple.llms.capabilities import Capabilities
 from maniple.types import ProfileName
 
-OPENAI_ORIGIN = "https://api.openai.com"
-OPENAI_URL = f"{OPENAI_ORIGIN}/v1"
+OPENAI_URL = PROVIDERS["openai"].url
+OPENAI_ORIGIN = OPENAI_URL.removesuffix("/v1")
 
 
 @dataclass(frozen=True, slots=True)

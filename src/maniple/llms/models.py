@@ -12,19 +12,12 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from maniple.config import ModelSettings, ModelsSettings
+from maniple.config.model_providers import Provider, provider_named
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError
 from maniple.llms.capabilities import FEATURES, PICTURES_PREFIX, SCHEMA_PREFIX, Capabilities, capabilities_of
 from maniple.llms.endpoints import DeferredModel, with_fallbacks
-from maniple.llms.providers import (
-    PRESET_FEATURES,
-    UNSUPPORTED,
-    Provider,
-    base_url_of,
-    find_provider,
-    make_model,
-    name_endpoint,
-)
+from maniple.llms.providers import base_url_of, make_model, name_endpoint
 from maniple.retry_after import retry_after_seconds
 from maniple.types import LLM_TYPES, LLMType, ProfileName
 
@@ -196,7 +189,8 @@ def _client(
     from maniple.llms.endpoint_errors import EndpointOutage
 
     options = {**options, "fallback_models": tuple(model.load() for model in fallbacks)}
-    if (provider := find_provider(settings.provider)) is not None:
+    provider = provider_named(settings.provider)
+    if not provider.speaks_openai:
         return _provider_model(provider, settings, {**options, "stream_rate": stream_rate})
     if settings.max_retries and not fallbacks:
         options["outage"] = EndpointOutage(options["endpoint"], settings.unreachable_seconds)
@@ -228,10 +222,7 @@ def _provider_model(provider: Provider, settings: ModelSettings, options: dict[s
 
 def _configured_features(settings: ModelSettings) -> dict[str, bool]:
     chosen = settings.capabilities
-    # Only OpenAI's API takes these.
-    fixed: dict[str, bool] = {**PRESET_FEATURES.get(settings.provider, {})}
-    if find_provider(settings.provider) is not None:
-        fixed |= dict.fromkeys(UNSUPPORTED, False)
+    fixed = {**provider_named(settings.provider).known_features}
     features = fixed | {str(name): value for name in FEATURES if (value := getattr(chosen, name)) is not None}
     if chosen.most_pictures is not None:
         features[f"{PICTURES_PREFIX}{chosen.most_pictures}"] = True

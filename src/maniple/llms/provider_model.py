@@ -23,13 +23,14 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
+from maniple.config.model_providers import Provider
 from maniple.errors import ModelError
 from maniple.llms.answering_model import AnsweringModel, Chunks, ModelRequest
 from maniple.llms.capabilities import Capabilities
 from maniple.llms.endpoint_errors import MALFORMED, make_status_error
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.paced_streams import PacedReader
-from maniple.llms.providers import UNSUPPORTED, Provider, provider_of
+from maniple.llms.providers import provider_of
 from maniple.llms.refusals import adapt_request
 from maniple.llms.streams import BLOCKS_KEY, chunk_bytes, join_chunks, kind_of
 from maniple.text import fix_surrogates
@@ -171,7 +172,7 @@ def as_answering(model: BaseChatModel, setting: str, stream_rate: float = 0) -> 
         inner=model,
         provider=provider,
         endpoint=EndpointName(name, kind.__name__, setting, env_prefix=""),
-        capabilities=Capabilities(fixed=dict.fromkeys(UNSUPPORTED, False)),
+        capabilities=Capabilities(fixed=provider.known_features),
         profile=model.profile,
         stream_rate=stream_rate,
     )

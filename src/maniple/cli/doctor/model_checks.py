@@ -10,6 +10,7 @@ import httpx
 from maniple.agents.team_models import LEARNED_FILE, open_models
 from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
+from maniple.config.model_providers import Provider, provider_named
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
 from maniple.egress.environment_proxies import EnvironmentProxies
@@ -18,7 +19,7 @@ from maniple.llms.capabilities import CapabilityCache, Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.models import AZURE_API_VERSION
-from maniple.llms.providers import Provider, base_url_of, find_provider, make_model, name_endpoint
+from maniple.llms.providers import base_url_of, make_model, name_endpoint
 from maniple.types import LLM_TYPES, LLMType
 
 _ENDPOINT_SECONDS = 5.0
@@ -83,7 +84,8 @@ def show_learned(settings: Settings) -> list[CheckResult]:
 async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> CheckResult:
     """Request the list of models from one endpoint."""
     name = name_endpoint(model, setting.setting, setting.env_prefix)
-    if (provider := find_provider(model.provider)) is not None:
+    provider = provider_named(model.provider)
+    if not provider.speaks_openai:
         return await _check_provider(provider, model, setting)
     try:
         async with asyncio.timeout(_ENDPOINT_SECONDS), _open_client() as client:
