@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from maniple.agents.label_stream import LabelStream
+from maniple.agents.outcome_labels import LabelStream
 from maniple.agents.task import MISSING_IN_IT, NEEDED_FOR_IT
 from tests.agents.outcome_answers import DONE, DONE_AFTER, FAILED_AFTER, PARTIAL, PARTIAL_AFTER
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, model_validator
 
 from maniple.agents.answer_words import NEED, OWN_EXCEPTION, OWN_FAILURE, OWN_NEED
 from maniple.agents.outcome_labels import (
+    CODE_FENCE,
     FAILED_FIRST,
     HEADING,
     LIST_ITEM,
@@ -49,7 +50,6 @@ _MAX_NEEDS_CHARACTERS = 2_000
 MAX_ENTRIES = 50
 """The limit of findings, and of files, of one step."""
 
-CODE_FENCE = re.compile(r"[ \t>]{0,6}(`{3,}|~{3,})")
 _WRAPPED = re.compile(r"\A\s*(`{3,}|~{3,})[\w-]{0,20}\n(?P<text>.*)\n\1\s*\Z", re.DOTALL)
 _DATA = re.compile(r"</?data\b", re.IGNORECASE)
 _HEADED = re.compile(

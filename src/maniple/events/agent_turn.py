@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessageChunk
 
-from maniple.agents.label_stream import LabelStream
+from maniple.agents.outcome_labels import LabelStream
 from maniple.agents.text_calls import TextWithoutCalls
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event, TurnMark
 from maniple.events.model import (
