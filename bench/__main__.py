@@ -70,6 +70,8 @@ AT_MOST = {
     "cpu_8_of_bare": 0.45,
     "cpu_1_no_proxy_of_bare": 0.45,
     "cpu_8_no_proxy_of_bare": 0.45,
+    "cpu_1_http_proxy_of_bare": 0.45,
+    "cpu_8_http_proxy_of_bare": 0.45,
     "cpu_realistic_of_bare": 0.75,
     "alone_over_model_ms": 30,
     "streams_64_p50_s": 8,

@@ -30,6 +30,8 @@ from tests.serving import ROOT, memory_mb, server_process
 TEAM, BARE, LEAN = "team", "bare", "lean"
 NO_PROXY = "no_proxy"
 """The team's server whose environment has a proxy, and names the model's host as an exception."""
+HTTP_PROXY = "http_proxy"
+"""The team's server behind an HTTP proxy, which is the model itself: it takes any address."""
 _PROXY_EXCEPTIONS = {"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost"}
 KINDS = (TEAM, BARE, LEAN)
 _END = b"event: end_of_workflow"
@@ -208,9 +210,9 @@ def servers_under_load(
         model_url, model_pid = stack.enter_context(model_process(script))
         servers = ServersUnderLoad(model_url, model_pid)
         for kind in kinds or KINDS:
-            if kind in (TEAM, NO_PROXY):
+            if kind in (TEAM, NO_PROXY, HTTP_PROXY):
                 home = stack.enter_context(tempfile.TemporaryDirectory())
-                more = _PROXY_EXCEPTIONS if kind == NO_PROXY else {}
+                more = _proxy_variables(kind, model_url)
                 env = environment(model_url, home, **(settings or {}), **more)
                 server = stack.enter_context(server_process(env, Path(home), start=subprocess.Popen))
                 servers.urls[kind], servers.pids[kind] = server.url, server.process.pid
@@ -220,6 +222,13 @@ def servers_under_load(
                     _printed_url("bench.bare_server", *arguments)
                 )
         yield servers
+
+
+def _proxy_variables(kind: str, model_url: str) -> Mapping[str, str]:
+    """Return the environment's variables about proxies for one of the team's servers."""
+    if kind == HTTP_PROXY:
+        return {"HTTP_PROXY": model_url.removesuffix("/v1")}
+    return _PROXY_EXCEPTIONS if kind == NO_PROXY else {}
 
 
 async def compare_cpu(servers: ServersUnderLoad, streams: int, rounds: int) -> dict[str, float]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.load import (
     BARE,
+    HTTP_PROXY,
     KINDS,
     LEAN,
     NO_PROXY,
@@ -71,12 +72,13 @@ def limits_for(streams: int) -> dict[str, str]:
 async def measure_cpu(rounds: int = CPU_ROUNDS) -> dict[str, float]:
     """Return the CPU of a run: the model writes without delay, at 1 and at 8 streams, then at a real pace."""
     figures: dict[str, float] = {}
-    with servers_under_load(SCRIPT, *KINDS, NO_PROXY) as servers:
+    with servers_under_load(SCRIPT, *KINDS, NO_PROXY, HTTP_PROXY) as servers:
         for streams in (1, 8):
             spent = await compare_cpu(servers, streams, rounds if streams == 1 else max(rounds // 4, 1))
             figures |= {f"cpu_{streams}_{kind}_ms": round(ms, 1) for kind, ms in spent.items()}
             figures[f"cpu_{streams}_of_bare"] = round(spent[TEAM] / spent[BARE], 2)
-            figures[f"cpu_{streams}_no_proxy_of_bare"] = round(spent[NO_PROXY] / spent[BARE], 2)
+            for kind in (NO_PROXY, HTTP_PROXY):
+                figures[f"cpu_{streams}_{kind}_of_bare"] = round(spent[kind] / spent[BARE], 2)
         spent = {kind: (await _realistic(servers, kind, 1)).cpu_ms for kind in (TEAM, BARE)}
         figures |= {f"cpu_realistic_{kind}_ms": round(ms, 1) for kind, ms in spent.items()}
         figures["cpu_realistic_of_bare"] = round(spent[TEAM] / spent[BARE], 2)
