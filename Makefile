@@ -39,7 +39,7 @@ lint: setup
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-# browser-use requires older versions of shared packages, so its tests have an environment of their own.
+# browser-use pins shared packages, so it has an environment of its own, here as at run time.
 # They run with a low priority, because tests that run at the same time measure.
 browser-use: setup
 	@nice bash tests/browser/contract/apart.sh

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.doctor.repairs import NO_KEYBOARD, find_repairs, repair
+from maniple.browser.drivers.browser_use.environment import REQUIREMENT
+from maniple.cli.doctor.repairs import NO_KEYBOARD, Repair, find_repairs, repair
 from maniple.config import ModelSettings, ModelsSettings, Settings
 from maniple.config.settings import BrowserSettings
+from tests.browser.test_browser_use_environment import make_environment
 
 pytestmark = pytest.mark.anyio
 
@@ -79,6 +81,37 @@ async def test_a_system_without_apt_is_told_what_to_install(settings, tmp_path, 
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not await repair(settings, consents=True, ask=None)
     assert "bubblewrap" in capsys.readouterr().err
+
+
+def find_browser_use(settings: Settings, folder: Path) -> list[Repair]:
+    browser = BrowserSettings(backend="browser-use", browser_use_dir=folder)
+    chosen = settings.model_copy(update={"browser": browser})
+    return [found for found in find_repairs(chosen) if str(folder) in found.action]
+
+
+def test_browser_use_is_offered_until_it_is_there(settings, tmp_path):
+    folder = tmp_path / "browser-use"
+    (found,) = find_browser_use(settings, folder)
+    assert str(REQUIREMENT) in found.action
+    assert "--clear" not in found.action
+    make_environment(folder, "0.13.14")
+    assert find_browser_use(settings, folder) == []
+
+
+def test_browser_use_of_another_version_is_replaced(settings, tmp_path):
+    folder = tmp_path / "browser-use"
+    make_environment(folder, "0.11.13")
+    (found,) = find_browser_use(settings, folder)
+    assert "--clear" in found.action
+
+
+async def test_a_repair_ends_with_the_first_command_that_fails(settings, tmp_path, capfd):
+    folder = tmp_path / "file"
+    folder.write_text("no folder")
+    (found,) = find_browser_use(settings, folder)
+    assert "-m venv" in await found.run()
+    assert "pip" not in capfd.readouterr().err
+    assert folder.read_text() == "no folder"
 
 
 def test_the_embedded_model_is_offered_only_where_no_other_is_configured(settings, tmp_path):

@@ -1,7 +1,6 @@
 """Opening the browser that the settings name."""
 
 import asyncio
-import importlib.util
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from maniple.browser.drivers.browser_use.environment import BrowserUseEnvironment
 from maniple.browser.drivers.chromium import Chromium, ContextSource, RemoteChromium, proxies_for
 from maniple.browser.drivers.observation import IndexerObserver
 from maniple.browser.drivers.playwright import PlaywrightBrowser
@@ -22,7 +22,6 @@ from maniple.config import BrowserSettings
 from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard, EgressResolver
 from maniple.errors import ConfigError, Unavailable
-from maniple.installation import installing
 from maniple.reading.fork_server import ForkServer
 
 # The shell comes first: it needs half the memory of the full browser and sends no requests to Google.
@@ -114,8 +113,6 @@ def _backend_of(resources: WindowResources) -> _Backend:
         if settings.cdp_url is None:
             raise Unavailable("The Chromium to connect with has no address.", "set `browser.cdp_url`.")
         return resources, RemoteChromium(settings.cdp_url, settings.timeout_seconds), None
-    if settings.backend == "browser-use" and importlib.util.find_spec("browser_use") is None:
-        raise Unavailable("browser-use is not installed.", f"run {installing('browser-use')}.")
     executable = find_executable(settings)
     _check_isolation(resources)
 
@@ -145,14 +142,24 @@ def _browser_use_backend(resources: WindowResources, executable: Path) -> _Backe
         browser_use_actions,
     )
 
+    environment = browser_use_environment(resources.settings)
+    environment.check()
     settings, resolve = resources.settings, resources.resolve
     observer = BrowserUseObserver()
 
     def open_own() -> ContextSource:
-        return BrowserUseChromium(settings, executable, resolve, observer, resources.isolation)
+        return BrowserUseChromium(
+            settings, executable, resolve, observer, environment.python, resources.isolation
+        )
 
     resources = replace(resources, observer=observer, overrides=browser_use_actions(observer))
     return resources, Chromium(settings, executable, resolve, resources.isolation), open_own
+
+
+def browser_use_environment(settings: BrowserSettings) -> BrowserUseEnvironment:
+    """Return the environment that the settings name, made or not."""
+    folder = settings.browser_use_dir or user_cache_path("maniple", appauthor=False) / "browser-use"
+    return BrowserUseEnvironment(folder.absolute())
 
 
 async def _temporary_folder(stack: AsyncExitStack) -> Path:

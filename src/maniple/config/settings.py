@@ -67,11 +67,14 @@ class Settings(Section):
     _origin: SettingsOrigin = PrivateAttr(SettingsOrigin())
 
     @model_validator(mode="after")
-    def _browser_opens_what_may_be_fetched(self) -> "Settings":
-        if self.browser.allow_private is None:
-            allowed = {"allow_private": self.fetch.allow_private}
-            # The tree is frozen only after its construction.
-            object.__setattr__(self, "browser", self.browser.model_copy(update=allowed))
+    def _browser_has_defaults_of_other_sections(self) -> "Settings":
+        given = {
+            "allow_private": self.fetch.allow_private,
+            "browser_use_dir": self.cache_dir / "browser-use",
+        }
+        missing = {key: value for key, value in given.items() if getattr(self.browser, key) is None}
+        # The tree is frozen only after its construction.
+        object.__setattr__(self, "browser", self.browser.model_copy(update=missing))
         return self
 
     @model_validator(mode="before")

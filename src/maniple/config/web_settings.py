@@ -150,6 +150,8 @@ class BrowserSettings(Section):
 
     enabled: bool = True
     backend: Literal["local", "cdp", "sandbox", "browser-use"] = "local"
+    browser_use_dir: UserPath | None = None
+    """The folder of browser-use's own environment; default: `browser-use` in `cache_dir`."""
     executable: UserPath | None = None
     headless: bool = True
     cdp_url: OptionalText = None

@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
-# Run the contract suite on browser-use, in an environment that has maniple[browser-use] and what these tests need.
+# Run the contract suite on browser-use, which has an environment of its own as it has at run time.
 #   bash apart.sh            make that environment, if it has to be made, and run
-#   bash apart.sh prepare    only make it: two minutes of waiting for packages, which pass beside other checks
+#   bash apart.sh prepare    only make it: a minute of waiting for packages, which passes beside other checks
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
-place=.venv/browser-use
-wanted=$(cksum < pyproject.toml)
+place=$PWD/.venv/browser-use
+source=src/maniple/browser/drivers/browser_use/environment.py
+wanted=$(grep ^REQUIREMENT $source)
 
 prepare() {
-  [ "$(cat $place/made-for 2>/dev/null)" != "$wanted" ] || return 0
-  rm -rf $place
-  .venv/bin/python -m venv --without-pip $place
-  # Of 500 MB these tests import a small part: that is compiled when it is imported.
-  .venv/bin/python -m pip --python $place/bin/python --quiet --disable-pip-version-check \
-    install --no-compile -e '.[browser-use]' --group browser-use
-  echo "$wanted" > $place/made-for
+  [ "$(cat "$place/made-for" 2>/dev/null)" != "$wanted" ] || return 0
+  .venv/bin/python - "$place" >&2 <<'PYTHON'
+import subprocess, sys
+from pathlib import Path
+from maniple.browser.drivers.browser_use.environment import BrowserUseEnvironment
+
+for command in BrowserUseEnvironment(Path(sys.argv[1])).commands():
+    subprocess.run(command, check=True)
+PYTHON
+  echo "$wanted" > "$place/made-for"
 }
 
 # One at a time: who comes second finds it made, or makes it and says what is wrong.
@@ -28,4 +32,4 @@ prepare
 [ "${1:-}" != prepare ] || exit 0
 exec 9<&-
 # As in the Makefile: CI tries a failed test once more and lists it.
-exec $place/bin/python -m pytest -m "" ${CI:+--reruns 1 -r R} tests/browser/contract
+MANIPLE_TEST_BROWSER_USE=$place exec .venv/bin/python -m pytest -m "" ${CI:+--reruns 1 -r R} tests/browser/contract

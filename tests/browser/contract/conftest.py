@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,16 @@ from maniple.browser.launch import find_executable, open_browser
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
 from tests.browser.contract.automation_server import open_automation_server
+from tests.browser.contract.browser_use_environment import ENVIRONMENT
 from tests.browser.contract.elsewhere import open_elsewhere
 from tests.browser.contract.pages import PAGES
 from tests.crawler.allowed import ALLOWED
 from tests.crawler.web import Site, open_site
 
-# browser-use has an environment of its own, in which the others need no second run.
+# `make browser-use` makes the environment of browser-use and names it; the others need no second run then.
 # `cdp` drives as `local` does; how it connects is in `test_remote.py`.
 _OWN = ("local", "sandbox", pytest.param("cdp", marks=pytest.mark.slow))
-BACKENDS = ("browser-use",) if find_spec("browser_use") else _OWN
+BACKENDS = ("browser-use",) if ENVIRONMENT else _OWN
 
 
 @pytest.fixture(scope="module")
@@ -49,5 +49,5 @@ async def browser(
             address["sandbox_url"] = server.url
         # Nothing here waits for an action to time out: a busy machine has time for each of them.
         limits = {"timeout_seconds": 60, "action_seconds": 60, "max_wait_seconds": 0.2}
-        settings = BrowserSettings(backend=request.param, **limits, **address)
+        settings = BrowserSettings(backend=request.param, browser_use_dir=ENVIRONMENT, **limits, **address)
         yield await stack.enter_async_context(open_browser(settings, guard.resolve))

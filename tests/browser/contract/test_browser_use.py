@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,13 @@ from maniple.browser import Page
 from maniple.browser.launch import open_browser
 from maniple.config import BrowserSettings
 from maniple.egress import AddressGuard
-from maniple.errors import Unavailable
+from tests.browser.contract.browser_use_environment import ENVIRONMENT
 from tests.crawler.web import Reply, Site, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2"])]
 
-installed = pytest.mark.skipif(
-    find_spec("browser_use") is None, reason="needs maniple[browser-use]: make browser-use"
-)
-SETTINGS = BrowserSettings(backend="browser-use", timeout_seconds=20)
+installed = pytest.mark.skipif(not ENVIRONMENT, reason="needs its environment: make browser-use")
+SETTINGS = BrowserSettings(backend="browser-use", browser_use_dir=ENVIRONMENT, timeout_seconds=20)
 INNER = Reply("<!doctype html><button onclick=\"parent.postMessage('inner', '*')\">Inside</button>")
 
 
@@ -55,13 +52,6 @@ async def on_a_page(guard: AddressGuard, site: Site) -> AsyncIterator[Page]:
         await page.act({"action": "go_to_url", "url": f"{site.url}/form"})
         await page.observe()
         yield page
-
-
-@pytest.mark.skipif(find_spec("browser_use") is not None, reason="it is installed here")
-async def test_without_it_the_install_command_is_named(guard: AddressGuard) -> None:
-    with pytest.raises(Unavailable) as refused:
-        await open_browser(SETTINGS, guard.resolve).__aenter__()
-    assert "[browser-use]" in refused.value.remedy
 
 
 @installed

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from maniple.agents import build_roles
 from maniple.browser import open_browser
-from maniple.browser.launch import find_executable
+from maniple.browser.launch import browser_use_environment, find_executable
 from maniple.capabilities import Capability
 from maniple.capabilities.extensions import load_capabilities, own_tools, skills_offer
 from maniple.capabilities.mcp import open_one_by_one
@@ -235,9 +235,10 @@ async def check_browser(settings: Settings) -> CheckResult:
         detail = f"{own.backend}; its pages can reach private addresses of its network"
         return CheckResult("browser", "warning", detail, "Run it in a network where this is safe.")
     found = await asyncio.to_thread(find_executable, own)
-    return CheckResult(
-        "browser", "ok", f"{found} with browser-use" if own.backend == "browser-use" else str(found)
-    )
+    if own.backend != "browser-use":
+        return CheckResult("browser", "ok", str(found))
+    version = await asyncio.to_thread(browser_use_environment(own).installed_version)
+    return CheckResult("browser", "ok", f"{found} with browser-use {version}")
 
 
 def check_folders(settings: Settings) -> Sequence[CheckResult]:

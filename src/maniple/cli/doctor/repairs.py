@@ -15,7 +15,8 @@ import typer
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from maniple.browser.launch import find_executable
+from maniple.browser.drivers.browser_use.environment import SIZE_BYTES
+from maniple.browser.launch import browser_use_environment, find_executable
 from maniple.cli.doctor.checks import check_model_file
 from maniple.cli.doctor.model_checks import configured_models
 from maniple.cli.render import Consoles
@@ -23,6 +24,7 @@ from maniple.cli.text import clean
 from maniple.config import Settings
 from maniple.errors import ManipleError, Unavailable
 from maniple.llms.embedded import ensure_model_file
+from maniple.text import file_size
 
 Consent = Callable[[str], bool]
 """Asks the user whether to do what the text says."""
@@ -75,6 +77,8 @@ def find_repairs(settings: Settings) -> Iterator[Repair]:
     """Yield what is missing and can be installed. Blocks on disk."""
     if missing := dict(_find_missing_packages(settings)):
         yield _debian_repair(missing)
+    if settings.browser.enabled and settings.browser.backend == "browser-use":
+        yield from _find_browser_use_repair(settings)
     if configured_models(settings) or not settings.embedded.enabled:
         return
     if importlib.util.find_spec(_ENGINE) is None:
@@ -87,6 +91,15 @@ def find_repairs(settings: Settings) -> Iterator[Repair]:
             f"download it to {settings.cache_dir / 'models'}",
             lambda: _fetch_model(settings),
         )
+
+
+def _find_browser_use_repair(settings: Settings) -> Iterator[Repair]:
+    environment = browser_use_environment(settings.browser)
+    try:
+        environment.check()
+    except Unavailable as error:
+        purpose = f"{error.reason} It gets an environment of its own: {file_size(SIZE_BYTES)}."
+        yield _command_repair(purpose, *environment.commands())
 
 
 def _find_missing_packages(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -117,15 +130,25 @@ def _debian_repair(missing: dict[str, str]) -> Repair:
     return _command_repair(needs, (*as_root, *_APT, *missing))
 
 
-def _command_repair(purpose: str, command: Sequence[str]) -> Repair:
-    async def run() -> str:
-        try:
-            code = await asyncio.to_thread(lambda: subprocess.run(command, check=False).returncode)
-        except OSError as error:
-            return f"{command[0]} cannot be started: {error.strerror}."
-        return f"{shlex.join(command)} ended with status {code}." if code else ""
+def _command_repair(purpose: str, *commands: Sequence[str]) -> Repair:
+    """Return the repair that runs commands one after the other until one fails."""
 
-    return Repair(purpose, shlex.join(command), run)
+    async def run() -> str:
+        for command in commands:
+            if failure := await asyncio.to_thread(_run_command, command):
+                return failure
+        return ""
+
+    return Repair(purpose, " && ".join(map(shlex.join, commands)), run)
+
+
+def _run_command(command: Sequence[str]) -> str:
+    """Run a command; return why it failed, "" if it did not."""
+    try:
+        code = subprocess.run(command, check=False).returncode
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror}."
+    return f"{shlex.join(command)} ended with status {code}." if code else ""
 
 
 def _requirements_of(extra: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""The backend `browser-use`, which needs `maniple[browser-use]`. Loaded only when the settings name it."""
+"""The backend `browser-use`, which needs an environment of its own. The driver is loaded only at need."""

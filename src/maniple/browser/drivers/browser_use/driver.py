@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import socket
-import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -66,9 +65,13 @@ _NO_TEXT = ("input file", "input checkbox", "input radio", "input submit", "inpu
 
 
 class BrowserUseProcess:
-    """A process with browser-use for the Chromium whose DevTools are on `port`; started at need."""
+    """A process with browser-use for the Chromium whose DevTools are on `port`; started at need.
 
-    def __init__(self, port: int, width: int, height: int) -> None:
+    `python` is the interpreter of browser-use's environment.
+    """
+
+    def __init__(self, python: Path, port: int, width: int, height: int) -> None:
+        self._python = python
         self._port = port
         self._size = (str(width), str(height))
         self._lock = asyncio.Lock()
@@ -116,7 +119,7 @@ class BrowserUseProcess:
         self._folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-browser-use-")
         environment = {**_ENVIRONMENT, "HOME": self._folder, "BROWSER_USE_CONFIG_DIR": self._folder}
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
+            str(self._python),
             "-P",
             str(_WORKER),
             f"http://127.0.0.1:{self._port}",
@@ -319,11 +322,12 @@ class BrowserUseChromium:
         executable: Path,
         resolve: EgressResolver,
         observer: BrowserUseObserver,
+        python: Path,
         isolation: ChromiumIsolation | None = None,
     ) -> None:
         port = _free_port()
         self._chromium = Chromium(settings, executable, resolve, isolation, port)
-        self._process = BrowserUseProcess(port, settings.viewport_width, settings.viewport_height)
+        self._process = BrowserUseProcess(python, port, settings.viewport_width, settings.viewport_height)
         self._observer = observer
 
     async def new_context(self, **options: Any) -> "BrowserContext":
