@@ -16,12 +16,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_page_of_the_manual_is_a_page_of_the_site(site: Path):
     for page in (ROOT / "docs").rglob("*.md"):
         path = page.relative_to(ROOT / "docs").with_suffix("")
         assert (site / ("" if path.name == "index" else path) / "index.html").is_file(), path
 
 
+@pytest.mark.slow
 def test_a_page_of_the_site_requests_nothing_from_other_hosts(site: Path):
     loaded = r"""<(?:script|img|iframe)[^>]*\ssrc="?https?:|<link[^>]*rel="?stylesheet[^>]*href="?https?:"""
     for page in site.rglob("*.html"):

@@ -103,8 +103,3 @@ def test_an_event_of_an_unknown_type_is_skipped_by_the_view_and_refused_by_the_r
 def test_the_pages_types_are_those_of_the_python_classes():
     file = ROOT / "web/src/events.generated.ts"
     assert file.read_text() == typescript_types(EVENT_TYPES.values()), "run `make types`"
-
-
-def test_the_wires_page_documents_every_event_type():
-    page = (ROOT / "docs/wire.md").read_text()
-    assert [name for name in EVENT_TYPES if f"`{name}`" not in page] == []

@@ -10,14 +10,18 @@ export interface AgentEnded {
   agent_id: string;
 }
 
-/** An agent's turn begins. */
+/** An agent's turn begins: a worker's when the results that its step needs are there.
+ *
+ * `agent_id` is `{run_id}_{agent}_{step}`, with the suffix `_2` when a step has that agent twice. */
 export interface AgentStarted {
   type: "start_of_agent";
   agent_name: string;
   agent_id: string;
 }
 
-/** A file of the run can be downloaded from `url`; `size` is in bytes. */
+/** A page that the run read, or a file that it wrote, can be downloaded from `url`; `size` is in bytes.
+ *
+ * It comes shortly after the `tool_call_result`, and for later changes before `run_status`. */
 export interface ArtifactCreated {
   type: "artifact";
   artifact_id: string;
@@ -94,7 +98,7 @@ export interface MarkView {
   height: number;
 }
 
-/** A piece of what a model writes. */
+/** A piece of what a model writes. Its size depends on the network; the pieces together are the text. */
 export interface MessageChunk {
   type: "message";
   message_id: string;
@@ -107,7 +111,9 @@ export interface MessageDelta {
   reasoning_content?: string;
 }
 
-/** The message broke off, and another attempt says something else: that message takes its place. */
+/** The message broke off, and another attempt says something else: that message takes its place.
+ *
+ * Only the view `live` has it. */
 export interface MessageReplaced {
   type: "message_replaced";
   message_id: string;
@@ -243,7 +249,9 @@ export interface ToolCalled {
   tool_input: Record<string, unknown>;
 }
 
-/** Text that a running tool printed. */
+/** Text that a running tool printed since the previous such event.
+ *
+ * `python_repl_tool` and `bash_tool` send it when the text is 0.3 s old. It may lack text of the result. */
 export interface ToolOutput {
   type: "tool_output";
   tool_call_id: string;
@@ -252,7 +260,7 @@ export interface ToolOutput {
   text: string;
 }
 
-/** A tool returned, or failed. */
+/** A tool returned, or failed. `tool_result` is whole; the model gets extracts of a long one. */
 export interface ToolReturned {
   type: "tool_call_result";
   tool_call_id: string;

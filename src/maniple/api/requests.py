@@ -146,15 +146,31 @@ SoleAgent = Annotated[str, Field(json_schema_extra={"enum": list(NO_AGENT)})]
 class _Ask(BaseModel):
     """The fields that all requests to the team share: those of LangManus, and optional extensions."""
 
-    debug: bool | None = False
-    deep_thinking_mode: bool | None = False
-    search_before_planning: bool | None = False
-    team_members: list[MemberName] | None = None
-    auto_accepted_plan: bool | None = True
-    agent: SoleAgent | None = None
-    locale: Annotated[str | None, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] = None
-    multitask_strategy: DoubleTexting = "enqueue"
-    budget: BudgetIn | None = None
+    debug: bool | None = Field(default=False, description="For LangManus's client; has no effect.")
+    deep_thinking_mode: bool | None = Field(
+        default=False, description="Plan with the reasoning model, and stream its reasoning."
+    )
+    search_before_planning: bool | None = Field(
+        default=False, description="Give the planner the results of a web search."
+    )
+    team_members: list[MemberName] | None = Field(
+        default=None, description="Who may work; empty or null: all. The reporter always may."
+    )
+    auto_accepted_plan: bool | None = Field(
+        default=True, description="False: the run waits for an answer to the plan before any step is done."
+    )
+    agent: SoleAgent | None = Field(
+        default=None, description="The agent that answers alone, such as `manus`, if the settings name it."
+    )
+    locale: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$",
+        description="The language of the answer, such as `de-DE`; null: that of the request.",
+    )
+    multitask_strategy: DoubleTexting = Field(
+        default="enqueue", description="What happens if a run of the conversation is in progress."
+    )
+    budget: BudgetIn | None = Field(default=None, description="Limits of this run.")
 
     def options(self) -> RunOptions:
         """Return the options of the run."""
@@ -180,8 +196,14 @@ class ChatRequest(_Ask):
     )
 
     messages: Conversation
-    thread_id: ThreadId | None = None
-    on_disconnect: Literal["cancel", "continue"] | None = "cancel"
+    thread_id: ThreadId | None = Field(
+        default=None,
+        description="The conversation to continue; of `messages` only the newest is new then. Null: the "
+        "conversation whose history the messages before the newest one are, else a new one.",
+    )
+    on_disconnect: Literal["cancel", "continue"] | None = Field(
+        default="cancel", description="What becomes of the run when the client disconnects."
+    )
 
     def as_run(self, thread_id: str | None, owner: str, budget: Budget) -> RunRequest:
         """Return the run that the client asks for on a thread, or on one of its own, within `budget`."""
@@ -200,7 +222,9 @@ class RunCreate(_Ask):
     )
 
     messages: Conversation = Field(default_factory=list[ChatMessageIn])
-    input: Annotated[str, Field(min_length=1, json_schema_extra=_WORDS)] = ""
+    input: str = Field(
+        default="", min_length=1, json_schema_extra=_WORDS, description="The text of one message of the user."
+    )
 
     @model_validator(mode="after")
     def _asks(self) -> "RunCreate":

@@ -116,7 +116,10 @@ class WorkflowStarted(Event, wire_name="start_of_workflow", scope="conversation"
 
 
 class AgentStarted(Event, wire_name="start_of_agent"):
-    """An agent's turn begins."""
+    """An agent's turn begins: a worker's when the results that its step needs are there.
+
+    `agent_id` is `{run_id}_{agent}_{step}`, with the suffix `_2` when a step has that agent twice.
+    """
 
     agent_name: Identifier
     agent_id: Identifier
@@ -155,14 +158,17 @@ class ModelUnreachable(
 
 
 class MessageChunk(Event, wire_name="message"):
-    """A piece of what a model writes."""
+    """A piece of what a model writes. Its size depends on the network; the pieces together are the text."""
 
     message_id: Identifier
     delta: MessageDelta
 
 
 class MessageReplaced(Event, wire_name="message_replaced"):
-    """The message broke off, and another attempt says something else: that message takes its place."""
+    """The message broke off, and another attempt says something else: that message takes its place.
+
+    Only the view `live` has it.
+    """
 
     message_id: Identifier
     replaced_by: Identifier
@@ -177,7 +183,10 @@ class ToolCalled(Event, wire_name="tool_call", scope="work"):
 
 
 class ToolOutput(Event, wire_name="tool_output", scope="work", ends_message=False):
-    """Text that a running tool printed."""
+    """Text that a running tool printed since the previous such event.
+
+    `python_repl_tool` and `bash_tool` send it when the text is 0.3 s old. It may lack text of the result.
+    """
 
     tool_call_id: Identifier
     tool_name: str
@@ -186,7 +195,7 @@ class ToolOutput(Event, wire_name="tool_output", scope="work", ends_message=Fals
 
 
 class ToolReturned(Event, wire_name="tool_call_result", scope="work"):
-    """A tool returned, or failed."""
+    """A tool returned, or failed. `tool_result` is whole; the model gets extracts of a long one."""
 
     tool_call_id: Identifier
     tool_name: str
@@ -337,7 +346,10 @@ class UserAnswered(Event, wire_name="user_answer", ends_message=False):
 
 
 class ArtifactCreated(Event, wire_name="artifact", ends_message=False):
-    """A file of the run can be downloaded from `url`; `size` is in bytes."""
+    """A page that the run read, or a file that it wrote, can be downloaded from `url`; `size` is in bytes.
+
+    It comes shortly after the `tool_call_result`, and for later changes before `run_status`.
+    """
 
     artifact_id: Identifier
     name: str
