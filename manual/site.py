@@ -1,9 +1,11 @@
 """The site of the manual, built by zensical, and the check of its links."""
 
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -28,7 +30,7 @@ def build_site(folder: Path) -> None:
         raise ManualError(f"{MERMAID} does not exist. Run `bash setup.sh dev`, which installs it.")
     with tempfile.TemporaryDirectory() as temporary:
         project = Path(temporary)
-        shutil.copy(ROOT / "zensical.toml", project)
+        (project / "zensical.toml").write_text(site_settings(), encoding="utf-8")
         shutil.copytree(ROOT / "docs", project / "docs")  # zensical follows no link out of its folder
         build = subprocess.run(
             [sys.executable, "-m", "zensical", "build", "--strict"],
@@ -45,6 +47,17 @@ def build_site(folder: Path) -> None:
     shutil.copyfile(MERMAID, folder / "javascripts/mermaid.js")
     if broken := find_broken_links(folder):
         raise ManualError("Links of the site lead nowhere. Repair them in docs/:\n" + "\n".join(broken))
+
+
+def site_settings() -> str:
+    """Return `zensical.toml`, completed by the sections of `llms.txt`: those of the navigation."""
+    text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    entries = [item for entry in tomllib.loads(text)["project"]["nav"] for item in entry.items()]
+    # JSON's strings and lists of strings are TOML's, too.
+    sections = [
+        f"{json.dumps(title)} = {json.dumps(pages)}" for title, pages in entries if not isinstance(pages, str)
+    ]
+    return "\n".join([text, "[project.plugins.llmstxt.sections]", *sections, ""])
 
 
 def find_broken_links(folder: Path) -> list[str]:

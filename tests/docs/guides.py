@@ -2,7 +2,8 @@
 
 A block of the manual is executed by its language:
     sh          one program together with the page's other commands, in their order
-    sh server   a server that runs while the commands do; its address takes the place of the guide's
+                `maniple serve` alone is a server that runs while they do; its address takes the place of
+                the guide's
     python      a program of its own
     LANGUAGE title="FILE"    written to FILE before anything runs
     bash, text, toml, ini and others without a title are for reading.
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from tests.serving import ROOT, server_process
 
-_FENCE = re.compile(r'^```(\w+)(?: (server)| title="([^"]+)")?\n(.*?)^```$', re.S | re.M)
+_FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.S | re.M)
 _ADDRESS = "http://127.0.0.1:8000"
 _SECONDS = 200
 
@@ -57,10 +58,10 @@ class Guide:
 def read_guide(page: str) -> Guide:
     """Return what the page `docs/PAGE` contains."""
     files, commands, programs, has_server = {}, "", [], False
-    for language, server, title, code in _FENCE.findall((ROOT / "docs" / page).read_text(encoding="utf-8")):
+    for language, title, code in _FENCE.findall((ROOT / "docs" / page).read_text(encoding="utf-8")):
         if title:
             files[title] = code
-        elif server:
+        elif language == "sh" and code.strip() == "maniple serve":
             has_server = True
         elif language == "sh":
             commands += code

@@ -39,3 +39,23 @@ def test_a_link_to_a_missing_file_or_anchor_or_out_of_the_site_is_found(tmp_path
     links = ("other/", "other/#here", "https://example.org/x", "no.html", "other/#gone", "../outside.html")
     (folder / "index.html").write_text("".join(f'<a href="{link}">x</a>' for link in links))
     assert find_broken_links(folder) == [f"index.html: {link}" for link in links[3:]]
+
+
+@pytest.mark.slow
+def test_llms_txt_lists_every_page_of_the_navigation_as_markdown(site: Path):
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        path = page.relative_to(ROOT / "docs").with_suffix("")
+        if path.name != "index" and path.parts[0] != "decisions":
+            assert f"/{path}/index.md>)" in text
+            assert (site / path / "index.md").is_file()
+
+
+@pytest.mark.slow
+def test_each_code_block_is_one_on_the_site_and_public_names_have_their_docstrings(site: Path):
+    for page in (ROOT / "docs").rglob("*.md"):
+        path = page.relative_to(ROOT / "docs").with_suffix("")
+        html = (site / ("" if path.name == "index" else path) / "index.html").read_text(encoding="utf-8")
+        assert "```" not in html, path
+    python = (site / "reference/python/index.html").read_text(encoding="utf-8")
+    assert "as a compiled graph" in python
