@@ -52,7 +52,7 @@ class ServerSettings(Section):
     """Of one IPv4 address or one IPv6 network of 64 bits; this machine and `proxies` have no such limit."""
     proxies: Annotated[tuple[str, ...], AfterValidator(_are_networks)] = ()
     """Addresses or networks of reverse proxies, whose `X-Forwarded-For` and `X-Forwarded-Proto` are used."""
-    stream_rate: float = Field(default=50, ge=0)
+    stream_rate: float = Field(default=25, ge=0)
     """The pieces of each answer that are read in a second after the first one.
 
     The pieces are larger then, which saves processor time. 0 reads each as soon as it has arrived.
