@@ -2,107 +2,27 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from functools import reduce
-from operator import add
 from typing import Any
 
-import httpx2
 import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.messages import AIMessageChunk, HumanMessage
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.messages import AIMessageChunk
 from pydantic import BaseModel
 
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.errors import ModelError
 from maniple.llms import open_chat_models
-from maniple.llms.capabilities import Capabilities
-from maniple.llms.chat import EndpointModel
-from maniple.llms.models import Connector
 from maniple.llms.raw_streams import EventDecoder, RawCompletions
 from tests.crawler.web import Reply, open_site
+from tests.llms.network_pieces import QUESTION, SETTINGS, open_model, read, run
 from tests.llms.provider_streams import STREAMS, Json, ProviderStream, lines
 
 # The SDK's stream warns of what Mistral sends.
 pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-QUESTION = [HumanMessage("hi")]
-SETTINGS = {
-    "model": "m",
-    "base_url": "http://127.0.0.1:1/v1",
-    "max_retries": 0,
-    "api_key": "k",
-    "capabilities": {"unopened_thoughts": False},
-}
-
-
-class _Body(httpx2.AsyncByteStream):
-    def __init__(self, pieces: Sequence[bytes]) -> None:
-        self._pieces = pieces
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._pieces:
-            await asyncio.sleep(0)
-            yield piece
-
-
-class _Pieces(httpx2.AsyncBaseTransport):
-    """Answers every request with the same body in these network pieces."""
-
-    def __init__(self, pieces: Sequence[bytes]) -> None:
-        self._pieces = pieces
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        await request.aread()
-        return httpx2.Response(200, stream=_Body(self._pieces), extensions={"http_version": b"HTTP/1.1"})
-
-
-def open_model(pieces: Sequence[bytes], *, provider: str = "openai") -> EndpointModel:
-    """Return a model whose endpoint sends `pieces`."""
-    http = httpx2.AsyncClient(transport=_Pieces(pieces))
-    basic = ModelSettings.model_validate({**SETTINGS, "provider": provider})
-    model = Connector(http, lambda url, name: Capabilities()).connect_all(ModelsSettings(basic=basic))
-    basic_model = model.get("basic")
-    assert isinstance(basic_model, EndpointModel)
-    return basic_model
-
-
-async def read(model: EndpointModel, **options: Any) -> tuple[AIMessageChunk | None, str | None, int]:
-    """Return the whole message, the code of the error that ended it, and the number of its chunks."""
-    chunks: list[ChatGenerationChunk] = []
-    try:
-        async with aclosing(model._astream(QUESTION, **options)) as stream:  # type: ignore[type-var]
-            chunks = [chunk async for chunk in _collect(stream, chunks)]
-    except ModelError as error:
-        return (_message(chunks), error.code, len(chunks))
-    return (_message(chunks), None, len(chunks))
-
-
-async def _collect(stream: Any, chunks: list[ChatGenerationChunk]) -> AsyncIterator[ChatGenerationChunk]:
-    async for chunk in stream:
-        chunks.append(chunk)
-        yield chunk
-
-
-def _message(chunks: Sequence[ChatGenerationChunk]) -> AIMessageChunk | None:
-    if not chunks:
-        return None
-    whole = reduce(add, chunks)
-    assert isinstance(whole.message, AIMessageChunk)
-    whole.message.response_metadata |= whole.generation_info or {}
-    return whole.message
-
-
-def run(body: Sequence[bytes], *, by_sdk: bool = False) -> tuple[AIMessageChunk | None, str | None, int]:
-    """Read a stream in a loop of its own."""
-    model = open_model(body)
-    if by_sdk:
-        model.async_client = model.async_client._completions
-    return asyncio.run(read(model))
 
 
 def meaning(message: AIMessageChunk | None, error: str | None) -> Json:
