@@ -11,6 +11,7 @@ from maniple.capabilities.extensions import (
     GeneralCapability,
     OwnToolsCapability,
     SkillsCapability,
+    document_loaders,
     load_capabilities,
 )
 from maniple.capabilities.mcp import McpCapability
@@ -50,7 +51,9 @@ async def open_capabilities(
     A capability that is absent on this machine becomes a notice, and the reason why its workers lack it.
     Raises `ConfigError` for a mistake in the settings.
     """
-    context = CapabilityContext(settings, stack, [_shared_services(settings, stack, models)])
+    readers = ForkServer(await asyncio.to_thread(document_loaders, settings))
+    stack.callback(readers.close)
+    context = CapabilityContext(settings, stack, [_shared_services(settings, readers, models)])
     extensions = await asyncio.to_thread(load_capabilities, settings)
     capabilities = [
         *(make() for make in BUILT_IN),
@@ -63,9 +66,7 @@ async def open_capabilities(
     return offer
 
 
-def _shared_services(settings: Settings, stack: AsyncExitStack, models: ChatModels | None) -> Offer:
-    readers = ForkServer()
-    stack.callback(readers.close)
+def _shared_services(settings: Settings, readers: ForkServer, models: ChatModels | None) -> Offer:
     folder = open_document_folder(settings.search, readers)
     return Offer(
         services={

@@ -23,8 +23,10 @@ from maniple.capabilities.base import Capability, CapabilityContext
 from maniple.capabilities.browsing import browser_use_of
 from maniple.config import Settings
 from maniple.config.sources import Keys
+from maniple.config.web_settings import READER_GROUP
 from maniple.errors import ConfigError
 from maniple.prompts import render
+from maniple.reading.loaders import DocumentLoader, DocumentLoaders
 from maniple.third_party import in_thread, shield_from_exit
 from maniple.tools.code import CodeEnvironment
 from maniple.tools.interaction import terminate_tool
@@ -140,6 +142,22 @@ def _capability(settings: Settings, offered: Mapping[str, Any], name: str, keys:
         text = f"{offered[name].value} is not a subclass of Capability"
         raise settings.origin.error([(keys, text)])
     return capability
+
+
+def document_loaders(settings: Settings) -> DocumentLoaders:
+    """Return the loaders of documents that `settings.readers` names; they are not imported. Blocks on disk.
+
+    Raises `ConfigError` with file, line and key for a name that no package offers.
+    """
+    offered = {point.name: point.value for point in entry_points(group=READER_GROUP)}
+    found: dict[str, DocumentLoader] = {}
+    for name, reader in settings.readers.items():
+        use = reader.use if ":" in reader.use else offered.get(reader.use)
+        if use is None:
+            text = f"no installed package offers the reader {reader.use}; write module:Class, or install it"
+            raise settings.origin.error([(("readers", name), text)])
+        found[name] = DocumentLoader(use, reader.options)
+    return DocumentLoaders(found)
 
 
 def skills_offer(settings: Settings, workspaces: Workspaces | None) -> Offer:

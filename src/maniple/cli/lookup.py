@@ -166,7 +166,10 @@ def crawl(
 
 
 async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consoles", *, as_json: bool) -> int:
+    import asyncio
+
     from maniple.browser import open_browser
+    from maniple.capabilities.extensions import document_loaders
     from maniple.capabilities.research import rendering
     from maniple.crawler import Crawler
     from maniple.errors import Unavailable
@@ -176,7 +179,7 @@ async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consol
     from maniple.tools.web import add_documents, open_document_folder
 
     # The user may read the folder even if the team does not search it, as with `search --provider folder`.
-    fork_server = ForkServer()
+    fork_server = ForkServer(await asyncio.to_thread(document_loaders, settings))
     folder = open_document_folder(settings.search.model_copy(update={"providers": ("folder",)}), fork_server)
     address = url if "://" in url or (folder and url.startswith(SCHEME)) else f"https://{url}"
     async with AsyncExitStack() as stack:

@@ -31,7 +31,13 @@ from maniple.config.team_settings import (
     check_known,
 )
 from maniple.config.values import Section, UserPath
-from maniple.config.web_settings import BrowserSettings, FetchSettings, SearchSettings
+from maniple.config.web_settings import (
+    BrowserSettings,
+    FetchSettings,
+    ReaderSettings,
+    SearchSettings,
+    SuffixOrType,
+)
 
 
 class Settings(Section):
@@ -48,6 +54,9 @@ class Settings(Section):
     """Capabilities of installed packages to use, by the names of their entry points."""
     search: SearchSettings = SearchSettings()
     fetch: FetchSettings = FetchSettings()
+    readers: dict[SuffixOrType, ReaderSettings] = Field(default_factory=dict, max_length=MAX_TOOLS)
+    """Loaders of LangChain for uploaded and fetched files, by suffix (`.srt`) or media type. They take the
+    place of maniple's own readers."""
     sandbox: SandboxSettings = SandboxSettings()
     browser: BrowserSettings = BrowserSettings()
     mcp: McpSettings = McpSettings()

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, model_validator
 
 from maniple.config.values import (
     HARMLESS,
@@ -95,6 +95,27 @@ def _is_contact(contact: str | None) -> str | None:
     if contact is not None and not (contact.isascii() and contact.isprintable() and len(contact) <= 200):
         raise ValueError("this goes into a header of every request: plain ASCII, at most 200 characters")
     return contact
+
+
+READER_GROUP = "maniple.readers"
+"""The entry point group in which other packages register loaders of documents."""
+_SUFFIX_OR_TYPE = r"^(\.[a-z0-9]{1,20}|[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,100})$"
+SuffixOrType = Annotated[str, Field(pattern=_SUFFIX_OR_TYPE)]
+"""A file's last suffix or its media type, in lower case."""
+
+
+class ReaderSettings(Section):
+    """What reads the files of one type. A text alone is its `use`."""
+
+    use: Annotated[str, Field(min_length=1, max_length=200)]
+    """`module:Class` of a loader of LangChain that takes a path, or the name of an entry point for one."""
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """The arguments of the class beside the path."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled_out(cls, value: Any) -> Any:
+        return {"use": value} if isinstance(value, str) else value
 
 
 class FetchSettings(Section):

@@ -140,6 +140,8 @@ async def _read(document: FetchedDocument, fork_server: ForkServer) -> MarkdownD
     if document.frames:
         pages = [FramedPage(page.url, page.charset, page.body) for page in (document, *document.frames)]
         return await fork_server.read("frames", pack_frames(pages), document.url, None)
+    if loader := fork_server.loaders.find(document.url, document.media_type):
+        return await fork_server.load(loader, document.body, document.url)
     what = (_kind(document), document.body, document.url, document.charset)
     if what[0] in ISOLATED_FORMATS or _takes_long(document.body):
         return await fork_server.read(*what)

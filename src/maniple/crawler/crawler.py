@@ -52,10 +52,10 @@ class Crawler:
         fork_server: ForkServer | None = None,
     ) -> None:
         self._settings = settings
-        self._fetcher = Fetcher(settings, AddressGuard(settings))
+        self._fork_server = fork_server or ForkServer()
+        self._fetcher = Fetcher(settings, AddressGuard(settings), loaders=self._fork_server.loaders)
         self._reader = JinaReader(settings)
         self._render = render
-        self._fork_server = fork_server or ForkServer()
         self._pictures = PagePictures(self._fetcher.fetch)
         self._renders = asyncio.Semaphore(_MAX_CONCURRENT_RENDERS)
         # Reading is CPU-bound: more concurrent readings would only block the threads that resolve names.

@@ -4,7 +4,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
@@ -28,6 +28,7 @@ from maniple.egress import AddressGuard, PermanentFetchError, translate_fetch_er
 from maniple.errors import FetchError
 from maniple.reading.encoding import decode_text
 from maniple.reading.html import find_base_url, parse_html, resolve_url
+from maniple.reading.loaders import DocumentLoaders
 from maniple.retry_after import retry_after_seconds
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class FetchContext:
     max_bytes: int
     max_redirects: int
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    loaders: DocumentLoaders = field(default_factory=DocumentLoaders)
+    """What they read is fetched whatever its type is."""
 
 
 class Fetcher:
@@ -108,6 +111,7 @@ class Fetcher:
         settings: FetchSettings,
         guard: AddressGuard,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        loaders: DocumentLoaders | None = None,
     ) -> None:
         self._settings = settings
         self._guard = guard
@@ -115,7 +119,9 @@ class Fetcher:
         self._headers: dict[str, str] = {}
         robots = RobotsRules(self._client) if settings.robots else None
         pages = PageCache(settings.cache_bytes)
-        self._context = FetchContext(robots, pages, settings.max_bytes, settings.max_redirects, sleep)
+        self._context = FetchContext(
+            robots, pages, settings.max_bytes, settings.max_redirects, sleep, loaders or DocumentLoaders()
+        )
 
     async def fetch(self, url: str) -> FetchedDocument:
         """Return the page at `url`, after redirects.
@@ -255,9 +261,12 @@ class PageVisit:
 
     async def _read(self, response: httpx.Response, url: str) -> FetchedDocument:
         declared = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        require_readable(url, declared)
+        is_loaded = self._context.loaders.find(url, declared) is not None
+        if not is_loaded:
+            require_readable(url, declared)
         body = await read_body(response, url, self._context.max_bytes)
-        return FetchedDocument(url, sniff_media_type(url, declared, body), response.charset_encoding, body)
+        media_type = declared if is_loaded else sniff_media_type(url, declared, body)
+        return FetchedDocument(url, media_type, response.charset_encoding, body)
 
     async def _wait_or_refuse(self, response: httpx.Response, url: str) -> None:
         """Wait once if the site requests a short wait; else raise the error of the response."""

@@ -6,14 +6,18 @@ A parsing library may never return from a hostile file, and a page of 5 MB may t
 import asyncio
 import base64
 import json
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import weakref
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 from maniple.reading import MarkdownDocument, UnreadableDocument
+from maniple.reading.loaders import LOADER, DocumentLoader, DocumentLoaders, suffix_of
 from maniple.reading.rendering import RenderedPicture
 
 _TIMEOUT_SECONDS = 20
@@ -28,7 +32,9 @@ class ForkServer:
     even after a crash. Its readers end with it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loaders: DocumentLoaders | None = None) -> None:
+        self.loaders = loaders or DocumentLoaders()
+        """What reads files that the readers of `read` do not know, or that the settings name."""
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._finalizer: weakref.finalize | None = None
@@ -41,8 +47,22 @@ class ForkServer:
         Raises:
             UnreadableDocument: the document cannot be parsed in twenty seconds and 1 GB.
         """
-        answer = await self._ask({"kind": kind, "url": url, "charset": charset}, body)
-        return MarkdownDocument(**{**answer, "textless_pages": tuple(answer["textless_pages"])})
+        return _parse_document(await self._ask({"kind": kind, "url": url, "charset": charset}, body))
+
+    async def load(self, loader: DocumentLoader, body: bytes, name: str) -> MarkdownDocument:
+        """Return a document called `name` as `loader` reads it; the file has only the suffix of the name.
+
+        Raises:
+            UnreadableDocument: the loader fails, or takes more than twenty seconds and 1 GB.
+        """
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-document-"))
+        try:
+            file = folder / f"document{suffix_of(name)}"
+            await asyncio.to_thread(file.write_bytes, body)
+            head = {"kind": LOADER, "use": loader.use, "options": loader.options, "path": str(file)}
+            return _parse_document(await self._ask(head, b""))
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def render(self, body: bytes, page: int = 0) -> RenderedPicture:
         """Return a picture scaled for a model, or the page with this number (from 1) of a PDF.
@@ -105,6 +125,10 @@ class ForkServer:
             )
         self._finalizer = weakref.finalize(self, _stop_process, self._process, self._control)
         return self._control
+
+
+def _parse_document(answer: dict[str, Any]) -> MarkdownDocument:
+    return MarkdownDocument(**{**answer, "textless_pages": tuple(answer["textless_pages"])})
 
 
 def _stop_process(process: subprocess.Popen[bytes], control: socket.socket) -> None:

@@ -4,7 +4,8 @@
 Each byte carries two file descriptors: the socket of a document and the lifeline of its reader. The reader
 receives a line of JSON (`kind`, `url`, `charset`, `bytes`) and the document, and answers with the fields of a
 `MarkdownDocument` as JSON, or with `{"error": …}`. With `RENDER` as `kind` and a `page` (0: the file is a
-picture), it answers with the fields of a `RenderedPicture`, its content in Base64. Data or end of file on the
+picture), it answers with the fields of a `RenderedPicture`, its content in Base64. With `LOADER` and `use`,
+`options` and `path`, a loader of LangChain reads the file at that path. Data or end of file on the
 lifeline ends the reader; the lifeline is closed after the reader has ended. Each document has its own reader,
 so that memory corrupted by one document does not affect the next.
 """
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 
 from maniple.reading import UnreadableDocument
 from maniple.reading.formats import read_document
+from maniple.reading.loaders import LOADER, load_document
 from maniple.reading.rendering import render_page, render_picture
 
 RENDER = "render"
@@ -134,6 +136,8 @@ def _read(document: socket.socket, server_pid: int) -> None:
 
 
 def _answer(head: dict[str, Any], body: bytes) -> dict[str, Any]:
+    if head["kind"] == LOADER:
+        return asdict(load_document(head["use"], head["options"], head["path"]))
     if head["kind"] != RENDER:
         return asdict(read_document(head["kind"], body, head["url"], head["charset"]))
     rendered = asdict(render_page(body, head["page"]) if head["page"] else render_picture(body))

@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from maniple.errors import FileError
+from maniple.media_types import media_type_of
 from maniple.reading import MarkdownDocument, UnreadableDocument
 from maniple.reading.fork_server import ForkServer
+from maniple.reading.loaders import DocumentLoader
 from maniple.reading.rendering import RenderedPicture
 from maniple.scope.run_scope import thread_key
 from maniple.tools.text_file import LineRange, decode_text, escape_unprintable, read_page, read_text_page
@@ -124,7 +126,7 @@ class WorkspaceDocuments:
         Raises `FileError` for what cannot be read, with the reason.
         """
         head = await asyncio.to_thread(workspace.read, path, HEAD_BYTES)
-        kind = _kind_of(head.content, is_source=is_source)
+        kind = _kind_of(head.content, is_source=is_source) if is_source or not self._loader(path) else None
         if page and kind != "pdf":
             raise FileError(f"{path!r} is no PDF, so it has no page {page} to be shown: leave page out.")
         if page or kind == _PICTURE:
@@ -190,19 +192,40 @@ class WorkspaceDocuments:
         document that is locked, damaged or of an unknown format, and names it.
         """
         head = await asyncio.to_thread(workspace.read, path, HEAD_BYTES)
+        loader = None if is_source else self._loader(path)
         kind = _kind_of(head.content, is_source=is_source)
-        if kind is None:
+        if kind is None and loader is None:
             return None
         if head.size > MAX_DOCUMENT_BYTES:
             raise FileError(f"{path!r} has {head.size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read.")
         body = (await asyncio.to_thread(workspace.read, path, MAX_DOCUMENT_BYTES)).content
         key = (str(workspace.path), path, len(body), hash(body))
         if key not in self._read:
-            self._read[key] = await self._convert(kind, body, path)
+            if loader is not None:
+                self._read[key] = await self._load(loader, body, path)
+            else:
+                self._read[key] = await self._convert(kind or "", body, path)
             if len(self._read) > _CACHED_DOCUMENTS:
                 self._read.popitem(last=False)
         self._read.move_to_end(key)
         return self._read[key]
+
+    def needs_conversion(self, path: str, head: bytes) -> bool:
+        """Return whether a file that begins like this may be a document."""
+        is_known = _kind_of(head, is_source=False) in ("zip", *_FORMAT_NAMES)
+        return is_known or self._loader(path) is not None
+
+    def _loader(self, path: str) -> DocumentLoader | None:
+        return self.fork_server.loaders.find(path, media_type_of(path))
+
+    async def _load(self, loader: DocumentLoader, body: bytes, path: str) -> DocumentText:
+        try:
+            document = await self.fork_server.load(loader, body, path)
+        except UnreadableDocument as error:
+            raise FileError(f"{path!r} {error}.") from error
+        title = f" {document.title!r}" if document.title else ""
+        heading = f"[this is the text of {path}{title}, as {loader.use} reads it]"
+        return DocumentText(document.markdown, heading, document.note)
 
     async def _convert(self, kind: str, body: bytes, path: str) -> DocumentText:
         if kind == "zip":
@@ -249,11 +272,6 @@ _OFFICE_OLD = (
 )
 _DAMAGED = "a damaged ZIP archive"
 _ARCHIVE = "a ZIP archive; unpack it with Python"
-
-
-def needs_conversion(head: bytes) -> bool:
-    """Return whether a file that begins like this may be a document that `WorkspaceDocuments` reads."""
-    return _kind_of(head, is_source=False) in ("zip", *_FORMAT_NAMES)
 
 
 def _kind_of(head: bytes, *, is_source: bool) -> str | None:

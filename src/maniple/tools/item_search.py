@@ -19,7 +19,7 @@ from maniple.errors import FileError
 from maniple.redaction import Redactor
 from maniple.scope.run_scope import thread_key
 from maniple.text import shorten
-from maniple.tools.documents import HEAD_BYTES, WorkspaceDocuments, needs_conversion
+from maniple.tools.documents import HEAD_BYTES, WorkspaceDocuments
 from maniple.tools.items import MAX_SCANNED_FILES, is_picture
 from maniple.tools.registry import tool_factory
 from maniple.tools.text_file import decode_text, escape_unprintable
@@ -193,7 +193,7 @@ class ItemSearch:
         if self.documents is None or file.size > MAX_DOCUMENT_BYTES or is_team_record(file.path):
             return False
         try:
-            return needs_conversion(workspace.read(file.path, HEAD_BYTES).content)
+            return self.documents.needs_conversion(file.path, workspace.read(file.path, HEAD_BYTES).content)
         except FileError:
             return False
 

@@ -20,7 +20,7 @@ from maniple.agents import build_roles
 from maniple.browser import open_browser
 from maniple.browser.launch import browser_use_environment, find_executable
 from maniple.capabilities import Capability
-from maniple.capabilities.extensions import load_capabilities, own_tools, skills_offer
+from maniple.capabilities.extensions import document_loaders, load_capabilities, own_tools, skills_offer
 from maniple.capabilities.mcp import open_one_by_one
 from maniple.cli.mcp import silence_server_logs
 from maniple.cli.options import load_configured, settings_files
@@ -34,6 +34,7 @@ from maniple.errors import ConfigError, FetchError, McpError, SandboxError, Unav
 from maniple.installation import installing
 from maniple.llms.embedded import Progress
 from maniple.llms.embedded.model_file import QWEN_CODER
+from maniple.reading.loaders import import_loader
 from maniple.sandbox import find_chromium_isolation, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.host import find_programs
@@ -44,7 +45,7 @@ from maniple.sandbox.package_environment import (
     install_packages,
 )
 from maniple.search import SearchContext, missing_settings, open_chain
-from maniple.text import counted
+from maniple.text import counted, shorten
 from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
 
@@ -91,6 +92,7 @@ def print_findings(findings: Sequence[CheckResult], console: Console) -> None:
 
 _OLDEST_PYTHON = (3, 11)
 _LOW_SPACE_BYTES = 200_000_000
+_REASON_CHARACTERS = 300
 
 
 def check_python() -> CheckResult:
@@ -384,6 +386,7 @@ def check_extensions(settings: Settings) -> list[CheckResult]:
         "tools": settings.tools,
         "skills": settings.skills,
         "capabilities": settings.capabilities,
+        "readers": settings.readers,
     }
     added = ", ".join(f"{len(those)} {name}" for name, those in parts.items() if those)
     if not added:
@@ -392,6 +395,7 @@ def check_extensions(settings: Settings) -> list[CheckResult]:
         build_roles(settings.team)
         own_tools(settings, [])
         skills_offer(settings, None)
+        _import_readers(settings)
         capabilities = load_capabilities(settings)
     except ConfigError as error:
         return [CheckResult("your own", "problem", str(error), "Correct it; see docs/roles.md.")]
@@ -399,6 +403,17 @@ def check_extensions(settings: Settings) -> list[CheckResult]:
         CheckResult("your own", "ok", f"{added} can be used"),
         *_check_approval_of(settings, capabilities),
     ]
+
+
+def _import_readers(settings: Settings) -> None:
+    """Import the loaders of documents, as a reader's process does; raises `ConfigError`."""
+    for name, loader in document_loaders(settings).by_type.items():
+        try:
+            import_loader(loader.use)
+        except (Exception, SystemExit) as error:  # third-party code may fail in any way
+            reason = shorten(f"{type(error).__name__}: {error}", _REASON_CHARACTERS)
+            text = f"{loader.use} cannot be used as a reader: {reason}"
+            raise settings.origin.error([(("readers", name), text)]) from error
 
 
 def _check_approval_of(settings: Settings, capabilities: Sequence[Capability]) -> Iterator[CheckResult]:
