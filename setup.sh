@@ -153,21 +153,23 @@ give_up() {
 # pip says the same of a package that does not exist and of an index that it cannot reach, but then it has retried.
 lacks_engine() { [[ $said == *"No matching distribution found for xllamacpp"* && $said != *"Retrying ("* ]]; }
 
-wanted="$mode $(cksum < pyproject.toml)"
+wanted="$mode $(cat pyproject.toml lock/*.txt | cksum)"
 # What `dev` installed serves `run` too.
 if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" .venv/.maniple-setup 2>/dev/null; then
-  size=460 group=()
-  [ "$mode" != dev ] || { size=760 group=(--group dev); }
+  size=460 locked=lock/local.txt
+  [ "$mode" != dev ] || { size=760 locked=lock/dev.txt; }
   say "installing maniple and what it needs into .venv (about $size MB; a minute or two the first time)"
   started=$SECONDS
   touch "$unfinished"
   install --upgrade 'pip>=25.1' || give_up
-  if ! install --only-binary xllamacpp -e '.[local]' "${group[@]}"; then
+  if ! install --require-hashes --only-binary xllamacpp -r "$locked"; then
     lacks_engine || give_up
-    install -e . "${group[@]}" || give_up
+    install --require-hashes -r lock/core.txt || give_up
+    [ "$mode" != dev ] || install --group dev || give_up
     say "This machine gets no embedded model: its engine, xllamacpp, has no package for it. Put the endpoint of" \
       "another model into .env: BASIC_API_KEY, BASIC_MODEL and, unless it is OpenAI's, BASIC_BASE_URL."
   fi
+  install --no-deps -e . || give_up
   # The pages of its tasks are all that the tests want of it: what it needs to run itself is Selenium and a game library.
   [ "$mode" != dev ] || install --no-deps miniwob==1.1.0 || give_up
   echo "$wanted" > .venv/.maniple-setup

@@ -46,9 +46,9 @@ case "$*" in
     [ ! -f "$LOG/offline" ] || { echo "There is no network."; exit 1; }
     touch "$LOG/packages"; echo "numpy 2.4.6, in $LOG/packages" ;;
   *"-m pip"*)
-    [ ! -f "$LOG/answer" ] || case "$*" in *"[local]"*) cat "$LOG/answer" >&2; exit 1 ;; esac
+    [ ! -f "$LOG/answer" ] || case "$*" in *xllamacpp*) cat "$LOG/answer" >&2; exit 1 ;; esac
     [ ! -f "$LOG/killed" ] || kill -9 0
-    [ ! -p "$LOG/meeting" ] || case "$*" in *"[local]"*) echo pip > "$LOG/meeting" ;; esac
+    [ ! -p "$LOG/meeting" ] || case "$*" in *xllamacpp*) echo pip > "$LOG/meeting" ;; esac
     printf '#!%s/python\\n' "$here" > .venv/bin/maniple; chmod +x .venv/bin/maniple ;;
   *"page_build.py --check") cat web/sources; cmp -s web/sources web/built ;;
   *"page_build.py") [ ! -f "$LOG/offline" ] && cp web/sources web/built ;;
@@ -119,6 +119,7 @@ def clone(tmp_path: Path) -> Clone:
     programs.mkdir(parents=True)
     for name in ("setup.sh", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
+    shutil.copytree(ROOT / "lock", folder / "lock")
     for name in (*NEEDED, "cp"):
         (programs / name).symlink_to(shutil.which(name) or name)
     for name, text in (
@@ -138,7 +139,11 @@ def clone(tmp_path: Path) -> Clone:
 def test_a_second_set_up_installs_nothing_and_prints_nothing(clone: Clone) -> None:
     status, said = clone.set_up()
     assert (status, "done after" in said, clone.is_marked_done) == (0, True, True)
-    assert any(line.endswith("-e .[local]") for line in clone.asked("python"))
+    locked, package = [line.partition(" install ")[2] for line in clone.asked("python") if "-m pip" in line][
+        -2:
+    ]
+    assert locked == "--require-hashes --only-binary xllamacpp -r lock/local.txt"
+    assert package == "--no-deps -e ."
     assert clone.set_up() == (0, "")
     assert not any("-m pip" in line for line in clone.asked("python"))
 
@@ -169,8 +174,8 @@ def test_without_a_sandbox_no_packages_are_installed_for_it(clone: Clone) -> Non
 def test_what_the_tests_need_is_installed_on_top_and_serves_running_too(clone: Clone) -> None:
     clone.set_up()
     assert "done after" in clone.set_up("dev")[1]
-    [wanted, pages] = [line for line in clone.asked("python") if "-m pip" in line][-2:]
-    assert wanted.endswith("-e .[local] --group dev")
+    [wanted, _, pages] = [line for line in clone.asked("python") if "-m pip" in line][-3:]
+    assert wanted.endswith("-r lock/dev.txt")
     assert pages.endswith("--no-deps miniwob==1.1.0")
     assert clone.set_up() == (0, "")
 
@@ -183,7 +188,9 @@ def test_without_a_package_of_the_engine_the_rest_is_installed_and_the_setting_i
     assert (status, clone.is_marked_done) == (0, True)
     assert "no embedded model" in said
     assert "BASIC_API_KEY" in said
-    assert [line for line in clone.asked("python") if "-m pip" in line][-1].endswith("install -e .")
+    [locked, package] = [line for line in clone.asked("python") if "-m pip" in line][-2:]
+    assert locked.endswith("--require-hashes -r lock/core.txt")
+    assert package.endswith("install --no-deps -e .")
     assert clone.set_up() == (0, "")
 
 
