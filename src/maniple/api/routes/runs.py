@@ -198,7 +198,7 @@ async def change_plan(
 
     Only the steps that need its result are done again.
 
-    The response is the changed plan. A step in progress is not interrupted: its result is discarded. A plan
+    The response is the changed plan. A step in progress that the change concerns is stopped, no other. A plan
     that waits for its review is accepted with the change.
     """
     check_agent_name(change.agent_name, service.runtime.roles)
