@@ -157,7 +157,7 @@ wanted="$mode $(cat pyproject.toml lock/*.txt | cksum)"
 # What `dev` installed serves `run` too.
 if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" .venv/.maniple-setup 2>/dev/null; then
   size=460 locked=lock/local.txt
-  [ "$mode" != dev ] || { size=760 locked=lock/dev.txt; }
+  [ "$mode" != dev ] || { size=880 locked=lock/dev.txt; }
   say "installing maniple and what it needs into .venv (about $size MB; a minute or two the first time)"
   started=$SECONDS
   touch "$unfinished"
