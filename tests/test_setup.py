@@ -142,7 +142,7 @@ def test_a_second_set_up_installs_nothing_and_prints_nothing(clone: Clone) -> No
     locked, package = [line.partition(" install ")[2] for line in clone.asked("python") if "-m pip" in line][
         -2:
     ]
-    assert locked == "--require-hashes --only-binary xllamacpp -r lock/local.txt"
+    assert {"--require-hashes", "lock/local.txt"} <= set(locked.split())
     assert package == "--no-deps -e ."
     assert clone.set_up() == (0, "")
     assert not any("-m pip" in line for line in clone.asked("python"))
