@@ -13,6 +13,7 @@ _PAIRS: tuple[tuple[str, str], ...] = (
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|channel>thought", "<channel|>"),
 )
 # Harmony (gpt-oss): each message names its channel, and a final message follows any number of others.
 _FINAL = "<|channel|>final<|message|>"
@@ -20,9 +21,12 @@ _CHANNELS: tuple[tuple[str, str], ...] = (
     ("<|channel|>analysis<|message|>", "<|end|>"),
     ("<|channel|>commentary<|message|>", "<|end|>"),
 )
+# Harmony whose control tokens the server leaves out: "analysisI add.assistantfinal42".
+_BARE_ANALYSIS = re.compile(r"analysis(?=[A-Z\"'“*])")
+_BARE_FINAL, _BARE_CALL = "assistantfinal", "assistantcommentary"
 _OPENINGS: dict[str, str] = dict((*_PAIRS, *_CHANNELS))
 # Alone, the end of a message of Harmony says nothing; the beginning of the final one does.
-_CLOSINGS = (*(closing for _, closing in _PAIRS), _FINAL)
+_CLOSINGS = (*(closing for _, closing in _PAIRS), _FINAL, _BARE_FINAL)
 _OPENING_OF = {closing: opening for opening, closing in _PAIRS}
 _BEFORE_ANSWER = ("<|start|>assistant", _FINAL, "<|begin_of_solution|>", "<|START_RESPONSE|>")
 _AFTER_ANSWER = ("<|return|>", "<|end|>", "<|end_of_solution|>", "<|END_RESPONSE|>")
@@ -55,7 +59,7 @@ class ThoughtSplitter:
         self._awaits_closing = awaits_closing
         self._state: Literal["start", "held", "thought", "gap", "answer"] = "start"
         self._pending = ""
-        self._closing = ""
+        self._closings: tuple[str, ...] = ()
         self._searched = 0
         self._has_thought = False
         self._is_wrapped = False
@@ -113,13 +117,16 @@ class ThoughtSplitter:
             self._state, self._pending = "gap", text
             if found := next((one for one in _OPENINGS if text.startswith(one)), ""):
                 self._open(found)
-        elif not any(mark.startswith(text) for mark in (*marks, *_PLAIN_MARKS)):
+        elif found := _BARE_ANALYSIS.match(text):
+            self._state, self._pending, self.has_marks = "thought", text[found.end() :], False
+            self._closings = (_BARE_FINAL, _BARE_CALL)
+        elif not any(mark.startswith(text) for mark in (*marks, *_PLAIN_MARKS, "analysis")):
             is_plain = not self._awaits_closing or text.startswith(_PLAIN_BEGINNINGS)
             self._state = "answer" if is_plain else "held"
 
     def _open(self, opening: str) -> None:
         self._pending = self._pending.lstrip().removeprefix(opening)
-        self._state, self._closing, self.has_marks = "thought", _OPENINGS[opening], False
+        self._state, self._closings, self.has_marks = "thought", (_OPENINGS[opening],), False
 
     def _search_closing(self) -> str:
         for found in _CLOSING.finditer(self._pending, self._searched):
@@ -146,12 +153,16 @@ class ThoughtSplitter:
         return len(_FENCE.findall(before)) % 2 == 0 and line.count("`") % 2 == 0
 
     def _read_thought(self) -> str:
-        thought, closing, rest = self._pending.partition(self._closing)
-        if closing:
-            self._state = "gap"
+        text = self._pending
+        found = {at: mark for mark in self._closings if (at := text.find(mark)) >= 0}
+        if found:
+            self._state, end = "gap", min(found)
+            # The channel of a call is part of the call.
+            rest = text[end + len("assistant" if found[end] == _BARE_CALL else found[end]) :]
         else:
-            held = _held_for(thought, (self._closing,))
-            thought, rest = thought[: len(thought) - held], thought[len(thought) - held :]
+            end = len(text) - _held_for(text, self._closings)
+            rest = text[end:]
+        thought = text[:end]
         self._pending = rest
         if not self._has_thought:
             thought = thought.lstrip()

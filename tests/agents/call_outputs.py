@@ -37,6 +37,8 @@ ENVELOPES = {
     "harmony with a role": f"<|start|>assistant<|channel|>commentary to=functions.bash_tool json<|message|>{CALLED}"
     "<|call|>",
     "harmony without marks": f"assistantcommentary to=functions.bash_tool json{CALLED}",
+    "Gemma 4": '<|tool_call>call:bash_tool{cmd:<|"|>ls<|"|>}<tool_call|>',
+    "Gemma 4 without an end": '<|tool_call>call:bash_tool{cmd:<|"|>ls<|"|>}',
     "Mistral's list": f"[TOOL_CALLS][{NAMED}]",
     "Mistral's list after a space": f"[TOOL_CALLS] [{NAMED}]",
     "Mistral's name": f"[TOOL_CALLS]bash_tool{CALLED}",

@@ -84,6 +84,14 @@ def test_values_in_tags_are_taken_as_they_are():
     assert calls_in(text)[0] == [("bash_tool", {"cmd": code, "n": "3"})]
 
 
+def test_gemmas_values_have_their_types():
+    values = '{cmd:<|"|>echo "a: {b}"<|"|>,times:2,opts:{dry:true,of:[1,null]}}'
+    text = f"<|tool_call>call:bash_tool{values}<tool_call|>"
+    [(_, arguments)], rest = calls_in(text)
+    assert arguments == {"cmd": 'echo "a: {b}"', "times": 2, "opts": {"dry": True, "of": [1, None]}}
+    assert rest == ""
+
+
 def test_code_within_json_is_no_mark():
     code = "print('<tool_call>')\n```\n</tool_call>"
     named = json.dumps({"name": "bash_tool", "arguments": {"cmd": code}})
@@ -96,7 +104,7 @@ PIECES = tuple(
         '<tool_call> </tool_call> <tool_call>{ {"name":" {"a":[ [{ [TOOL_CALLS] [TOOL_CALLS][ <function=a> '
         '<parameter=b> <invoke\xa0name="a"> <|channel|> to=functions.a ``` ```json\n{ ````\n \nbash_tool( '
         "bash_tool(cmd=' <｜tool▁call▁begin｜> <arg_key>a</arg_key><arg_value> ` Action:a\nAction\xa0Input:{ "
-        "\" ' {'a': \n[bash_tool( ~~~\n <|a \\ <tool_call>bash_tool( <tool_call>[a"
+        "\" ' {'a': \n[bash_tool( ~~~\n <|a \\ <tool_call>bash_tool( <tool_call>[a <|tool_call>call:bash_tool{a: <|\"|>"
     )
     .replace("\\n", "\n")
     .split(" ")

@@ -161,6 +161,11 @@ THOUGHTS: tuple[RawOutput, ...] = (
         ),
     ),
     greets(
+        "`<|channel>thought` (Gemma)",
+        "vLLM",
+        VLLM.text("<|channel>thought\nA greeting. SECRET.\n<channel|>Hello!"),
+    ),
+    greets(
         "harmony channels",
         "LM Studio",
         LM_STUDIO.text(
@@ -174,6 +179,13 @@ THOUGHTS: tuple[RawOutput, ...] = (
             "<|channel|>analysis<|message|>SECRET.<|end|><|start|>assistant<|channel|>commentary<|message|>SECRET 2."
             "<|end|><|start|>assistant<|channel|>final<|message|>Hello!<|return|>"
         ),
+    ),
+    greets("harmony without its marks", "vLLM", VLLM.text("analysisA greeting. SECRET.assistantfinalHello!")),
+    _role(
+        "harmony without its marks, before the report",
+        "llama.cpp",
+        "reporter",
+        LLAMA_CPP.text(f"analysisThe report is short. SECRET.assistantfinal{REPORT}"),
     ),
     _role(
         "harmony final channel with `<|constrain|>json`, a plan",

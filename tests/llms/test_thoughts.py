@@ -30,6 +30,11 @@ ANSWERS = [
     ("<thought>x</thought>Hi", "x", "Hi"),
     ("<seed:think>x</seed:think>Hi", "x", "Hi"),
     ("◁think▷x◁/think▷Hi", "x", "Hi"),
+    ("<|channel>thought\nx\n<channel|>Hi", "x\n", "Hi"),
+    ("analysisI greet.assistantfinalHi", "I greet.", "Hi"),
+    ("analysisI add.assistantcommentary to=functions.f json{}", "I add.", "commentary to=functions.f json{}"),
+    ("analysis of variance", "", "analysis of variance"),
+    ("analyses", "", "analyses"),
     ("[THINK]x[/THINK]Hi", "x", "Hi"),
     (
         "<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",

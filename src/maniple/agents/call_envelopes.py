@@ -5,6 +5,7 @@ reads what follows them. A reader looks only at what it consumes, or up to the n
 read in linear time.
 """
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,6 +57,10 @@ _VALUE_END = re.compile(
 )
 _KEY = re.compile(r"\s*+<arg_key>(?P<name>[^<]{1,120})</arg_key>\s*+<arg_value>", re.I)
 _KEY_END = re.compile(r"(?P<closing></arg_value>)|<arg_key>|</tool_call>|<tool_call>|\Z", re.I)
+_GEMMA_TOKEN = re.compile(
+    r'<\|"\|>(?P<text>.*?)<\|"\|>|(?P<key>[A-Za-z_]\w*)\s*:|(?P<end><tool_call\|>|(?=<\|tool_call>)|\Z)|.',
+    re.S,
+)
 
 
 def _read_payload(source: CallSource, opening: re.Match[str]) -> Reading:
@@ -141,6 +146,24 @@ def _read_parameters(source: CallSource, opening: re.Match[str]) -> Reading:
     return (_marked(name, arguments),), end
 
 
+def _read_gemma(source: CallSource, opening: re.Match[str]) -> Reading:
+    """Read an object of bare keys and `<|"|>texts<|"|>` as the arguments of the tool that is named."""
+    parts, end = list[str](), opening.end()
+    for token in _GEMMA_TOKEN.finditer(source.text, opening.end()):
+        end = token.end()
+        if token["end"] is not None:
+            break
+        if token["text"] is not None:
+            parts.append(json.dumps(token["text"]))
+        else:
+            parts.append(f'"{token["key"]}":' if token["key"] else token[0])
+    try:
+        value = json.loads("".join(parts))
+    except ValueError:
+        return _NOTHING
+    return ((_marked(clean_name(opening["name"], source.names), value),), end) if is_dict(value) else _NOTHING
+
+
 def _read_values(
     text: str, start: int, key: re.Pattern[str], value_end: re.Pattern[str]
 ) -> tuple[dict[str, Any], int]:
@@ -204,6 +227,8 @@ ENVELOPES: tuple[Envelope, ...] = (
         rf"(?:(?:assistant|commentary|analysis)\s*+(?:{_MARK}\s*+)?){{0,3}}\bto\s?=\s?(?P<name>{_NAME})",
         _read_named_arguments,
     ),
+    # Gemma 4: <|tool_call>call:NAME{KEY:<|"|>value<|"|>}<tool_call|>
+    Envelope(rf"<\|tool_call>\s*call:(?P<name>{_NAME})(?=\s*\{{)", _read_gemma),
     # ReAct: Action: NAME, and Action Input: {…} on the next line
     Envelope(rf"^Action:[ \t]*`?(?P<name>{_NAME})`?[ \t]*\r?\n\s*Action Input:", _read_named_arguments),
     # Mistral: [TOOL_CALLS][{…}], [TOOL_CALLS]NAME{…}, [TOOL_CALLS]NAME[ARGS]{…}
