@@ -206,16 +206,6 @@ class WorkspaceFull(FileError):
     code = "workspace_full"
 
 
-def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes, eight at most."""
-    one: BaseException | None = error
-    for _ in range(8):
-        if one is None:
-            return
-        yield one
-        one = one.__cause__
-
-
 def describe_error(error: BaseException) -> str:
     """Return the message of an error for models and clients:
 
@@ -226,3 +216,16 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, ManipleError):
         return str(error)
     return f"{type(error).__name__}: {first}"
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes, eight at most.
+
+    What was handled when it was raised counts, because httpcore raises its own errors `from None`.
+    """
+    one: BaseException | None = error
+    for _ in range(8):
+        if one is None:
+            return
+        yield one
+        one = one.__cause__ or one.__context__

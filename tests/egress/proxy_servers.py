@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
+import pytest
+
 from tests.crawler.web import serve_connections
 
 ProxyScheme = Literal["http", "https", "socks5", "socks5h"]
@@ -61,6 +63,33 @@ class TestAuthority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(folder / "server.pem", folder / "server.key")
         return cls(folder / "ca.pem", context)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> TestAuthority:
+    return TestAuthority.create(tmp_path_factory.mktemp("authority"))
+
+
+class ProxyVariables:
+    """The variables of the environment that name proxies."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+        self.set()
+
+    def set(self, **values: str) -> None:
+        """Set those that are given, and none of the others."""
+        for name in VARIABLES:
+            self._patch.delenv(name.lower(), raising=False)
+            if name in values:
+                self._patch.setenv(name, values[name])
+            else:
+                self._patch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def proxy_variables(monkeypatch: pytest.MonkeyPatch) -> ProxyVariables:
+    return ProxyVariables(monkeypatch)
 
 
 @dataclass

@@ -21,11 +21,6 @@ pytestmark = [
 LOGIN = ("user@corp", "pass:w/rd")
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> TestAuthority:
-    return TestAuthority.create(tmp_path_factory.mktemp("authority"))
-
-
 async def curl(proxy: ProxyServer, url: str, authority: TestAuthority, address: str = "") -> str:
     trust = ("--cacert", str(authority.file), "--proxy-cacert", str(authority.file))
     name = (address or proxy.url).replace("socks5:", "socks5h:")

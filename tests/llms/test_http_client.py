@@ -80,7 +80,7 @@ async def test_a_proxy_for_other_addresses_leaves_the_rest_to_the_fast_transport
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     async with open_http_client() as http:
         direct, proxied = (
-            type(http._transport.route(httpx2.URL(f"{scheme}://model.test/v1"))).__name__
+            type(http._transport.routes.route(httpx2.URL(f"{scheme}://model.test/v1"))).__name__
             for scheme in ("http", "https")
         )
     assert (direct, proxied) == ("AiohttpTransport", "AsyncHTTPTransport")
@@ -172,7 +172,7 @@ async def test_a_model_uses_its_connection_again():
             model: Any = models.get("basic")
             for _ in range(3):
                 assert [chunk async for chunk in model.astream(QUESTION)]
-            transport = model.http_async_client._transport.route(httpx2.URL(server.base_url))
+            transport = model.http_async_client._transport.routes.route(httpx2.URL(server.base_url))
             assert [len(pool) for pool in transport._session.connector._conns.values()] == [1]
 
 
@@ -450,7 +450,7 @@ async def test_a_host_without_a_proxy_is_reached_by_the_fast_transport(monkeypat
         monkeypatch.setenv("NO_PROXY", excluded.format(port=site.port))
         assert await answered(site.url) == "Hi there"
         async with open_http_client() as http:
-            assert type(http._transport.route(httpx2.URL(site.url))).__name__ == "AiohttpTransport"
+            assert type(http._transport.routes.route(httpx2.URL(site.url))).__name__ == "AiohttpTransport"
 
 
 async def test_an_answer_without_an_end_is_given_up(monkeypatch):

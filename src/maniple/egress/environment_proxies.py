@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 _SCHEMES = ("http", "https")
+_SCHEMES_OF_SOCKS = {"socks": "socks5h", "socks5": "socks5h"}
+"""Desktops write the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +85,6 @@ def _is_in_network(host: str, network: str) -> bool:
 
 
 def _with_scheme(address: str) -> str:
-    return address if "://" in address else f"http://{address}"
+    """Return an address with its scheme; SOCKS proxies resolve names, as most clients let them."""
+    scheme, separator, rest = address.rpartition("://")
+    return f"{_SCHEMES_OF_SOCKS.get(scheme.casefold(), scheme)}://{rest}" if separator else f"http://{rest}"

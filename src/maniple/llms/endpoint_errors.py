@@ -22,9 +22,9 @@ import openai
 from langchain_core.exceptions import ContextOverflowError
 
 from maniple.egress.bounded_responses import ResponseRefused
+from maniple.egress.environment_transport import ProxyFailed
 from maniple.errors import ModelError, ModelErrorCode, causes_of
 from maniple.llms.endpoints import EndpointName
-from maniple.llms.http_client import ProxyFailed
 from maniple.llms.refusals import endpoint_words
 
 _LOG = logging.getLogger(__name__)
@@ -217,7 +217,7 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
         return _error(f"{endpoint} {refused}.", "model_bad_response")
     if failed := next((one for one in causes_of(error) if isinstance(one, ProxyFailed)), None):
         return _error(
-            f"{endpoint} cannot be reached through the proxy that {failed.proxy} names ({_reason(failed)}). "
+            f"{endpoint} cannot be reached through the proxy that {failed.proxy} names ({failed.reason}). "
             "Is the proxy running? Correct or unset the variable, or name the endpoint's host in NO_PROXY.",
             "model_unreachable",
             retryable=True,

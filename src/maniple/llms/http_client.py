@@ -6,7 +6,7 @@ within an origin, cookies and proxies. All bodies are bounded (`egress.bounded_r
 """
 
 import ssl
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -18,8 +18,8 @@ import httpx2
 from yarl import URL
 
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, response_hook
-from maniple.egress.environment_proxies import EnvironmentProxies
-from maniple.errors import ConfigError, causes_of
+from maniple.egress.certificates import tls_context
+from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.llms.paced_streams import pace_response
 
 MAX_CONNECTIONS = 200
@@ -54,33 +54,13 @@ def open_http_client(*, stream_rate: float = 0, **options: Any) -> httpx2.AsyncC
     limit. `options` are those of `httpx2.AsyncClient`. Raises `ConfigError` if the environment names
     certificates or a proxy that cannot be used.
     """
-    try:
-        context = httpx2.create_ssl_context()
-    except OSError as error:
-        raise ConfigError(
-            "The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read "
-            f"({error.strerror or error}). Correct the variable, or unset it."
-        ) from error
+    context = tls_context()
     limits = httpx2.Limits(
         max_connections=MAX_CONNECTIONS, max_keepalive_connections=50, keepalive_expiry=KEEP_ALIVE_SECONDS
     )
-    proxies = EnvironmentProxies.read()
-    by_proxy: dict[str, httpx2.AsyncHTTPTransport] = {}
-    variable = ""
-    try:
-        for scheme, address in proxies.by_scheme.items():
-            variable = proxies.variables[scheme]
-            if address not in by_proxy:
-                by_proxy[address] = httpx2.AsyncHTTPTransport(verify=context, limits=limits, proxy=address)
-    except (ValueError, httpx2.InvalidURL) as error:
-        # Without the address: it may have a password.
-        raise ConfigError(
-            f"{variable} is not the address of a proxy. Write it as http://host:port, or unset it."
-        ) from error
+    routes = EnvironmentTransport(httpx2, context, AiohttpTransport(context), limits=limits)
     client = httpx2.AsyncClient(
-        transport=RoutedTransport(proxies, by_proxy, AiohttpTransport(context), stream_rate),
-        follow_redirects=True,
-        **options,
+        transport=PacedTransport(routes, stream_rate), follow_redirects=True, **options
     )
     hooks = client.event_hooks
     bound = response_hook(httpx2.AsyncByteStream, BOUNDS)
@@ -95,51 +75,20 @@ async def _ask_for_known_encodings(request: httpx2.Request) -> None:
     request.headers["accept-encoding"] = ACCEPT_ENCODING
 
 
-class ProxyFailed(httpx2.ConnectError):
-    """The proxy that the environment names cannot be reached, or does not reach the endpoint."""
+class PacedTransport(httpx2.AsyncBaseTransport):
+    """Reads the bodies of responses ahead; `routes` sends the requests."""
 
-    def __init__(self, proxy: str, error: Exception, request: httpx2.Request) -> None:
-        super().__init__(str(error) or type(error).__name__, request=request)
-        self.proxy = proxy
-        """The variable and the host."""
-
-
-class RoutedTransport(httpx2.AsyncBaseTransport):
-    """Sends each request through the proxy that the environment names for it, or directly and fast."""
-
-    def __init__(
-        self,
-        proxies: EnvironmentProxies,
-        by_proxy: Mapping[str, httpx2.AsyncHTTPTransport],
-        direct: "AiohttpTransport",
-        stream_rate: float = 0,
-    ) -> None:
-        self._proxies, self._by_proxy, self.direct = proxies, by_proxy, direct
+    def __init__(self, routes: EnvironmentTransport, stream_rate: float = 0) -> None:
+        self.routes = routes
         self._stream_rate = stream_rate
-
-    def route(self, url: httpx2.URL) -> httpx2.AsyncBaseTransport:
-        """Return the transport for an address."""
-        if not self._by_proxy:
-            return self.direct
-        proxy = self._proxies.find(url.scheme, url.host, url.port)
-        return self.direct if proxy is None else self._by_proxy[proxy]
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send `request`; raises `httpx2.TransportError`, and `ProxyFailed` for the proxy."""
-        transport = self.route(request.url)
-        try:
-            response = await transport.handle_async_request(request)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-            # The certificate is that of the endpoint, which the proxy has reached.
-            if transport is self.direct or any(isinstance(one, ssl.SSLError) for one in causes_of(error)):
-                raise
-            raise ProxyFailed(self._proxies.describe(request.url.scheme), error, request) from error
-        return pace_response(response, self._stream_rate)
+        return pace_response(await self.routes.handle_async_request(request), self._stream_rate)
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for transport in (self.direct, *self._by_proxy.values()):
-            await transport.aclose()
+        await self.routes.aclose()
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
