@@ -104,7 +104,8 @@ PIECES = tuple(
         '<tool_call> </tool_call> <tool_call>{ {"name":" {"a":[ [{ [TOOL_CALLS] [TOOL_CALLS][ <function=a> '
         '<parameter=b> <invoke\xa0name="a"> <|channel|> to=functions.a ``` ```json\n{ ````\n \nbash_tool( '
         "bash_tool(cmd=' <｜tool▁call▁begin｜> <arg_key>a</arg_key><arg_value> ` Action:a\nAction\xa0Input:{ "
-        "\" ' {'a': \n[bash_tool( ~~~\n <|a \\ <tool_call>bash_tool( <tool_call>[a <|tool_call>call:bash_tool{a: <|\"|>"
+        "\" ' {'a': \n[bash_tool( ~~~\n <|a \\ <tool_call>bash_tool( <tool_call>[a "
+        '<|tool_call>call:bash_tool{a: <|"|>'
     )
     .replace("\\n", "\n")
     .split(" ")

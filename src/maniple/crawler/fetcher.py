@@ -25,6 +25,7 @@ from maniple.crawler.http_client import (
 )
 from maniple.crawler.robots import RobotsRules
 from maniple.egress import AddressGuard, PermanentFetchError, translate_fetch_error
+from maniple.egress.certificates import tls_context
 from maniple.errors import FetchError
 from maniple.reading.encoding import decode_text
 from maniple.reading.html import find_base_url, parse_html, resolve_url
@@ -158,7 +159,7 @@ class Fetcher:
         if self._tls is None:
             name = await asyncio.to_thread(user_agent, self._settings.contact)
             self._headers = {"user-agent": name, **_HEADERS}
-            self._tls = await asyncio.to_thread(httpx.create_ssl_context)
+            self._tls = await asyncio.to_thread(tls_context)
 
     def _client(self) -> httpx.AsyncClient:
         assert self._tls is not None, "_prepare comes first"

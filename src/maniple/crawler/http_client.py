@@ -8,7 +8,8 @@ import httpx
 
 from maniple.egress import AddressGuard, PermanentFetchError
 from maniple.egress.body_decoders import BodyDecoder, DamagedBodyError, find_decoder
-from maniple.errors import FetchError, causes_of
+from maniple.egress.environment_transport import EnvironmentTransport
+from maniple.errors import FetchError
 
 ROBOTS_TOKEN = "maniple"
 """The name of this agent in robots.txt."""
@@ -33,14 +34,12 @@ _LIMITS = httpx.Limits(max_keepalive_connections=0)
 class GuardedTransport(httpx.AsyncBaseTransport):
     """Checks the address of every request, including redirects, and connects to the checked address.
 
-    Through a proxy it connects to the name, which the proxy resolves (see `AddressGuard`).
+    A proxy gets the name and resolves it (see `AddressGuard`).
     """
 
     def __init__(self, guard: AddressGuard, tls: ssl.SSLContext) -> None:
         self._guard = guard
-        self._tls = tls
-        self._direct = httpx.AsyncHTTPTransport(verify=tls, limits=_LIMITS)
-        self._by_proxy: dict[str, httpx.AsyncHTTPTransport] = {}
+        self._inner = EnvironmentTransport(httpx, tls, proxies=guard.proxies, limits=_LIMITS)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send `request`; raises `FetchError` if its address is not allowed."""
@@ -49,8 +48,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             raise FetchError(f"{url} is not a web address; it must start with http:// or https://.")
         port = url.port or _DEFAULT_PORTS[url.scheme]
         address = await self._guard.resolve(url.host, port)
-        if (proxy := self._guard.proxies.find(url.scheme, url.host, port)) is not None:
-            return await self._send_through(proxy, request)
+        if self._guard.proxies.find(url.scheme, url.host, port) is not None:
+            return await self._send_through_proxy(request)
         # The Host header is already set. The certificate must match the name, not the address.
         pinned = httpx.Request(
             method=request.method,
@@ -59,36 +58,21 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             stream=request.stream,
             extensions=request.extensions | {"sni_hostname": url.raw_host.decode("ascii")},
         )
-        return await self._direct.handle_async_request(pinned)
+        return await self._inner.direct.handle_async_request(pinned)
 
-    async def _send_through(self, proxy: str, request: httpx.Request) -> httpx.Response:
-        name = self._guard.proxies.describe(request.url.scheme)
-        if proxy not in self._by_proxy:
-            through = httpx.Proxy(proxy, ssl_context=self._tls if proxy.startswith("https:") else None)
-            self._by_proxy[proxy] = httpx.AsyncHTTPTransport(verify=self._tls, limits=_LIMITS, proxy=through)
-        try:
-            response = await self._by_proxy[proxy].handle_async_request(request)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
-            # The certificate is that of the page, which the proxy has reached.
-            if any(isinstance(one, ssl.SSLError) for one in causes_of(error)):
-                raise
-            raise _proxy_error(request.url, name, str(error) or type(error).__name__) from error
+    async def _send_through_proxy(self, request: httpx.Request) -> httpx.Response:
+        response = await self._inner.handle_async_request(request)
         if response.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
             await response.aclose()
-            raise _proxy_error(request.url, name, "it wants another user name and password")
+            raise FetchError(
+                f"{request.url} was not reached: {self._guard.proxies.describe(request.url.scheme)} wants "
+                "another user name and password. The operator must correct the variable."
+            )
         return response
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for transport in (self._direct, *self._by_proxy.values()):
-            await transport.aclose()
-
-
-def _proxy_error(url: httpx.URL, proxy: str, reason: str) -> FetchError:
-    return FetchError(
-        f"{url} was not reached: {proxy}, the proxy that the operator has set, did not connect to it "
-        f"({reason}). Other pages may work; if none does, the operator must correct the variable."
-    )
+        await self._inner.aclose()
 
 
 _DAY_SECONDS = 86_400.0

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from typing import Any
 
 import httpx
 
@@ -10,6 +11,8 @@ from maniple.crawler.document import FetchedDocument
 from maniple.crawler.fetcher import require_web_address
 from maniple.crawler.http_client import ACCEPTED_ENCODINGS, read_body
 from maniple.egress import AddressGuard, translate_fetch_error
+from maniple.egress.certificates import tls_context
+from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.errors import FetchError
 
 _ADVICE = {
@@ -52,10 +55,10 @@ class JinaReader:
 
     async def _ask(self, service_url: str, url: str) -> FetchedDocument:
         if self._tls is None:
-            self._tls = await asyncio.to_thread(httpx.create_ssl_context)
-        timeout = self._settings.timeout_seconds
+            self._tls = await asyncio.to_thread(tls_context)
+        transport: Any = EnvironmentTransport(httpx, self._tls)
         async with (
-            httpx.AsyncClient(verify=self._tls, timeout=timeout, trust_env=False) as client,
+            httpx.AsyncClient(transport=transport, timeout=self._settings.timeout_seconds) as client,
             client.stream("POST", service_url, json={"url": url}, headers=self._headers()) as response,
         ):
             if response.status_code != 200:

@@ -29,8 +29,9 @@ class EnvironmentTransport:
     """Sends each request through the proxy that the environment names for it, or directly.
 
     `library` is httpx or httpx2, `direct` the transport without a proxy (by default the library's), `options`
-    those of its `AsyncHTTPTransport`. Blocks: without a `context` it reads certificates from disk. Raises
-    `ConfigError` if the environment names a proxy or certificates that cannot be used.
+    those of its `AsyncHTTPTransport`. Without `proxies` those of the environment are read. Blocks: without a
+    `context` it reads certificates from disk. Raises `ConfigError` if the environment names a proxy or
+    certificates that cannot be used.
     """
 
     def __init__(
@@ -38,10 +39,11 @@ class EnvironmentTransport:
         library: ModuleType,
         context: ssl.SSLContext | None = None,
         direct: Any = None,
+        proxies: EnvironmentProxies | None = None,
         **options: Any,
     ) -> None:
         self._library = library
-        self._proxies = EnvironmentProxies.read()
+        self._proxies = proxies or EnvironmentProxies.read()
         context = context or tls_context()
         self.direct = direct or library.AsyncHTTPTransport(verify=context, **options)
         self._by_proxy: dict[str, Any] = {}

@@ -9,13 +9,14 @@ import asyncio
 import ssl
 from base64 import b64encode
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import quote, unquote, urlsplit
 
 import h11
 from socksio import ProtocolError, SOCKSError, socks5
 
+from maniple.egress.certificates import tls_context
 from maniple.egress.connections import Streams, send_data
 from maniple.errors import ConfigError
 
@@ -84,7 +85,7 @@ class UpstreamProxy:
 
     async def open(self) -> Streams:
         """Connect to the proxy itself; raises `UpstreamError`."""
-        context = await asyncio.to_thread(_tls) if self.scheme == "https" else None
+        context = await asyncio.to_thread(_proxy_context) if self.scheme == "https" else None
         try:
             return await asyncio.open_connection(self.host, self.port, ssl=context)
         except OSError as error:
@@ -171,6 +172,11 @@ async def _read_reply(reader: asyncio.StreamReader) -> bytes:
     return head + await reader.readexactly(length + 2 - 1)
 
 
-@cache
-def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()
+def _proxy_context() -> ssl.SSLContext:
+    return _read_context(ssl.get_default_verify_paths())
+
+
+@lru_cache(maxsize=1)
+def _read_context(_where: ssl.DefaultVerifyPaths) -> ssl.SSLContext:
+    """Read the authorities once, and again where a variable names others."""
+    return tls_context()

@@ -1,6 +1,6 @@
 """Any chat model of LangChain, with streams, tools, errors and usage as the team reads them."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property
 from typing import Any, cast
@@ -24,7 +24,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from maniple.config.model_providers import Provider
-from maniple.errors import ModelError
+from maniple.errors import ModelError, causes_of
 from maniple.llms.answering_model import AnsweringModel, Chunks, ModelRequest
 from maniple.llms.capabilities import Capabilities
 from maniple.llms.endpoint_errors import MALFORMED, make_status_error
@@ -40,7 +40,6 @@ _THOUGHTS = ("thinking", "redacted_thinking", "reasoning_content", "reasoning")
 _END_REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _SAMPLING = ("temperature", "top_p")
-_LONGEST_CAUSES = 6
 # In the names of errors: those of HTTP libraries and of boto have no common classes.
 _CONNECTION_WORDS = ("Connect", "Network", "Protocol", "Transport")
 _READING_WORDS = ("Pars", "Decod", "ResponseValidation")
@@ -283,7 +282,7 @@ def as_endpoint_failure(error: Exception, url: str) -> Exception:
     The status is that of `status_code`, `code`, `response.status_code` or boto's response. Without one, it is
     an answer that the client cannot read, or else a failed connection.
     """
-    for one in _causes(error):
+    for one in causes_of(error):
         if (status := _status_of(one)) is not None:
             return make_status_error(status, _body_of(one), _headers_of(one), url)
     request, text = httpx2.Request("POST", url), str(error) or type(error).__name__
@@ -296,7 +295,7 @@ def as_endpoint_failure(error: Exception, url: str) -> Exception:
 
 def _is_malformed_answer(error: Exception) -> bool:
     """Return whether the outermost cause that tells is one of reading an answer, not of the connection."""
-    for one in _causes(error):
+    for one in causes_of(error):
         if isinstance(one, OSError) or _is_named(one, _CONNECTION_WORDS):
             return False
         if isinstance(one, MALFORMED) or _is_named(one, _READING_WORDS):
@@ -306,16 +305,6 @@ def _is_malformed_answer(error: Exception) -> bool:
 
 def _is_named(error: BaseException, words: Sequence[str]) -> bool:
     return any(word in kind.__name__ for kind in type(error).__mro__ for word in words)
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it was raised from; unlike ours, other packages often do not say `from`."""
-    for _ in range(_LONGEST_CAUSES):
-        yield error
-        cause = error.__cause__ or error.__context__
-        if cause is None:
-            return
-        error = cause
 
 
 def _status_of(error: BaseException) -> int | None:
