@@ -58,9 +58,10 @@ _VALUE_END = re.compile(
 _KEY = re.compile(r"\s*+<arg_key>(?P<name>[^<]{1,120})</arg_key>\s*+<arg_value>", re.I)
 _KEY_END = re.compile(r"(?P<closing></arg_value>)|<arg_key>|</tool_call>|<tool_call>|\Z", re.I)
 _GEMMA_TOKEN = re.compile(
-    r'<\|"\|>(?P<text>.*?)<\|"\|>|(?P<key>[A-Za-z_]\w*)\s*:|(?P<end><tool_call\|>|(?=<\|tool_call>)|\Z)|.',
+    r'<\|"\|>(?P<text>.*?)<\|"\|>|"(?:[^"\\\n]|\\.)*+"|(?P<key>[A-Za-z_]\w*)\s*:|(?P<end><\|?tool_call\|?>)|.',
     re.S,
 )
+_GEMMA_CLOSING = re.compile(r"\s*<tool_call\|>")
 
 
 def _read_payload(source: CallSource, opening: re.Match[str]) -> Reading:
@@ -148,20 +149,21 @@ def _read_parameters(source: CallSource, opening: re.Match[str]) -> Reading:
 
 def _read_gemma(source: CallSource, opening: re.Match[str]) -> Reading:
     """Read an object of bare keys and `<|"|>texts<|"|>` as the arguments of the tool that is named."""
-    parts, end = list[str](), opening.end()
-    for token in _GEMMA_TOKEN.finditer(source.text, opening.end()):
-        end = token.end()
-        if token["end"] is not None:
-            break
+    parts, end, depth = list[str](), opening.end(), 0
+    for token in _GEMMA_TOKEN.finditer(source.text, end):
         if token["text"] is not None:
             parts.append(json.dumps(token["text"]))
         else:
             parts.append(f'"{token["key"]}":' if token["key"] else token[0])
+        end, depth = token.end(), depth + {"{": 1, "}": -1}.get(token[0], 0)
+        if token["end"] or (depth == 0 and token[0] == "}"):
+            break
     try:
-        value = json.loads("".join(parts))
+        arguments = json.loads("".join(parts))
     except ValueError:
         return _NOTHING
-    return ((_marked(clean_name(opening["name"], source.names), value),), end) if is_dict(value) else _NOTHING
+    name = clean_name(opening["name"], source.names)
+    return (_marked(name, arguments),), _skip(_GEMMA_CLOSING, source.text, end)
 
 
 def _read_values(
