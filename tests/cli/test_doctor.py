@@ -22,6 +22,7 @@ from maniple.config.settings import (
 )
 from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import SilentProgress
+from tests.egress.proxy_servers import ProxyVariables, open_proxy_server
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 
 pytestmark = pytest.mark.anyio
@@ -213,7 +214,7 @@ async def test_the_real_sandbox_withstands_its_probes(tmp_path: Path) -> None:
 async def test_a_search_that_cannot_be_reached_is_a_warning(
     tmp_path: Path, free_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maniple.search.provider.getproxies", dict[str, str])
+    ProxyVariables(monkeypatch)
     search = SearchSettings(providers=("searxng",), searxng_url=f"http://127.0.0.1:{free_tcp_port}")
     finding = await checks.check_search(settings_in(tmp_path, search=search))
     assert finding.status == "warning"
@@ -223,11 +224,13 @@ async def test_a_search_that_cannot_be_reached_is_a_warning(
 async def test_the_check_names_the_providers_and_the_missing_setting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Behind a proxy nothing is known of an outage.
-    monkeypatch.setattr("maniple.search.provider.getproxies", lambda: {"https": "http://proxy.test"})
+    # What is beyond a proxy is not asked.
+    variables = ProxyVariables(monkeypatch)
 
     async def said(**search: Any) -> CheckResult:
-        return await checks.check_search(settings_in(tmp_path, search=SearchSettings(**search)))
+        async with open_proxy_server("http", {}) as proxy:
+            variables.set(HTTPS_PROXY=proxy.url)
+            return await checks.check_search(settings_in(tmp_path, search=SearchSettings(**search)))
 
     assert await said() == CheckResult("web search", "ok", "ddgs, then wikipedia")
     with_key = await said(tavily_api_key=SecretStr(KEY), mode="merged")
@@ -240,6 +243,23 @@ async def test_the_check_names_the_providers_and_the_missing_setting(
     assert "search.providers" in (await said(providers=())).remedy
     lost = await said(folder=tmp_path / "lost")
     assert (lost.status, lost.detail) == ("warning", f"{tmp_path / 'lost'} does not exist")
+
+
+async def test_a_search_behind_a_dead_proxy_names_the_variable(
+    tmp_path: Path, free_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"127.0.0.1:{free_tcp_port}"
+    ProxyVariables(monkeypatch).set(ALL_PROXY=f"socks5://name:s3cret@{place}")
+    finding = await checks.check_search(settings_in(tmp_path))
+    assert finding.status == "warning" and f"ALL_PROXY ({place})" in finding.remedy
+    assert "s3cret" not in f"{finding}"
+
+
+async def test_a_proxy_address_that_cannot_be_used_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    ProxyVariables(monkeypatch).set(HTTPS_PROXY="gopher://name:s3cret@127.0.0.1")
+    found = await model_checks.check_endpoint(model_at("https://model.test/v1"), BASIC)
+    assert found.status == "problem" and "HTTPS_PROXY" in found.detail
+    assert "s3cret" not in f"{found}"
 
 
 async def test_a_chromium_that_is_not_there_is_a_warning(tmp_path: Path) -> None:

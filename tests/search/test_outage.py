@@ -10,6 +10,7 @@ from maniple.config import SearchSettings
 from maniple.search import SearchChain, find_outage, select_providers
 from maniple.search.chain import REACHED_SECONDS, RunSearchCache
 from maniple.search.provider import ProviderFailure
+from tests.egress.proxy_servers import ProxyVariables
 from tests.search.fake_providers import FakeProvider, pages
 from tests.search.test_chain import Clock
 
@@ -27,8 +28,8 @@ def port(*, listens: bool) -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maniple.search.provider.getproxies", dict[str, str])
+def _no_proxy(proxy_variables: ProxyVariables) -> None:
+    pass
 
 
 async def test_a_provider_without_a_connection_is_known_before_the_first_query() -> None:
@@ -74,10 +75,26 @@ async def test_a_provider_that_was_reached_is_not_checked_again_for_a_minute() -
     assert await find_outage(chain) != ""
 
 
-async def test_behind_a_proxy_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("maniple.search.provider.getproxies", lambda: {"https": "http://10.0.0.1"})
-    with port(listens=False) as server:
-        assert await find_outage(SearchChain({"one": FakeProvider()}, servers={"one": [server]})) == ""
+async def test_behind_a_proxy_only_the_proxy_is_checked(proxy_variables: ProxyVariables) -> None:
+    with port(listens=False) as dead, port(listens=True) as alive:
+        proxy_variables.set(HTTP_PROXY=alive)
+        chain = SearchChain({"one": FakeProvider()}, servers={"one": [dead]})
+        assert await find_outage(chain) == ""
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "socks5", "socks"])
+async def test_a_dead_proxy_is_named_and_not_where_no_proxy_leaves_it_out(
+    scheme: str, proxy_variables: ProxyVariables
+) -> None:
+    with port(listens=False) as dead, port(listens=True) as alive:
+        place = dead.removeprefix("http://")
+        proxy_variables.set(ALL_PROXY=f"{scheme}://name:s3cret@{place}")
+        chain = SearchChain({"one": FakeProvider()}, servers={"one": [alive]})
+        for _ in range(2):  # the second time from memory
+            outage = await find_outage(chain)
+            assert f"ALL_PROXY ({place})" in outage and "s3cret" not in outage
+        proxy_variables.set(ALL_PROXY=dead, NO_PROXY="127.0.0.1")
+        assert await find_outage(SearchChain({"one": FakeProvider()}, servers={"one": [alive]})) == ""
 
 
 def test_the_built_in_providers_of_the_web_name_their_servers() -> None:

@@ -12,6 +12,7 @@ from maniple.errors import SearchError
 from maniple.evidence.addresses import comparable_url
 from maniple.search.provider import (
     ProviderFailure,
+    ProxyUnreachable,
     RateLimited,
     SearchHit,
     SearchProvider,
@@ -33,6 +34,10 @@ CHECK_SECONDS = 1.0
 REACHED_SECONDS = 60.0
 """How long a provider that was reached is not checked again."""
 NO_ANSWER = "The web search does not answer. Check the network, or set another provider in search.providers."
+_NO_PROXY_ANSWER = (
+    "The web search does not answer: the proxy that {} names cannot be reached. Start it, correct or unset "
+    "the variable, or name the providers' hosts in NO_PROXY."
+)
 _REASON_CHARACTERS = 200
 
 _CacheKey = tuple[str, str, int]
@@ -96,7 +101,10 @@ class SearchChain:
         paused = self._breaker.reasons()
         names = [name for name in self._providers if name not in paused]
         reachable = await asyncio.gather(*(self._is_reachable(name) for name in names))
-        return "" if any(reachable) else NO_ANSWER
+        if any(reachable):
+            return ""
+        proxy = self._breaker.unreachable_proxy()
+        return _NO_PROXY_ANSWER.format(proxy) if proxy else NO_ANSWER
 
     async def _is_reachable(self, name: str) -> bool:
         """Return whether a provider may answer; start the cooldown of one that cannot be reached."""
@@ -229,6 +237,11 @@ class CircuitBreaker:
             name: f"paused for {max(circuit.until - now, 1):.0f} s: {circuit.failure}"
             for name, circuit in self._open.items()
         }
+
+    def unreachable_proxy(self) -> str:
+        """Return the variable and the host of a proxy that pauses a provider; "" if none does."""
+        failures = (circuit.failure for circuit in self._open.values())
+        return next((failure.proxy for failure in failures if isinstance(failure, ProxyUnreachable)), "")
 
     def available(self, names: Iterable[str]) -> list[str]:
         """Return the providers to ask. When all are paused: those that are not rate limited."""

@@ -15,7 +15,6 @@ from importlib.metadata import version
 from itertools import islice
 from typing import Any, Protocol
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import httpx
 from pydantic import ValidationError
@@ -28,7 +27,9 @@ from maniple.egress.bounded_responses import (
     ResponseRefused,
     response_hook,
 )
-from maniple.errors import SearchError
+from maniple.egress.environment_proxies import EnvironmentProxies
+from maniple.egress.environment_transport import EnvironmentTransport
+from maniple.errors import ConfigError, SearchError
 from maniple.evidence.addresses import comparable_url
 from maniple.retry_after import retry_after_seconds
 from maniple.text import fix_surrogates, shorten
@@ -50,6 +51,7 @@ _HIGHLIGHT = re.compile("</?(?:b|strong|em|i|mark)>", re.IGNORECASE)
 """The tags with which engines highlight the words of the query."""
 _SCHEMES = ("http", "https")
 _PORTS = {"http": 80, "https": 443}
+_SOCKS_PORT = 1080
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,18 @@ class RateLimited(ProviderFailure):
 
     It is not asked before its cooldown ends, even as the last one.
     """
+
+
+class ProxyUnreachable(ProviderFailure):
+    """The proxy that the environment names for a provider does not answer."""
+
+    def __init__(self, name: str, proxy: str, reason: str) -> None:
+        super().__init__(
+            f"{name} could not be reached: the proxy that {proxy} names fails ({reason}). Is it running? "
+            "Correct or unset the variable, or name the provider's host in NO_PROXY."
+        )
+        self.proxy = proxy
+        """The variable and the host."""
 
 
 class SearchProvider(Protocol):
@@ -175,6 +189,8 @@ class HttpEndpoint:
             raise ProviderFailure(f"{self.name} did not answer in {self._timeout_seconds:g} s.") from error
         except ResponseRefused as error:
             raise ProviderFailure(f"{self.name} {error}.") from error
+        except ConfigError as error:
+            raise ProviderFailure(f"{self.name} could not be reached: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise ProviderFailure(f"{self.name} could not be reached: {reason}") from error
@@ -218,36 +234,47 @@ class HttpEndpoint:
 async def check_reachable(name: str, servers: Iterable[str]) -> None:
     """Raise `ProviderFailure` if no connection to any of the `servers` is possible; nothing is sent.
 
-    Behind a proxy nothing is known without a request, and nothing is checked.
+    Behind a proxy the connection is one to the proxy; what is beyond is not known without a request.
     """
-    if await asyncio.to_thread(getproxies):
-        return
-    failures = await asyncio.gather(*map(_find_connection_error, servers))
+    proxies = await asyncio.to_thread(EnvironmentProxies.read)
+    failures = await asyncio.gather(*(_find_failure(name, server, proxies) for server in servers))
     if failures and all(failures):
-        raise ProviderFailure(f"{name} could not be reached: {failures[0]}")
+        raise next(failure for failure in failures if failure)
 
 
-async def _find_connection_error(server: str) -> str:
-    """Return why no connection to a server is possible; "" if one is."""
-    parts = urlsplit(server)
+async def _find_failure(name: str, server: str, proxies: EnvironmentProxies) -> ProviderFailure | None:
+    """Return why no connection to a server, or to its proxy, is possible; None if one is."""
+    scheme, host = urlsplit(server).scheme, urlsplit(server).hostname or ""
+    proxy = proxies.find(scheme, host, urlsplit(server).port)
     try:
-        _, writer = await asyncio.open_connection(parts.hostname, parts.port or _PORTS[parts.scheme])
-    except OSError as error:
-        return str(error) or type(error).__name__
+        parts = urlsplit(proxy or server)
+        port = parts.port or _PORTS.get(parts.scheme, _SOCKS_PORT)
+        _, writer = await asyncio.open_connection(parts.hostname, port)
+    except (OSError, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        if proxy is not None:
+            return ProxyUnreachable(name, proxies.describe(scheme), reason)
+        return ProviderFailure(f"{name} could not be reached: {reason}")
     writer.close()
-    return ""
+    return None
 
 
 def new_http_client(*hooks: Callable[[httpx.Response], Awaitable[None]], **options: Any) -> httpx.AsyncClient:
     """Return a client with maniple's User-Agent, whose responses are bounded before `hooks` see them.
 
-    Blocks: certificates are read from disk.
+    Blocks: certificates are read from disk. Raises `ConfigError` if the environment names a proxy or
+    certificates that cannot be used.
     """
     # https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy requires one, and so does arXiv.
     agent = f"maniple/{version('maniple')} (team of agents; httpx)"
     headers = {"User-Agent": agent, "Accept-Encoding": ACCEPT_ENCODING}
     bound = response_hook(httpx.AsyncByteStream, _BOUNDS)
-    return httpx.AsyncClient(headers=headers, event_hooks={"response": [bound, *hooks]}, **options)
+    return httpx.AsyncClient(
+        transport=EnvironmentTransport(httpx),  # pyright: ignore[reportArgumentType] - it has its methods
+        headers=headers,
+        event_hooks={"response": [bound, *hooks]},
+        **options,
+    )
 
 
 def rate_limited(name: str, status: int, seconds: float) -> RateLimited:

@@ -13,7 +13,9 @@ from maniple.config import ModelSettings, Settings
 from maniple.config.model_providers import Provider, provider_named
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
+from maniple.egress.certificates import describe_certificate_failure
 from maniple.egress.environment_proxies import EnvironmentProxies
+from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.errors import ConfigError, ManipleError
 from maniple.llms.capabilities import CapabilityCache, Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
@@ -88,8 +90,11 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Chec
     if not provider.speaks_openai:
         return await _check_provider(provider, model, setting)
     try:
-        async with asyncio.timeout(_ENDPOINT_SECONDS), _open_client() as client:
+        client = await asyncio.to_thread(_open_client)
+        async with asyncio.timeout(_ENDPOINT_SECONDS), client:
             response = await client.send(_listing(client, model))
+    except ConfigError as error:
+        return CheckResult(setting.setting, setting.failure_status, str(error))
     except ResponseRefused as error:
         remedy = f"Check {name.name_of('base_url')}."
         return CheckResult(setting.setting, setting.failure_status, f"{name} {error}", remedy)
@@ -142,6 +147,7 @@ def _judge(name: EndpointName, setting: EndpointSetting, response: httpx.Respons
 
 def _open_client() -> httpx.AsyncClient:
     return httpx.AsyncClient(
+        transport=EnvironmentTransport(httpx),  # pyright: ignore[reportArgumentType] - it has its methods
         timeout=_ENDPOINT_SECONDS,
         headers={"Accept-Encoding": ACCEPT_ENCODING},
         event_hooks={"response": [response_hook(httpx.AsyncByteStream, _BOUNDS)]},
@@ -182,7 +188,7 @@ def _connection_failure(error: Exception) -> str:
         case TimeoutError() | httpx.TimeoutException():
             return f"no answer in {_ENDPOINT_SECONDS:.0f} s"
         case httpx.ConnectError():
-            return "no connection"
+            return describe_certificate_failure(error) or "no connection"
         case httpx.UnsupportedProtocol():
             return "the URL does not begin with http:// or https://"
         case _:

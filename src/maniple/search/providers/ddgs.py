@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from maniple.config.web_settings import SearchEngine, SearchSettings
+from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.search.provider import (
     DEFAULT_COOLDOWN_SECONDS,
     ProviderFailure,
@@ -115,22 +118,28 @@ class DdgsSearch:
             failures.append(ProviderFailure("no time left for the other engines"))
         if answered:
             return []
-        raise _combine_failures(failures)
+        raise _combine_failures(failures, await asyncio.to_thread(self._describe_proxy))
 
     async def aclose(self) -> None:
         """Start no further request; those in progress end with their timeouts."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _ask_engine(self, engine: str, text: str, region: str, limit: int) -> list[Any]:
+    async def _ask_engine(self, engine: SearchEngine, text: str, region: str, limit: int) -> list[Any]:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._query, engine, text, region, limit)
 
-    def _query(self, engine: str, text: str, region: str, limit: int) -> list[Any]:
+    def _describe_proxy(self) -> str:
+        """Return the variable and the host of the proxy to the engines; "" without one."""
+        found = (_find_proxy(engine) for engine in self._engines)
+        return next((shown for _, shown in filter(None, found)), "")
+
+    def _query(self, engine: SearchEngine, text: str, region: str, limit: int) -> list[Any]:
         ddgs = importlib.import_module("ddgs")
         failures = importlib.import_module("ddgs.exceptions")
         # ddgs divides the timeout among its engines; this is the share of one.
         seconds = max(int(self._timeout_seconds / 2), 1)
-        client = ddgs.DDGS(timeout=seconds)
+        found = _find_proxy(engine)
+        client = ddgs.DDGS(proxy=found[0] if found else None, timeout=seconds)
         responses = _record_responses(client, engine)
         try:
             return client.text(text, backend=engine, max_results=limit, region=region)
@@ -141,6 +150,18 @@ class DdgsSearch:
                 return []
             reason = "no answer in time" if isinstance(error, failures.TimeoutException) else str(error)[:200]
             raise ProviderFailure(f"{engine}: {reason}") from error
+
+
+def _find_proxy(engine: SearchEngine) -> tuple[str, str] | None:
+    """Return the address of the proxy to an engine, and its variable and host; None without one. Blocks.
+
+    Otherwise primp would read the environment, but it lets no SOCKS proxy resolve names.
+    """
+    if getproxies().get("ddgs"):
+        return None  # DDGS_PROXY, which ddgs reads itself
+    proxies, server = EnvironmentProxies.read(), urlsplit(_SERVERS[engine])
+    address = proxies.find(server.scheme, server.hostname or "", server.port)
+    return (address, proxies.describe(server.scheme)) if address else None
 
 
 def ddgs_region(locale: str) -> str:
@@ -188,8 +209,9 @@ def _raise_for_response(engine: str, response: Any) -> None:
         raise ProviderFailure(f"{engine}: HTTP {status}")
 
 
-def _combine_failures(failures: Sequence[ProviderFailure]) -> ProviderFailure:
-    message = f"No engine of ddgs answered: {'; '.join(map(str, failures))}"
+def _combine_failures(failures: Sequence[ProviderFailure], proxy: str) -> ProviderFailure:
+    through = f" through the proxy that {proxy} names" if proxy else ""
+    message = f"No engine of ddgs answered{through}: {'; '.join(map(str, failures))}"
     if not all(isinstance(failure, RateLimited) for failure in failures):
         return ProviderFailure(message)
     return RateLimited(message, cooldown_seconds=min(failure.cooldown_seconds for failure in failures))

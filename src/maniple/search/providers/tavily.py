@@ -8,7 +8,7 @@ import httpx
 
 from maniple.config.web_settings import SearchSettings
 from maniple.egress.bounded_responses import ResponseRefused
-from maniple.errors import SearchError
+from maniple.errors import ConfigError, SearchError
 from maniple.search.provider import (
     ProviderFailure,
     ProviderSpec,
@@ -85,6 +85,7 @@ def _error_messages(tavily: Any) -> dict[type[Exception], str]:
         httpx.HTTPStatusError: "Tavily failed: {error}.",
         httpx.HTTPError: "Tavily could not be reached: {error}. Check network and search.tavily_base_url.",
         ResponseRefused: "Tavily {error}.",
+        ConfigError: "Tavily could not be reached: {error}",
         ValueError: malformed,
         # Tavily's client takes any JSON for an object.
         AttributeError: malformed,
