@@ -9,6 +9,8 @@ Schema = Mapping[str, Any]
 
 COLUMNS = 118
 
+_ANY_JSON = "JsonValue"
+"""Pydantic's definition of any value, which has no fields of its own."""
 _FORMATS = {"path": "path", "password": "secret", "binary": "file"}
 _LIMITS = {
     "minimum": "at least",
@@ -22,6 +24,8 @@ def describe_type(schema: Schema) -> str:
     """Return the type and the limits of a value, such as `integer, more than 0`."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
+        if name == _ANY_JSON:
+            return "any"
         return f"[{name}](#{name.lower()})"
     if "enum" in schema or "const" in schema:
         return (
