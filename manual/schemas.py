@@ -23,10 +23,7 @@ _LIMITS = {
 def describe_type(schema: Schema) -> str:
     """Return the type and the limits of a value, such as `integer, more than 0`."""
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        if name == _ANY_JSON:
-            return "any"
-        return f"[{name}](#{name.lower()})"
+        return _describe_reference(schema["$ref"].rpartition("/")[2])
     if "enum" in schema or "const" in schema:
         return (
             " or ".join(f"`{one}`" for one in schema.get("enum", [schema.get("const")]) if one != "")
@@ -47,6 +44,10 @@ def describe_type(schema: Schema) -> str:
             return "any"
         case kind:
             return ", ".join([kind, *_limits(schema)])
+
+
+def _describe_reference(name: str) -> str:
+    return "any" if name == _ANY_JSON else f"[{name}](#{name.lower()})"
 
 
 def describe_default(schema: Schema) -> str:
