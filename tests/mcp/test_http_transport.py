@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from maniple.errors import McpError
+from tests.egress.proxy_servers import ProxyVariables
 from tests.mcp.open_servers import opened, until
 from tests.mcp.web import site
 
@@ -119,3 +120,17 @@ async def test_servers_with_tools_of_the_same_name_are_distinguished(tmp_path: P
             assert {"one__add", "the_other__add"} <= set(found.list_tools())
             assert (await found.call("the_other__add", a=2, b=2)).text == "4"
             assert found.servers.find("the_other__wait", ["the other"]) is None
+
+
+async def test_a_dead_proxy_is_named_without_its_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    ProxyVariables(monkeypatch).set(HTTP_PROXY="socks5://name:s3cret@127.0.0.1:9")
+    async with opened(tmp_path, {"web": {"url": "http://site.example/mcp"}}) as found:
+        obstacle = found.obstacle("web")
+    assert "HTTP_PROXY (127.0.0.1:9)" in obstacle and not obstacle.startswith("Proxy")
+    assert "s3cret" not in obstacle
+
+
+async def test_a_variable_that_is_no_address_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    ProxyVariables(monkeypatch).set(HTTP_PROXY="gopher://name:s3cret@127.0.0.1:9")
+    async with opened(tmp_path, {"web": {"url": "http://site.example/mcp"}}) as found:
+        assert found.obstacle("web").startswith("HTTP_PROXY ")

@@ -32,7 +32,7 @@ class Browser:
         self._going = asyncio.create_task(self._go(address))
 
     async def _go(self, address: str) -> None:
-        async with httpx.AsyncClient(follow_redirects=True) as client:
+        async with httpx.AsyncClient(follow_redirects=True, trust_env=False) as client:
             self.pages.append((await client.get(address)).text)
 
 

@@ -210,11 +210,13 @@ async def test_one_without_a_sandbox_is_given_where_things_are_and_ends_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("OF_THE_SERVER", "canary")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:8080")
     script = f"sleep {SECONDS} & pwd; env; echo end; cat"
     program = await start_unprotected(ServiceSpec(["sh", "-c", script], tmp_path / "home", {"A": "b"}))
     said = (await program.reader.readuntil(b"end\n")).decode()
     assert said.startswith(f"{tmp_path}/home\n")
     assert "A=b\n" in said
+    assert "HTTPS_PROXY=http://proxy.example:8080\n" in said
     assert "canary" not in said
     await until(lambda: _sleepers() == 1)
     await program.stop()

@@ -1,11 +1,18 @@
 """The proxy that the environment names for an address: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY."""
 
 import ipaddress
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+NETWORK_VARIABLES = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+)
+"""The variables by which programs reach the network of a company."""
 _SCHEMES = ("http", "https")
 _SCHEMES_OF_SOCKS = {"socks": "socks5h", "socks5": "socks5h"}
 """Desktops write the first one."""
@@ -60,6 +67,15 @@ class EnvironmentProxies:
 
 DIRECT = EnvironmentProxies({}, (), {})
 """No proxy."""
+
+
+def program_environment() -> dict[str, str]:
+    """Return the environment of a program of ours that downloads, such as pip: its proxies resolve names.
+
+    Blocks. The variables have lower case, which precedes upper case everywhere.
+    """
+    proxies = EnvironmentProxies.read().by_scheme
+    return {**os.environ, **{f"{scheme}_proxy": proxies[scheme] for scheme in proxies}}  # noqa: TID251
 
 
 def _matches(name: str, host: str, port: int | None) -> bool:

@@ -37,6 +37,7 @@ from maniple.egress.bounded_responses import (
     ResponseRefused,
     response_hook,
 )
+from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.errors import McpError
 from maniple.mcp.stdio import describe_error
 from maniple.redaction import Redactor
@@ -190,10 +191,12 @@ async def http_transport(
 ) -> AsyncIterator[TransportStreams]:
     """Connect to a server by HTTP, with the configured headers, OAuth client, or the `login` of a user.
 
-    Raises `httpx2.HTTPError`.
+    Raises `httpx2.HTTPError`, and `ConfigError` if the environment names a proxy or certificates that cannot
+    be used.
     """
     url = reveal_text(server.url)
     own = login or _own_login(server, url)
+    transport = await asyncio.to_thread(EnvironmentTransport, httpx2)
     if server.transport == "sse":
 
         def factory(
@@ -201,12 +204,12 @@ async def http_transport(
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
-            return _client(server, own)
+            return _client(server, own, transport)
 
         async with sse_client(url, httpx_client_factory=factory) as streams:
             yield streams
         return
-    async with _client(server, own) as client:
+    async with _client(server, own, transport) as client:
         session = _Session(client, url)
         try:
             # `terminate_on_close` would wait as long as a stream may be idle; `_Session.end` has a short
@@ -242,12 +245,15 @@ class _Session:
                 _LOG.debug("An MCP server did not take the end of its session: %s", error)
 
 
-def _client(server: McpServerSettings, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
+def _client(
+    server: McpServerSettings, auth: httpx2.Auth | None, transport: EnvironmentTransport
+) -> httpx2.AsyncClient:
     headers = {
         "accept-encoding": ACCEPT_ENCODING,
         **{name: reveal_text(one) for name, one in server.headers.items()},
     }
     return httpx2.AsyncClient(
+        transport=transport,  # pyright: ignore[reportArgumentType] - it has its methods
         headers=headers,
         auth=auth,
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),

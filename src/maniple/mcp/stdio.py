@@ -19,6 +19,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from maniple.config.mcp_settings import McpServerSettings
 from maniple.egress import send_data
+from maniple.egress.environment_transport import ProxyFailed
 from maniple.errors import ManipleError, McpError
 
 _LOG = logging.getLogger(__name__)
@@ -195,7 +196,7 @@ def describe_error(error: BaseException) -> str:
         ours = next((one for one in error.exceptions if isinstance(one, ManipleError)), None)
         error = ours or error.exceptions[0]
     message = " ".join(str(error).split())[:_MAX_CHARACTERS]
-    if isinstance(error, ManipleError) or type(error).__name__ == "MCPError":
+    if isinstance(error, ManipleError | ProxyFailed) or type(error).__name__ == "MCPError":
         return message or "no details"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 

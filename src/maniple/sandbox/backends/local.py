@@ -11,6 +11,7 @@ import sys
 
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.sources import environment_variables
+from maniple.egress.environment_proxies import NETWORK_VARIABLES
 from maniple.errors import SandboxError
 from maniple.sandbox.bubblewrap import LINE_BYTES, ServiceSpec
 from maniple.sandbox.host import VARIABLES, standalone_program
@@ -71,9 +72,10 @@ class LocalBackend:
 async def start_unprotected(service: ServiceSpec) -> PipedProgram:
     """Start a service with this user's rights; the settings must ask for this explicitly.
 
-    Of this process's environment it gets only the variables for paths. Raises `SandboxError` with what to do.
+    Of this process's environment it gets only the variables for paths and for the network: proxies and
+    certificates. Raises `SandboxError` with what to do.
     """
-    inherited = environment_variables("PATH", "HOME", "LANG", "TMPDIR")
+    inherited = environment_variables("PATH", "HOME", "LANG", "TMPDIR", *NETWORK_VARIABLES)
     command = shutil.which(service.argv[0], path=service.environment.get("PATH", inherited.get("PATH")))
     if command is None:
         raise SandboxError(f"There is no program {service.argv[0]}: install it, or write its whole path.")
