@@ -33,6 +33,7 @@ from importlib import resources
 from pathlib import Path
 
 from maniple.config.sandbox_settings import SandboxSettings
+from maniple.egress.environment_proxies import program_environment
 from maniple.errors import SandboxError, Unavailable
 from maniple.locks import file_lock
 from maniple.sandbox.host import find_python, standalone_program
@@ -237,6 +238,7 @@ def _start_logged(command: Command) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        env=program_environment(),
         umask=0o022,
         start_new_session=True,
     )

@@ -22,6 +22,7 @@ from maniple.cli.doctor.model_checks import configured_models
 from maniple.cli.render import Consoles
 from maniple.cli.text import clean
 from maniple.config import Settings
+from maniple.egress.environment_proxies import program_environment
 from maniple.errors import ManipleError, Unavailable
 from maniple.llms.embedded import ensure_model_file
 from maniple.text import file_size
@@ -145,7 +146,7 @@ def _command_repair(purpose: str, *commands: Sequence[str]) -> Repair:
 def _run_command(command: Sequence[str]) -> str:
     """Run a command; return why it failed, "" if it did not."""
     try:
-        code = subprocess.run(command, check=False).returncode
+        code = subprocess.run(command, check=False, env=program_environment()).returncode
     except OSError as error:
         return f"{command[0]} cannot be started: {error.strerror}."
     return f"{shlex.join(command)} ended with status {code}." if code else ""

@@ -27,6 +27,8 @@ from typing import IO, Protocol
 import httpx
 
 from maniple.config.settings import EmbeddedSettings
+from maniple.egress.environment_proxies import program_environment
+from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.errors import ConfigError, EmbeddedModelError
 from maniple.locks import file_lock
 
@@ -336,7 +338,12 @@ async def fetch_from_hub(hub_url: str, job: FetchJob) -> None:
     url = hub_url.rstrip("/") + job.model.hub_path
     job.progress.step("asking the model hub")
     tries_left = 1
-    async with httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=True) as client:
+    client = httpx.AsyncClient(
+        transport=await asyncio.to_thread(EnvironmentTransport, httpx),  # pyright: ignore[reportArgumentType]
+        timeout=_TIMEOUT,
+        follow_redirects=True,
+    )
+    async with client:
         while (offset := await asyncio.to_thread(job.present_bytes)) < job.model.size:
             try:
                 await _transfer(client, url, offset, job)
@@ -454,7 +461,7 @@ async def _run(command: tuple[str, ...], folder: Path) -> tuple[int, str]:
     """Run a command; return its exit code and output. A cancellation kills the command and its children."""
     # pip takes its temporary folder only from the environment. The rest of the environment is the user's
     # (proxies, certificates, index) and must reach pip.
-    environment = {**os.environ, "TMPDIR": str(folder)}  # noqa: TID251
+    environment = {**await asyncio.to_thread(program_environment), "TMPDIR": str(folder)}
     try:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=environment, start_new_session=True
