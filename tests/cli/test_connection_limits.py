@@ -140,10 +140,19 @@ async def answer_to(service: Service, data: bytes) -> bytes:
         writer.close()
 
 
-@pytest.mark.parametrize("data", [b"", HALF_A_HEAD])
-async def test_a_head_that_does_not_arrive_in_time_is_answered_with_408_and_closed(data: bytes) -> None:
+async def test_a_head_that_does_not_arrive_in_time_is_answered_with_408_and_closed() -> None:
     async with running(header_seconds=0.05) as service:
-        assert (await answer_to(service, data)).startswith(b"HTTP/1.1 408 ")
+        assert (await answer_to(service, HALF_A_HEAD)).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_the_spare_connection_of_a_browser_is_closed_without_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running(header_seconds=0.05) as service:
+        assert await answer_to(service, b"") == b""
+        assert not caplog.records
+        await answer_to(service, HALF_A_HEAD)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
 async def test_a_late_body_closes_the_connection_and_its_handler_is_notified() -> None:

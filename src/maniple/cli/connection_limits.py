@@ -308,6 +308,9 @@ class LimitedConnection(H11Protocol):
             self._expire()
 
     def _expire(self) -> None:
+        if self.phase == "head" and self.cycle is None and not self.conn.trailing_data[0]:
+            self._close(b"")  # browsers open spare connections, of which many never get a request
+            return
         _LOG.warning("A request did not arrive in time (server.header_seconds, server.body_seconds).")
         has_answer = self.phase == "body" and self.cycle.response_started
         self._close(b"" if has_answer else _TIMED_OUT)
