@@ -320,7 +320,7 @@ async def test_a_fallback_gets_only_the_fields_that_it_takes_itself():
 
 def connections_in_use(model: Any) -> int:
     """Return the number of connections to loopback that carry an answer."""
-    transport = model.http_async_client._transport.direct
+    transport = model.http_async_client._transport.routes.direct
     return len(transport._session.connector._acquired)
 
 

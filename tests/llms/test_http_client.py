@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from langchain_openai.chat_models import _client_utils
 
 from maniple.egress import EgressRoute, open_socks_proxy
 from maniple.errors import ConfigError, ModelError
@@ -52,13 +53,15 @@ async def failure(url: str, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
-async def test_a_proxy_of_the_environment_is_used(monkeypatch, variable):
+async def test_a_proxy_of_the_environment_is_used_without_a_warning(monkeypatch, caplog, variable):
+    monkeypatch.setattr(_client_utils, "_proxy_env_warning_emitted", False)  # once in a process
     async with open_site({"http://model.test/v1/chat/completions": ANSWER}) as proxy:
         if variable == "HTTP_PROXY":
             monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
         monkeypatch.setenv(variable, proxy.url)
         assert await answered("http://model.test/v1") == "Hi there"
     assert [request[:2] for request in proxy.requests] == [("POST", "http://model.test/v1/chat/completions")]
+    assert caplog.records == []
 
 
 async def test_a_name_and_a_password_in_the_address_are_sent_as_a_header():

@@ -163,6 +163,8 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
         "api_key": settings.api_key or SecretStr("not-needed"),
         "temperature": settings.temperature,
         "max_retries": settings.max_retries,
+        # Of a client that is not used. By default LangChain warns that it would ignore the proxies.
+        "http_socket_options": (),
         "timeout": settings.timeout_seconds,
         # LangChain's own timeout of chunks loses cancellations on Python 3.11 (`asyncio.wait_for`).
         "stream_chunk_timeout": None,
