@@ -4,7 +4,7 @@ set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends \
-  ca-certificates python3 python3-venv libgomp1 bubblewrap chromium-headless-shell fonts-dejavu-core fonts-wqy-zenhei tini
+  ca-certificates python3 python3-venv libgomp1 bubblewrap chromium-headless-shell libnss3-tools fonts-dejavu-core fonts-wqy-zenhei tini
 apt-get clean
 rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log /usr/share/doc/* /usr/share/man/* \
   /usr/share/locale/*

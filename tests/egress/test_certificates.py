@@ -4,9 +4,11 @@ import ssl
 import subprocess
 from pathlib import Path
 
+import certifi
 import pytest
 
-from maniple.egress.certificates import describe_certificate_failure, tls_context
+from maniple.egress import certificates
+from maniple.egress.certificates import company_authorities, describe_certificate_failure, tls_context
 from maniple.errors import ConfigError
 from tests.egress.proxy_servers import TestAuthority
 
@@ -95,3 +97,26 @@ def test_a_file_without_certificates_names_the_variable(
 
 def test_other_errors_are_no_matter_of_certificates() -> None:
     assert describe_certificate_failure(ssl.SSLError("wrong version")) == ""
+
+
+def test_the_authorities_that_a_variable_adds_are_listed_and_public_ones_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = TestAuthority.create(tmp_path).file.read_text()
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_text(Path(certifi.where()).read_text(encoding="utf-8") + own, encoding="utf-8")
+    for file in (tmp_path / "ca.pem", bundle):
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        [listed] = company_authorities()
+        assert "".join(listed.split()) in "".join(own.split())
+
+
+def test_the_authorities_that_an_administrator_adds_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "acme").mkdir()
+    authority = TestAuthority.create(tmp_path)
+    authority.file.rename(tmp_path / "acme/root.crt")
+    (tmp_path / "broken.crt").write_text("no certificate", encoding="utf-8")
+    monkeypatch.setattr(certificates, "_ADDED_BY_HAND", (tmp_path,))
+    assert len(company_authorities()) == 1

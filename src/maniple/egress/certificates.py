@@ -9,11 +9,23 @@ import os
 import re
 import ssl
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from maniple.errors import ConfigError, causes_of
 
 _VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_ADDED_BY_HAND = tuple(
+    map(
+        Path,
+        (
+            "/usr/local/share/ca-certificates",
+            "/etc/pki/ca-trust/source/anchors",
+            "/etc/ca-certificates/trust-source/anchors",
+        ),
+    )
+)
+"""Where Debian, Red Hat and Arch keep the authorities that an administrator adds."""
 _HASHED_NAME = re.compile(r"[0-9a-f]{8}\.\d+")
 """The names that OpenSSL looks for in a folder."""
 # https://docs.openssl.org/3.0/man1/openssl-verification-options/: X509_V_ERR_…
@@ -63,3 +75,24 @@ def describe_certificate_failure(error: BaseException) -> str:
             reason = f"its certificate is not trusted: {cause.verify_message.rstrip('.')}"
             return f"{reason}. {_REMEDY}" if cause.verify_code in _UNKNOWN_ISSUER_CODES else reason
     return ""
+
+
+def company_authorities() -> list[str]:
+    """Return, as PEM, the authorities that somebody added: to the system's store, or by a variable.
+
+    For programs that bring a store of their own. Blocks: it reads certificates from disk. Raises
+    `ConfigError` as `tls_context` does.
+    """
+    if any(os.environ.get(name) for name in _VARIABLES):  # noqa: TID251 - OpenSSL's
+        import certifi
+
+        public = ssl.create_default_context(cafile=certifi.where()).get_ca_certs(binary_form=True)
+        trusted = tls_context().get_ca_certs(binary_form=True)
+    else:
+        public, added = [], ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        for folder in _ADDED_BY_HAND:
+            for file in (*folder.glob("**/*.crt"), *folder.glob("**/*.pem")):
+                with suppress(OSError):
+                    added.load_verify_locations(file)
+        trusted = added.get_ca_certs(binary_form=True)
+    return [ssl.DER_cert_to_PEM_cert(one) for one in trusted if one not in public]

@@ -92,7 +92,8 @@ class BubblewrapChromium:
         home = folders.root / "home"
         for folder in (home, folders.downloads):
             folder.mkdir(mode=0o700, exist_ok=True)
-            give_away(folder)
+            for path in (folder, *folder.rglob("*")):
+                give_away(path)
         spec = IsolationSpec(
             home,
             _VARIABLES,

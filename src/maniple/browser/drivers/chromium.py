@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import logging
 import os
 import shlex
 import shutil
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from maniple.browser.arguments import require_endpoint
+from maniple.browser.drivers.authorities import write_authorities
 from maniple.browser.drivers.failures import first_line, has_ended
 from maniple.browser.drivers.observation import register_indexer
 from maniple.browser.isolation import ChromiumFolders, ChromiumIsolation
@@ -27,6 +29,7 @@ from maniple.egress import (
     open_socks_proxy,
     open_socks_socket,
 )
+from maniple.egress.certificates import company_authorities
 from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -45,10 +48,14 @@ _PROXY_ONLY = (
 )
 
 _MEGABYTE = 1_000_000
+_HOME = "home"
+"""In the folder of a launch; an isolated Chromium sees it as its home directory."""
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 _SCHEMES = ("http", "https", "ws", "wss")
 # A service worker would outlive the page that started it.
 _CONTEXT_OPTIONS: Any = {"service_workers": "block"}
+
+_log = logging.getLogger(__name__)
 
 Connect = Callable[["Playwright", AsyncExitStack], Awaitable["Connected"]]
 """Makes a connection, and pushes on the stack what must end with it. Raises `BrowserError`."""
@@ -161,8 +168,12 @@ class Chromium(BrowserConnection):
 
     async def _launch(self, playwright: "Playwright", stack: AsyncExitStack) -> "Connected":
         if self._isolation is None:
+            root = await self._open_folder(stack)
             # Chromium's sandbox does not start as root.
-            return await self._start_process(playwright, await self._proxy_port(stack), os.geteuid() != 0)
+            has_own_sandbox = os.geteuid() != 0
+            return await self._start_process(
+                playwright, await self._proxy_port(stack), has_own_sandbox, home=root / _HOME
+            )
         try:
             return await self._start_isolated(playwright, stack, self._isolation, has_own_sandbox=True)
         except BrowserError as error:
@@ -170,6 +181,13 @@ class Chromium(BrowserConnection):
                 raise
         # AppArmor may forbid namespaces within those of bubblewrap, which then holds it alone.
         return await self._start_isolated(playwright, stack, self._isolation, has_own_sandbox=False)
+
+    async def _open_folder(self, stack: AsyncExitStack) -> Path:
+        """Make the folder of this launch, with a home in which Chromium finds a company's authorities."""
+        root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-chromium-"))
+        stack.push_async_callback(asyncio.to_thread, shutil.rmtree, root, ignore_errors=True)
+        await asyncio.to_thread(_write_home, root / _HOME)
+        return root
 
     async def _proxy_port(self, stack: AsyncExitStack) -> int:
         return await stack.enter_async_context(open_socks_proxy(self._route, _limits(self._settings)))
@@ -182,8 +200,7 @@ class Chromium(BrowserConnection):
         *,
         has_own_sandbox: bool,
     ) -> "Connected":
-        root = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-chromium-"))
-        stack.push_async_callback(asyncio.to_thread, shutil.rmtree, root, ignore_errors=True)
+        root = await self._open_folder(stack)
         if self._port is None:
             proxy, port = root / "proxy", isolation.proxy_port
             await stack.enter_async_context(open_socks_socket(proxy, self._route, _limits(self._settings)))
@@ -199,20 +216,22 @@ class Chromium(BrowserConnection):
         proxy_port: int,
         has_own_sandbox: bool,
         isolated: tuple[Path, Path] | None = None,
+        home: Path | None = None,
     ) -> "Connected":
         from playwright.async_api import Error
 
         devtools = () if self._port is None else (f"--remote-debugging-port={self._port}",)
         executable, downloads = isolated or (self._executable, None)
+        headless = self._settings.headless
         try:
             return await playwright.chromium.launch(
                 executable_path=executable,
-                headless=self._settings.headless,
+                headless=headless,
                 chromium_sandbox=has_own_sandbox,
                 downloads_path=downloads,
                 args=[f"--proxy-server=socks5://127.0.0.1:{proxy_port}", *_PROXY_ONLY, *devtools],
                 # No secrets for a process that runs pages; with a window it needs the screen's variables.
-                env={"LANG": "C.UTF-8"} if self._settings.headless else None,
+                env={"LANG": "C.UTF-8", **({"HOME": str(home)} if home else {})} if headless else None,
                 # The program decides what a signal means, and closes this object.
                 handle_sigint=False,
                 handle_sigterm=False,
@@ -222,6 +241,16 @@ class Chromium(BrowserConnection):
             held = self._isolation.explain(str(error)) if self._isolation else ""
             reason = held or _explain_launch_failure(self._executable, str(error))
             raise BrowserError(reason) from error
+
+
+def _write_home(home: Path) -> None:
+    home.mkdir(mode=0o700)
+    if (authorities := company_authorities()) and (failure := write_authorities(home, authorities)):
+        _log.warning(
+            "Chromium does not trust the %d certificate authorities that this system adds: %s.",
+            len(authorities),
+            failure,
+        )
 
 
 def _write_command(isolation: ChromiumIsolation, folders: ChromiumFolders) -> Path:
