@@ -4,6 +4,7 @@ import pytest
 
 from maniple.installation import installing
 from tests.api.in_process import open_service
+from tests.egress.proxy_servers import ProxyVariables
 from tests.mcp.open_servers import misbehaving
 from tests.openai_server import SIMPLE, serving
 
@@ -42,7 +43,7 @@ async def test_without_the_sdk_each_server_names_the_missing_package(tmp_path, m
 async def test_a_search_that_cannot_be_reached_is_not_ready_and_the_service_is(
     tmp_path, free_tcp_port, monkeypatch
 ):
-    monkeypatch.setattr("maniple.search.provider.getproxies", dict[str, str])
+    ProxyVariables(monkeypatch)  # none
     search = {"providers": ["searxng"], "searxng_url": f"http://127.0.0.1:{free_tcp_port}"}
     with serving(SIMPLE) as model:
         async with open_service(model.base_url, tmp_path, search=search) as it:
