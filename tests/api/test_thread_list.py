@@ -47,6 +47,15 @@ async def test_a_conversation_without_a_title_is_called_by_its_first_question(it
     assert [one["title"] for one in (await it.get("/api/threads"))["threads"]] == ["1+3=?"]
 
 
+async def test_a_long_question_is_visibly_cut_in_the_title(it: InProcessService):
+    thread = await it.thread()
+    question = "1+3=?\n" + "Show how. " * 20
+    response = await it.client.post(f"/api/threads/{thread}/runs", json={"input": question})
+    await it.events_of(response.json()["run_id"])
+    [title] = [one["title"] for one in (await it.get("/api/threads"))["threads"]]
+    assert (len(title), title[:10], title[-1]) == (80, "1+3=? Show", "…")
+
+
 async def test_a_page_of_any_length_takes_two_queries(it: InProcessService):
     for _ in range(60):
         await thread_with(it, "completed")

@@ -264,3 +264,11 @@ def test_a_hostile_diagram_is_inert(browser: Browser, server: ServerProcess, mod
     assert frame.get_attribute("sandbox") == "allow-scripts"
     assert page.url.startswith(server.url)
     context.close()
+
+
+def test_a_report_without_a_title_has_that_of_its_plan(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "reporter": [reply("## In short\n\nIt is **4**.")]})
+    ask(page)
+    standing(page, "Done")
+    page.get_by_role("button", name="Read the report").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 + 3")

@@ -5,8 +5,9 @@ from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.report import check_report
 from maniple.agents.task import NOT_WRITTEN, find_partial_work
 from maniple.errors import BudgetExhausted
-from maniple.graph.plan import OPEN, Plan, PlannedStep, PlanProgress
+from maniple.graph.plan import OPEN, TITLE_CHARACTERS, Plan, PlannedStep, PlanProgress
 from maniple.scope.run_scope import current_meter
+from maniple.text import shorten
 
 _NOT_BEGUN = "it was not begun: "
 
@@ -29,7 +30,7 @@ def plan_report_only(request: str, error: BudgetExhausted) -> Plan:
     """Return a plan with only a report, for a run whose planner cannot be asked within the budget."""
     words = f"{error} Nothing could be done before that. Say so, and what would have been needed."
     report = PlannedStep(agent_name="reporter", title="Report what is missing", description=words)
-    return Plan(thought=str(error), title=request.strip()[:80] or "Report", steps=[report])
+    return Plan(thought=str(error), title=shorten(request, TITLE_CHARACTERS) or "Report", steps=[report])
 
 
 async def write_bare_report(task: Task, why: str) -> str:

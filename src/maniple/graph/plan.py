@@ -9,12 +9,15 @@ from maniple.agents.step_outcome import StepOutcome
 from maniple.agents.task import PARTIAL_WORK, find_partial_work
 from maniple.graph.loose_plans import is_step, rename_step, unwrap_plan
 from maniple.scope.inputs import SKIPPED
+from maniple.text import shorten
 from maniple.types import StepStatus, is_list, is_mapping
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})
 TO_BEGIN: frozenset[StepStatus] = frozenset({"not_started", "blocked"})
 DECISIONS_FOR_A_STEP = 3
 """How often the supervisor may ask its model per planned step."""
+TITLE_CHARACTERS = 80
+"""The length of a title that is made of a longer text."""
 _ANOTHER_TRY = "From another try of this step (what it lacked may stand above):"
 
 
@@ -44,7 +47,10 @@ class PlannedStep(BaseModel):
             return value
         title, description = value.get("title") or "", value.get("description") or ""
         name = value.get("agent_name") or ""
-        texts = {"title": title or str(description)[:80], "description": description or title}
+        texts = {
+            "title": title or shorten(str(description), TITLE_CHARACTERS),
+            "description": description or title,
+        }
         return {**value, **texts, "agent_name": name}
 
     @field_validator("needs", mode="before")
@@ -86,7 +92,7 @@ def _title_of(steps: list[Any]) -> str:
     first = steps[0] if steps else ""
     first = rename_step(first)
     text = first["title"] or first["description"] if is_mapping(first) else first
-    return str(text or "")[:80] or "Plan"
+    return shorten(str(text or ""), TITLE_CHARACTERS) or "Plan"
 
 
 class TrackedStep(PlannedStep):

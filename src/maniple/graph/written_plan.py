@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from maniple.graph.plan import Plan, PlannedStep, PlanProgress, TrackedStep
+from maniple.graph.plan import TITLE_CHARACTERS, Plan, PlannedStep, PlanProgress, TrackedStep
 from maniple.llms import Shape, read_partial_json
 from maniple.text import shorten
 from maniple.types import is_dict, is_list, is_mapping
@@ -120,7 +120,7 @@ def one_step_plan(request: str, worker: str | None) -> Plan:
 
     Without a worker, the reporter answers.
     """
-    title = shorten(request, 80) or "The request"
+    title = shorten(request, TITLE_CHARACTERS) or "The request"
     report = PlannedStep(agent_name=REPORTER, title=title, description=request)
     chosen = worker or REPORTER
     work = [PlannedStep(agent_name=chosen, title=title, description=request)] if worker else []
@@ -193,12 +193,18 @@ def _assign_member(step: PlannedStep, members: Collection[str]) -> PlannedStep:
     if found := by_letters.get(_letters(step.agent_name)):
         return step.model_copy(update={"agent_name": found})
     if not step.agent_name and (found := by_letters.get(_letters(step.title))):
-        return step.model_copy(update={"agent_name": found, "title": step.description[:80]})
+        return step.model_copy(
+            update={"agent_name": found, "title": shorten(step.description, TITLE_CHARACTERS)}
+        )
     named = _NAMED.fullmatch(step.description)
     if not step.agent_name and named and (found := by_letters.get(_letters(named["name"]))):
         title = step.title if step.title != step.description else named["rest"]
         return step.model_copy(
-            update={"agent_name": found, "title": title[:80], "description": named["rest"]}
+            update={
+                "agent_name": found,
+                "title": shorten(title, TITLE_CHARACTERS),
+                "description": named["rest"],
+            }
         )
     return step
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from maniple.graph.plan import Plan, PlannedStep, PlanProgress
+from maniple.graph.plan import TITLE_CHARACTERS, Plan, PlannedStep, PlanProgress
 from maniple.graph.state import RunOptions, State, make_update, request_of
 from maniple.text import shorten
 from maniple.tools.files import NamedFiles
@@ -22,7 +22,7 @@ class SoloNode:
         options = RunOptions.of(runtime, state)
         # Only the messages, so that private state of the previous request is ignored.
         request = request_of({"messages": state["messages"]})
-        title = shorten(request, 80) or "The request"
+        title = shorten(request, TITLE_CHARACTERS) or "The request"
         step = PlannedStep(agent_name=options.agent, title=title, description=request)
         update = make_update(
             plan=PlanProgress.of(Plan(title=title, steps=[step])).to_state(),

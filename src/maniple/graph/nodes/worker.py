@@ -34,7 +34,7 @@ from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError
 from maniple.graph.earlier_turns import format_decided_turns, history_of, mirrored_turns, notes_of_run
 from maniple.graph.lead import Lead
 from maniple.graph.limits import write_bare_report
-from maniple.graph.plan import TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
+from maniple.graph.plan import TITLE_CHARACTERS, TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.plan_events import show_changes
 from maniple.graph.state import (
@@ -379,7 +379,10 @@ def _message(name: Worker, fields: Mapping[str, Any], *, is_alone: bool = False)
 def _unplanned(name: Worker, state: State) -> TrackedStep:
     request = request_of(state)
     return TrackedStep(
-        id=0, **PlannedStep(agent_name=name, title=shorten(request, 80), description=request).model_dump()
+        id=0,
+        **PlannedStep(
+            agent_name=name, title=shorten(request, TITLE_CHARACTERS), description=request
+        ).model_dump(),
     )
 
 
