@@ -1,8 +1,12 @@
-"""How this copy of maniple was installed, and the command that adds an optional part to it."""
+"""How this copy of maniple was installed, and the commands that add parts to it."""
 
 import json
+import sys
+import sysconfig
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
 
 _PACKAGE = "maniple"
 
@@ -22,3 +26,22 @@ def installing(extra: str) -> str:
     if is_clone():
         return f"`.venv/bin/python -m pip install -e '.[{extra}]'` in your clone of maniple"
     return f"`pip install '{_PACKAGE}[{extra}]'`"
+
+
+@cache
+def pip_command() -> tuple[str, ...]:
+    """Return the command of pip for this Python. Blocks on disk.
+
+    An environment that uv made has no pip; then it is the one that `ensurepip` carries, run from its wheel.
+    """
+    if find_spec("pip") is None and (carried := _carried_pip()) is not None:
+        return (sys.executable, str(carried / "pip"))
+    return (sys.executable, "-m", "pip")
+
+
+def _carried_pip() -> Path | None:
+    found = find_spec("ensurepip")
+    folders = [Path(found.origin).parent / "_bundled"] if found is not None and found.origin else []
+    # Debian keeps the wheels elsewhere.
+    folders += [Path(folder)] if (folder := sysconfig.get_config_var("WHEEL_PKG_DIR")) else []
+    return next((wheel for one in folders for wheel in sorted(one.glob("pip-*.whl"))), None)

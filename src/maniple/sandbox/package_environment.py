@@ -36,6 +36,7 @@ from pathlib import Path
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.egress.environment_proxies import EnvironmentProxies, program_environment
 from maniple.errors import SandboxError, Unavailable
+from maniple.installation import pip_command
 from maniple.locks import file_lock
 from maniple.sandbox.host import find_python, standalone_program
 from maniple.sandbox.sessions import Sandbox
@@ -262,7 +263,6 @@ ReportProgress = Callable[[str], None]
 
 NEEDED_BYTES = 900_000_000
 """The environment (600 MB) and what pip unpacks meanwhile."""
-_PIP = (sys.executable, "-m", "pip")
 _OPTIONS = ("--only-binary", ":all:", "--no-compile", "--no-input", "--no-warn-script-location")
 _QUIET = ("--disable-pip-version-check", "--progress-bar", "off")
 # Tests of packages are not imported, and compiling them would double the time.
@@ -270,12 +270,13 @@ _LEFT_UNCOMPILED = r"/tests?/"
 
 
 async def install_packages(
-    environment: PackageEnvironment, report: ReportProgress, pip: Command = _PIP
+    environment: PackageEnvironment, report: ReportProgress, pip: Command | None = None
 ) -> None:
     """Create `environment` unless it is complete; `report` receives progress messages.
 
-    A lock serializes processes. Leftovers of interrupted installations, and environments that were unused for
-    a month, are removed. Raises `SandboxError` with what to do.
+    `pip` is the command of pip, `pip_command()` by default. A lock serializes processes. Leftovers of
+    interrupted installations, and environments that were unused for a month, are removed. Raises
+    `SandboxError` with what to do.
     """
     home = environment.path.parent
     try:
@@ -284,7 +285,7 @@ async def install_packages(
             if not environment.is_ready:
                 await asyncio.to_thread(remove_unused_environments, home)
                 await asyncio.to_thread(_require_space, home)
-                await _create(environment, report, pip)
+                await _create(environment, report, pip or await asyncio.to_thread(pip_command))
     except OSError as error:
         raise SandboxError(_explain_disk_error(home, error)) from error
 

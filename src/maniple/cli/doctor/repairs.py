@@ -24,6 +24,7 @@ from maniple.cli.text import clean
 from maniple.config import Settings
 from maniple.egress.environment_proxies import program_environment
 from maniple.errors import ManipleError, Unavailable
+from maniple.installation import pip_command
 from maniple.llms.embedded import ensure_model_file
 from maniple.text import file_size
 
@@ -84,7 +85,7 @@ def find_repairs(settings: Settings) -> Iterator[Repair]:
         return
     if importlib.util.find_spec(_ENGINE) is None:
         engine = _requirements_of("local")
-        command = (sys.executable, "-m", "pip", "install", "--only-binary", ":all:", *engine)
+        command = (*pip_command(), "install", "--only-binary", ":all:", *engine)
         yield _command_repair("No model is configured, and the embedded one needs its engine.", command)
     if check_model_file(settings, needed=True).status == "warning":
         yield Repair(

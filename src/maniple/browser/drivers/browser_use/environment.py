@@ -13,11 +13,11 @@ from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
 from maniple.errors import Unavailable
+from maniple.installation import pip_command
 
 REQUIREMENT = Requirement("browser-use>=0.13.14,<0.14")
 """The worker uses parts that are not browser-use's public API: another minor version needs a look into it."""
 SIZE_BYTES = 250_000_000
-_PIP = (sys.executable, "-m", "pip")
 _OPTIONS = ("--quiet", "--no-compile", "--no-input", "--disable-pip-version-check")
 _REMEDY = "run `maniple doctor --fix` (`.venv/bin/maniple doctor --fix` in a clone)."
 
@@ -63,7 +63,7 @@ class BrowserUseEnvironment:
         clear = ("--clear",) if (self.folder / "pyvenv.cfg").is_file() else ()
         return (
             (sys.executable, "-m", "venv", *clear, "--without-pip", str(self.folder)),
-            (*_PIP, "--python", str(self.python), "install", *_OPTIONS, str(REQUIREMENT)),
+            (*pip_command(), "--python", str(self.python), "install", *_OPTIONS, str(REQUIREMENT)),
         )
 
 
