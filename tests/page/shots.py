@@ -1,6 +1,6 @@
 """Take pictures of the page.
 
-`python -m tests.page.shots` takes the README's (into `docs/images`). `python -m tests.page.shots views` takes
+`python -m tests.page.shots` takes the manual's (into `docs/images`). `python -m tests.page.shots views` takes
 those of each view in both schemes and on a phone (into `tests/page/shots`).
 """
 
