@@ -60,6 +60,7 @@ AT_MOST = {
     "first_small_talk_ms": 300,
     "first_plan_text_ms": 300,
     "first_plan_step_ms": 300,
+    "changed_plan_ms": 300,
     "uneven_plan_ratio": 1.3,
     "flat_plan_ratio": 1.3,
     "page_load_5000_task_ms": 100,

@@ -1,10 +1,11 @@
-"""How soon a person sees what a model writes: small talk, the text of a plan, and its first step."""
+"""How soon a person sees what a model writes (small talk, a plan, its first step), and a changed plan."""
 
 import json
 import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,21 +37,21 @@ SCRIPTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 """By figure: the event that is waited for, and the replies."""
+WORKING = {**HANDOFF, "planner": [reply(PLAN)], "coder": [{"hang": True}]}
+CHANGE = {"action": "edit", "step_id": 2, "title": "Report in euros"}
 
 
 def measure() -> dict[str, float]:
-    """Return milliseconds from the model's first token to the event at an HTTP client; medians."""
+    """Return milliseconds from the model's first token, or the change, to the event at a client; medians."""
     with serving(HANDOFF) as model, tempfile.TemporaryDirectory() as home:
         settings = environment(model.base_url, home)
         with server_process(settings, Path(home), start=subprocess.Popen) as server:
-            return {
-                name: round(statistics.median(_delays(server.url, model, *script)) * 1000, 1)
-                for name, script in SCRIPTS.items()
-            }
+            figures = {name: _median(_delay, server.url, model, *SCRIPTS[name]) for name in SCRIPTS}
+            return {**figures, "changed_plan_ms": _median(_change_delay, server.url, model)}
 
 
-def _delays(url: str, model: OpenAIServer, event: str, script: dict[str, Any]) -> list[float]:
-    return [_delay(url, model, event, script) for _ in range(ROUNDS + 1)][1:]
+def _median(delay: Callable[..., float], *given: Any) -> float:
+    return round(statistics.median([delay(*given) for _ in range(ROUNDS + 1)][1:]) * 1000, 1)
 
 
 def _delay(url: str, model: OpenAIServer, event: str, script: dict[str, Any]) -> float:
@@ -62,3 +63,21 @@ def _delay(url: str, model: OpenAIServer, event: str, script: dict[str, Any]) ->
             if line == f"event: {event}":
                 return time.perf_counter() - model.begun[-1]
     raise AssertionError(f"There was no {event}.")
+
+
+def _change_delay(url: str, model: OpenAIServer) -> float:
+    """Change the last step while the first one works, and wait until the stream shows it."""
+    model.reset(WORKING)
+    with httpx.Client(base_url=url, timeout=60) as client:
+        thread = client.post("/api/threads").json()["thread_id"]
+        run = client.post(f"/api/threads/{thread}/runs", json={"input": "1+3=?"}).json()["run_id"]
+        model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
+        began = time.perf_counter()
+        client.post(f"/api/runs/{run}/plan", json=CHANGE).raise_for_status()
+        with client.stream("GET", f"/api/runs/{run}/events") as answer:
+            for line in answer.iter_lines():
+                if CHANGE["title"] in line:
+                    delay = time.perf_counter() - began
+                    client.post(f"/api/runs/{run}/cancel")
+                    return delay
+    raise AssertionError("The change was not shown.")
