@@ -79,7 +79,8 @@ def read_frames(client: httpx.Client, question: str, run_id: str, last: int) -> 
         for text in response.iter_text():
             *complete, waiting = (waiting + text).split("\n\n")
             for frame in complete:
-                fields = dict(line.partition(": ")[::2] for line in frame.split("\n"))
+                lines = (line.partition(": ") for line in frame.split("\n"))
+                fields = {key: value for key, _, value in lines}
                 if "event" in fields:  # else a comment
                     yield int(fields.get("id", 0)), fields["event"], json.loads(fields["data"])
     finally:

@@ -62,6 +62,7 @@ def test_a_run_ends_at_its_own_budget(model: OpenAIServer, tmp_path: Path):
     assert {row["status"] for row in rows} == {"budget_exhausted"}
 
 
+@pytest.mark.slow
 def test_after_a_kill_nothing_that_is_done_is_asked_again(model: OpenAIServer, tmp_path: Path):
     model.reset(HANG)
     command = [sys.executable, str(EXAMPLES / "hundred_questions.py"), "questions.csv", "answers.csv"]

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.examples.programs import LIGHT, run_example
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.serving import environment
@@ -33,6 +35,7 @@ def test_the_plan_and_the_call_are_approved_and_the_next_node_stores_the_report(
     assert [path.read_text() for path in tmp_path.rglob("sum.md")] == ["4"]
 
 
+@pytest.mark.slow
 def test_a_call_that_is_rejected_writes_nothing(tmp_path: Path):
     output = run(tmp_path, "accept\nno, do not write files\n")
     assert "Report: report.md" in output
