@@ -5,14 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.openai_server import SIMPLE, serving
 from tests.serving import ROOT, environment
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 
 
-def test_the_program_of_the_readme_runs_as_it_is(tmp_path: Path):
-    [code] = _PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_the_program_of_the_readme_runs_as_it_is(tmp_path: Path, name: str):
+    [code] = _PYTHON.findall((ROOT / name).read_text(encoding="utf-8"))
     with serving(SIMPLE) as server:
         env = environment(server.base_url, tmp_path)
         done = subprocess.run(
@@ -20,6 +23,19 @@ def test_the_program_of_the_readme_runs_as_it_is(tmp_path: Path):
         )
     assert done.returncode == 0, done.stderr
     assert "final_session_state" in done.stdout
+
+
+def test_the_readme_in_chinese_has_the_links_code_and_figures_of_the_other():
+    english, chinese = (_facts((ROOT / name).read_text("utf-8")) for name in ("README.md", "README.zh.md"))
+    assert english == chinese
+
+
+def _facts(text: str) -> tuple[list[str], list[str], list[list[str]]]:
+    """Return the links (but to the other language), the inline code, and each reason's figures."""
+    links = sorted(set(re.findall(r"\]\(([^)]+)\)", text)) - {"README.md", "README.zh.md"})
+    code = sorted(re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text))
+    reasons = re.findall(r"^\d\. .*(?:\n   .*)*", text, re.M)
+    return links, code, [sorted(re.findall(r"\d+", one)) for one in reasons]
 
 
 def test_every_relative_link_of_the_guides_leads_somewhere():
