@@ -60,6 +60,26 @@ ENVELOPES = {
     "Command R7B": '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "bash_tool", "parameters": {"cmd": "ls"}}]'
     "<|END_ACTION|>",
     "ReAct": f"Action: bash_tool\nAction Input: {CALLED}",
+    "ReAct in bold": f"**Action:** bash_tool\n**Action Input:** {CALLED}",
+    "ReAct in Python": 'Action: bash_tool(cmd="ls")',
+    "ReAct with JSON": 'Action:\n```json\n{"action": "bash_tool", "action_input": {"cmd": "ls"}}\n```',
+    "Command R": 'Action: ```json\n[{"tool_name": "bash_tool", "parameters": {"cmd": "ls"}}]\n```',
+    "Qwen-Agent": f"✿FUNCTION✿: bash_tool\n✿ARGS✿: {CALLED}",
+    "LM Studio": f"[TOOL_REQUEST]{NAMED}[END_TOOL_REQUEST]",
+    "FunctionGemma": "<start_function_call>call:bash_tool{cmd:<escape>ls<escape>}<end_function_call>",
+    "Phi-4-mini": f"functools[{NAMED}]",
+    "Apertus": f'<|tools_prefix|>[{{"bash_tool": {CALLED}}}]<|tools_suffix|>',
+    "Hunyuan": "<tool_calls><tool_call>bash_tool<tool_sep><arg_key>cmd</arg_key><arg_value>ls</arg_value></tool_call>"
+    "</tool_calls>",
+    "LongCat": "<longcat_tool_call>bash_tool\n<longcat_arg_key>cmd</longcat_arg_key>\n"
+    "<longcat_arg_value>ls</longcat_arg_value>\n</longcat_tool_call>",
+    "Solar": f"<|tool_calls|><|tool_call:begin|>7<|tool_call:name|>bash_tool<|tool_call:args|>{CALLED}"
+    "<|tool_call:end|>",
+    "Step": '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="bash_tool">'
+    '<steptml:parameter name="cmd">ls</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>',
+    "MiniCPM": '<function name="bash_tool"><param name="cmd">ls</param></function>',
+    "a name as attribute": f'<tool_call name="bash_tool">{CALLED}</tool_call>',
+    "a call in a call": f'<tool_call>{{"tool_call": {NAMED}}}</tool_call>',
     "debris in the name": '<tool_call>{"name": "functions.bash_tool<|channel|>commentary", "arguments": '
     '{"cmd": "ls"}}</tool_call>',
 }
@@ -77,6 +97,13 @@ UNMARKED = {
     "Command R": '```json\n[{"tool_name": "bash_tool", "parameters": {"cmd": "ls"}}]\n```',
     "trailing commas and a comment": '{"name": "bash_tool", // list\n "arguments": {"cmd": "ls",},}',
     "a brace too many": NAMED + "}",
+    "an object in `function_call`": '{"function_call": {"name": "bash_tool", "arguments": "{\\"cmd\\": \\"ls\\"}"}}',
+    "the name as key": f'{{"bash_tool": {CALLED}}}',
+    "other keys": '{"function_name": "bash_tool", "kwargs": {"cmd": "ls"}}',
+    "a name before JSON": f"bash_tool\n{CALLED}",
+    "a name before a fence": f"bash_tool\n```json\n{CALLED}\n```",
+    "Mistral's arguments without a mark": f"bash_tool[ARGS]{CALLED}",
+    "Functionary": f">>>bash_tool\n{CALLED}",
     "Python": "bash_tool(cmd='ls')",
     "Python in a fence": "```python\nbash_tool(cmd='ls')\n```",
     "Gemma": "```tool_code\nprint(default_api.bash_tool(cmd='ls'))\n```",

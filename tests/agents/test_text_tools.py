@@ -31,6 +31,8 @@ TOOLS = {
         "```tool_code\nprint(default_api.bash_tool(cmd='ls'))\n```",
         "result = functions.bash_tool(\n    cmd='ls',\n)",
         "<think>I need the files.</think>bash_tool(cmd='ls')",
+        '{"action": "bash_tool", "action_input": "ls"}',
+        "Action: bash_tool\nAction Input: ls",
     ],
 )
 def test_a_call_that_is_spelled_out_becomes_one(text):

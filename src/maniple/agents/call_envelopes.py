@@ -19,6 +19,7 @@ from maniple.agents.call_forms import (
     calls_in_json,
     calls_in_python,
     clean_name,
+    is_plain_text,
 )
 from maniple.types import is_dict
 
@@ -28,40 +29,53 @@ _NOTHING: Reading = ((), 0)
 
 _MARK = r"<[|｜][^<>|｜\n]{0,40}[|｜]>"
 """A control mark such as `<|call|>` or `<｜tool▁sep｜>`."""
-_PREFIX = r"(?:[\w-]{1,20}:|[|｜]DSML[|｜])?"
+_PREFIX = r"(?:[\w-]{1,20}:|longcat_|[|｜]DSML[|｜])?"
 _TAG = rf"{_PREFIX}(?:tool_?calls?|function_?calls?|tool_use|tool_code|tool)"
 _NAME = r"[A-Za-z_][\w.:/\\-]{0,119}"
-_ATTRIBUTE = r"[\"']?(?P<name>[^\"'<>\n]{1,120})[\"']?"
+_NAMED = r"(?:\s*=\s*|\s+name\s*=\s*)[\"']?(?P<name>[^\"'<>\n]{1,120})[\"']?"
+"""The name in a tag: `=NAME` or `name="NAME"`."""
 _CLOSING_MARK = (
     r"<[|｜](?=/|call[|｜]|[^<>|｜\n]{0,40}(?:end|eo[mt]_id|suffix|return)|END)[^<>|｜\n]{1,40}[|｜]>"
 )
-_CLOSINGS = re.compile(rf"(?:\s*+(?:</{_PREFIX}\w{{1,30}}>|{_CLOSING_MARK}|\[/TOOL_CALLS\]))*+", re.I)
+_CLOSINGS = re.compile(
+    rf"(?:\s*+(?:</{_PREFIX}\w{{1,30}}>|{_CLOSING_MARK}|\[/TOOL_CALLS\]|\[END_TOOL_REQUEST\]))*+", re.I
+)
 _PYTHON_END = re.compile(r"\)\]?(?=[ \t]*\r?\n)")
 _MAX_LINES = 5
 _FENCE_END = re.compile(r"\s*+```")
 _ELEMENT_END = re.compile(rf"\s*+(?:</{_PREFIX}(?:function|invoke)>|\Z)", re.I)
 _LINE_START, _LINE_END = re.compile(r"\A\r?\n"), re.compile(r"\r?\n[ \t]*\Z")
 _SEGMENT_END = re.compile(
-    rf"</?{_TAG}|<[|｜]|\[/?TOOL_CALLS\]|</?{_PREFIX}(?:function|invoke|parameter)\b|</?arg_|\Z", re.I
+    rf"</?{_TAG}|<[|｜]|\[(?:/?TOOL_CALLS|END_TOOL_REQUEST)\]|</?{_PREFIX}(?:function|invoke|param(?:eter)?)\b"
+    rf"|</?{_PREFIX}arg_|\Z",
+    re.I,
 )
 _FILLER = re.compile(rf"(?:\s+|{_MARK}|\[ARGS\]|\[CALL_ID\]\w*|```\w*|(?:json|code|commentary)\b){{0,12}}+")
-_HEADER = re.compile(rf"(?:function\s*{_MARK}\s*)?(?P<name>{_NAME})", re.I)
+_HEADER = re.compile(rf"(?:\w{{1,40}}\s*{_MARK}\s*)?(?P<name>{_NAME})", re.I)
+"""A name, perhaps after the kind of the call or its id."""
 _SEPARATOR = re.compile(r"[\s,;]*+")
-_PARAMETER = re.compile(
-    rf"\s*+<{_PREFIX}parameter(?:\s*=\s*|\s+name\s*=\s*){_ATTRIBUTE}[^<>\n]{{0,80}}>", re.I
-)
+_PARAMETER = re.compile(rf"\s*+<{_PREFIX}param(?:eter)?{_NAMED}[^<>\n]{{0,80}}>", re.I)
 _VALUE_END = re.compile(
-    rf"(?P<closing></{_PREFIX}parameter>)|</?{_PREFIX}(?:function|invoke|parameter)\b[^<>\n]{{0,120}}>"
+    rf"(?P<closing></{_PREFIX}param(?:eter)?>)"
+    rf"|</?{_PREFIX}(?:function|invoke|param(?:eter)?)\b[^<>\n]{{0,120}}>"
     rf"|</{_TAG}>|<{_TAG}>|\Z",
     re.I,
 )
-_KEY = re.compile(r"\s*+<arg_key>(?P<name>[^<]{1,120})</arg_key>\s*+<arg_value>", re.I)
-_KEY_END = re.compile(r"(?P<closing></arg_value>)|<arg_key>|</tool_call>|<tool_call>|\Z", re.I)
+_KEY = re.compile(
+    rf"\s*+(?:<tool_sep>\s*+)?<{_PREFIX}arg_key>(?P<name>[^<]{{1,120}})</{_PREFIX}arg_key>\s*+"
+    rf"<{_PREFIX}arg_value>",
+    re.I,
+)
+_KEY_END = re.compile(
+    rf"(?P<closing></{_PREFIX}arg_value>)|<{_PREFIX}arg_key>|</?{_PREFIX}tool_call>|\Z", re.I
+)
+_INPUT_END = re.compile(r"^\**(?:Observation|Thought|Action|Final Answer|✿RESULT✿)\b|\Z", re.M)
 _GEMMA_TOKEN = re.compile(
-    r'<\|"\|>(?P<text>.*?)<\|"\|>|"(?:[^"\\\n]|\\.)*+"|(?P<key>[A-Za-z_]\w*)\s*:|(?P<end><\|?tool_call\|?>)|.',
+    r'<(?:\|"\||escape)>(?P<text>.*?)<(?:\|"\||escape)>|"(?:[^"\\\n]|\\.)*+"|(?P<key>[A-Za-z_]\w*)\s*:'
+    r"|(?P<end><\|?tool_call\|?>|<end_function_call>)|.",
     re.S,
 )
-_GEMMA_CLOSING = re.compile(r"\s*<tool_call\|>")
+_GEMMA_CLOSING = re.compile(r"\s*(?:<tool_call\|>|<end_function_call>)")
 
 
 def _read_payload(source: CallSource, opening: re.Match[str]) -> Reading:
@@ -93,7 +107,7 @@ def _read_named(source: CallSource, start: int) -> Reading:
     text = source.text
     if not (header := _HEADER.match(text, start)):
         return _NOTHING
-    if (found := _read_arguments(source, header["name"], header.end()))[0]:
+    if (found := read_arguments(source, header["name"], header.end()))[0]:
         return found
     if text.startswith("(", header.end()):
         return _read_python(source, start)
@@ -117,10 +131,22 @@ def _read_python(source: CallSource, start: int) -> Reading:
 
 def _read_named_arguments(source: CallSource, opening: re.Match[str]) -> Reading:
     """Read the arguments of the tool that the opening marks name."""
-    return _read_arguments(source, opening["name"], opening.end())
+    return read_arguments(source, opening["name"], opening.end())
 
 
-def _read_arguments(source: CallSource, name: str, start: int) -> Reading:
+def _read_input(source: CallSource, opening: re.Match[str]) -> Reading:
+    """Read the arguments of the tool that is named, or a text that is the only one."""
+    if (found := _read_named_arguments(source, opening))[0]:
+        return found
+    name, ending = clean_name(opening["name"], source.names), _INPUT_END.search(source.text, opening.end())
+    assert ending is not None, "the end of the text is an end"
+    value = source.text[opening.end() : ending.start()].strip()
+    if name not in source.names or not is_plain_text(value):
+        return _NOTHING
+    return (TextCall(name, {}, (value.strip("\"'"),), is_sure=True, is_envelope=True),), ending.start()
+
+
+def read_arguments(source: CallSource, name: str, start: int) -> Reading:
     """Read the JSON object that follows a name, after marks and an opening fence."""
     start, is_fenced = _skip_filler(source.text, start)
     if not source.text.startswith("{", start):
@@ -206,7 +232,7 @@ def _segment_end(source: CallSource, start: int) -> int:
     return found.start()
 
 
-_GENERIC = rf"(?:(?:<{_TAG}>|{_MARK})\s*+){{0,3}}"
+_GENERIC = rf"(?:(?:<{_TAG}>|(?:\bfunction)?{_MARK})\s*+){{0,3}}"
 """What may stand before the mark that opens an envelope."""
 
 
@@ -221,29 +247,36 @@ class Envelope:
 
 ENVELOPES: tuple[Envelope, ...] = (
     # Qwen3-Coder, Llama 3.1, Seed: <function=NAME><parameter=KEY>value</parameter></function>
-    Envelope(rf"<function\s*=\s*{_ATTRIBUTE}>", _read_parameters),
     # Anthropic, MiniMax, DeepSeek 3.2: <invoke name="NAME"><parameter name="KEY">value</parameter></invoke>
-    Envelope(rf"<{_PREFIX}invoke\s+name\s*=\s*{_ATTRIBUTE}\s*>", _read_parameters),
+    Envelope(rf"<(?:{_PREFIX}(?:function|invoke)|{_TAG}){_NAMED}\s*>", _read_parameters),
     # gpt-oss: <|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>
     Envelope(
         rf"(?:(?:assistant|commentary|analysis)\s*+(?:{_MARK}\s*+)?){{0,3}}\bto\s?=\s?(?P<name>{_NAME})",
         _read_named_arguments,
     ),
-    # Gemma 4: <|tool_call>call:NAME{KEY:<|"|>value<|"|>}<tool_call|>
-    Envelope(rf"<\|tool_call>\s*call:(?P<name>{_NAME})(?=\s*\{{)", _read_gemma),
-    # ReAct: Action: NAME, and Action Input: {…} on the next line
-    Envelope(rf"^Action:[ \t]*`?(?P<name>{_NAME})`?[ \t]*\r?\n\s*Action Input:", _read_named_arguments),
-    # Mistral: [TOOL_CALLS][{…}], [TOOL_CALLS]NAME{…}, [TOOL_CALLS]NAME[ARGS]{…}
-    Envelope(r"\[TOOL_CALLS?\]", _read_payload),
-    # DeepSeek, Kimi: <｜tool▁call▁begin｜>, <|tool_call_begin|>; Granite, Phi: <|tool_call|>
-    Envelope(r"<[|｜]tool[▁_]?calls?(?:[▁_](?:section[▁_])?(?:begin|start))?[|｜]>", _read_payload),
+    # Gemma 4: <|tool_call>call:NAME{KEY:<|"|>value<|"|>}<tool_call|>; FunctionGemma: <start_function_call>
+    Envelope(rf"(?:<\|tool_call>|<start_function_call>)\s*call:(?P<name>{_NAME})(?=\s*\{{)", _read_gemma),
+    # ReAct: Action: NAME, and Action Input: {…} on the next line; Qwen-Agent: ✿FUNCTION✿, ✿ARGS✿
+    Envelope(
+        rf"^(?:\*\*Action:\*\*|Action:|✿FUNCTION✿:)[ \t]*`?(?P<name>{_NAME})`?[ \t]*\r?\n\s*"
+        r"(?:\*\*Action Input:\*\*|Action Input:|✿ARGS✿:)",
+        _read_input,
+    ),
+    # ReAct with NAME(…) or JSON; Command R: Action: and a fence of JSON
+    Envelope(r"^(?:\*\*Action:\*\*|Action:)[ \t]*(?=[`\[{\r\n]|[\w.]{1,120}\()", _read_payload),
+    # Mistral: [TOOL_CALLS][{…}], [TOOL_CALLS]NAME{…}, [TOOL_CALLS]NAME[ARGS]{…}; LM Studio: [TOOL_REQUEST]
+    Envelope(r"\[TOOL_(?:CALLS?|REQUEST)\]", _read_payload),
+    # Phi-4-mini, FireFunction
+    Envelope(r"\bfunctools(?=\[)", _read_payload),
+    # DeepSeek, Kimi: <｜tool▁call▁begin｜>, <|tool_call_begin|>; Solar: <|tool_call:begin|>; Granite, Phi
+    Envelope(r"<[|｜]tool[▁_]?calls?(?:[▁_:](?:section[▁_])?(?:begin|start))?[|｜]>", _read_payload),
     # Llama, Apertus, Command, InternLM
     Envelope(r"<\|(?:python_tag|tools_prefix|start_action|plugin)\|>", _read_payload),
     # Hermes, Qwen, GLM, Nemotron: <tool_call>{…}</tool_call>, <tool_call>NAME<arg_key>…
     Envelope(rf"<{_TAG}>", _read_payload),
 )
-FIRST_LETTERS = "[TtAaCc]"
-"""With these begin the openings that begin with a letter."""
+FIRST_LETTERS = "[TtAaCcFf*✿]"
+"""With these begin the openings that do not begin with a bracket."""
 MARKS = f"(?i:{_GENERIC}(?:{'|'.join(one.opening.replace('?P<name>', '?:') for one in ENVELOPES)}))"
 """A pattern that matches where an envelope may open; with several lines."""
 _OPENINGS = [(re.compile(_GENERIC + one.opening, re.I | re.M), one.read) for one in ENVELOPES]

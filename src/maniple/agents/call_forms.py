@@ -30,13 +30,23 @@ _PYTHON_START = re.compile(r"[\[\s]*[A-Za-z_][\w.]*\s*[=(]|#")
 _PRINT = "print"
 """Some models print the result of their call."""
 _SURE_KEYS = frozenset(
-    {"tool", "tool_name", "recipient_name", "arguments", "args", "tool_input", "action_input"}
+    {
+        *("tool", "tool_name", "function_name", "recipient_name"),
+        *("arguments", "args", "kwargs", "tool_input", "tool_args", "function_args", "action_input"),
+    }
 )
 """Keys that only a call has; other data has a name with an input or parameters, too."""
 _SURE_TYPES = frozenset({"function", "function_call", "tool_call", "tool_use"})
 _LIST_KEYS = ("tool_calls", "tool_uses")
-_NAME_KEYS = ("tool", "tool_name", "recipient_name", "name", "function", "action")
-_ARGUMENT_KEYS = ("arguments", "args", "tool_input", "action_input", "parameters", "input")
+_CALL_KEYS = ("function", "function_call", "tool_call", "tool_use")
+"""Of an entry in which the call is an object."""
+_NAME_KEYS = ("tool", "tool_name", "function_name", "recipient_name", "name", "function", "action")
+_ARGUMENT_KEYS = (
+    *("arguments", "args", "kwargs", "tool_input", "tool_args", "function_args", "action_input"),
+    *("parameters", "params", "input"),
+)
+_INPUT_KEYS = ("tool_input", "action_input", "input")
+"""Of arguments that may be a text, which is the only one."""
 _NAME_PREFIX = re.compile(r"(?:functions?|tools?|default_api)[.:/]")
 _NAME_END = re.compile(r"<[|｜]|\[(?:ARGS|CALL_ID)\]|:\d+$")
 
@@ -147,21 +157,47 @@ def _complete(calls: list[TextCall | None]) -> Calls:
 
 
 def _call_in_json(entry: Any, names: Set[str], *, is_envelope: bool, is_marked: bool) -> TextCall | None:
-    if is_dict(entry) and is_dict(entry.get("function")):
-        entry, is_envelope = entry["function"], True
     if not is_dict(entry):
         return None
+    is_envelope = is_envelope or is_marked
+    if inner := next((entry[key] for key in _CALL_KEYS if is_dict(entry.get(key))), None):
+        entry, is_envelope = inner, True
     name = next((entry[key] for key in _NAME_KEYS if isinstance(entry.get(key), str)), None)
-    if name is None or _is_definition(entry):
+    if name is None:
+        return _call_by_key(entry, names, is_marked=is_marked)
+    if _is_definition(entry):
         return None
-    values = (as_arguments(entry.get(key)) for key in _ARGUMENT_KEYS)
-    arguments = next((one for one in values if one is not None), None)
+    arguments, positional = _arguments_in(entry)
     if arguments is None and is_marked and not any(entry.get(key) for key in _ARGUMENT_KEYS):
         arguments = {}
-    if arguments is None and not (is_envelope or is_marked):
+    if arguments is None and not is_envelope:
         return None
     is_sure = is_marked or not _SURE_KEYS.isdisjoint(entry) or str(entry.get("type")) in _SURE_TYPES
-    return TextCall(clean_name(name, names), arguments, is_sure=is_sure, is_envelope=is_envelope or is_marked)
+    return TextCall(clean_name(name, names), arguments, positional, is_sure=is_sure, is_envelope=is_envelope)
+
+
+def _call_by_key(entry: dict[str, Any], names: Set[str], *, is_marked: bool) -> TextCall | None:
+    """Return the call in an object whose only key is a tool's name."""
+    if len(entry) != 1 or not (is_marked or not names.isdisjoint(entry)):
+        return None
+    [(name, value)] = entry.items()
+    if not is_dict(value):
+        return None
+    return TextCall(clean_name(name, names), value, is_sure=is_marked, is_envelope=is_marked)
+
+
+def _arguments_in(entry: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """Return the arguments of a call by name, and those without; None if there are none to be read."""
+    values = (as_arguments(entry.get(key)) for key in _ARGUMENT_KEYS)
+    if (arguments := next((one for one in values if one is not None), None)) is not None:
+        return arguments, ()
+    text = next((entry[key] for key in _INPUT_KEYS if is_plain_text(entry.get(key))), None)
+    return (None, ()) if text is None else ({}, (text,))
+
+
+def is_plain_text(value: Any) -> bool:
+    """Return whether a value is a text, and no JSON or code block that could not be read."""
+    return isinstance(value, str) and bool(value.strip()) and not value.lstrip().startswith(("{", "[", "`"))
 
 
 def _is_definition(entry: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from maniple.agents.call_envelopes import FIRST_LETTERS, MARKS, read_envelope
+from maniple.agents.call_envelopes import FIRST_LETTERS, MARKS, read_arguments, read_envelope
 from maniple.agents.call_forms import (
     BrokenJson,
     Calls,
@@ -26,25 +26,29 @@ _TOKEN = re.compile(
     r"|(?<!`)(?P<inline>`[^`\n]{1,200}`)(?!`)"
     r"|(?P<json>(?:\[\s*)?\{\s*[\"']\w))"
     r"|^[ \t]*(?P<python>\[?(?:\w{1,60}[ \t]?=[ \t]?)?(?:print\()?(?:\w{1,60}\.){0,3}"
-    r"(?P<function>\w{2,60})\()",
+    r"(?P<function>\w{2,60})\()"
+    r"|^[ \t]*(?:>>>[ \t]*)?(?P<named>(?:\w{1,60}[.:]){0,3}\w{2,60})"
+    r"(?=\s*(?:\[(?:ARGS|CALL_ID)\]|(?:```\w*\s*)?\{))",
     re.MULTILINE,
 )
 _TRAILING = re.compile(r"[\s}\]`~;,]*")
 """What may follow the last call of an answer: closing brackets too many, or a fence."""
 _BLANK = re.compile(r"[ \t\r]*")
 _BEGIN = re.compile(
-    rf"{MARKS}|<[|｜]|^[ \t]*(?:(?:```|~~~)\w{{0,20}}\s*)?(?:\[\s*)?\{{\s*[\"']\w", re.MULTILINE
+    rf"{MARKS}|<[|｜]|<start_function_call>|^[ \t]*(?:(?:```|~~~)\w{{0,20}}\s*)?(?:\[\s*)?\{{\s*[\"']\w",
+    re.MULTILINE,
 )
 """From here on a streamed text may be a call."""
 _MAY_BEGIN = re.compile(
     r"(?:<[^<>\n]{0,140}|\[[A-Za-z_]{0,12}|^[ \t]*(?:(?:`{1,3}|~{1,3})\w{0,20}\s*)?(?:\[\s*)?(?:\{\s*)?[\"']?"
-    r"|(?:^[a-z]{1,30} ?|(?<!\w))t?(?:(?<=t)o ?=? ?)?|^A(?:c(?:t[^\n]{0,140}(?:\n[^\n]{0,20})?)?)?)\Z",
+    r"|(?:^[a-z]{1,30} ?|(?<!\w))t?(?:(?<=t)o ?=? ?)?"
+    r"|^(?:\*{1,2}|(?:\*\*)?A(?:c(?:t[^\n]{0,140}(?:\n[^\n]{0,24})?)?)?|✿[^\n]{0,140}(?:\n[^\n]{0,20})?))\Z",
     re.MULTILINE,
 )
 """The end of a text that the next piece may complete to a beginning."""
 _REPAIRED_IN_STREAMS = 4_000
 """Characters of broken JSON that are repaired while a text is streamed: about 20 ms."""
-Form = Literal["marked", "fenced", "json", "python"]
+Form = Literal["marked", "fenced", "json", "python", "named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,8 @@ class CallBlock:
 def find_calls(text: str, names: Set[str] = frozenset()) -> list[CallBlock]:
     """Return all parts of a text that have the form of calls, in their order.
 
-    In Python's form only calls of the tools in `names` are found, because other code looks the same. A repair
+    In Python's form, and as a name before JSON, only calls of the tools in `names` are found, because other
+    code looks the same. A repair
     of broken JSON blocks for up to a second: call this in a thread.
     """
     return _CallScanner(CallSource(text, names)).scan() if _TOKEN.search(text) else []
@@ -184,6 +189,8 @@ class _CallScanner:
             return self._block(calls, "json", start, end, otherwise=end)
         if found["python"]:
             return self._read_python(found)
+        if found["named"]:
+            return self._read_named(found)
         return None, found.end()
 
     def _block(
@@ -215,6 +222,13 @@ class _CallScanner:
             return None, found.end()
         calls = calls_in_python(self._text[found.start() :], self._source.names)
         return self._block(calls, "python", inner, len(self._text), otherwise=found.end())
+
+    def _read_named(self, found: re.Match[str]) -> tuple[CallBlock | None, int]:
+        """Read the JSON after a tool's name."""
+        name = clean_name(found["named"], self._source.names)
+        is_own = name in self._source.names
+        calls, end = read_arguments(self._source, name, found.end()) if is_own else ((), 0)
+        return self._block(calls, "named", found.start(), end, otherwise=found.end())
 
     def _read_fence(self, found: re.Match[str]) -> tuple[CallBlock | None, int]:
         """Read a fenced block that is nothing but calls; other blocks are skipped."""
