@@ -97,3 +97,30 @@ def test_arguments_survive_any_format_that_a_model_writes(arguments):
     kept = make_serializer().loads_typed(make_serializer().dumps_typed(message)).tool_calls[0]["args"]
     assert str(2**70) in str(kept) or "nested deeper than 100 levels" in str(kept)
     assert isinstance(TypeAdapter(dict[str, int | list[int] | dict]).validate_python(kept), dict)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "<think>A plan.\n"])
+def test_a_call_that_ends_the_thoughts_before_an_empty_answer_is_one(text):
+    call = '<tool_call>\n{"name": "bash_tool", "arguments": {"cmd": "ls"}}\n</tool_call>'
+    thoughts = f"First {call}? No, the other way.\n{call.replace('ls', 'pwd')}\n"
+    if text.strip():
+        message = AIMessage(text + thoughts)
+    else:
+        message = AIMessage(text, additional_kwargs={"reasoning_content": thoughts})
+    parsed = parse_text_calls(message, TOOLS)
+    assert [call["args"] for call in parsed.tool_calls] == [{"cmd": "pwd"}]
+    assert parsed.text == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "thoughts"),
+    [
+        ("It is 4.", '<tool_call>{"name": "bash_tool", "arguments": {}}</tool_call>'),
+        ("", '<tool_call>{"name": "bash_tool", "arguments": {}}</tool_call> is not needed.'),
+        ("", "I could run bash_tool(cmd='ls')"),
+        ("", '<tool_call>{"name": "rm_tool", "arguments": {}}</tool_call>'),
+    ],
+)
+def test_other_calls_in_thoughts_are_none(text, thoughts):
+    message = AIMessage(text, additional_kwargs={"reasoning_content": thoughts})
+    assert parse_text_calls(message, TOOLS).tool_calls == []

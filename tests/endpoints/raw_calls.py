@@ -353,4 +353,15 @@ CALLS_ROWS: tuple[RawOutput, ...] = (
         VLLM,
         f"<think>\nSECRET: a sum.\n</think>\n\n<tool_call>\n{_CALL}\n</tool_call>",
     ),
+    _row(
+        "at the end of `reasoning_content`",
+        "vLLM",
+        VLLM.stream({"reasoning_content": f"SECRET: a sum.\n<tool_call>\n{_CALL}\n</tool_call>"}),
+    ),
+    _text(
+        "in a `<think>` that never ends",
+        "Ollama",
+        OLLAMA,
+        f"<think>\nSECRET: a sum.\n<tool_call>\n{_CALL}\n</tool_call>",
+    ),
 )

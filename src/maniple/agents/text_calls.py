@@ -97,6 +97,19 @@ def _choose_meant(text: str, own: list[CallBlock]) -> list[CallBlock]:
     return [one for one in own if one.form == "json" and _has_own_lines(text, one)]
 
 
+def find_last_calls(thoughts: str, names: Set[str]) -> list[CallBlock]:
+    """Return the calls that end the thoughts before an empty answer: there the model waits for their results.
+
+    What only has the form of a call among other things, and calls that are thought about, are left out.
+    """
+    last, end = list[CallBlock](), len(thoughts)
+    for one in reversed(find_calls(thoughts, names)):
+        if not (one.is_sure and one.is_of(names) and _TRAILING.fullmatch(thoughts, one.end, end)):
+            break
+        last, end = [one, *last], one.start
+    return last
+
+
 def without_blocks(text: str, blocks: Sequence[CallBlock]) -> str:
     """Return the text around the blocks."""
     parts, start = list[str](), 0

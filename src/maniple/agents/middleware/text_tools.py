@@ -28,10 +28,11 @@ from maniple.agents.call_forms import TextCall, as_arguments, clean_name
 from maniple.agents.middleware.argument_decoding import decode_arguments
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.tool_errors import make_storable
-from maniple.agents.text_calls import find_own_calls, without_blocks
+from maniple.agents.text_calls import find_last_calls, find_own_calls, without_blocks
 from maniple.errors import ModelError
 from maniple.llms import capabilities_of
 from maniple.text import without_thoughts
+from maniple.thoughts import split_thoughts
 from maniple.types import STEP_FAILED
 
 _CUT_CALL = (
@@ -138,10 +139,15 @@ def _clean_call(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str,
 def parse_text_calls(message: AIMessage, tools: Mapping[str, Tool]) -> AIMessage:
     """Return `message` with the calls of `tools` in its text; the text around them stays.
 
-    If the arguments of one cannot be read, the message stays as it is.
+    Without any text, calls at the end of the thoughts count: some servers take all up to `</think>` for
+    thoughts, and some models never write it. If the arguments of one call cannot be read, the message stays.
     """
-    text = "" if message.tool_calls else without_thoughts(message.text)
+    thoughts, text = split_thoughts("" if message.tool_calls else message.text)
+    text = text.strip()
     blocks = find_own_calls(text, tools.keys())
+    if not text and not message.tool_calls:
+        thoughts = str(message.additional_kwargs.get("reasoning_content") or thoughts)
+        blocks = find_last_calls(thoughts, tools.keys())
     calls: list[dict[str, Any]] = []
     for one in (call for block in blocks for call in block.calls):
         arguments = _arguments_of(one, tools[one.name])
@@ -152,7 +158,8 @@ def parse_text_calls(message: AIMessage, tools: Mapping[str, Tool]) -> AIMessage
         return message
     if is_truncated(message):
         return message.model_copy(update={"content": _CUT_CALL})
-    return message.model_copy(update={"content": without_blocks(text, blocks), "tool_calls": calls})
+    content = without_blocks(text, blocks) if text else ""
+    return message.model_copy(update={"content": content, "tool_calls": calls})
 
 
 def _arguments_of(call: TextCall, tool: Tool) -> dict[str, Any] | None:
