@@ -29,6 +29,8 @@ from tests.openai_server import Json, reply
 
 _EVENTS = [OPENAI.chunk({"content": "Hel"}), OPENAI.chunk({"content": "lo!"}), OPENAI.chunk({}, "stop")]
 _BODY = sse(*_EVENTS)["raw"]
+_LAST = sse(_EVENTS[-1])["raw"]
+_TEXTS = ({"index": 0, "text": "Hel"}, {"index": 0, "text": "lo!", "finish_reason": "stop"})
 
 
 def _row(form: str, server: str, *replies: Json, **more: Any) -> RawOutput:
@@ -75,6 +77,23 @@ FRAMES: tuple[RawOutput, ...] = (
     _row("CRLF", "gateways", _raw(_BODY.replace("\n", "\r\n"))),
     _row("no `[DONE]`", "Ollama", sse(*_EVENTS, done=False)),
     _row("no empty lines between events", "gateways", _raw(_BODY.replace("\n\n", "\n") + "\n")),
+    _row(
+        "two objects in one line", "gateways", _raw(f"data: {dump(_EVENTS[0])}{dump(_EVENTS[1])}\n\n" + _LAST)
+    ),
+    _row("a comma after each object", "gateways", _raw(_BODY.replace("}\n", "},\n"))),
+    _row("the last event without line ends", "gateways", _raw(sse(*_EVENTS, done=False)["raw"].rstrip())),
+    _row(
+        "null among calls and choices",
+        "gateways",
+        sse(
+            OPENAI.chunk({"content": "Hel", "tool_calls": [None]}),
+            {**OPENAI.head, "choices": [None]},
+            *_EVENTS[1:],
+        ),
+    ),
+    _row(
+        "`text` in place of `delta`", "gateways", sse(*({**OPENAI.head, "choices": [one]} for one in _TEXTS))
+    ),
     _row("no line end after `[DONE]`", "llama.cpp", _raw(_BODY.rstrip("\n"))),
     _row("a byte order mark", "gateways", _raw("\ufeff" + _BODY)),
     _row("something after `[DONE]`", "gateways", _raw(_BODY + "data: {oops\n\n")),

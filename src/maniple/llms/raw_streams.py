@@ -24,6 +24,7 @@ from maniple.text import fix_surrogates
 MAX_EVENT_BYTES = 32 * 2**20
 """The longest event, or answer in one body, that is read; a longer one is an invalid answer."""
 
+_DECODER = json.JSONDecoder()
 _DRAIN_SECONDS = 0.1
 _NOT_IN_BODY = ("extra_headers", "extra_query", "extra_body", "timeout")
 _BOM = b"\xef\xbb\xbf"
@@ -163,6 +164,8 @@ class ChunkReader:
         """End the answer; yield what remains, and the usage last."""
         if self._body is not None:
             yield from self._read([b"".join(self._body).lstrip(_BEFORE_BODY)])
+        elif not self._events.is_done:
+            yield from self._read(one for one in self._events.end() if _is_whole(one))
         if not self._answered and (sent_bytes := self._skipped or self._beginning):
             sent = sent_bytes[:_SHOWN_BYTES].decode(errors="replace")
             raise ValueError(f"the answer is empty; the endpoint sent {sent}")
@@ -204,6 +207,8 @@ class ChunkReader:
             self._usage |= {name: value for name, value in usage.items() if value is not None}
             self._service_tier = chunk.get("service_tier")
         choices = chunk.get("choices")
+        if choices:
+            choices = chunk["choices"] = [one for one in choices if isinstance(one, dict)]
         for choice in choices or ():
             self._answered = True
             self._has_ended = self._has_ended or bool(choice.get("finish_reason"))
@@ -212,8 +217,10 @@ class ChunkReader:
 
     def _add_fields(self, choice: dict[str, Any]) -> None:
         """Add the fields that LangChain requires and that the SDK's objects always have."""
-        # `message` is the field of an answer that is not streamed. Without a delta, a chunk would be ignored.
-        delta = choice["delta"] = choice.get("delta") or choice.get("message") or {}
+        # `message` is the field of an answer that is not streamed, `text` that of the API
+        # without a chat. Without a delta, a chunk would be ignored.
+        text = {"content": choice["text"]} if isinstance(choice.get("text"), str) else {}
+        delta = choice["delta"] = choice.get("delta") or choice.get("message") or text
         if not isinstance(delta, dict):
             return
         if isinstance(delta.get("content"), list):
@@ -221,7 +228,9 @@ class ChunkReader:
         if legacy := delta.pop("function_call", None):
             delta["tool_calls"] = [{"index": 0, "function": legacy}]
         if calls := delta.get("tool_calls"):
-            delta["tool_calls"] = self._limit_calls(self._complete_call(call) for call in calls)
+            delta["tool_calls"] = self._limit_calls(
+                self._complete_call(call) for call in calls if isinstance(call, dict)
+            )
 
     def _complete_call(self, call: dict[str, Any]) -> dict[str, Any]:
         """Return a piece of a call in the one form that LangChain joins."""
@@ -281,7 +290,7 @@ class EventDecoder:
     """Server-sent events in pieces of any size, by the rules of the HTML standard; only `data` is read.
 
     Lines end with LF, CR or CRLF. `data` lines of one event are joined with LF. An event that no empty line
-    ends is dropped.
+    ends is dropped, except the last one if `end` is called.
     """
 
     def __init__(self) -> None:
@@ -318,6 +327,10 @@ class EventDecoder:
             lines[0], self._at_start = lines[0].removeprefix(_BOM), False
         yield from self._read_lines(lines)
 
+    def end(self) -> Iterator[bytes]:
+        """End the stream; yield the data of an event that no empty line ends, as far as it arrived."""
+        yield from self.feed(b"\n\n")
+
     def _read_lines(self, lines: list[bytes]) -> Iterator[bytes]:
         for line in lines:
             if line:
@@ -337,6 +350,13 @@ class EventDecoder:
                 yield data
 
 
+def _is_whole(event: bytes) -> bool:
+    try:
+        return bool(read_json_objects(event))
+    except ValueError:
+        return False
+
+
 def _limit(size: int) -> None:
     if size > MAX_EVENT_BYTES:
         raise ValueError(f"the answer has an event of more than {MAX_EVENT_BYTES} bytes")
@@ -345,15 +365,23 @@ def _limit(size: int) -> None:
 def read_json_objects(data: bytes) -> list[dict[str, Any]]:
     """Return the JSON object in an event, with lone surrogates repaired; what is no object is left out.
 
-    Some endpoints forget the empty lines between events, which are then one event with several objects.
+    Some endpoints forget the empty lines between events, or all line ends, and an event then has several.
     Raises `ValueError` for an object that cannot be read.
     """
     try:
         values = [_read_json(data)]
     except ValueError:
-        lines = [line for line in data.split(b"\n") if line.lstrip().startswith(b"{")]
-        values = [_read_json(line) for line in lines]
+        lines = (line.strip().decode() for line in data.split(b"\n"))
+        values = [value for line in lines for value in _objects_in(line)]
     return [value for value in values if isinstance(value, dict)]
+
+
+def _objects_in(line: str) -> Iterator[Any]:
+    """Yield the objects at the beginning of a line, one behind the other; what follows them is left out."""
+    while line.startswith("{"):
+        value, end = _DECODER.raw_decode(line)
+        yield fix_surrogates(value)
+        line = line[end:].lstrip(" \t,")
 
 
 def _read_json(data: bytes) -> Any:
