@@ -21,6 +21,7 @@ from tests.endpoints.server_framing import (
     Framing,
     RawOutput,
     dump,
+    json_reply,
     pieces,
 )
 from tests.openai_server import Json, reply
@@ -60,6 +61,17 @@ def _calls(*calls: Json) -> Json:
 
 def _piece(text: str, index: int = 0, **fields: Any) -> Json:
     return _calls({"index": index, "function": {"arguments": text}, **fields})
+
+
+_SIGNATURE = {"google": {"thought_signature": "c2ln"}}
+
+
+def _refuse_unsigned(sent: Json) -> str | Json:
+    calls = [call for one in sent["messages"] for call in one.get("tool_calls") or ()]
+    if all(call.get("extra_content") == _SIGNATURE for call in calls):
+        return ""
+    message = "Function call is missing a thought_signature in functionCall parts."
+    return json_reply([{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}], 400)
 
 
 _TWO = {
@@ -187,6 +199,12 @@ CALLS_ROWS: tuple[RawOutput, ...] = (
             {"content": f"<tool_call>{_CALL}</tool_call>"}, _calls(_call()), finish="tool_calls"
         ),
         outcome="it runs once",
+    ),
+    _row(
+        "a signature of thoughts, which is wanted back",
+        "Gemini",
+        GEMINI.stream(_calls(_call(extra_content=_SIGNATURE)), finish="tool_calls"),
+        refuse=_refuse_unsigned,
     ),
     # In the text.
     _text(

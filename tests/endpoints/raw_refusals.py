@@ -75,6 +75,10 @@ def _wants_schema(sent: Json) -> bool:
     return (sent.get("response_format") or {}).get("type") == "json_schema"
 
 
+def _lacks_text(sent: Json) -> bool:
+    return any(not one.get("content") for one in sent["messages"])
+
+
 def _pictures(sent: Json) -> bool:
     return '"image_url"' in json.dumps(sent["messages"])
 
@@ -403,6 +407,22 @@ REFUSALS: tuple[RawOutput, ...] = (
         _openai("Invalid type for 'messages[1].content': expected a string, but got an array instead."),
         question=_PICTURE,
         outcome="sent without them, and said; the run completes",
+    ),
+    _row(
+        "streams",
+        "OpenAI",
+        _has("stream"),
+        _openai("Your organization must be verified to stream this model.", "stream", "unsupported_value"),
+    ),
+    _row(
+        "calls without a text",
+        "Qwen",
+        _lacks_text,
+        _openai(
+            "<400> InternalError.Algo.InvalidParameter: The content field is a required field.",
+            None,
+            "invalid_parameter_error",
+        ),
     ),
     # What ends by itself.
     _passes(

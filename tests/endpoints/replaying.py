@@ -135,7 +135,8 @@ def find_differences(row: RawOutput, outcome: Outcome, requests: Sequence[Json])
     }
     if shown := [text for text in row.hides if text in outcome.shown]:
         differing["hides"] = (shown, [])
-    if row.refuse is not accept and not any(row.refuse(body) for body in requests):
+    is_refused = row.kind == "refusals" and row.refuse is not accept
+    if is_refused and not any(row.refuse(body) for body in requests):
         differing["refused"] = (0, "at least one request")
     return differing
 

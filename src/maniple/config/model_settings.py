@@ -45,6 +45,12 @@ class CapabilityOverrides(Section):
     """True if thoughts end with `</think>` without `<think>`; False shows the first answer while it comes."""
     long_call_ids: bool | None = None
     """False sends ids of calls as nine letters and digits, as Mistral wants them."""
+    empty_content: bool | None = None
+    """False puts a text into messages that have only tool calls."""
+    extra_content: bool | None = None
+    """False leaves out what the endpoint sent with tool calls, such as Gemini's signatures of thoughts."""
+    streaming: bool | None = None
+    """False asks for each answer as a whole."""
     schema_keywords: Mapping[str, bool] = {}
     """False removes a keyword, such as `additionalProperties`, from the schemas of tools and answers."""
 

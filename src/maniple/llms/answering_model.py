@@ -37,6 +37,7 @@ from maniple.llms.endpoints import EndpointName
 from maniple.llms.refusals import MAX_ADAPTATIONS, find_refused, refusal_text
 from maniple.llms.streams import (
     StreamedAnswer,
+    as_chunk,
     chunk_bytes,
     limit_answer,
     part_receiver,
@@ -198,7 +199,8 @@ class AnsweringModel(BaseChatModel):
         while True:
             await asyncio.sleep(wait)
             attempt += 1
-            request = self._request(messages, stop, kwargs, streaming=True)
+            streaming = self.capabilities.has("streaming")
+            request = self._request(messages, stop, kwargs, streaming=streaming)
             reading = self._open_answer()
             try:
                 async with aclosing(self._stream_once(request, reading, meter)) as chunks:
@@ -263,7 +265,8 @@ class AnsweringModel(BaseChatModel):
         self, request: ModelRequest, reading: StreamedAnswer, meter: "_AnswerMeter"
     ) -> Chunks:
         released_at = 0.0
-        async with aclosing(self.stream_answer(request)) as chunks:
+        answer = self.stream_answer(request) if request.is_streamed else self._whole_answer(request)
+        async with aclosing(answer) as chunks:
             while True:
                 pending = self._next(chunks, first=not reading.arrived)
                 if reading.may_be_released:
@@ -282,6 +285,11 @@ class AnsweringModel(BaseChatModel):
                 for ready in reading.feed(chunk):
                     yield ready
         reading.close()
+
+    async def _whole_answer(self, request: ModelRequest) -> Chunks:
+        """Yield an answer in one body as one chunk."""
+        for generation in trim_calls(await self.generate_answer(request)).generations:
+            yield as_chunk(generation)
 
     async def _next(self, chunks: Chunks, *, first: bool) -> ChatGenerationChunk | None:
         # The first chunk may take all attempts of the SDK, each with its timeout and a wait.

@@ -39,13 +39,18 @@ Feature = Literal[
     "stop",
     "unopened_thoughts",
     "long_call_ids",
+    "empty_content",
+    "extra_content",
+    "streaming",
 ]
 """The last ones are about the form of requests; `refusals.RULES` says what becomes of a request without them:
 
 `temperature` (and its like), `max_completion_tokens` in place of `max_tokens`, `reasoning_content` (sent back
 with tool calls), `tool_choice` that forces a call, system messages in a role of their own (`developer_role`,
 `system_role`) or after the first message (`late_system`), neighbours of the `same_role`, `stop`. Answers with
-`unopened_thoughts` have only the mark that closes them. Calls have `long_call_ids` of any form.
+`unopened_thoughts` have only the mark that closes them. Calls have `long_call_ids` of any form, messages with
+calls may have `empty_content`, and calls get the `extra_content` back with which the endpoint sent them.
+Without `streaming`, each answer is asked for as a whole.
 """
 FEATURES: tuple[Feature, ...] = get_args(Feature)
 

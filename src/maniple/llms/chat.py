@@ -17,7 +17,13 @@ from maniple.llms.endpoints import OPENAI_ORIGIN
 from maniple.llms.raw_streams import RawCompletions
 from maniple.llms.refusals import adapt_request
 from maniple.llms.request_messages import UNKNOWN_REASONING
-from maniple.llms.streams import add_reasoning, copy_cached_tokens, copy_reasoning
+from maniple.llms.streams import (
+    add_call_extras,
+    add_reasoning,
+    copy_cached_tokens,
+    copy_call_extras,
+    copy_reasoning,
+)
 from maniple.text import fix_surrogates
 from maniple.thoughts import split_thoughts
 
@@ -73,6 +79,7 @@ class EndpointModel(AnsweringModel, BaseChatOpenAI):
         for message, source in zip(sent, self._convert_input(input_).to_messages(), strict=True):
             message.pop("name", None)  # the names of agents; several endpoints reject the field
             _add_reasoning_field(message, source)
+            add_call_extras(message, source)
         if self._is_another_host() and "max_completion_tokens" in payload:
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         return payload
@@ -83,7 +90,8 @@ class EndpointModel(AnsweringModel, BaseChatOpenAI):
 
     def request_body(self, request: ModelRequest, known: Capabilities) -> dict[str, Any]:
         """See `AnsweringModel`."""
-        return adapt_request(self._full_payload(request.messages, request.stop, request.fields), known)
+        body = self._full_payload(request.messages, request.stop, request.fields)
+        return adapt_request({**body, "stream": request.is_streamed}, known)
 
     @property
     def secret(self) -> str:
@@ -104,6 +112,7 @@ class EndpointModel(AnsweringModel, BaseChatOpenAI):
             copy_cached_tokens(converted.message, chunk.get("usage") or {})
         if converted is not None and choices:
             copy_reasoning(converted.message, choices[0].get("delta") or {})
+            copy_call_extras(converted.message, choices[0].get("delta") or {})
         return converted
 
     def _create_chat_result(
@@ -115,6 +124,7 @@ class EndpointModel(AnsweringModel, BaseChatOpenAI):
         result = super()._create_chat_result(response, generation_info)
         for generation, choice in zip(result.generations, body.get("choices") or (), strict=False):
             copy_reasoning(generation.message, choice.get("message") or {})
+            copy_call_extras(generation.message, choice.get("message") or {})
             copy_cached_tokens(generation.message, body.get("usage") or {})
         result.generations = [_without_thoughts(generation) for generation in result.generations]
         return result

@@ -246,6 +246,7 @@ class ChunkReader:
         if named["name"] and self._open_calls.get(call["index"]) == named:
             # Some gateways repeat the name in each piece, and LangChain would write one behind the other.
             call["id"] = function["name"] = None
+            call.pop("extra_content", None)
         elif named["name"]:
             self._open_calls[call["index"]] = named
         return call
@@ -487,7 +488,7 @@ def _add_calls(joined: dict[str, Any], calls: Iterable[dict[str, Any]]) -> bool:
         if index not in known or not isinstance(index, int):
             new.append(call)
             known[index] = call
-        elif call.get("id") or function.get("name"):
+        elif call.get("id") or function.get("name") or call.get("extra_content"):
             return False  # LangChain decides whether it is the same call
         else:
             pieces.append((known[index]["function"], function.get("arguments") or ""))

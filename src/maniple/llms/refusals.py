@@ -5,6 +5,7 @@ endpoint's `Capabilities`, and `adapt_request` changes this and all later reques
 are left to who asks, who has other ways (see `calls.ask_for`, and tools as text).
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ _NO_TEXT = re.compile(
     r"|must be (?:an? )?(?:of type )?(?:string|str|text)\b|not an? (?:vision|multi)"
 )
 _FORCES = re.compile(_REFUSAL.pattern + r"|must be|may not|forc")
+_NO_STREAM = re.compile(_REFUSAL.pattern + r"|must be|verified|set .{0,20}false")
 _ANY = re.compile("")
 _SAMPLING = frozenset({"temperature", "top_p", "frequency_penalty", "presence_penalty"})
 _TITLE = re.compile(r".*?(?:<title[^>]*>\s*(.*?)\s*</title>.*|\Z)", re.S | re.I)
@@ -209,12 +211,34 @@ RULES: tuple[Rule, ...] = (
         _change(forms.shorten_call_ids),
         _ANY,
     ),
+    Rule(
+        "extra_content",
+        r"extra_content",
+        _in_messages(forms.has_extra_content),
+        _change(forms.remove_extra_content),
+        _ANY,
+    ),
     Rule("stop", r"\bstop\b|stop_sequence|stop words", lambda body: body.get("stop"), _remove("stop")),
     Rule(
         "vision",
         rf"^{_BAD_PICTURE}.*(?:image|picture|vision|multi-?modal|mmproj|text.only|content\b.*\bstr|sequence)",
         _in_messages(forms.has_pictures),
         refusal=_NO_TEXT,
+    ),
+    Rule(
+        "empty_content",
+        r"\bcontent\b.{0,80}(?:required|empty|null|none|blank|missing|whitespace|\bstr)"
+        r"|(?:empty|null|missing|blank).{0,40}(?:\bcontent|\bmessage)|message.{0,60}(?:not be|is) empty",
+        _in_messages(forms.has_empty_content),
+        _change(forms.fill_empty_content),
+        _ANY,
+    ),
+    Rule(
+        "streaming",
+        r"\bstream(?:ing|ed)?\b",
+        lambda body: body.get("stream"),
+        _remove("stream", "stream_usage", "stream_options"),
+        _NO_STREAM,
     ),
 )
 
@@ -281,8 +305,14 @@ def refusal_text(error: Any) -> str:
 
 
 def endpoint_words(error: Any) -> str:
-    """Return the message of an endpoint's error, "" if its body has none; of a web page, its title."""
-    return _text(getattr(error, "body", None))
+    """Return the message of an endpoint's error; of a web page, its title; "" without a body.
+
+    A body of an unknown form is returned as it is.
+    """
+    body = getattr(error, "body", None)
+    if text := _text(body):
+        return text
+    return json.dumps(body, ensure_ascii=False) if body and isinstance(body, Mapping | list) else ""
 
 
 def _text_of(body: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ _SYSTEM_ROLES = ("system", "developer")
 _JOINED_ROLES = ("user", "assistant")
 _OPENING = "Continue."
 _LEFT_OUT = "[A picture is left out here: at most {most} can be sent in one request. Say so if it is needed.]"
+_NO_TEXT = "I call a tool."
 _ACKNOWLEDGED = "I have read the results."
 
 
@@ -115,6 +116,35 @@ def join_neighbours(messages: Sequence[Message]) -> list[Message]:
             joined.append({"role": "user", "content": _OPENING})
         joined.append(message)
     return joined
+
+
+def has_empty_content(messages: Sequence[Message]) -> bool:
+    """Return whether a message has no content."""
+    return any(not one.get("content") for one in messages)
+
+
+def fill_empty_content(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with a text in those of the assistant that have none."""
+    return [
+        {**one, "content": _NO_TEXT} if one["role"] == "assistant" and not one.get("content") else one
+        for one in messages
+    ]
+
+
+def has_extra_content(messages: Sequence[Message]) -> bool:
+    """Return whether a call has fields beside its name and arguments; see `streams.EXTRAS_KEY`."""
+    return any("extra_content" in call for one in messages for call in one.get("tool_calls") or ())
+
+
+def remove_extra_content(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with calls that have only their name and arguments."""
+    left_out = "extra_content"
+    return [
+        {**one, "tool_calls": [{name: call[name] for name in call if name != left_out} for call in calls]}
+        if (calls := one.get("tool_calls"))
+        else one
+        for one in messages
+    ]
 
 
 def has_long_call_ids(messages: Sequence[Message]) -> bool:

@@ -1,5 +1,6 @@
 """Streamed answers: buffering until the first token, limits, and separation of reasoning from the answer."""
 
+import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,9 +10,9 @@ from uuid import UUID
 
 import httpx2
 from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManagerForLLMRun
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs
 
@@ -19,6 +20,13 @@ from maniple.thoughts import ThoughtSplitter, split_thoughts
 
 BLOCKS_KEY = "provider_blocks"
 """In `additional_kwargs`: blocks of an answer that its provider wants back, such as signed thoughts."""
+
+
+EXTRAS_KEY = "call_extras"
+"""In `additional_kwargs`: what an endpoint sends with tool calls and wants back, such as Gemini's signatures.
+
+By the id of the call, or its number in the answer if the endpoint gives no id.
+"""
 
 
 class StreamedAnswer:
@@ -137,6 +145,32 @@ def part_receiver() -> Callable[[int], None]:
             limit.receive_part(run_id, size)
 
     return receive
+
+
+def as_chunk(generation: ChatGeneration) -> ChatGenerationChunk:
+    """Return a whole answer as the only chunk of a stream."""
+    message = generation.message
+    fields: dict[str, Any] = {}
+    if isinstance(message, AIMessage):
+        calls = [{**one, "args": json.dumps(one["args"])} for one in message.tool_calls]
+        calls += message.invalid_tool_calls
+        fields = {
+            "tool_call_chunks": [
+                ToolCallChunk(name=one["name"], args=one["args"], id=one["id"], index=number)
+                for number, one in enumerate(calls)
+            ],
+            "usage_metadata": message.usage_metadata,
+        }
+    chunk = AIMessageChunk(
+        content=message.content,
+        additional_kwargs={
+            key: value for key, value in message.additional_kwargs.items() if key != "tool_calls"
+        },
+        response_metadata=message.response_metadata,
+        id=message.id,
+        **fields,
+    )
+    return ChatGenerationChunk(message=chunk, generation_info=generation.generation_info)
 
 
 MAX_CALLS = 128
@@ -268,6 +302,26 @@ def reasoning_of(source: Mapping[str, Any]) -> str:
         if text and isinstance(text, str):
             return text
     return ""
+
+
+def copy_call_extras(message: BaseMessage, source: Mapping[str, Any]) -> None:
+    """Copy the fields that an endpoint sent with tool calls to the message."""
+    calls = source.get("tool_calls") or ()
+    extras = {
+        str(call.get("id") or call.get("index") or number): call["extra_content"]
+        for number, call in enumerate(calls)
+        if call.get("extra_content")
+    }
+    if extras:
+        message.additional_kwargs[EXTRAS_KEY] = extras
+
+
+def add_call_extras(message: dict[str, Any], source: BaseMessage) -> None:
+    """Add to the calls of a request's message the fields with which the endpoint sent them."""
+    extras = source.additional_kwargs.get(EXTRAS_KEY) or {}
+    for number, call in enumerate(message.get("tool_calls") or () if extras else ()):
+        if extra := extras.get(call.get("id")) or extras.get(str(number)):
+            call["extra_content"] = extra
 
 
 def copy_cached_tokens(message: BaseMessage, usage: Mapping[str, Any]) -> None:
