@@ -280,7 +280,9 @@ class Task:
         return "\n".join([WRITTEN_MEANWHILE, *self.user_messages]) if self.user_messages else ""
 
 
-WRITTEN_MEANWHILE = "The user wrote this while the team worked. Heed it in your step:"
+WRITTEN_MEANWHILE = (
+    "The user wrote this while the team worked. Heed it in your step; it precedes earlier notes:"
+)
 BY_USER_LINE = "This step was written or changed as the user wants it: do it as it stands here."
 REPORT_STEP = (
     "Write the answer to the request from the results of the other members. Their steps are done or given "
@@ -288,8 +290,9 @@ REPORT_STEP = (
 )
 ANSWER_LINE = (
     "No report is written after this step: your result is the answer that the user reads. "
-    "Write it for the user, complete in itself, in Markdown, and say what is missing. Cite sources, if "
-    "there are any, as `[3]`, and show figures as `![what it shows](its path)`."
+    "Write it for the user, complete in itself, in Markdown, in the form that the request wants instead of "
+    "your usual one, and say what is missing. Cite sources, if there are any, as `[3]`, and show figures as "
+    "`![what it shows](its path)`."
 )
 
 

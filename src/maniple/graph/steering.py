@@ -319,6 +319,8 @@ def _format_sources(sources: Sequence[Source]) -> str:
 
 def _describe_step(step: TrackedStep) -> str:
     """Return a step with all fields that a change can set; `needs` are ids, as in the lead's answer."""
+    if step.repeats and step.status in OPEN:
+        return f"{step.id}. {step.agent_name}: shows the last step's result as it is; nobody works at it"
     needs = "all earlier steps" if step.needs is None else ", ".join(map(str, step.needs)) or "nothing"
     if step.agent_name == REPORTER:
         needs = "all earlier steps"
