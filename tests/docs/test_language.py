@@ -10,7 +10,7 @@ from tests.serving import ROOT
 
 MAX_WORDS = 40
 MAX_MANUAL_WORDS = 27_000
-"""Of the pages of `docs/` without generated ones and decisions: each new page shortens another one."""
+"""Of the pages of `docs/` that `find_pages` returns: each new page shortens another one."""
 OWN_WORDS = Path(__file__).with_name("words.txt")
 """Names and terms that the dictionary lacks, one a line in their order."""
 PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in find_pages()}
