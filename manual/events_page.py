@@ -14,7 +14,7 @@ _HEAD = """\
 The data of each event of a run, as TypeScript types; `?` marks a key that may be absent. Clients ignore
 events and keys that they do not know. [The event stream](../wire.md) says how events are framed and ordered.
 """
-_INTERFACE = re.compile(r"^/\*\* (.*?) \*/\n(export interface (\w+) \{.*?^\})", re.S | re.M)
+_INTERFACE = re.compile(r"^/\*\* ((?:(?!\*/).)*) \*/\n(export interface (\w+) \{.*?^\})", re.S | re.M)
 _TYPE_LINE = re.compile(r'^  type: "(\w+)";\n', re.M)
 
 

@@ -25,6 +25,11 @@ def test_the_pages_have_every_event_route_section_and_public_name():
     assert [key for key in Settings.model_fields if f"`{key}" not in PAGES["settings.md"]] == []
 
 
+def test_an_event_is_explained_by_its_own_comment_alone():
+    assert "/**" not in PAGES["events.md"]
+    assert f"## end_of_agent\n\n{EVENT_TYPES['end_of_agent'].__doc__}\n" in PAGES["events.md"]
+
+
 def test_the_explanation_of_a_setting_is_read_where_it_is_commented_out_and_over_lines():
     comments = read_comments(
         "one:\n"
