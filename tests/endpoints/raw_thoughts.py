@@ -81,6 +81,14 @@ THOUGHTS: tuple[RawOutput, ...] = (
             {"content": "Hello!"},
         ),
     ),
+    greets(
+        "`<think>`, then `<answer>`", "vLLM", VLLM.text("<think>SECRET</think>\n<answer>\nHello!\n</answer>")
+    ),
+    greets(
+        "the end of the turn in the text",
+        "llama.cpp",
+        LLAMA_CPP.text("<THINK>SECRET</THINK>Hello!<|im_end|>"),
+    ),
     _role(
         "`reasoning_content` before a plan",
         "SGLang",
