@@ -70,7 +70,10 @@ async def test_a_proxy_carries_plain_requests_and_tls(
     assert proxy.passed == ["site.example:80", "secret.example:443"]
 
 
-@pytest.mark.parametrize("exception", ["*", "127.0.0.1", "127.0.0.0/8", "example.org, 127.0.0.1"])
+EXCEPTIONS = ("*", "127.0.0.1", "127.0.0.0/8", "example.org, 127.0.0.1", "::1 127.0.0.1;a.example")
+
+
+@pytest.mark.parametrize("exception", EXCEPTIONS)
 async def test_hosts_of_no_proxy_are_reached_directly(
     library: ModuleType, exception: str, proxy_variables: ProxyVariables
 ) -> None:

@@ -16,6 +16,7 @@ from maniple.egress import (
     open_gateway,
     open_socks_proxy,
 )
+from maniple.egress.environment_proxies import NETWORK_VARIABLES
 from maniple.egress.guard import PermanentFetchError
 from maniple.errors import ConfigError, FetchError
 from tests.crawler.web import Reply, Site, open_site
@@ -162,7 +163,13 @@ async def test_what_follows_the_answer_to_connect_belongs_to_the_host(split: int
         writer.close()
 
 
-@pytest.mark.parametrize("address", ["", "http://", "socks4://a:1", "ftp://a", "http://a:b", "http://[::1"])
+NO_PROXIES = (
+    *("", "http://", "socks4://a:1", "ftp://a", "http://a:b", "http://[::1"),
+    *("http://wpad/proxy.pac", "PROXY a:1; DIRECT", "http://a b:1", "http://name:pa/ss@a:1"),
+)
+
+
+@pytest.mark.parametrize("address", NO_PROXIES)
 def test_what_is_no_address_of_a_proxy_is_a_mistake_in_the_settings(address: str) -> None:
     with pytest.raises(ConfigError, match="ALL_PROXY"):
         UpstreamProxy.parse(address, "ALL_PROXY")
@@ -208,3 +215,24 @@ async def test_what_a_proxy_refuses_a_browser_is_logged_once(caplog: pytest.LogC
             async with connected(port) as streams:
                 assert await ask(streams, NAME, b"\x0csite.example", 443) == 4
     assert [record.levelname for record in caplog.records if "HTTPS_PROXY" in record.message] == ["WARNING"]
+
+
+@pytest.mark.parametrize(
+    ("exception", "host"),
+    [
+        ("0:0:0:0:0:0:0:1", "::1"),
+        ("site.example", "site.example."),
+        (".site.example.", "a.site.example"),
+        ("[::1]:443", "::1"),
+    ],
+)
+def test_a_host_is_an_exception_in_each_of_its_forms(
+    exception: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NETWORK_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", " http://proxy.example:1 ")
+    monkeypatch.setenv("NO_PROXY", exception)
+    proxies = EnvironmentProxies.read()
+    assert proxies.find("https", host, 443) is None
+    assert proxies.find("https", "other.example", 443) == "http://proxy.example:1"

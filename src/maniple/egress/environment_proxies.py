@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ NETWORK_VARIABLES = (
 )
 """The variables by which programs reach the network of a company."""
 _SCHEMES = ("http", "https")
+_SEPARATORS = re.compile(r"[,;\s]+")
+"""Between the hosts of NO_PROXY; programs take different ones."""
 _SCHEMES_OF_SOCKS = {"socks": "socks5h", "socks5": "socks5h"}
 """Desktops write the first one."""
 
@@ -32,9 +35,9 @@ class EnvironmentProxies:
         """Read the environment, and on macOS and Windows the system's settings. Blocks."""
         found = getproxies()
         default = found.get("all", "")
-        named = {scheme: found.get(scheme) or default for scheme in _SCHEMES}
+        named = {scheme: (found.get(scheme) or default).strip() for scheme in _SCHEMES}
         addresses = {scheme: _with_scheme(address) for scheme, address in named.items() if address}
-        exceptions = (name.strip().casefold() for name in found.get("no", "").split(","))
+        exceptions = _SEPARATORS.split(found.get("no", "").casefold())
         variables = {one: f"{one}_proxy".upper() if found.get(one) else "ALL_PROXY" for one in addresses}
         return cls(addresses, tuple(filter(None, exceptions)), variables)
 
@@ -45,7 +48,8 @@ class EnvironmentProxies:
 
     def find(self, scheme: str, host: str, port: int | None) -> str | None:
         """Return the address of the proxy for a URL; None for a direct connection."""
-        return None if self._is_exception(host.casefold().strip("[]"), port) else self.by_scheme.get(scheme)
+        host = host.casefold().strip("[]").removesuffix(".")
+        return None if self._is_exception(host, port) else self.by_scheme.get(scheme)
 
     def describe(self, scheme: str) -> str:
         """Return the variable and the host of a scheme's proxy, without the name and the password in it."""
@@ -87,10 +91,10 @@ def _matches(name: str, host: str, port: int | None) -> bool:
         if port is None or int(number) != port:
             return False
         name = bare
-    name = name.strip("[]").removeprefix(".")
-    if "/" in name:
-        return _is_in_network(host, name)
-    return bool(name) and (host == name or host.endswith(f".{name}"))
+    name = name.strip("[]").removeprefix(".").removesuffix(".")
+    if not name:
+        return False
+    return host == name or host.endswith(f".{name}") or _is_in_network(host, name)
 
 
 def _is_in_network(host: str, network: str) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 from maniple.egress.certificates import describe_certificate_failure, tls_context
 from maniple.egress.environment_proxies import EnvironmentProxies
-from maniple.errors import ConfigError, causes_of
+from maniple.egress.upstream import UpstreamProxy
+from maniple.errors import causes_of
 
 
 class ProxyFailed(Exception):
@@ -50,16 +51,9 @@ class EnvironmentTransport:
         for scheme, address in self._proxies.by_scheme.items():
             if address in self._by_proxy:
                 continue
-            try:
-                own = context if address.startswith("https:") else None
-                proxy = library.Proxy(address, ssl_context=own)
-                transport = library.AsyncHTTPTransport(verify=context, proxy=proxy, **options)
-            except (ValueError, library.InvalidURL) as error:
-                # Without the address: it may have a password.
-                raise ConfigError(
-                    f"{self._proxies.variables[scheme]} is not the address of a proxy. Write it as "
-                    "http://host:port, https://host:port or socks5://host:port, or unset it."
-                ) from error
+            UpstreamProxy.parse(address, self._proxies.variables[scheme])
+            proxy = library.Proxy(address, ssl_context=context if address.startswith("https:") else None)
+            transport = library.AsyncHTTPTransport(verify=context, proxy=proxy, **options)
             self._by_proxy[address] = transport
 
     def route(self, url: Any) -> Any:

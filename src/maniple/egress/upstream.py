@@ -6,6 +6,7 @@ part of an answer to CONNECT for the whole, so that its rest would become part o
 """
 
 import asyncio
+import re
 import ssl
 from base64 import b64encode
 from dataclasses import dataclass, field
@@ -21,6 +22,12 @@ from maniple.egress.connections import Streams, send_data
 from maniple.errors import ConfigError
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+_SCRIPTS = (".pac", ".dat")
+_HOST = re.compile(r"[\w.-]+|[\da-f:.]+(?:%[\w.-]+)?", re.A | re.I)
+_ADVICE = (
+    "Write it as http://host:port, https://host:port or socks5://host:port, with special characters of a "
+    "password as %XX, or unset it."
+)
 _SOCKS = frozenset({"socks5", "socks5h"})
 _NO_ANSWER = (
     *(OSError, EOFError, UnicodeError, asyncio.LimitOverrunError),
@@ -55,13 +62,13 @@ class UpstreamProxy:
             port = parts.port
         except ValueError:
             parts, port = urlsplit(""), None
-        if parts.scheme not in _PORTS or not parts.hostname:
-            raise ConfigError(
-                f"{name} is not the address of a proxy. Write it as http://host:port, https://host:port or "
-                "socks5://host:port, or unset it."
-            )
+        if parts.path.casefold().endswith(_SCRIPTS):
+            raise ConfigError(f"{name} names a script that chooses proxies, which is not read. {_ADVICE}")
+        host = parts.hostname or ""
+        if parts.scheme not in _PORTS or not _HOST.fullmatch(host):
+            raise ConfigError(f"{name} is not the address of a proxy. {_ADVICE}")
         username, password = unquote(parts.username or ""), unquote(parts.password or "")
-        return cls(parts.scheme, parts.hostname, port or _PORTS[parts.scheme], name, username, password)
+        return cls(parts.scheme, host, port or _PORTS[parts.scheme], name, username, password)
 
     @property
     def address(self) -> str:
@@ -99,14 +106,7 @@ class UpstreamProxy:
         except UpstreamError:
             streams[1].close()
             raise
-        except (
-            OSError,
-            EOFError,
-            UnicodeError,
-            asyncio.LimitOverrunError,
-            h11.ProtocolError,
-            SOCKSError,
-        ) as error:
+        except _NO_ANSWER as error:
             streams[1].close()
             raise UpstreamError(f"{self.name} gave no answer: {error or type(error).__name__}") from error
         except BaseException:
