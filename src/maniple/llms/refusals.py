@@ -113,10 +113,20 @@ def _in_messages(test: Callable[[list[Json]], bool]) -> Callable[[Json], bool]:
     return lambda body: test(body.get("messages") or [])
 
 
+def _allowed_roles(without: str) -> str:
+    """Return a pattern for a list of the allowed roles, which `without` is not among."""
+    return (
+        rf"\brole\b(?!.*\b{without}\b).{{0,60}}(?:must be|should be|one of|be in|expected)\b"
+        r".{0,20}\buser\b.{0,20}\bassistant"
+    )
+
+
 _SYSTEM = (
     r"system role|\bsystem\b.{0,40}(?:not supported|unsupported|not allowed|not enabled)|support\W+'?system"
     r"|role\W+'?(?:system|developer)|only user\b.{0,20}(?:assistant|model)|developer instruction"
-    r"|should be 'user'[^.]*'(?:assistant|model)'"
+    r"|should be 'user'[^.]*'(?:assistant|model)'|unknown variant \W?(?:system|developer)"
+    r"|(?:\bnot|n't|\bno|without)\b.{0,30}\bsystem (?:prompt|message|instruction|role)"
+    rf"|{_allowed_roles('system')}"
 )
 _ALTERNATION = (
     r"alternat(?:e|ing|ion)|consecutive (?:user|assistant|message)|unexpected role '?\w+'? after|same role"
@@ -140,7 +150,7 @@ RULES: tuple[Rule, ...] = (
     Rule("parallel_tools", r"parallel_tool_calls", lambda body: "parallel_tool_calls" in body),
     Rule(
         "temperature",
-        r"temperature|top_p|(?:frequency|presence)_penalty",
+        r"temperature|top_p|(?:frequency|presence)_penalty|sampling param",
         lambda body: body.keys() & _SAMPLING,
         _remove(*_SAMPLING),
         _ANY,
@@ -200,7 +210,7 @@ RULES: tuple[Rule, ...] = (
     # A template without a role for results, such as Gemma's: then calls are sent as text.
     Rule(
         "tools",
-        _ALTERNATION,
+        rf"{_ALTERNATION}|unknown variant \W?tool|{_allowed_roles('tool')}",
         lambda body: _has_tools(body) and any(one["role"] == "tool" for one in body.get("messages") or ()),
         refusal=_ANY,
     ),
