@@ -10,13 +10,14 @@ import openai
 import pytest
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.outputs import ChatGenerationChunk
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from maniple.config import ModelSettings, ModelsSettings, model_providers
 from maniple.config.model_providers import Provider
 from maniple.errors import ConfigError, ModelError
 from maniple.llms import Shape, ask_for, capabilities_of, open_chat_models
-from maniple.llms.provider_model import as_endpoint_failure
+from maniple.llms.provider_model import as_answering, as_endpoint_failure, normalize
 from maniple.llms.providers import base_url_of
 from tests.llms.provider_servers import CACHED, INPUT, OUTPUT, Answer, ProviderServer, provider_serving
 
@@ -317,3 +318,19 @@ async def test_a_class_that_cannot_be_used_is_named(provider, says):
 def test_an_unknown_provider_is_refused_with_the_known_ones():
     with pytest.raises(ValidationError, match="anthropic"):
         ModelSettings(model="m", provider="claude")
+
+
+async def test_thoughts_in_a_text_are_no_answer_streamed_or_whole():
+    text = AIMessage("<think>SECRET</think>Hi")
+    model = as_answering(GenericFakeChatModel(messages=iter([text, text])), "models.basic")
+    whole = await model.ainvoke([HumanMessage("hi")])
+    _, joined = await streamed(model, [HumanMessage("hi")])
+    for answer in (whole, joined):
+        assert answer.text == "Hi"
+        assert answer.additional_kwargs["reasoning_content"] == "SECRET"
+
+
+def test_a_block_without_a_text_adds_nothing():
+    blocks = [{"type": "text", "text": None}, {"type": "text", "text": "Hi"}]
+    chunk = ChatGenerationChunk(message=AIMessageChunk(content=blocks))
+    assert normalize(chunk, "a").message.text == "Hi"

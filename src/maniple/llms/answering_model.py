@@ -42,6 +42,7 @@ from maniple.llms.streams import (
     limit_answer,
     part_receiver,
     pass_on_calls,
+    separate_thoughts,
     trim_calls,
 )
 from maniple.types import MODEL_UNREACHABLE, ProfileName
@@ -337,7 +338,7 @@ class AnsweringModel(BaseChatModel):
                 await self._report_outage(missed, wait)
             else:
                 self._end_outage()
-                return trim_calls(answer)
+                return separate_thoughts(trim_calls(answer))
             await asyncio.sleep(wait)
 
     def _request(

@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 import openai
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import SecretStr, model_validator
@@ -19,13 +19,11 @@ from maniple.llms.refusals import adapt_request
 from maniple.llms.request_messages import UNKNOWN_REASONING
 from maniple.llms.streams import (
     add_call_extras,
-    add_reasoning,
     copy_cached_tokens,
     copy_call_extras,
     copy_reasoning,
 )
 from maniple.text import fix_surrogates
-from maniple.thoughts import split_thoughts
 
 _MAX_ENCODINGS = 3
 
@@ -126,7 +124,6 @@ class EndpointModel(AnsweringModel, BaseChatOpenAI):
             copy_reasoning(generation.message, choice.get("message") or {})
             copy_call_extras(generation.message, choice.get("message") or {})
             copy_cached_tokens(generation.message, body.get("usage") or {})
-        result.generations = [_without_thoughts(generation) for generation in result.generations]
         return result
 
 
@@ -162,12 +159,3 @@ def _add_reasoning_field(message: dict[str, Any], source: BaseMessage) -> None:
     reasoning = source.additional_kwargs.get("reasoning_content")
     if reasoning or message.get("tool_calls"):
         message["reasoning_content"] = fix_surrogates(reasoning or UNKNOWN_REASONING)
-
-
-def _without_thoughts(generation: ChatGeneration) -> ChatGeneration:
-    message = generation.message
-    if not isinstance(message.content, str):
-        return generation
-    thought, message.content = split_thoughts(message.content)
-    add_reasoning(message, thought)
-    return ChatGeneration(message=message, generation_info=generation.generation_info)

@@ -261,7 +261,9 @@ def _fields(message: BaseMessage, metadata: Mapping[str, Any], origin: str) -> d
 def _text_of(message: BaseMessage) -> str:
     if isinstance(message.content, str):
         return message.content
-    parts = (one if isinstance(one, str) else one.get("text", "") for one in message.content if _is_text(one))
+    parts = (
+        one if isinstance(one, str) else one.get("text") or "" for one in message.content if _is_text(one)
+    )
     return "".join(str(part) for part in parts)
 
 

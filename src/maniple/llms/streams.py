@@ -202,6 +202,21 @@ def trim_calls(answer: ChatResult) -> ChatResult:
     return answer
 
 
+def separate_thoughts(answer: ChatResult) -> ChatResult:
+    """Return an answer in one body with the thoughts in its text as its reasoning."""
+    answer.generations = [_without_thoughts(one) for one in answer.generations]
+    return answer
+
+
+def _without_thoughts(generation: ChatGeneration) -> ChatGeneration:
+    message = generation.message
+    if not isinstance(message.content, str):
+        return generation
+    thought, message.content = split_thoughts(message.content)
+    add_reasoning(message, thought)
+    return ChatGeneration(message=message, generation_info=generation.generation_info)
+
+
 def call_limit() -> int:
     """Return the number of tool calls after which the current answer ends."""
     return _CALL_LIMIT.get()
