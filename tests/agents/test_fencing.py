@@ -69,8 +69,8 @@ async def test_each_run_has_marks_of_its_own():
 
 
 async def test_a_result_in_parts_is_fenced_as_a_whole():
-    ((parts,),), _ = await sent(tool(look), calls=[call("look")])
-    assert inside("\n".join(part["text"] for part in parts))[1] == f"{HOSTILE}\nMore."
+    ((result,),), _ = await sent(tool(look), calls=[call("look")])
+    assert inside(result)[1].strip() == f"{HOSTILE}\n\nMore."
 
 
 async def test_answers_of_the_user_are_not_fenced():

@@ -19,6 +19,8 @@ from maniple.run_page.run_files import RunFiles, find_run_files
 from maniple.store import RunRecord, Store, read_event_pages
 
 _HEADING = re.compile(r"\s*#[ \t]+\w")
+_MAX_TITLE_LENGTH = 80
+"""A conversation's title of this length is the beginning of its first question, cut off."""
 
 
 async def read_answer(store: Store, run: RunRecord) -> str | None:
@@ -110,4 +112,7 @@ async def _title_of(store: Store, run: RunRecord, markdown: str) -> str:
         if view.plan is not None and view.plan.title.strip():
             return view.plan.title
     thread = await store.threads.get(run.thread_id, run.owner)
-    return thread.title if thread is not None else ""
+    title = thread.title if thread is not None else ""
+    if " " not in title or not (title.endswith("…") or len(title) >= _MAX_TITLE_LENGTH):
+        return title
+    return f"{title.removesuffix('…').rpartition(' ')[0]}…"
