@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 import aiohttp
 import httpx2
@@ -97,6 +98,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
         self._session: aiohttp.ClientSession | None = None
+        self._answers = WeakSet[aiohttp.ClientResponse]()
+        """Those that somebody still holds; a run that was left may hold one whose body nobody reads."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send `request`; raises `httpx2.TransportError`."""
@@ -123,6 +126,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 skip_auto_headers=_AUTOMATIC_HEADERS,
                 server_hostname=request.extensions.get("sni_hostname"),
             )
+        self._answers.add(answer)
         reason = (answer.reason or "").encode("latin-1", "replace")
         return httpx2.Response(
             answer.status,
@@ -156,6 +160,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close all connections."""
+        for answer in tuple(self._answers):
+            answer.close()
         if self._session is not None:
             await self._session.close()
 
