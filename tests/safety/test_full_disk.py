@@ -1,8 +1,7 @@
 """A disk that fills during a run: the client gets an error; the run continues when there is space."""
 
-import json
-import re
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
