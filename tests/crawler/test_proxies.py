@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 
+import httpx
 import pytest
 
 from maniple.config import FetchSettings
@@ -91,3 +92,21 @@ def test_an_address_that_is_no_proxy_is_refused_at_the_start(monkeypatch: pytest
     monkeypatch.setenv("ALL_PROXY", "socks4://127.0.0.1:9")
     with pytest.raises(ConfigError, match="ALL_PROXY"):
         Crawler(SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "variable, url", [("HTTP_PROXY", "https://a.example/"), ("HTTPS_PROXY", "http://a.example/")]
+)
+async def test_a_name_left_to_the_proxy_of_one_scheme_is_not_connected_to_for_the_other(
+    variable: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    connected: list[str] = []
+    monkeypatch.setattr(
+        httpx.AsyncHTTPTransport,
+        "handle_async_request",
+        lambda _, request: connected.append(request.url.host),
+    )
+    with pytest.raises(FetchError):
+        await Crawler(SETTINGS.model_copy(update={"robots": False, "jina": "never"})).crawl(url)
+    assert connected == []

@@ -11,6 +11,7 @@ from maniple.egress import (
     AllowedHosts,
     EgressRoute,
     EnvironmentProxies,
+    Streams,
     UpstreamError,
     UpstreamProxy,
     open_gateway,
@@ -236,3 +237,22 @@ def test_a_host_is_an_exception_in_each_of_its_forms(
     proxies = EnvironmentProxies.read()
     assert proxies.find("https", host, 443) is None
     assert proxies.find("https", "other.example", 443) == "http://proxy.example:1"
+
+
+@pytest.mark.parametrize("variable, port", [("HTTP_PROXY", 443), ("HTTPS_PROXY", 80)])
+async def test_a_name_left_to_the_proxy_of_one_scheme_is_not_dialled_for_the_other(
+    variable: str, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialled: list[str] = []
+
+    async def dial(address: str, port: int, /) -> Streams:
+        dialled.append(address)
+        raise OSError
+
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    guard = AddressGuard(FetchSettings())
+    assert await guard.resolve(HOST, port) == HOST
+    with pytest.raises(FetchError):
+        async with EgressRoute(guard.resolve, dial, proxies=guard.proxies).open(HOST, port, 60):
+            pass
+    assert dialled == []

@@ -9,6 +9,7 @@ import httpx
 from maniple.egress import AddressGuard, PermanentFetchError
 from maniple.egress.body_decoders import BodyDecoder, DamagedBodyError, find_decoder
 from maniple.egress.environment_transport import EnvironmentTransport
+from maniple.egress.guard import require_resolved
 from maniple.errors import FetchError
 
 ROBOTS_TOKEN = "maniple"
@@ -53,7 +54,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         # The Host header is already set. The certificate must match the name, not the address.
         pinned = httpx.Request(
             method=request.method,
-            url=url.copy_with(host=address),
+            url=url.copy_with(host=require_resolved(url.host, address)),
             headers=request.headers,
             stream=request.stream,
             extensions=request.extensions | {"sni_hostname": url.raw_host.decode("ascii")},

@@ -167,6 +167,17 @@ class AddressGuard:
             raise drawbridge.BlockedAddressError(host, ip, "an address of this machine")
 
 
+def require_resolved(host: str, address: str) -> str:
+    """Return `address`, to connect to it directly; raise `FetchError` for a name, which nobody has checked.
+
+    `AddressGuard.resolve` leaves a name to the proxy of either scheme, and this connection has none.
+    """
+    try:
+        return str(ip_address(address))
+    except ValueError as error:
+        raise translate_fetch_error(host, drawbridge.DrawbridgeDNSError(host, None)) from error
+
+
 def _is_public_name(host: str) -> bool:
     """Return whether `host` may be one of the public DNS: not of a private network, and no odd IP address."""
     name = host.casefold().removesuffix(".")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from maniple.egress.connections import Streams
 from maniple.egress.environment_proxies import DIRECT, EnvironmentProxies
+from maniple.egress.guard import require_resolved
 from maniple.egress.upstream import UpstreamProxy
 from maniple.outgoing import OutgoingGuard
 
@@ -74,7 +75,7 @@ class EgressRoute:
             elif (proxy := self._proxy("http" if port == _PLAIN_PORT else "https", host, port)) is not None:
                 reader, writer = await proxy.connect(host, port)
             else:
-                reader, writer = await self.dial(address, port)
+                reader, writer = await self.dial(require_resolved(host, address), port)
         try:
             yield reader, writer
         finally:
