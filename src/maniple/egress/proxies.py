@@ -222,6 +222,19 @@ class _HttpRefusalError(Exception):
         return " ".join(str(self).split()).encode("ascii", "replace")[:_MAX_REASON_BYTES]
 
 
+class _News:
+    """Tells whether a text is new, up to a limit: clients may repeat what is logged for each of them."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def __call__(self, text: str) -> bool:
+        if text in self._seen or len(self._seen) >= _MAX_LOGGED:
+            return False
+        self._seen.add(text)
+        return True
+
+
 class HttpProxy:
     """Serves one request per connection: CONNECT, or a plain request to an allowed host."""
 
@@ -229,7 +242,7 @@ class HttpProxy:
         self._route = route
         self._allowed = allowed
         self._limits = limits
-        self._logged: set[str] = set()
+        self._is_news = _News()
 
     async def __call__(self, client: Streams) -> None:
         """Serve the request, or answer with the reason of the refusal."""
@@ -299,9 +312,7 @@ class HttpProxy:
             raise _HttpRefusalError(403, str(error)) from error
 
     def _log_refusal(self, target: _ProxyTarget, why: str) -> None:
-        """Log a refusal once per address and up to a limit: code may repeat its requests."""
-        if target.address not in self._logged and len(self._logged) < _MAX_LOGGED:
-            self._logged.add(target.address)
+        if self._is_news(target.address):
             _log.warning("Sandboxed code was refused a connection to %s: %s", target.address, why)
 
 
@@ -425,7 +436,7 @@ class SocksProxy:
     def __init__(self, route: EgressRoute, limits: ConnectionLimits) -> None:
         self._route = route
         self._limits = limits
-        self._logged: set[str] = set()
+        self._is_news = _News()
 
     async def __call__(self, client: Streams) -> None:
         """Connect the client to a permitted host; refuse every other request."""
@@ -459,11 +470,9 @@ class SocksProxy:
             raise _SocksRefusalError(_UNREACHABLE) from error
 
     def _log_failure(self, error: OSError) -> None:
-        """Log once what a proxy says: Chromium tells its pages only that there is no connection."""
-        text = str(error)
-        if isinstance(error, UpstreamError) and text not in self._logged and len(self._logged) < _MAX_LOGGED:
-            self._logged.add(text)
-            _log.warning("The browser was not connected: %s", text)
+        """Log what a proxy says: Chromium tells its pages only that there is no connection."""
+        if isinstance(error, UpstreamError) and self._is_news(str(error)):
+            _log.warning("The browser was not connected: %s", error)
 
     async def _forward(
         self, client: Streams, server: Streams, target: _ProxyTarget, proxy: UpstreamProxy

@@ -103,15 +103,11 @@ class UpstreamProxy:
         streams = await self.open()
         try:
             await (self._connect_socks if self.scheme in _SOCKS else self._connect_http)(streams, host, port)
-        except UpstreamError:
+        except BaseException as error:  # a cancelled opening leaves no connection
             streams[1].close()
-            raise
-        except _NO_ANSWER as error:
-            streams[1].close()
+            if isinstance(error, UpstreamError) or not isinstance(error, _NO_ANSWER):
+                raise
             raise UpstreamError(f"{self.name} gave no answer: {error or type(error).__name__}") from error
-        except BaseException:
-            streams[1].close()
-            raise
         return streams
 
     async def _connect_http(self, streams: Streams, host: str, port: int) -> None:
@@ -165,11 +161,18 @@ def _connect_command(host: str, port: int) -> socks5.SOCKS5CommandRequest:
 
 async def _read_reply(reader: asyncio.StreamReader) -> bytes:
     """Read exactly one reply: what follows belongs to the host."""
-    head = await reader.readexactly(5)
-    length = {1: 4, 3: head[4] + 1, 4: 16}.get(head[3])
-    if length is None:
-        raise ProtocolError("Malformed reply")
-    return head + await reader.readexactly(length + 2 - 1)
+    head = await reader.readexactly(4)
+    match head[3]:
+        case 1:
+            address = await reader.readexactly(4)
+        case 3:
+            length = await reader.readexactly(1)
+            address = length + await reader.readexactly(length[0])
+        case 4:
+            address = await reader.readexactly(16)
+        case _:
+            raise ProtocolError("Malformed reply")
+    return head + address + await reader.readexactly(2)
 
 
 def _proxy_context() -> ssl.SSLContext:
