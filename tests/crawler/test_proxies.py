@@ -1,6 +1,6 @@
 """Pages through the proxies of the environment."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -9,7 +9,16 @@ from maniple.config import FetchSettings
 from maniple.crawler import Crawler
 from maniple.errors import ConfigError, FetchError
 from tests.crawler.web import Reply, Site, open_site, redirect
-from tests.egress.proxy_servers import PROXY_SCHEMES, ProxyScheme, TestAuthority, open_proxy_server
+from tests.egress.proxy_servers import (
+    PROXY_SCHEMES,
+    ProxyScheme,
+    TestAuthority,
+    authority,
+    open_proxy_server,
+    trusted_authority,
+)
+
+__all__ = ["authority", "trusted_authority"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "::1"])]
 SETTINGS = FetchSettings(timeout_seconds=20)
@@ -21,14 +30,6 @@ PAGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestAuthority]:
-    authority = TestAuthority.create(tmp_path_factory.mktemp("authority"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(authority.file))
-        yield authority
-
-
 @pytest.fixture
 async def plain(anyio_backend: str) -> AsyncIterator[Site]:
     async with open_site(dict(PAGES)) as site:
@@ -36,8 +37,8 @@ async def plain(anyio_backend: str) -> AsyncIterator[Site]:
 
 
 @pytest.fixture
-async def secret(anyio_backend: str, authority: TestAuthority) -> AsyncIterator[Site]:
-    async with open_site(dict(PAGES), tls=authority.context) as site:
+async def secret(anyio_backend: str, trusted_authority: TestAuthority) -> AsyncIterator[Site]:
+    async with open_site(dict(PAGES), tls=trusted_authority.context) as site:
         yield site
 
 
@@ -46,13 +47,13 @@ async def secret(anyio_backend: str, authority: TestAuthority) -> AsyncIterator[
 async def test_pages_and_redirects_come_through_the_proxy(
     scheme: ProxyScheme,
     login: tuple[str, str] | None,
-    authority: TestAuthority,
+    trusted_authority: TestAuthority,
     plain: Site,
     secret: Site,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hosts = {"site.example": plain.port, "secret.example": secret.port, "intranet": plain.port}
-    async with open_proxy_server(scheme, hosts, login=login, authority=authority) as proxy:
+    async with open_proxy_server(scheme, hosts, login=login, authority=trusted_authority) as proxy:
         monkeypatch.setenv("ALL_PROXY", proxy.url)
         crawler = Crawler(SETTINGS)
         for url in ("http://site.example/", "https://secret.example/", "http://site.example/on"):
@@ -76,9 +77,9 @@ async def test_a_host_in_no_proxy_is_reached_directly(plain: Site, monkeypatch: 
 
 @pytest.mark.parametrize("scheme", PROXY_SCHEMES)
 async def test_a_proxy_that_fails_is_named_without_its_password(
-    scheme: ProxyScheme, authority: TestAuthority, monkeypatch: pytest.MonkeyPatch
+    scheme: ProxyScheme, trusted_authority: TestAuthority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_proxy_server(scheme, {}, login=LOGIN, authority=authority) as proxy:
+    async with open_proxy_server(scheme, {}, login=LOGIN, authority=trusted_authority) as proxy:
         dead = f"{scheme}://user:w%2Frd@127.0.0.1:9"
         for address in (proxy.url.replace("pass", "word"), dead):
             monkeypatch.setenv("ALL_PROXY", address)

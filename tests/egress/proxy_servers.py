@@ -9,7 +9,7 @@ import base64
 import re
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +68,14 @@ class TestAuthority:
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> TestAuthority:
     return TestAuthority.create(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def trusted_authority(authority: TestAuthority) -> Iterator[TestAuthority]:
+    """The same, which the clients of this process trust."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(authority.file))
+        yield authority
 
 
 class ProxyVariables:

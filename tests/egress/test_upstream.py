@@ -1,7 +1,7 @@
 """The way out through a proxy: what is still checked, what the proxy gets, and what is said when it fails."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -22,21 +22,22 @@ from maniple.egress.guard import PermanentFetchError
 from maniple.errors import ConfigError, FetchError
 from tests.crawler.web import Reply, Site, open_site
 from tests.egress.conftest import ALLOWED
-from tests.egress.proxy_servers import PROXY_SCHEMES, ProxyScheme, TestAuthority, open_proxy_server
+from tests.egress.proxy_servers import (
+    PROXY_SCHEMES,
+    ProxyScheme,
+    TestAuthority,
+    authority,
+    open_proxy_server,
+    trusted_authority,
+)
 from tests.egress.test_gateway import asking, say
 from tests.egress.test_socks import NAME, ask, connected
+
+__all__ = ["authority", "trusted_authority"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "::1"])]
 LOGIN = ("user@corp", "pass:w/rd")
 HOST = "site.example"
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestAuthority]:
-    authority = TestAuthority.create(tmp_path_factory.mktemp("authority"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(authority.file))
-        yield authority
 
 
 @pytest.fixture
@@ -54,10 +55,10 @@ def route_through(address: str) -> EgressRoute:
 @pytest.mark.parametrize("login", [None, LOGIN])
 @pytest.mark.parametrize("scheme", PROXY_SCHEMES)
 async def test_a_name_that_only_the_proxy_knows_is_reached(
-    scheme: ProxyScheme, login: tuple[str, str] | None, authority: TestAuthority, site: Site
+    scheme: ProxyScheme, login: tuple[str, str] | None, trusted_authority: TestAuthority, site: Site
 ) -> None:
     async with open_proxy_server(
-        scheme, {HOST: site.port, ALLOWED: site.port}, login=login, authority=authority
+        scheme, {HOST: site.port, ALLOWED: site.port}, login=login, authority=trusted_authority
     ) as proxy:
         route = route_through(proxy.url)
         for host in (HOST, ALLOWED):
@@ -117,9 +118,9 @@ async def test_a_host_in_no_proxy_is_reached_directly(site: Site, monkeypatch: p
 
 @pytest.mark.parametrize("scheme", PROXY_SCHEMES)
 async def test_a_refusal_and_a_wrong_password_name_the_proxy_without_the_password(
-    scheme: ProxyScheme, authority: TestAuthority
+    scheme: ProxyScheme, trusted_authority: TestAuthority
 ) -> None:
-    async with open_proxy_server(scheme, {}, login=LOGIN, authority=authority) as proxy:
+    async with open_proxy_server(scheme, {}, login=LOGIN, authority=trusted_authority) as proxy:
         for address in (proxy.url, proxy.url.replace("pass", "word"), f"{scheme}://127.0.0.1:{proxy.port}"):
             with pytest.raises(UpstreamError, match="HTTPS_PROXY") as failed:
                 async with route_through(address).open(HOST, 443, 60):
@@ -178,9 +179,11 @@ def test_what_is_no_address_of_a_proxy_is_a_mistake_in_the_settings(address: str
 
 @pytest.mark.parametrize("scheme", PROXY_SCHEMES)
 async def test_plain_requests_of_a_browser_are_left_to_the_proxy(
-    scheme: ProxyScheme, authority: TestAuthority, site: Site
+    scheme: ProxyScheme, trusted_authority: TestAuthority, site: Site
 ) -> None:
-    async with open_proxy_server(scheme, {HOST: site.port}, login=LOGIN, authority=authority) as proxy:
+    async with open_proxy_server(
+        scheme, {HOST: site.port}, login=LOGIN, authority=trusted_authority
+    ) as proxy:
         async with open_socks_proxy(route_through(proxy.url)) as port, connected(port) as streams:
             assert await ask(streams, NAME, b"\x0csite.example", 80) == 0
             streams[1].write(b"GET /a?b HTTP/1.1\r\nHost: intranet\r\nConnection: close\r\n\r\n")
@@ -195,9 +198,11 @@ async def test_plain_requests_of_a_browser_are_left_to_the_proxy(
 
 @pytest.mark.parametrize("scheme", PROXY_SCHEMES)
 async def test_sandboxed_code_reaches_the_named_hosts_through_the_proxy(
-    scheme: ProxyScheme, authority: TestAuthority, site: Site
+    scheme: ProxyScheme, trusted_authority: TestAuthority, site: Site
 ) -> None:
-    async with open_proxy_server(scheme, {HOST: site.port}, login=LOGIN, authority=authority) as proxy:
+    async with open_proxy_server(
+        scheme, {HOST: site.port}, login=LOGIN, authority=trusted_authority
+    ) as proxy:
         route = route_through(proxy.url)
         async with open_gateway(AllowedHosts([HOST, "dead.example"]), route) as gateway:
             path = (await gateway.open_socket()).path
