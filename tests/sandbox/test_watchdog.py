@@ -22,6 +22,7 @@ pytestmark = pytest.mark.anyio
 MEGABYTE = 1024**2
 ROOMY = ResourceLimits(memory_mb=1000, processes=50, disk_mb=100)
 TIGHT = ResourceLimits(memory_mb=20, processes=50, disk_mb=100)
+ANY_SIZE = (10**12, 10**9)
 _WAIT = "\nprint('ready')\ninput()\n"
 
 
@@ -37,8 +38,9 @@ async def _told(
 ) -> str:
     """Yield what the watchdog reports of a sandbox that runs `code` and is stopped for it."""
     told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    allowed = limits.measure_allowance(workspace)
     with caged(code, workspace, nested=nested) as process:
-        watch = dog.watch(process.pid, workspace, limits, told.set_result)
+        watch = dog.watch(process.pid, workspace, limits, allowed, told.set_result)
         async with asyncio.timeout(60):
             said = await told
         watch.stop()
@@ -153,6 +155,21 @@ async def test_too_many_files_are_an_overrun(dog: Watchdog, tmp_path: Path) -> N
     assert "200 files and folders" in said
 
 
+async def test_what_was_written_before_the_first_look_is_an_overrun_too(tmp_path: Path) -> None:
+    limits = ResourceLimits(1000, 50, 20, files=200)
+    code = f"for n in range(300): open(str(n), 'wb').close(){_WAIT}"
+    told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    allowed = limits.measure_allowance(tmp_path)
+    with caged(code, tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        watch = SandboxWatch(process.pid, tmp_path, limits, allowed, told.set_result)
+        _look_until(lambda: watch.is_over, watch)
+        async with asyncio.timeout(60):
+            assert "200 files and folders" in await told
+        watch.stop()
+
+
 @pytest.mark.parametrize(
     "keeping",
     ["kept = file", "import mmap\nkept = mmap.mmap(file.fileno(), 4096)\nfile.close()"],
@@ -218,12 +235,15 @@ input()
 open("new", "wb").write(bytes(30 << 20))
 input()
 """
+    limits = ResourceLimits(1000, 50, 25)
     told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     with caged(code, tmp_path) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         process.stdout.readline()
-        watch = SandboxWatch(process.pid, tmp_path, ResourceLimits(1000, 50, 25), told.set_result)
+        watch = SandboxWatch(
+            process.pid, tmp_path, limits, limits.measure_allowance(tmp_path), told.set_result
+        )
         watch.look()
         await asyncio.sleep(0)
         assert not told.done()
@@ -240,15 +260,16 @@ input()
 
 async def test_after_stop_nothing_is_reported_and_nothing_stays_open(dog: Watchdog, tmp_path: Path) -> None:
     before = _names(Path("/proc/self/fd"))
+    limits = ResourceLimits(50, 50, 50)
     told: list[str] = []
     with caged("x = bytearray(b'1') * (90 << 20)\nprint('ready')\ninput()", tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        dog.watch(process.pid, tmp_path, ResourceLimits(50, 50, 50), told.append).stop()
+        dog.watch(process.pid, tmp_path, limits, ANY_SIZE, told.append).stop()
         # Another that is told of shows that the thread has been at work.
         async with asyncio.timeout(60):
             other: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-            dog.watch(process.pid, tmp_path, ResourceLimits(50, 50, 50), other.set_result)
+            dog.watch(process.pid, tmp_path, limits, ANY_SIZE, other.set_result)
             await other
     dog.close()
     assert told == []
@@ -264,7 +285,7 @@ def _settled(
     with caged(code, workspace) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        watch = SandboxWatch(process.pid, workspace, limits, told.append)
+        watch = SandboxWatch(process.pid, workspace, limits, ANY_SIZE, told.append)
         _look_until(lambda: watch.is_settled, watch)
         yield watch, process, told
         watch.stop()
@@ -328,7 +349,7 @@ async def test_files_that_wait_in_a_socket_let_no_sandbox_settle(tmp_path: Path)
     with caged(f"{_SEND_AWAY}print('sent', flush=True)\ninput()", tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        watch = SandboxWatch(process.pid, tmp_path, ROOMY, told.append)
+        watch = SandboxWatch(process.pid, tmp_path, ROOMY, ANY_SIZE, told.append)
         _look_until(lambda: watch.is_over or watch.is_settled, watch)
         assert not watch.is_settled
         await asyncio.sleep(0)
@@ -336,7 +357,7 @@ async def test_files_that_wait_in_a_socket_let_no_sandbox_settle(tmp_path: Path)
 
 
 async def test_closing_ends_the_thread(dog: Watchdog, tmp_path: Path) -> None:
-    dog.watch(os.getpid(), tmp_path, ROOMY, print)
+    dog.watch(os.getpid(), tmp_path, ROOMY, ANY_SIZE, print)
     assert "sandbox-watchdog" in {thread.name for thread in threading.enumerate()}
     dog.close()
     assert "sandbox-watchdog" not in {thread.name for thread in threading.enumerate()}
@@ -347,7 +368,7 @@ async def test_a_sandbox_that_cannot_be_seen_is_stopped(
 ) -> None:
     monkeypatch.setattr(module, "_START_SECONDS", 0)
     told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    dog.watch(os.getpid(), tmp_path, ROOMY, told.set_result)
+    dog.watch(os.getpid(), tmp_path, ROOMY, ANY_SIZE, told.set_result)
     async with asyncio.timeout(60):
         assert "could not be watched" in (await told)
 
@@ -357,7 +378,7 @@ async def test_a_look_that_fails_stops_the_sandbox_and_not_the_watchdog(
 ) -> None:
     told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     with caged("input()", tmp_path) as process:
-        dog.watch(process.pid, tmp_path / "missing", ROOMY, told.set_result)
+        dog.watch(process.pid, tmp_path / "missing", ROOMY, ANY_SIZE, told.set_result)
         async with asyncio.timeout(60):
             assert "not be watched ([Errno 2]" in await told
     assert "of memory" in await _told(dog, "x = bytearray(b'1') * (30 << 20)\ninput()", tmp_path, TIGHT)

@@ -299,15 +299,16 @@ class ServiceLauncher:
 
     async def start(self, service: ServiceSpec) -> PipedProgram:
         """Start a service; raises `SandboxError` with what to do, also for a missing command."""
+        limits = ResourceLimits(service.memory_mb, service.processes, service.disk_mb, _MAX_FILES)
         async with AsyncExitStack() as stack:
             try:
                 await asyncio.to_thread(_prepare_service, service)
+                allowed = await asyncio.to_thread(limits.measure_allowance, service.folder)
                 egress = await self._egress(service, stack)
                 program = await self._launch(service, egress)
             except (OSError, ValueError) as error:
                 raise SandboxError(f"{service.argv[0]} could not be started: {error}") from error
-            limits = ResourceLimits(service.memory_mb, service.processes, service.disk_mb, _MAX_FILES)
-            watch = self._watchdog.watch(program.pid, service.folder, limits, program.stop_for_limit)
+            watch = self._watchdog.watch(program.pid, service.folder, limits, allowed, program.stop_for_limit)
             program.on_end(watch.stop)
             program.own(stack.pop_all())
         return program

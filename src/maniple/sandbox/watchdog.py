@@ -120,6 +120,22 @@ class ResourceLimits:
         """Describe files in sockets, whose size cannot be measured."""
         return f"Files were left on their way through a socket, {_FILES_KEPT}. Receive what is sent."
 
+    def measure_allowance(self, workspace: Path) -> tuple[int, int]:
+        """Return the bytes and entries that `workspace` may hold: the limits, or what it holds already.
+
+        Blocks on disk. Measure before code runs in it, so that what the code writes at first is not taken
+        for what was there. Of a folder that cannot be read, the first check reports the error.
+        """
+        most_bytes, most_entries = CLEANUP_FACTOR * self.disk_bytes, CLEANUP_FACTOR * self.files
+        try:
+            found = measure_disk_use(workspace, most_bytes, most_entries)
+        except OSError:
+            return self.disk_bytes, self.files
+        return (
+            min(max(self.disk_bytes, found.size_bytes), most_bytes),
+            min(max(self.files, found.entries), most_entries),
+        )
+
     def _remedy(self, allowed: tuple[int, int]) -> str:
         if allowed[0] < CLEANUP_FACTOR * self.disk_bytes:
             return "Remove what is not needed"
@@ -133,7 +149,12 @@ class SandboxWatch:
     """One watched sandbox. The caller calls `stop` when it has ended; a second call does nothing."""
 
     def __init__(
-        self, leader: int, workspace: Path, limits: ResourceLimits, on_overrun: Callable[[str], None]
+        self,
+        leader: int,
+        workspace: Path,
+        limits: ResourceLimits,
+        allowed: tuple[int, int],
+        on_overrun: Callable[[str], None],
     ) -> None:
         self._leader = leader
         self._workspace = workspace
@@ -147,7 +168,7 @@ class SandboxWatch:
         self._is_quiet = self._is_marked = False
         self._overruns = self._flights = 0
         self._free_bytes = 0
-        self._allowed = (CLEANUP_FACTOR * limits.disk_bytes, CLEANUP_FACTOR * limits.files)
+        self._allowed = allowed
         self._began = self.due = self._disk_due = self._settled_due = time.monotonic()
         self._is_stopped = False
         self.is_over = False
@@ -260,13 +281,19 @@ class Watchdog:
         self._thread: threading.Thread | None = None
 
     def watch(
-        self, pid: int, workspace_path: Path, limits: ResourceLimits, on_overrun: Callable[[str], None]
+        self,
+        pid: int,
+        workspace_path: Path,
+        limits: ResourceLimits,
+        allowed: tuple[int, int],
+        on_overrun: Callable[[str], None],
     ) -> SandboxWatch:
         """Watch the sandbox that process `pid` has started, until the result's `stop` is called.
 
-        Call this on the event loop; `on_overrun` runs there too, once, with a sentence for the model.
+        `allowed` is what `ResourceLimits.measure_allowance` returned before the start. Call this
+        on the event loop; `on_overrun` runs there too, once, with a sentence for the model.
         """
-        watch = SandboxWatch(pid, workspace_path, limits, on_overrun)
+        watch = SandboxWatch(pid, workspace_path, limits, allowed, on_overrun)
         self._watches.append(watch)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="sandbox-watchdog", daemon=True)
@@ -338,8 +365,11 @@ class WatchedBackend:
         return self._backend.name
 
     async def start(self, workspace: Workspace) -> WatchableSession:
+        allowed = await asyncio.to_thread(self._limits.measure_allowance, workspace.path)
         session = await self._backend.start(workspace)
-        watch = self._watchdog.watch(session.pid, workspace.path, self._limits, session.stop_for_limit)
+        watch = self._watchdog.watch(
+            session.pid, workspace.path, self._limits, allowed, session.stop_for_limit
+        )
         session.on_end(watch.stop)
         if session.background is not None:
             session.background.is_busy = lambda: not watch.is_settled
