@@ -1,7 +1,9 @@
 """Clients behind proxies: which way a request takes, and what an error says."""
 
+import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +12,7 @@ import httpx2
 import pytest
 
 from maniple.egress.certificates import tls_context
-from maniple.egress.environment_transport import EnvironmentTransport, ProxyFailed
+from maniple.egress.environment_transport import EnvironmentTransport, ProxyFailed, proxy_of
 from maniple.errors import ConfigError
 from tests.crawler.web import Reply, open_site
 from tests.egress.proxy_servers import (
@@ -103,6 +105,58 @@ async def test_a_refused_password_and_an_unknown_host_are_the_proxy_s(
         proxy_variables.set(ALL_PROXY=proxy.url.replace("pass", "word"))
         assert isinstance(await failure(library, "https://site.example/"), ProxyFailed)
     assert proxy.refused == ["site.example:443", "login"]
+
+
+@asynccontextmanager
+async def odd_proxy(sent: bytes, *, closes: bool) -> AsyncIterator[int]:
+    """Serve what takes a connection, answers each request with `sent`, and then is silent or gone."""
+    done = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(sent)
+        if not closes:
+            await done.wait()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        done.set()
+        server.close()
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n"])
+@pytest.mark.parametrize("closes", [True, False])
+@pytest.mark.parametrize("url", ["http://site.example/", "https://site.example/"])
+async def test_a_proxy_through_which_nothing_comes_back_is_named(
+    library: ModuleType, url: str, closes: bool, sent: bytes, proxy_variables: ProxyVariables
+) -> None:
+    async with odd_proxy(sent, closes=closes) as port:
+        proxy_variables.set(ALL_PROXY=f"http://127.0.0.1:{port}")
+        transport = EnvironmentTransport(library)
+        async with library.AsyncClient(transport=transport, timeout=5 if closes else 0.2) as client:
+            with pytest.raises(library.TransportError) as caught:
+                await client.get(url)
+    assert isinstance(caught.value, ProxyFailed) and caught.value.is_connected
+    assert isinstance(caught.value, library.ReadTimeout) != closes
+    assert proxy_of(caught.value) == caught.value.proxy == f"ALL_PROXY (127.0.0.1:{port})"
+
+
+async def test_an_answer_that_a_proxy_breaks_off_tells_of_it(
+    library: ModuleType, proxy_variables: ProxyVariables
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nHi"
+    async with odd_proxy(head, closes=True) as port:
+        proxy_variables.set(ALL_PROXY=f"http://127.0.0.1:{port}")
+        with pytest.raises(library.RemoteProtocolError) as caught:
+            await get(library, "http://site.example/")
+        proxy_variables.set(ALL_PROXY=DEAD, NO_PROXY="127.0.0.1")
+        with pytest.raises(library.RemoteProtocolError) as direct:
+            await get(library, f"http://127.0.0.1:{port}/")
+    assert proxy_of(caught.value) == f"ALL_PROXY (127.0.0.1:{port})"
+    assert proxy_of(direct.value) == ""
 
 
 async def test_an_address_that_cannot_be_used_names_its_variable(

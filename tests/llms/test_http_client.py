@@ -111,6 +111,41 @@ async def test_a_tunnel_that_a_proxy_refuses_is_the_proxy_s_and_a_direct_failure
     assert "PROXY" not in str(caught.value)
 
 
+BEGUN = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n'
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n"
+ODD_PROXIES: dict[str, tuple[bytes, bool, str]] = {
+    "silent": (b"", False, "model_timeout"),
+    "gone": (b"", True, "model_unreachable"),
+    "no HTTP": (b"SSH-2.0\r\n\r\n", True, "model_unreachable"),
+    "gone in the middle": (HEAD + BEGUN, True, "model_stream_cut"),
+    "a refused login": (b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", True, "model_unreachable"),
+    "a failed gateway": (b"HTTP/1.1 502 No\r\nContent-Length: 0\r\n\r\n", True, "model_overloaded"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_PROXIES)
+async def test_a_proxy_that_answers_in_an_odd_way_is_named(monkeypatch, kind):
+    sent, closes, code = ODD_PROXIES[kind]
+    done = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(sent)
+        if not closes:
+            await done.wait()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{port}")
+        with pytest.raises(ModelError) as caught:
+            await answered("http://model.test/v1", max_retries=0, timeout_seconds=20 if closes else 0.2)
+        done.set()
+    assert caught.value.code == code
+    assert f"ALL_PROXY (127.0.0.1:{port})" in str(caught.value)
+    assert "BASE_URL" not in str(caught.value) and "faster" not in str(caught.value)
+
+
 @pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
 async def test_a_socks_proxy_carries_calls_and_is_left_out_where_no_proxy_says_so(monkeypatch, scheme):
     asked: list[str] = []

@@ -13,17 +13,37 @@ from maniple.egress.certificates import describe_certificate_failure, tls_contex
 from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.egress.upstream import UpstreamProxy
 from maniple.errors import causes_of
+from maniple.types import is_dict
+
+_PROXY_EXTENSION = "maniple.proxy"
 
 
 class ProxyFailed(Exception):
-    """The proxy that the environment names cannot be reached, or does not reach the server.
+    """The proxy that the environment names cannot be reached, or nothing came back through it.
 
-    Each raised one is a `ConnectError` of the client's library as well.
+    Each raised one is a `TransportError` of the client's library as well.
     """
 
     proxy: str
     """The variable and the host."""
     reason: str
+    is_connected: bool
+    """Whether the proxy took the connection: the server behind it may be at fault as well."""
+
+
+def proxy_of(error: BaseException) -> str:
+    """Return the proxy, with its variable, of the request that failed with an error; "" for none.
+
+    Unlike `ProxyFailed` this tells of answers that had begun.
+    """
+    for one in causes_of(error):
+        response = getattr(one, "response", None)
+        # The property `request` of both libraries raises an error where there is none.
+        request = getattr(one, "_request", None) or getattr(response, "_request", None)
+        extensions = getattr(request, "extensions", None)
+        if is_dict(extensions) and (proxy := extensions.get(_PROXY_EXTENSION)):
+            return str(proxy)
+    return ""
 
 
 class EnvironmentTransport:
@@ -64,15 +84,16 @@ class EnvironmentTransport:
     async def handle_async_request(self, request: Any) -> Any:
         """Send `request`; raises the library's `TransportError`, which is a `ProxyFailed` for the proxy."""
         transport, library = self.route(request.url), self._library
+        proxy = "" if transport is self.direct else self._proxies.describe(request.url.scheme)
+        request.extensions = {**request.extensions, _PROXY_EXTENSION: proxy}
         try:
             return await transport.handle_async_request(request)
-        except (library.ConnectError, library.ConnectTimeout, library.ProxyError) as error:
+        except library.TransportError as error:
             if refused := describe_certificate_failure(error):
                 raise library.ConnectError(refused, request=request) from error
-            if transport is self.direct or any(isinstance(one, ssl.SSLError) for one in causes_of(error)):
-                raise
-            proxy = self._proxies.describe(request.url.scheme)
-            raise _proxy_failure(library)(proxy, error, request) from error
+            if proxy and (failed := _proxy_failure_of(error, library, proxy, request)):
+                raise failed from error
+            raise
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -91,15 +112,35 @@ class EnvironmentTransport:
         await self.aclose()
 
 
+def _proxy_failure_of(error: Any, library: ModuleType, proxy: str, request: Any) -> Any:
+    """Return the `ProxyFailed` for an error before the answer; None if the proxy has no part in it."""
+    if isinstance(error, (library.PoolTimeout, library.LocalProtocolError)) or _is_of_tls(error):
+        return None
+    if isinstance(error, (library.ConnectError, library.ConnectTimeout, library.ProxyError)):
+        return _proxy_failure(library.ConnectError)(proxy, error, request, is_connected=False)
+    return _proxy_failure(type(error))(proxy, error, request, is_connected=True)
+
+
+def _is_of_tls(error: BaseException) -> bool:
+    """Return whether the other side spoke TLS, and refused; a connection that just ended is none of it."""
+    ended = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+    return any(isinstance(one, ssl.SSLError) and not isinstance(one, ended) for one in causes_of(error))
+
+
 @cache
-def _proxy_failure(library: ModuleType) -> type[Any]:
-    class ProxyConnectError(ProxyFailed, library.ConnectError):
-        def __init__(self, proxy: str, error: Exception, request: Any) -> None:
+def _proxy_failure(kind: type[Any]) -> type[Any]:
+    """Return the class of `ProxyFailed` that is a `kind` of the client's library as well."""
+
+    class ProxyTransportError(ProxyFailed, kind):
+        def __init__(self, proxy: str, error: Exception, request: Any, *, is_connected: bool) -> None:
             self.proxy, self.reason = proxy, str(error) or type(error).__name__
+            self.is_connected = is_connected
+            failed = f"the proxy that {proxy} names fails ({self.reason})"
+            silent = f"no answer came through the proxy that {proxy} names ({self.reason})"
             message = (
-                f"the proxy that {proxy} names fails ({self.reason}). "
+                f"{silent if is_connected else failed}. "
                 "Correct or unset the variable, or name the host in NO_PROXY"
             )
-            library.ConnectError.__init__(self, message, request=request)
+            kind.__init__(self, message, request=request)  # pyright: ignore[reportCallIssue]
 
-    return ProxyConnectError
+    return ProxyTransportError

@@ -58,6 +58,8 @@ Chunks = AsyncGenerator[ChatGenerationChunk, None]
 
 HELD_SECONDS = 0.25
 """So long words are held that may be thoughts, where it is not known yet what an endpoint sends."""
+CLIENT_LEAD_SECONDS = 1.0
+"""So much earlier the client's own timeout ends the wait for the first chunk: its error names the proxy."""
 MAX_ANSWER_BYTES = 4_000_000
 """The size of an answer with its reasoning and tool calls at which it is assumed to be endless."""
 
@@ -295,7 +297,7 @@ class AnsweringModel(BaseChatModel):
     async def _next(self, chunks: Chunks, *, first: bool) -> ChatGenerationChunk | None:
         # The first chunk may take all attempts of the SDK, each with its timeout and a wait.
         tries = 1 + (self.max_retries or 0) if first else 1
-        waits = (tries - 1) * MAX_RETRY_AFTER_SECONDS
+        waits = (tries - 1) * MAX_RETRY_AFTER_SECONDS + (CLIENT_LEAD_SECONDS if first else 0.0)
         async with asyncio.timeout(tries * self.chunk_seconds + waits):
             return await anext(chunks, None)
 

@@ -22,7 +22,7 @@ import openai
 from langchain_core.exceptions import ContextOverflowError
 
 from maniple.egress.bounded_responses import ResponseRefused
-from maniple.egress.environment_transport import ProxyFailed
+from maniple.egress.environment_transport import ProxyFailed, proxy_of
 from maniple.errors import ModelError, ModelErrorCode, causes_of
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.refusals import endpoint_words
@@ -100,7 +100,7 @@ def _explain(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> M
                 "model_rate_limited",
                 retryable=True,
             )
-        case openai.APIConnectionError() if isinstance(error.__cause__, ProxyFailed):
+        case openai.APIConnectionError() if any(isinstance(one, ProxyFailed) for one in causes_of(error)):
             return _uncommon_error(error, endpoint, mid_stream=mid_stream)
         case openai.APITimeoutError() | asyncio.TimeoutError() | httpx2.TimeoutException():
             return _error(
@@ -216,17 +216,18 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
     if refused := next((one for one in causes_of(error) if isinstance(one, ResponseRefused)), None):
         return _error(f"{endpoint} {refused}.", "model_bad_response")
     if failed := next((one for one in causes_of(error) if isinstance(one, ProxyFailed)), None):
-        return _error(
-            f"{endpoint} cannot be reached through the proxy that {failed.proxy} names ({failed.reason}). "
-            "Is the proxy running? Correct or unset the variable, or name the endpoint's host in NO_PROXY.",
-            "model_unreachable",
-            retryable=True,
-        )
+        return _proxy_error(failed, endpoint)
     match error:
+        case openai.APIStatusError() if error.status_code == 407 and (proxy := proxy_of(error)):
+            return _error(
+                f"{endpoint} cannot be reached: the proxy that {proxy} names answered HTTP 407 "
+                f"({_reason(error)}). Write the user's name and password into the variable.",
+                "model_unreachable",
+            )
         case openai.APIStatusError() if error.status_code >= 500:
             return _error(
                 f"{endpoint} failed with HTTP {error.status_code} ({_reason(error)}). It was asked again "
-                "without success; look at the endpoint, or configure models.*.fallbacks.",
+                f"without success; look at {_who_failed(error)}, or configure models.*.fallbacks.",
                 "model_overloaded",
                 retryable=True,
             )
@@ -237,7 +238,7 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
             )
         case openai.APIConnectionError() | httpx2.HTTPError() if not _is_undecodable(error):
             if mid_stream:
-                return _broken_stream_error(endpoint)
+                return _broken_stream_error(endpoint, proxy_of(error))
             return _error(
                 f"{endpoint} cannot be reached ({_reason(error)}). Is it running, and is "
                 f"{endpoint.name_of('base_url')} right?",
@@ -269,10 +270,42 @@ def _auth_error(error: openai.APIStatusError, endpoint: EndpointName) -> ModelEr
     )
 
 
-def _broken_stream_error(endpoint: EndpointName) -> ModelError:
+def _proxy_error(failed: ProxyFailed, endpoint: EndpointName) -> ModelError:
+    remedy = "correct or unset the variable, or name the endpoint's host in NO_PROXY."
+    if not failed.is_connected:
+        return _error(
+            f"{endpoint} cannot be reached through the proxy that {failed.proxy} names ({failed.reason}). "
+            f"Is the proxy running? If not, {remedy}",
+            "model_unreachable",
+            retryable=True,
+        )
+    if isinstance(failed, httpx2.TimeoutException):
+        return _error(
+            f"{endpoint} did not answer in time: nothing came back through the proxy that {failed.proxy} "
+            f"names. If the proxy does not reach the endpoint, {remedy} If the model is slow, raise "
+            f"{endpoint.setting}.timeout_seconds.",
+            "model_timeout",
+            retryable=True,
+        )
+    return _error(
+        f"{endpoint} cannot be reached: no answer came through the proxy that {failed.proxy} names "
+        f"({failed.reason}). Is the endpoint running? If it is, {remedy}",
+        "model_unreachable",
+        retryable=True,
+    )
+
+
+def _who_failed(error: openai.APIStatusError) -> str:
+    """Proxies answer with 502 to 504 themselves where they do not reach the endpoint."""
+    proxy = proxy_of(error) if error.status_code in (502, 503, 504) else ""
+    return f"the endpoint and the proxy that {proxy} names" if proxy else "the endpoint"
+
+
+def _broken_stream_error(endpoint: EndpointName, proxy: str) -> ModelError:
+    between = f"the proxy that {proxy} names" if proxy else "the network between"
     return _error(
         f"{endpoint} broke off in the middle of its answer. It was asked again without success; look at "
-        "the endpoint or the network between.",
+        f"the endpoint or {between}.",
         "model_stream_cut",
         retryable=True,
     )
