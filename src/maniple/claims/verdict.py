@@ -1,0 +1,85 @@
+"""What the check of a claim decides, and the record of all verdicts of a report."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+VerdictKind = Literal["supported", "contradicted", "absent", "suspect", "open", "exempt"]
+"""What is known about a claim.
+
+- supported: what can be checked in it stands in a source that it cites, or follows from one by calculation.
+- contradicted: a source says something else, or the claim's own arithmetic is wrong.
+- absent: a figure, date or quotation stands nowhere, and no calculation explains it.
+- suspect: its words differ from the passage that it seems to rest on. Nobody is shown this.
+- open: no rule decides it.
+- exempt: nothing in it has to be in a source, for example because the user said it.
+"""
+MARKED: frozenset[VerdictKind] = frozenset({"contradicted", "absent"})
+"""The verdicts that lead to a repair and, if that fails, to a mark in the report."""
+_SEVERITY: tuple[VerdictKind, ...] = ("contradicted", "absent", "suspect", "open", "supported", "exempt")
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePassage:
+    """A sentence or table row of a source.
+
+    `source` is the number of the source; 0 is what the user said or what a program of the run has printed.
+    `start` is its offset in the text with the index `text_index` among the source's texts.
+    """
+
+    source: int
+    text: str
+    start: int
+    text_index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the rules know about a claim, the reason in a short sentence, and the passage that shows it."""
+
+    kind: VerdictKind
+    reason: str = ""
+    passage: SourcePassage | None = None
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the claim has to be repaired or marked."""
+        return self.kind in MARKED
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedClaim:
+    """A claim of a report with its verdict. `text` has no citations and no markup."""
+
+    text: str
+    citations: tuple[int, ...]
+    verdict: Verdict
+    row: str = ""
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReport:
+    """The claims of a report in order."""
+
+    claims: tuple[JudgedClaim, ...] = ()
+    left_out: int = 0
+    """The number of claims behind the limit, which were not checked."""
+
+    @property
+    def counts(self) -> dict[VerdictKind, int]:
+        """The number of claims by verdict; kinds without claims are left out."""
+        return dict(Counter(claim.verdict.kind for claim in self.claims))
+
+
+def most_severe(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the first of the worst verdicts; `exempt` if there are none."""
+    return min(verdicts, key=lambda one: _SEVERITY.index(one.kind), default=Verdict("exempt"))
+
+
+def join_reasons(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the worst verdict, with the reasons of all verdicts that lead to a mark."""
+    worst = most_severe(verdicts)
+    reasons = dict.fromkeys(one.reason for one in verdicts if one.is_marked)
+    return Verdict(worst.kind, "; ".join(reasons), worst.passage) if len(reasons) > 1 else worst
