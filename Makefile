@@ -5,7 +5,7 @@
 # make format       let ruff repair and format what it can
 # make browser-use  the browser's contract on browser-use, in an environment of its own
 # make page         build the page, if its sources changed
-# make docs         build the manual's site into site/, with all its links checked
+# make docs         build the manual's site into site/, with all its links checked (SITE_URL=… is where it is published)
 # make types        generate the page's types of events
 # make lock         write the locked versions of lock/ again (UPGRADE=--upgrade takes newer ones)
 # make run          set up and talk to the team
@@ -60,7 +60,7 @@ page: setup
 	$(BIN)/python web/page_build.py
 
 docs: setup
-	$(BIN)/python -m manual
+	$(BIN)/python -m manual $(if $(SITE_URL),--site-url '$(SITE_URL)')
 
 # The page's TypeScript types of events; a test compares them with the Python classes.
 types: setup

@@ -1,6 +1,7 @@
 """The site of the manual, built by zensical, and the check of its links."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -15,22 +16,24 @@ MERMAID = ROOT / "web/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js"
 """What draws the diagrams of the web page. Without it the site's theme loads mermaid from unpkg.com."""
 
 _LINK_ATTRIBUTES = ("href", "src")
+_SITE_URL = re.compile(r"^site_url = .*$", re.MULTILINE)
 
 
 class ManualError(Exception):
     """The site cannot be built; the text says what to do."""
 
 
-def build_site(folder: Path) -> None:
+def build_site(folder: Path, url: str = "") -> None:
     """Build the site of `docs/` into `folder`, which is replaced.
 
+    `url` is where it will be published; "" for the address in `zensical.toml`.
     Raises `ManualError` if zensical warns of a page, or a link of the site leads nowhere.
     """
     if not MERMAID.is_file():
         raise ManualError(f"{MERMAID} does not exist. Run `bash setup.sh dev`, which installs it.")
     with tempfile.TemporaryDirectory() as temporary:
         project = Path(temporary)
-        (project / "zensical.toml").write_text(site_settings(), encoding="utf-8")
+        (project / "zensical.toml").write_text(site_settings(url), encoding="utf-8")
         shutil.copytree(ROOT / "docs", project / "docs")  # zensical follows no link out of its folder
         build = subprocess.run(
             [sys.executable, "-m", "zensical", "build", "--strict"],
@@ -49,15 +52,29 @@ def build_site(folder: Path) -> None:
         raise ManualError("Links of the site lead nowhere. Repair them in docs/:\n" + "\n".join(broken))
 
 
-def site_settings() -> str:
-    """Return `zensical.toml`, completed by the sections of `llms.txt`: those of the navigation."""
+def site_settings(url: str = "") -> str:
+    """Return `zensical.toml`, completed by the sections of `llms.txt`: those of the navigation.
+
+    With a `url` the site has that address. Raises `ManualError` if it is no address of a site.
+    """
     text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    if url:
+        text = _SITE_URL.sub(lambda _: f"site_url = {json.dumps(_check_address(url))}", text, count=1)
     entries = [item for entry in tomllib.loads(text)["project"]["nav"] for item in entry.items()]
     # JSON's strings and lists of strings are TOML's, too.
     sections = [
         f"{json.dumps(title)} = {json.dumps(pages)}" for title, pages in entries if not isinstance(pages, str)
     ]
     return "\n".join([text, "[project.plugins.llmstxt.sections]", *sections, ""])
+
+
+def _check_address(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+        raise ManualError(
+            f"{url!r} is no address of a site. Give one such as https://docs.example.org/maniple/."
+        )
+    return url if url.endswith("/") else f"{url}/"
 
 
 def find_broken_links(folder: Path) -> list[str]:

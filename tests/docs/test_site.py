@@ -1,11 +1,12 @@
 """The manual's site builds without a warning, and its links lead somewhere."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from manual.site import build_site, find_broken_links
+from manual.site import ManualError, build_site, find_broken_links, site_settings
 from tests.serving import ROOT
 
 
@@ -29,6 +30,24 @@ def test_a_page_of_the_site_requests_nothing_from_other_hosts(site: Path):
     for page in site.rglob("*.html"):
         assert not re.search(loaded, page.read_text(encoding="utf-8")), page
     assert (site / "javascripts/mermaid.js").stat().st_size > 1_000_000
+
+
+@pytest.mark.parametrize("url", ["https://docs.example.org/maniple", "https://docs.example.org/maniple/"])
+def test_the_site_has_the_address_where_it_is_published(url: str):
+    settings = tomllib.loads(site_settings(url))["project"]
+    assert settings["site_url"] == "https://docs.example.org/maniple/"
+
+
+def test_without_an_address_the_site_has_that_of_this_machine():
+    assert tomllib.loads(site_settings())["project"]["site_url"].startswith("http://localhost:")
+
+
+@pytest.mark.parametrize(
+    "url", ["docs.example.org", "ftp://docs.example.org/", "https:///x", "https://a.b/?c=d"]
+)
+def test_what_is_no_address_of_a_site_is_refused(url: str):
+    with pytest.raises(ManualError):
+        site_settings(url)
 
 
 def test_a_link_to_a_missing_file_or_anchor_or_out_of_the_site_is_found(tmp_path: Path):
