@@ -1,6 +1,7 @@
 # make test         set up what is missing and run the tests (the README's test command)
 # make test-slow    what takes long: many seeds, soak, kills by the dozen, the embedded model at length
-# make check        linters, types, import contracts, then both kinds of tests (what CI runs)
+# make pythons      install and ask with each other Python from 3.11 to 3.13 that is on this machine
+# make check        linters, types, import contracts, then both kinds of tests and `pythons` (what CI runs)
 # make lint         linters, types and import contracts alone
 # make format       let ruff repair and format what it can
 # make browser-use  the browser's contract on browser-use, in an environment of its own
@@ -16,7 +17,7 @@ BIN := .venv/bin
 # Many containers set it; each worker of the tests would then compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup page docs types test test-slow check browser-use browser-use-begun compiled lint format lock run serve bench
+.PHONY: setup page docs types test test-slow pythons check browser-use browser-use-begun compiled lint format lock run serve bench
 
 setup:
 	@bash setup.sh dev
@@ -54,7 +55,11 @@ compiled: setup
 
 check: browser-use-begun compiled lint
 	@$(MAKE) --jobs 2 --no-print-directory test browser-use
-	@$(MAKE) --no-print-directory test-slow
+	@$(MAKE) --jobs 2 --no-print-directory test-slow pythons
+
+# The other Pythons that pyproject.toml allows, as far as this machine has them: installed from the lock, and asked.
+pythons: setup
+	@nice bash .ci/try . --others
 
 page: setup
 	$(BIN)/python web/page_build.py
