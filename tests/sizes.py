@@ -8,26 +8,24 @@ import pytest
 __all__ = ["leave_cases_to_slow", "rest_is_slow", "sizes"]
 
 COSTLY = (
-    *("agents", "api", "browser", "crawler", "evidence", "graph"),
-    *("reading", "report_files", "runs", "safety", "sandbox"),
+    *("agents", "api", "app", "browser", "cli", "crawler", "evidence", "graph"),
+    *("page", "reading", "report_files", "runs", "safety", "sandbox"),
 )
 """The folders whose cases cost most: they start a browser, a sandbox or a run, or read long texts."""
-QUICK_CASES = 2
+QUICK_CASES = 1
 _COSTLY = tuple(f"tests/{folder}/" for folder in COSTLY)
 
 
 def leave_cases_to_slow(items: Iterable[pytest.Item]) -> None:
-    """Mark as slow all but `QUICK_CASES` cases, spread evenly, of each parametrized test in `COSTLY`."""
+    """Mark as slow all but the first `QUICK_CASES` cases of each parametrized test in `COSTLY`."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         test, _, case = item.nodeid.partition("[")
         if case and item.nodeid.startswith(_COSTLY) and not item.get_closest_marker("slow"):
             cases.setdefault(test, []).append(item)
     for each in cases.values():
-        quick = {at * len(each) // QUICK_CASES for at in range(QUICK_CASES)}
-        for number, item in enumerate(each):
-            if number not in quick:
-                item.add_marker(pytest.mark.slow)
+        for item in each[QUICK_CASES:]:
+            item.add_marker(pytest.mark.slow)
 
 
 def sizes(quick: Any, full: Any) -> list[Any]:

@@ -118,6 +118,7 @@ async def test_a_model_of_the_settings_that_sees_describes_it_to_members_that_do
         assert "Two bars: 3 and 7." in shown, member
 
 
+@pytest.mark.slow
 async def test_a_large_picture_is_scaled_to_what_models_take(tmp_path):
     with serving(opening("chart.png")) as server:
         async with open_service(server.base_url, tmp_path, sandbox=LOCAL) as it:
@@ -138,6 +139,7 @@ async def test_a_picture_that_cannot_be_decoded_ends_no_step(tmp_path, name, con
     assert name in text_of(requests_of(server, "researcher")[-1])
 
 
+@pytest.mark.slow
 async def test_scanned_pages_are_shown_and_the_text_of_the_others_is_read(tmp_path):
     body = joined_pdf(pdf("Typed words"), scan("A", "B"))
     with serving(opening("letter.pdf")) as server:
@@ -160,6 +162,7 @@ async def test_one_page_is_shown_by_its_number(tmp_path):
         assert "page 6 of 6" in text_of(last), member
 
 
+@pytest.mark.slow
 async def test_without_a_model_that_sees_the_pages_that_were_not_read_are_counted(tmp_path):
     with serving(opening("scan.pdf")) as server:
         async with open_service(
@@ -263,6 +266,7 @@ async def test_a_picture_that_is_not_stored_is_named_with_the_reason_to_every_me
             assert "Not every picture" not in "".join(map(text_of, server.requests))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sees", [True, False])
 async def test_the_member_that_answers_alone_sees_the_picture_once_or_says_that_it_does_not(tmp_path, sees):
     content = chart("green")
@@ -280,6 +284,7 @@ async def test_the_member_that_answers_alone_sees_the_picture_once_or_says_that_
 ENDED = {"status": "success", "result": "Seen."}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sees", [True, False])
 async def test_the_browsers_agent_sees_and_opens_the_picture_or_says_that_it_does_not(tmp_path, sees):
     content = chart("purple")
@@ -376,6 +381,7 @@ async def test_the_last_view_of_the_browser_is_an_item_that_the_reporter_sees_an
         assert min(abs(r) + abs(g - 102) + abs(b - 204) for r, g, b in colors) < 30
 
 
+@pytest.mark.slow
 async def test_a_screenshot_that_is_asked_for_is_an_item_and_the_many_views_between_are_none(tmp_path):
     async with open_site({"/a": bar_chart_page(), "/b": Reply("<title>B</title><p>Second</p>")}) as site:
         actions = [
@@ -390,6 +396,7 @@ async def test_a_screenshot_that_is_asked_for_is_an_item_and_the_many_views_betw
     assert len(pictures(requests_of(server, "reporter")[0])) == 2
 
 
+@pytest.mark.slow
 async def test_without_room_the_screenshot_is_refused_with_the_reason_and_the_step_is_done(tmp_path):
     async with open_site({"/a": Reply(f"<title>A</title>{noisy_picture()}")}) as site:
         script = browser_script(f"{site.url}/a", call("browser_use", action="take_screenshot"))
@@ -425,6 +432,7 @@ def image_urls(server: Any) -> list[str]:
 LOOPBACK = {"allow_private": ["127.0.0.0/8"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/sales%202026.png", "/moved"])
 async def test_a_picture_at_an_address_in_a_message_is_fetched_and_stored(tmp_path, path):
     content = chart("navy")
@@ -508,6 +516,7 @@ async def test_a_picture_that_cannot_be_fetched_is_named_with_the_reason_to_ever
     assert image_urls(server) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", ["researcher", "coder", "file_manager"])
 async def test_a_picture_of_a_page_that_was_read_is_opened_by_its_address(tmp_path, member):
     content = chart("orange", (300, 250))
@@ -581,6 +590,7 @@ def answers_of(messages: list[dict[str, Any]]) -> list[str]:
     return [str(one["content"]) for one in messages if one["role"] == "assistant"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["upload", "message"])
 @pytest.mark.parametrize(
     ("replies", "member"),

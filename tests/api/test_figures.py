@@ -114,6 +114,7 @@ async def test_a_report_shows_its_figure_as_it_was_when_the_run_ended(it: InProc
     assert (await it.client.get(f"{path}/figures/figures/sales.png")).content == picture
 
 
+@pytest.mark.slow
 async def test_a_figure_of_another_conversation_is_missing(it: InProcessService, model):
     await reported(it, model, sales=draw())
     path = await reported(it, model)
@@ -121,6 +122,7 @@ async def test_a_figure_of_another_conversation_is_missing(it: InProcessService,
     assert "<img" not in (await it.client.get(f"{path}/report?form=html")).text
 
 
+@pytest.mark.slow
 async def test_too_many_pixels_are_no_figure(it: InProcessService, model):
     path = await reported(it, model, sales=draw(size=(10_000, 6_000)))
     assert (await it.client.get(f"{path}/figures/figures/sales.png")).status_code == 404

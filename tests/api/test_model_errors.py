@@ -74,6 +74,7 @@ async def test_a_model_error_before_there_is_a_plan_is_reported_and_ends_the_run
     assert len(data(before, "end_of_agent")) == len(agents(frames))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [name for name in WORKERS if name != "reporter"])
 async def test_a_model_error_of_a_member_is_a_gap_in_the_report(client, model, role):
     model.reset(failing(role))

@@ -128,6 +128,7 @@ def keeps_to_the_document(case, site: Site) -> None:
     site.validate(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "body"),
     [("/resume", {"answer": "accept"}), ("/plan", {"action": "skip", "step_id": 1})],

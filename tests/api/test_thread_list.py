@@ -77,6 +77,7 @@ async def test_a_page_of_any_length_takes_two_queries(it: InProcessService):
     assert each[0] == each[1]
 
 
+@pytest.mark.slow
 async def test_a_page_among_ten_thousand_conversations_takes_the_work_of_one_among_a_hundred(tmp_path):
     each = []
     with serving(SIMPLE) as model:

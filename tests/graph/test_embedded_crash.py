@@ -239,6 +239,7 @@ async def test_the_durability_of_the_graph_around_it_makes_no_difference(tmp_pat
     assert EffectTools(tmp_path).effects == ["one", "two"]
 
 
+@pytest.mark.slow
 async def test_a_call_that_may_be_repeated_is_repeated_without_a_question(tmp_path):
     replies = script(call("look", effect="one"), reply("done"))
     await die(tmp_path, replies, stops="after one")
@@ -247,6 +248,7 @@ async def test_a_call_that_may_be_repeated_is_repeated_without_a_question(tmp_pa
     assert EffectTools(tmp_path).effects == ["one", "one"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", rest_is_slow(WRAPS, 1))
 async def test_after_a_kill_in_the_model_call_no_call_is_made_again(tmp_path, wrap):
     await die(tmp_path, script(call("add", effect="one"), HANG), wrap=wrap, asked=2)
@@ -256,6 +258,7 @@ async def test_after_a_kill_in_the_model_call_no_call_is_made_again(tmp_path, wr
     assert EffectTools(tmp_path).effects == ["one"]
 
 
+@pytest.mark.slow
 async def test_the_calls_of_one_answer_are_each_made_or_asked_about(tmp_path):
     """The first one is over but not in a checkpoint: the others of its answer are under way."""
     both = script(calls(call("add", effect="one"), call("add", effect="two")), reply("done"))

@@ -233,6 +233,7 @@ def play(data: st.DataObject) -> None:
     run.check_end()
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(data=st.data())
 def test_no_step_and_no_part_is_lost(data: st.DataObject) -> None:

@@ -113,6 +113,7 @@ def test_the_page_is_chinese_in_a_chinese_browser(page: Page):
     context.close()
 
 
+@pytest.mark.slow
 def test_what_is_read_stays_in_its_place_when_questions_come_in_before_and_after_it(page: Page):
     asked = _hold_a_conversation(page, 12)
     done = page.locator(".standing.completed")
@@ -148,6 +149,7 @@ def test_a_new_name_is_saved_on_blur_and_dropped_with_escape(page: Page):
     other.close()
 
 
+@pytest.mark.slow
 def test_an_empty_list_a_search_without_hits_and_a_failed_list_differ(page: Page):
     listed = page.get_by_role("navigation", name="Conversations")
     search = page.get_by_label("Search conversations")

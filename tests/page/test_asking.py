@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
@@ -68,6 +69,7 @@ def test_what_is_typed_answers_the_question_unless_it_is_meant_for_the_team(page
     standing(page, "Done")
 
 
+@pytest.mark.slow
 def test_what_was_begun_before_a_question_appeared_goes_to_the_team(page: Page, model: OpenAIServer):
     asks = {**call("ask_human", question="Which year?", options=["2023", "2024"]), "hang": True}
     writes = {**call("write_file", path="a.txt", content="4"), "hang": True}
@@ -92,6 +94,7 @@ def test_what_was_begun_before_a_question_appeared_goes_to_the_team(page: Page, 
     standing(page, "Done")
 
 
+@pytest.mark.slow
 def test_a_question_that_is_left_open_waits_with_the_run(page: Page, model: OpenAIServer):
     begin(page, model)
     model.release()
@@ -102,6 +105,7 @@ def test_a_question_that_is_left_open_waits_with_the_run(page: Page, model: Open
     standing(page, "Done")
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_typed_takes_its_form_away_at_once(page: Page, model: OpenAIServer):
     asks = call("ask_human", question="Which region?", options=["Europe", "Asia"])
     model.reset({**SIMPLE, "coder": [asks, {**reply("It is 4."), "hang": True}]})
@@ -138,6 +142,7 @@ def test_a_wish_that_is_typed_at_a_review_brings_the_new_plan_which_can_be_accep
     expect(page.locator(".foot .notice.bad")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_text_for_the_team_is_kept_while_the_server_is_away_and_answers_no_form(
     page: Page, model: OpenAIServer
 ):
@@ -164,6 +169,7 @@ def test_text_for_the_team_is_kept_while_the_server_is_away_and_answers_no_form(
     assert "In euros" not in str(model.requests)
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_as_a_whole_promises_no_messages(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("It is 4.")]})
     ask(page)
@@ -182,6 +188,7 @@ def test_a_run_that_waits_as_a_whole_promises_no_messages(page: Page, model: Ope
     assert "no, there is no backup of it" in json.dumps(model.requests[-2:])
 
 
+@pytest.mark.slow
 def test_an_approval_takes_words_of_acceptance_and_a_question_leaves_it_open(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("It is 4.")]})
     ask(page)
@@ -198,6 +205,7 @@ def test_an_approval_takes_words_of_acceptance_and_a_question_leaves_it_open(pag
     standing(page, "Done")
 
 
+@pytest.mark.slow
 def test_a_typed_rejection_reaches_the_model_unchanged(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="rm a"), reply("Then not.")]})
     ask(page)

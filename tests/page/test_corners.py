@@ -70,6 +70,7 @@ def test_what_is_no_address_is_a_new_conversation(tab: Page, address: str):
     expect(tab.get_by_role("heading", name="What should the team work on?")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_conversation_that_is_deleted_in_another_tab_is_gone_here_too(context: BrowserContext, tab: Page):
     other = context.new_page()
     for one in (tab, other):
@@ -81,6 +82,7 @@ def test_a_conversation_that_is_deleted_in_another_tab_is_gone_here_too(context:
     expect(tab.get_by_role("heading", name="This conversation does not exist.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_back_and_forward_go_through_conversations_and_drafts_stay_with_theirs(tab: Page):
     tab.goto("/#report")
     field = tab.get_by_label("Your question")
@@ -111,6 +113,7 @@ def test_a_revoked_key_is_requested_again_and_the_draft_stays(tab: Page):
     expect(tab.get_by_label("Your question")).to_have_value("And the swallows?")
 
 
+@pytest.mark.slow
 def test_a_refused_upload_shows_the_reason_and_loses_no_input(tab: Page):
     tab.goto("/#report")
     tab.route("**/files", refused(413, "too_large", "The files are larger than 25 MB together."))
@@ -125,6 +128,7 @@ def test_a_refused_upload_shows_the_reason_and_loses_no_input(tab: Page):
     expect(tab.get_by_role("alert")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_file_that_is_too_large_is_refused_when_it_is_chosen_and_the_others_stay(tab: Page):
     with tab.expect_response("**/healthz"):
         tab.goto("/#report")
@@ -161,6 +165,7 @@ def test_without_a_model_the_page_shows_what_to_set(tab: Page):
     expect(tab.locator(".absent li")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_each_text_runs_in_the_direction_of_its_letters(tab: Page):
     tab.goto("/#report")
     question = tab.locator(".question")
@@ -257,6 +262,7 @@ def test_several_clicks_ask_a_question_again_once(page: Page, model: OpenAIServe
     expect(page.locator(".question")).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_a_plan_accepted_in_another_tab_is_reported_and_its_form_closes(page: Page, model: OpenAIServer):
     page.get_by_role("button", name="Review the plan").click()
     ask(page)
@@ -270,6 +276,7 @@ def test_a_plan_accepted_in_another_tab_is_reported_and_its_form_closes(page: Pa
     standing(page, "Cancelled")
 
 
+@pytest.mark.slow
 def test_a_call_is_rejected_with_a_reason_that_is_never_an_approval(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo done"), reply("Then not.")]})
     ask(page)

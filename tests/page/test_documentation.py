@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.serving import ServerProcess
 
 
+@pytest.mark.slow
 def test_the_documentation_works_from_own_files_alone(page: Page, server: ServerProcess) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

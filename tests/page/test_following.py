@@ -37,6 +37,7 @@ def expect_inside(one: Locator) -> None:
     expect(one).to_be_in_viewport(ratio=0.99)
 
 
+@pytest.mark.slow
 def test_what_waits_is_inside_the_window_however_long_its_plan_is(
     page: Page, model: OpenAIServer, size: ViewportSize
 ):
@@ -50,6 +51,7 @@ def test_what_waits_is_inside_the_window_however_long_its_plan_is(
     expect_inside(page.get_by_label("Your question"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 60])
 def test_an_approval_can_be_given_and_refused_without_scrolling(page: Page, model: OpenAIServer, lines: int):
     page.set_viewport_size({"width": 375, "height": 667})
@@ -61,6 +63,7 @@ def test_an_approval_can_be_given_and_refused_without_scrolling(page: Page, mode
     expect_inside(page.get_by_label("Your question"))
 
 
+@pytest.mark.slow
 def test_a_step_under_way_shows_what_it_does(page: Page, model: OpenAIServer, size: ViewportSize):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), {**reply("It is 4."), "hang": True}]})
     ask(page)
@@ -90,6 +93,7 @@ def test_an_answer_is_read_from_its_first_line_and_a_conversation_from_its_newes
     expect_inside(page.get_by_text("And again?").last)
 
 
+@pytest.mark.slow
 def test_a_table_breaks_no_word_and_scrolls_in_itself(page: Page, model: OpenAIServer, size: ViewportSize):
     model.reset({**SIMPLE, "reporter": [reply(f"Figures:\n\n{_TABLE}")]})
     ask(page)

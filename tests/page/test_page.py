@@ -54,6 +54,7 @@ def test_a_question_is_answered_with_its_plan_work_and_report(page: Page):
     expect(page.get_by_label("Result")).to_contain_text("4")
 
 
+@pytest.mark.slow
 def test_the_model_is_named_before_a_question_and_under_its_answer(page: Page):
     model = page.evaluate("fetch('/healthz').then((answer) => answer.json())")["model"]
     assert model
@@ -63,6 +64,7 @@ def test_the_model_is_named_before_a_question_and_under_its_answer(page: Page):
     expect(page.locator(".standing").get_by_text(f"Model: {model}", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_answer_is_written_while_it_comes_and_its_thoughts_are_folded(page: Page, model: OpenAIServer):
     slow = reply("First words, " * 20 + "last words.", reasoning="How to say it?", delay_seconds=0.03)
     model.reset({**SIMPLE, "reporter": [slow]})
@@ -86,6 +88,7 @@ def test_a_plan_is_reviewed_in_words_and_accepted(page: Page):
     standing(page, "Done")
 
 
+@pytest.mark.slow
 def test_a_plan_is_edited_reordered_and_accepted(page: Page):
     page.get_by_role("button", name="Review the plan").click()
     ask(page)
@@ -152,6 +155,7 @@ def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
     expect(page.get_by_label("Result").last).to_contain_text("edited")
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_not_requested_again(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [{"hang": True}]})
     # An answer that comes after the stream has told the end.
@@ -230,6 +234,7 @@ def test_conversations_are_searched_renamed_and_deleted(page: Page):
     expect(page.get_by_role("heading", name="What should the team work on?")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_file_goes_along_and_a_member_stays_behind(page: Page, model: OpenAIServer):
     page.locator("input[type=file]").set_input_files(
         {"name": "sales.csv", "mimeType": "text/csv", "buffer": b"month,sum\n1,4\n"}

@@ -168,6 +168,7 @@ def test_a_replay_is_gone_through_by_keyboard(page: Page, opened: Opener, tmp_pa
     expect(tab.locator(".call")).to_contain_text("print(1+3)")
 
 
+@pytest.mark.slow
 def test_what_a_stranger_wrote_does_nothing_in_the_file(
     page: Page, model: OpenAIServer, opened: Opener, tmp_path: Path
 ):
@@ -224,6 +225,7 @@ def expect_figures(place: Locator) -> None:
     expect(place.get_by_text("Costs (figure missing: costs.png)")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_figures_of_a_report_are_shown_on_the_page_and_in_its_file(
     page: Page, model: OpenAIServer, opened: Opener, tmp_path: Path
 ):

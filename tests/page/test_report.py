@@ -184,6 +184,7 @@ def test_a_report_is_read_with_its_contents_and_sources_by_keyboard(
     expect(page.get_by_label("Your question")).to_be_editable()
 
 
+@pytest.mark.slow
 def test_a_report_is_saved_in_each_format_and_a_refusal_names_the_remedy(
     page: Page, model: OpenAIServer, site: str
 ):
@@ -266,6 +267,7 @@ def test_a_hostile_diagram_is_inert(browser: Browser, server: ServerProcess, mod
     context.close()
 
 
+@pytest.mark.slow
 def test_a_report_without_a_title_has_that_of_its_plan(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "reporter": [reply("## In short\n\nIt is **4**.")]})
     ask(page)

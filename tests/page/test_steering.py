@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, reply
@@ -34,6 +35,7 @@ def test_what_is_written_while_the_team_works_is_answered_at_once(page: Page, mo
     expect(options).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_becomes_a_request_of_its_own_is_the_next_on_the_page(page: Page, model: OpenAIServer):
     held = reply("1 + 3 = 4", hang=True)
     model.reset({**SIMPLE, "coder": [held, reply("2 + 2 = 4")], "supervisor": [lead("next_run")]})

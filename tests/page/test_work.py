@@ -138,6 +138,7 @@ def test_each_tools_work_is_shown_as_what_it_is(page: Page):
     expect(page.locator(".turn strong").last).to_have_text("done")
 
 
+@pytest.mark.slow
 def test_all_files_of_a_conversation_are_saved_with_one_button(page: Page):
     opened(page, WORKED)
     files = page.get_by_role("region", name="Files", exact=True)
@@ -178,6 +179,7 @@ def test_five_thousand_events_come_in_slices_and_all_of_them_are_there(page: Pag
     expect(calls.first.get_by_role("listitem")).to_have_count(5)
 
 
+@pytest.mark.slow
 def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer):
     # A step whose words are changed begins again: its second call is held, too.
     held = [reply("Word by word, " * 22, hang_after=3), reply("4", hang=True)]

@@ -56,6 +56,7 @@ async def test_finished_steps_stay_finished_and_the_planner_is_called_again(tmp_
     assert events[-1][1][1]["messages"][-1]["content"].startswith("# Tea\n")
 
 
+@pytest.mark.slow
 async def test_a_step_that_was_added_and_one_that_was_moved_are_still_so(tmp_path):
     steps = [
         step("researcher", "Find"),
@@ -85,6 +86,7 @@ async def test_a_step_that_was_added_and_one_that_was_moved_are_still_so(tmp_pat
     assert {one["status"] for one in told} == {"completed"}
 
 
+@pytest.mark.slow
 async def test_of_concurrent_steps_only_the_one_under_way_begins_again_and_nothing_is_decided_twice(tmp_path):
     steps = [
         {**step("researcher", "Find"), "needs": []},

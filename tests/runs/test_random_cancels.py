@@ -87,6 +87,7 @@ def _strays(folder: Path) -> set[str]:
     return strays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", sizes(24, 200))
 async def test_runs_cancelled_at_random_leave_no_process_and_no_file(tmp_path: Path, runs: int) -> None:
     workspaces = Workspaces(tmp_path / "workspaces")

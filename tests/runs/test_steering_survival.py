@@ -99,6 +99,7 @@ async def test_a_decision_takes_effect_after_a_kill_and_is_not_made_again(tmp_pa
     assert model.stats["by_role"] == {"researcher": 1, "coder": 1, "reporter": 1}
 
 
+@pytest.mark.slow
 async def test_what_was_passed_on_is_given_again_to_a_step_that_begins_again(tmp_path):
     passing = {**DECISION, "decision": "pass_on", "changes": [], "steps": [1]}
     deciding = script(researcher=[{"hang": True}], supervisor=[reply(json.dumps(passing))])
@@ -108,6 +109,7 @@ async def test_what_was_passed_on_is_given_again_to_a_step_that_begins_again(tmp
     assert [str(one["messages"]).count(WORDS) for one in model.requests] == [1, 1]
 
 
+@pytest.mark.slow
 async def test_a_message_that_a_cancellation_dropped_is_decided_once_by_a_retry_that_is_killed(tmp_path):
     waiting = script(researcher=[{"hang": True}], supervisor=[{"hang": True}])
     with serving(waiting) as model:
@@ -131,6 +133,7 @@ async def test_a_message_that_a_cancellation_dropped_is_decided_once_by_a_retry_
     assert model.stats["by_role"] == {"researcher": 1, "supervisor": 1, "coder": 1, "reporter": 1}
 
 
+@pytest.mark.slow
 async def test_a_message_of_a_run_that_ended_is_one_next_run_in_spite_of_a_kill(tmp_path):
     later = {**DECISION, "decision": "next_run", "changes": []}
     first = script(supervisor=[reply(json.dumps(later))], researcher=[{"hang": True, "times": 1}])
@@ -160,6 +163,7 @@ async def test_a_message_of_a_run_that_ended_is_one_next_run_in_spite_of_a_kill(
     assert [one["content"] for one in again[-1][1]["messages"]].count(WORDS) == 1
 
 
+@pytest.mark.slow
 async def test_after_a_kill_the_step_at_work_is_done_and_no_other_of_a_plan_that_is_written_again(tmp_path):
     steps = [
         {**step("researcher", "Find"), "needs": []},

@@ -94,6 +94,7 @@ def written(folder: Path) -> Counter[str]:
     return Counter(line for file in folder.rglob("lines.txt") for line in file.read_text().split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "kills"), sizes((6, 2), (10, 4)))
 async def test_unrecorded_calls_are_asked_about_and_recorded_ones_never_repeated(tmp_path, runs, kills):
     dice = random.Random(SEED)

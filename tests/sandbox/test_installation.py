@@ -210,6 +210,7 @@ async def test_what_is_installed_is_there_in_the_sandbox_and_cannot_be_changed(
         assert str(tmp_path) not in look.stdout.replace("/workspace", ""), "the host's paths are its own"
 
 
+@pytest.mark.slow
 async def test_the_inspection_finds_what_cannot_be_imported(
     tmp_path: Path, own_packages: SandboxSettings
 ) -> None:

@@ -112,6 +112,7 @@ async def test_a_call_cancelled_twice_still_ends(sandbox: Sandbox, workspace: Wo
             assert all_end(processes, within_seconds=2)
 
 
+@pytest.mark.slow
 async def test_no_orphan_is_left_to_the_hosts_first_process(
     hasty_sandbox: Sandbox, workspace: Workspace
 ) -> None:

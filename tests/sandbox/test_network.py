@@ -76,6 +76,7 @@ SECURE_WAYS = {
 }
 
 
+@pytest.mark.slow
 async def test_https_is_spoken_with_the_host_itself(
     tmp_path: Path, workspace: Workspace, subtests: pytest.Subtests
 ) -> None:
@@ -122,6 +123,7 @@ async def test_python_and_bash_reach_it_again_and_again(site: Site, workspace: W
     assert len(site.requests) == 6
 
 
+@pytest.mark.slow
 async def test_many_requests_at_once_are_all_answered(site: Site, workspace: Workspace) -> None:
     place = f"site.test:{site.port}"
     async with connected(place) as sandbox:

@@ -88,6 +88,7 @@ async def test_what_the_coder_was_promised_works(
             assert completed.stderr == ""
 
 
+@pytest.mark.slow
 async def test_what_matplotlib_and_seaborn_draw_is_retained(fitted: Sandbox, workspace: Workspace) -> None:
     code = (
         "import matplotlib.pyplot as p, seaborn; seaborn.lineplot(x=[1, 2], y=[2, 1]); p.title('ü'); p.show()"
@@ -129,6 +130,7 @@ async def test_pip_reaches_an_allowed_index(fitted: Sandbox, site: Site, workspa
     assert ("GET", "/simple/nothing-there/") in [(method, path) for method, path, _ in site.requests]
 
 
+@pytest.mark.slow
 async def test_its_packages_are_reported_by_name_and_version(fitted: Sandbox, workspace: Workspace) -> None:
     told = dict(one.split(" ") for one in list_installed_packages(SandboxSettings(), Settings().cache_dir))
     code = "import numpy, pandas, yfinance; [m.__version__ for m in (numpy, pandas, yfinance)]"
@@ -167,6 +169,7 @@ async def test_labels_of_charts_are_drawn_in_any_script_that_a_font_has(
     assert (completed.exit_code, completed.stderr) == (0, ""), "a missing glyph is a warning"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting",
     [

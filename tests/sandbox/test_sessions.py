@@ -304,6 +304,7 @@ def _everything_in(folder: Path) -> set[tuple[str, ...]]:
     return {path.relative_to(folder).parts for path in folder.rglob("*")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancels", sizes(48, 200))
 async def test_cancels_at_random_leave_no_process_and_no_file(tmp_path: Path, cancels: int) -> None:
     marker = new_marker()

@@ -88,6 +88,7 @@ async def test_the_attempts_take_at_most_twice_the_limit(
         assert limit < held <= 2.1 * limit
 
 
+@pytest.mark.slow
 async def test_a_machine_that_passed_is_tried_again_only_when_something_has_changed(
     opened: Opened, tmp_path: Path, tried: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ async def test_a_machine_that_passed_is_tried_again_only_when_something_has_chan
     assert len(list((cache / "sandbox-probes").iterdir())) == 1, "marks of earlier starts are removed"
 
 
+@pytest.mark.slow
 async def test_without_a_folder_each_start_tries(opened: Opened, tried: list[str]) -> None:
     for _ in range(2):
         await opened(SandboxSettings(), None)

@@ -67,6 +67,7 @@ async def test_variables_survive_the_timeout_of_a_command(hasty: Thread) -> None
     assert "sleep" not in (await hasty.bash("cat /proc/[0-9]*/comm")).stdout
 
 
+@pytest.mark.slow
 async def test_after_a_hard_timeout_variables_are_gone_and_files_are_not(hasty: Thread) -> None:
     await hasty.python("x = 1\nopen('kept', 'w').write('kept')")
     stubborn = (

@@ -92,6 +92,7 @@ async def test_no_trick_of_code_changes_what_a_member_reads(
     assert "forged" not in shown
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(TRICKS), st.sampled_from(MIRRORS)), min_size=2, max_size=6))
 def test_no_sequence_of_tricks_changes_what_a_member_reads(
