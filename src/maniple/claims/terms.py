@@ -15,7 +15,8 @@ _PLURAL = 5
 _STOP_TEXT = (
     "the and that this these those with from for was were are been has have had its their his her they "
     "which who whom into than then also about per said says year years not but all any can will would "
-    "between until since there when where while more most some such only over under other our your you she him them "
+    "between until since there when where while more most some such only over under other our your you she "
+    "him them "
     "der die das den dem des und ein eine einen einem einer eines ist sind war waren wird werden wurde "
     "wurden mit von für auf aus bei nach vor zur zum als auch sich nicht noch nur oder aber dass sie "
     "zwischen seit bis wie über unter hat haben hatte dies diese dieser dieses man rund etwa jahr jahre "
