@@ -47,6 +47,7 @@ async def until_killed(folder: Path) -> None:
     await living(folder, script(call("look", what="x"), call("bash_tool", cmd="make"), DONE), machine, work)
 
 
+@pytest.mark.slow
 async def test_after_a_kill_a_call_runs_again_only_after_a_question(tmp_path):
     run = f"asyncio.run(until_killed(pathlib.Path({str(tmp_path)!r})))"
     code = f"import asyncio, pathlib; from {__name__} import until_killed; {run}"

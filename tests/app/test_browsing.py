@@ -104,6 +104,7 @@ def click(name: str) -> dict[str, Any]:
     return use("click_element", index=f"index of {name}")
 
 
+@pytest.mark.slow
 async def test_a_form_over_several_pages_is_filled_in_and_its_download_is_in_the_workspace(tmp_path, site):
     script = shop_script(
         use("go_to_url", url=f"{site.url}/"),
@@ -190,6 +191,7 @@ async def test_a_file_of_the_workspace_can_be_uploaded(tmp_path, site):
     assert "got notes.txt" in str(views(server, "manus")[-1])
 
 
+@pytest.mark.slow
 async def test_a_question_in_the_middle_pauses_the_run_with_the_page_as_it_is(tmp_path, site):
     script = shop_script(
         use("go_to_url", url=f"{site.url}/"),
@@ -209,6 +211,7 @@ async def test_a_question_in_the_middle_pauses_the_run_with_the_page_as_it_is(tm
     assert "/address?name=Ada&tea=Black" in str(site.requests)
 
 
+@pytest.mark.slow
 async def test_a_page_that_gives_orders_is_shown_as_data(tmp_path, site):
     script = shop_script(use("go_to_url", url=f"{site.url}/evil"), done("It shows a button."))
     async with team(script, tmp_path) as (runtime, server):
@@ -221,6 +224,7 @@ async def test_a_page_that_gives_orders_is_shown_as_data(tmp_path, site):
     assert content(frames) == "It shows a button."
 
 
+@pytest.mark.slow
 async def test_a_cancelled_run_leaves_the_browser_to_others(tmp_path, site):
     script = shop_script(use("go_to_url", url=f"{site.url}/"), use("wait", seconds=60))
     async with team(script, tmp_path) as (runtime, server):

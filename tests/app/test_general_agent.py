@@ -202,6 +202,7 @@ async def test_without_the_setting_there_is_no_agent_that_works_alone(tmp_path):
     assert (refused.status_code, "team.members" in refused.text) == (422, True)
 
 
+@pytest.mark.slow
 async def test_a_killed_run_of_the_general_agent_goes_on_without_its_option(tmp_path):
     with serving({"manus": [*SCRIPT["manus"][:1], {"hang": True}]}) as server:
         env = environment(tmp_path, server.base_url, MANIPLE_SANDBOX__BACKEND="off")

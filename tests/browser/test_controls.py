@@ -111,6 +111,7 @@ async def test_dialogs_of_a_page_are_answered_and_reported(driver: Driver, site:
     assert re.search(r'"Delete all\?".*Cancel\.', notices(driver))
 
 
+@pytest.mark.slow
 async def test_questions_are_accepted_when_that_is_set(site: Site) -> None:
     async with open_browser(SETTINGS.model_copy(update={"dialogs": "accept"})) as browser:
         driver = Driver(await browser.page("yes"))
@@ -154,6 +155,7 @@ async def test_a_beforeunload_dialog_is_reported_and_the_page_stays(driver: Driv
     assert (await driver.act("close_tab")).text == "Closed current tab"
 
 
+@pytest.mark.slow
 async def test_alerts_without_end_do_not_hold_anything_up(driver: Driver, site: Site) -> None:
     await shown(driver, site, "<button onclick=\"while (true) alert('again')\">Loop</button><p>There")
     await driver.on("click_element", "Loop")
@@ -450,6 +452,7 @@ async def test_keys_are_pressed_and_texts_typed(driver: Driver, site: Site) -> N
 # Reading and searching
 
 
+@pytest.mark.slow
 async def test_what_is_seen_is_extracted_with_frames_and_shadow_roots(browser: Browser, site: Site) -> None:
     asked: list[tuple[str, str]] = []
 

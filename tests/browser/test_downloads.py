@@ -81,6 +81,7 @@ def left(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 async def test_a_page_that_gives_files_for_ever_can_be_seen_meanwhile(browser: Browser, site: Site) -> None:
     async def drip(send: Send) -> None:
         while True:

@@ -100,6 +100,7 @@ async def test_the_browser_sees_no_file_of_this_machine(secret: Path) -> None:
         assert (root / "usr/bin").is_dir()
 
 
+@pytest.mark.slow
 async def test_no_address_of_a_file_shows_one(secret: Path) -> None:
     from playwright.async_api import Error
 
@@ -181,6 +182,7 @@ async def test_the_end_of_the_browser_leaves_nothing_behind() -> None:
     assert not any(folder.exists() for folder in folders)
 
 
+@pytest.mark.slow
 async def test_the_end_of_its_first_process_ends_them_all() -> None:
     async with _started() as (page, process):
         inside = {process, *children(process)}

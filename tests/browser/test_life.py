@@ -97,6 +97,7 @@ STILL = """<script>fetch("/when").then(answer => answer.text()).then(() => {
 _SOME = ["go_to_url", "click_element", "select_dropdown_option", "extract_content", "switch_tab"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("actions", sizes(_SOME, [*ACTIONS.names]))
 async def test_a_browser_killed_during_any_action_is_reported_and_replaced(
     shared: Browser, site: Site, actions: Sequence[str]
@@ -229,6 +230,7 @@ async def test_a_cancelled_call_lets_the_next_one_in(shared: Browser, site: Site
         assert "page next" in await driver.look()
 
 
+@pytest.mark.slow
 async def test_a_call_cancelled_while_its_window_opens_leaves_a_window_that_works(site: Site) -> None:
     site.pages["/"] = Reply(FORM.format("next"))
     before = children()
@@ -244,6 +246,7 @@ async def test_a_call_cancelled_while_its_window_opens_leaves_a_window_that_work
     await until(lambda: children() <= before)
 
 
+@pytest.mark.slow
 async def test_the_thread_unused_for_longest_makes_way_and_finds_its_tabs_again(site: Site) -> None:
     site.pages |= {f"/{n}": Reply(FORM.format(n)) for n in range(3)}
     settings = BrowserSettings(allow_private=NETWORK, max_contexts=2)
@@ -257,6 +260,7 @@ async def test_the_thread_unused_for_longest_makes_way_and_finds_its_tabs_again(
         assert [tab.tab_id for tab in drivers[0].state.tabs] == [1]
 
 
+@pytest.mark.slow
 async def test_more_threads_than_windows_wait_for_each_other(site: Site) -> None:
     site.pages |= {f"/{n}": Reply(FORM.format(n)) for n in range(6)}
     async with open_browser(BrowserSettings(allow_private=NETWORK, max_contexts=2)) as browser:
@@ -265,6 +269,7 @@ async def test_more_threads_than_windows_wait_for_each_other(site: Site) -> None
         assert len(await asyncio.gather(*going)) == 6
 
 
+@pytest.mark.slow
 async def test_tabs_that_are_not_used_are_closed_and_opened_again(site: Site) -> None:
     site.pages["/"] = Reply(FORM.format("rested"))
     async with open_browser(BrowserSettings(allow_private=NETWORK, idle_seconds=0.01)) as browser:

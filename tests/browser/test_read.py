@@ -94,6 +94,7 @@ async def test_a_page_that_never_loads_is_left(guard: AddressGuard, site: Site) 
                 await browser.read(f"{site.url}{path}", thread="t")
 
 
+@pytest.mark.slow
 async def test_pages_are_read_at_the_same_time(browser: Browser, site: Site) -> None:
     site.pages |= {f"/{n}": Reply(f"<title>{n}</title><p>page {n}") for n in range(12)}
     pages = await asyncio.gather(*(browser.read(f"{site.url}/{n}", thread=str(n)) for n in range(12)))
@@ -189,6 +190,7 @@ async def test_a_cancelled_call_closes_its_page_and_no_other(browser: Browser, s
     assert (await browser.read(site.url, thread="t")).text == "Still here"
 
 
+@pytest.mark.slow
 async def test_a_call_cancelled_while_the_browser_starts_leaves_a_browser_that_works(
     guard: AddressGuard, site: Site
 ) -> None:

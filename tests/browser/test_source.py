@@ -38,6 +38,7 @@ async def test_the_source_is_that_of_the_page_where_the_browser_ended(browser: B
     assert "<p>文章</p>" in source.html
 
 
+@pytest.mark.slow
 async def test_an_endless_page_is_cut(browser: Browser, site: Site) -> None:
     site.pages["/"] = Reply("<p id=p></p><script>p.innerText = 'and on '.repeat(1_000_000)</script>")
     assert len((await browser.source(site.url)).html) == 2_000_000

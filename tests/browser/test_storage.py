@@ -60,6 +60,7 @@ def test_a_file_that_is_damaged_is_as_good_as_none(content: str, tmp_path: Path)
     assert storage.load("a") is None
 
 
+@pytest.mark.slow
 async def test_a_state_that_chromium_does_not_take_is_left_out(site: Site, tmp_path: Path) -> None:
     BrowserStorage(tmp_path).save("a", {"cookies": [{}], "origins": []})
     assert await visited(tmp_path, site, "a") == "visit 1,"

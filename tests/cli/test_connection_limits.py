@@ -415,6 +415,7 @@ def test_a_proxy_is_an_address_or_a_network(network: str) -> None:
         ServerSettings(proxies=(network,))
 
 
+@pytest.mark.slow
 async def test_the_service_answers_beside_600_half_open_connections_with_512_descriptors(
     tmp_path: Path,
 ) -> None:

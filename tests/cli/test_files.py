@@ -35,6 +35,7 @@ def workspaces_in(folder: Path) -> list[Path]:
     return sorted(path for path in root.rglob("*") if path.is_file()) if root.exists() else []
 
 
+@pytest.mark.slow
 async def test_a_given_file_is_read_by_the_team_and_not_listed_as_its_work(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
@@ -246,6 +247,7 @@ async def test_a_folder_named_like_the_team_s_records_does_not_replace_them(tmp_
     assert stored.upload.path == "reports-attached/1.md"
 
 
+@pytest.mark.slow
 async def test_a_folder_of_thirty_files_is_filed_and_the_filing_is_undone(
     server: OpenAIServer, tmp_path: Path
 ) -> None:

@@ -9,11 +9,12 @@ import pytest
 
 from tests.openai_server import SIMPLE, serving
 from tests.serving import ROOT, environment
+from tests.sizes import rest_is_slow
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+@pytest.mark.parametrize("name", rest_is_slow(["README.md", "README.zh.md"], 1))
 def test_the_program_of_the_readme_runs_as_it_is(tmp_path: Path, name: str):
     [code] = _PYTHON.findall((ROOT / name).read_text(encoding="utf-8"))
     with serving(SIMPLE) as server:

@@ -14,6 +14,7 @@ def left_out(text: str) -> int:
     return sum(int(number.replace(",", "")) for number in re.findall(r"… ([\d,]+) more", text))
 
 
+@pytest.mark.slow
 async def test_a_feed_of_thousands_is_folded_with_a_hint_to_see_more(site: Site) -> None:
     look = await site.show(f"<h1>Feed</h1><ul>{FEED}</ul><footer><button>Imprint</button></footer>")
     posts = len(re.findall(r"^Post \d+", look.text, re.M))

@@ -87,6 +87,7 @@ async def test_names_of_a_megabyte_are_cut(site: Site) -> None:
     assert len(look.text) < 3_000
 
 
+@pytest.mark.slow
 async def test_a_hundred_thousand_elements_are_looked_at_in_bounded_work(site: Site) -> None:
     begin = time.monotonic()
     look = await site.show(f"{BUTTON}<div>{'<b>x</b>' * 100_000}</div>")

@@ -71,6 +71,7 @@ async def test_a_click_beneath_a_window_of_the_task_fails_and_clicks_nothing(bro
     assert "everything" not in shown
 
 
+@pytest.mark.slow
 async def test_nothing_is_cleared_where_that_is_turned_off() -> None:
     settings = BrowserSettings(allow_private=("127.0.0.2/32",), obstacles=False)
     async with open_browser(settings) as browser:
