@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from maniple.document.nodes import MARK
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.addresses import comparable_url, is_host_only, local_port
 from maniple.evidence.citations import Citation, CitedClaim, find_citations, find_claims
@@ -12,7 +13,6 @@ from maniple.evidence.excerpt import MAX_SEARCHED as EXCERPT_SEARCHED
 from maniple.evidence.record import Evidence, Source
 from maniple.evidence.wording import Quotation, searchable
 
-MARK = "[unverified]"
 MAX_QUOTATIONS = 400
 """The number of quotations of a report that are looked up; further ones are marked as unverified."""
 MAX_SEARCHED = 8_000_000

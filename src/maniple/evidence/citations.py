@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from maniple.document.citation_syntax import find_number_citations
 from maniple.evidence.citation import Citation, Kind, index_spans
 from maniple.evidence.links import DEFINITION, find_links, remove_addresses
 from maniple.evidence.prose import Prose
@@ -112,17 +113,6 @@ __all__ = [
 
 NEAR_CHARACTERS = 400
 """The largest distance of a quotation from its citation."""
-_JOINTS = r"[,;、，–&-]|and|und|et|y|和|及"
-_NUMBER = r"(?:(?:sources?|来源|來源|s|#) ?)?\d{1,4}"
-_SEVERAL = rf"{_NUMBER}(?: ?(?:{_JOINTS}) ?{_NUMBER}){{0,30}}"
-# A superscript after a unit or another short word is an exponent.
-_NUMBERS = re.compile(
-    rf"\\?[\[【［] ?({_SEVERAL}) ?(?:†[^\]】］\n]{{0,80}})?\\?[\]】］]"
-    rf"|(?:(?<=[.,;:!?)\]”\"。，；])|(?<=[^\W\d_]{{4}})) ?<sup>({_SEVERAL})</sup>",
-    re.IGNORECASE,
-)
-_BETWEEN = re.compile(r"[,;、，&]|and|und|et|y|和|及")
-_NO_NUMBER = re.compile(r"[^\d-]")
 _SENTENCE_END = re.compile(r"[.!?](?=[\s\"”“»\[])|[。！？]|\n(?=[ \t]*(?:[-*+|]|\d+[.)]))|\|")
 _TERMINALS = frozenset(".!?。！？")
 _MAX_BEHIND = 10
@@ -159,9 +149,8 @@ def _outside(prose: Prose, found: Iterable[Citation]) -> Iterator[Citation]:
 
 def find_numbers(text: str) -> Iterator[Citation]:
     """Yield the source numbers in `text`, which has no markup."""
-    for found in _NUMBERS.finditer(text):
-        if numbers := _read(found[1] or found[2]):
-            yield Citation("number", found.start(), found.end(), found[0], numbers)
+    for one in find_number_citations(text):
+        yield Citation("number", one.start, one.end, text[one.start : one.end], one.numbers)
 
 
 def _known(number: int) -> tuple[int, ...]:
@@ -195,18 +184,6 @@ def _numbers(prose: Prose, urls: Sequence[Citation]) -> Iterator[Citation]:
         if not end_of_address(one.start) and one.start not in defined:
             # A mark inside of the text of a link would break the link.
             yield replace(one, end=end_of_address(one.end - 1) or one.end)
-
-
-def _read(written: str) -> tuple[int, ...]:
-    numbers: list[int] = []
-    for part in _BETWEEN.split(written.casefold()):
-        ends = [int(end) for end in _NO_NUMBER.sub("", part.replace("–", "-")).split("-")]
-        if len(ends) > 2:  # a date
-            return ()
-        span = range(min(ends), max(ends) + 1)
-        numbers += span if len(span) <= 50 else (span[0], span[-1])
-    # An interval that contains 0, or a year, is not a citation.
-    return tuple(numbers) if all(0 < number < 1_000 for number in numbers) else ()
 
 
 def _attributed(prose: str, quoted: Iterable[Citation], cited: list[Citation]) -> Iterator[Citation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +38,29 @@ def parse_formula(state: StateInline, silent: bool) -> bool:
             return _take(state, opening, closing, is_display=is_display, silent=silent)
     environment = _ENVIRONMENT.match(state.src, state.pos)
     return environment is not None and _take_environment(state, environment, silent=silent)
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayFormula:
+    """Where a formula ends in a text, and the lengths of the delimiters around its TeX."""
+
+    end: int
+    opening: int
+    closing: int
+
+
+def find_display_formula(text: str, start: int) -> DisplayFormula | None:
+    """Return the formula on lines of its own that begins at `start`, the beginning of a line."""
+    for opening, closing, is_display in _PAIRS:
+        if is_display and text.startswith(opening, start):
+            begin = start + len(opening)
+            end = text.find(closing, begin, begin + _LONGEST)
+            has_tex = end > begin and not text[begin:end].isspace()
+            return DisplayFormula(end + len(closing), len(opening), len(closing)) if has_tex else None
+    environment = _ENVIRONMENT.match(text, start)
+    closing = f"\\end{{{environment['name']}}}" if environment else ""
+    end = text.find(closing, environment.end(), environment.end() + _LONGEST) if environment else -1
+    return DisplayFormula(end + len(closing), 0, 0) if end >= 0 else None
 
 
 def _take(state: StateInline, opening: str, closing: str, *, is_display: bool, silent: bool) -> bool:

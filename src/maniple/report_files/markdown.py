@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from maniple.document.bounds import enable_tables, is_readable
 from maniple.reading.formula_syntax import enable_formulas
 from maniple.reading.pictures import figure_path
-from maniple.run_page.bounds import enable_tables, is_readable
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

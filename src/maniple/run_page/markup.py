@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
+from maniple.document.bounds import enable_tables, is_readable, is_table_code
 from maniple.reading.pictures import FIGURE, figure_path
-from maniple.run_page.bounds import enable_tables, is_readable, is_table_code
 from maniple.run_page.pictures import Figure
 
 if TYPE_CHECKING:

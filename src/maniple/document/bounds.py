@@ -32,7 +32,7 @@ def is_readable(markdown: str) -> bool:
 def enable_tables(parser: MarkdownIt) -> None:
     """Make `parser` parse tables of at most `MAX_CELLS` cells in total; others become code blocks."""
     parser.enable("table")
-    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    parser.block.ruler.at("table", bounded_table, {"alt": ["paragraph", "reference"]})
 
 
 def is_table_code(token: Token) -> bool:
@@ -40,7 +40,8 @@ def is_table_code(token: Token) -> bool:
     return token.info == _KIND and token.type == "code_block"
 
 
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Parse a table as a block rule of markdown-it. One beyond the limit becomes a block of code."""
     from markdown_it.rules_block import table
 
     if not table(state, start, end, True):
