@@ -4,10 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from maniple.claims.quantities import FigureMention, agree, find_coarse_step
+from maniple.claims.quantities import FigureKind, FigureMention, agree, find_coarse_step
 
 
-def figure(value: str, kind="number", unit="", *, step="", factor="1", **fields) -> FigureMention:
+def figure(
+    value: str, kind: FigureKind = "number", unit="", *, step="", factor="1", **fields
+) -> FigureMention:
     number = Decimal(value)
     last = Decimal(step) if step else Decimal(1).scaleb(int(number.as_tuple().exponent))
     return FigureMention(

@@ -16,6 +16,7 @@ UNITS_OF_SYMBOL = {
     "¥": frozenset({"CNY", "JPY"}),
     "kr": frozenset({"SEK", "NOK", "DKK", "ISK"}),
     "pound": frozenset({"GBP", "g"}),
+    "degree": frozenset({"degC", "degF"}),
     "cent": frozenset({"EUR", "USD", "AUD", "CAD", "NZD", "HKD", "$"}),
 }
 """A symbol or word that several units share, with these units. It agrees with each of them."""
@@ -47,6 +48,8 @@ class FigureMention:
     about: Hedge = ""
     factor: Decimal = Decimal(1)
     """The part of the scale that comes from the unit: 1,000 for `5 km`."""
+    scale: Decimal = Decimal(1)
+    """The part of the scale that comes from a word: 1,000,000 for `5 million km`."""
     is_word: bool = False
     """Whether it is written as a word or a fraction: `twenty`, `two thirds`, `½`."""
     is_judged: bool = True

@@ -1,0 +1,111 @@
+"""What the words around a figure say about it: a hedge, a label, a denominator, a clock time."""
+
+import re
+from decimal import Decimal
+from functools import cache
+from typing import cast
+
+from maniple.claims.quantities import Hedge
+from maniple.claims.unit_names import HEDGES, HEDGES_BEHIND
+
+_LABELS = (
+    "version no nr num number numéro numero número nummer page pages p pp seite seiten página "
+    "pagina s chapter "
+    "chapters kapitel chapitre capítulo section sections abschnitt sección figure figures fig abb "
+    "abbildung table "
+    "tables tab tabelle tableau tabla article art artikel artículo paragraph absatz step phase "
+    "level tier grade class "
+    "type version v ver rev release round room apartment suite flight route highway bus line linie "
+    "channel gate "
+    "platform item question annex appendix anhang footnote note windows python java boeing airbus "
+    "iphone galaxy "
+    "playstation xbox model mark series season episode volume vol issue band heft bd isbn issn doi "
+    "pmid arxiv id § №"
+)
+_DENOMINATORS = "per pro je par por every alle each across cada ogni elke на tous"
+_WINDOW = 26
+_CJK_HEDGE = re.compile("[\u3040-\u9fff\uac00-\ud7af~≈≥≤<>]")
+_ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{2,6}[ -]$")
+_NEGATIONS = frozenset(["no", "not", "nicht", "pas", "non", "não", "не", "niet"])
+_OPPOSITE: dict[Hedge, Hedge] = {"": "", "about": "about", "over": "under", "under": "over"}
+_CLOCK = re.compile(
+    r"[ \u00a0]?(?:Uhr\b|[ap]\.?[ ]?m\b\.?|o['’]clock|[点點](?![一二三四五六七八九\d])"
+    r"|時(?!間)|시(?!간)|h[ ]?\d\d\b|heures? du)",
+    re.I,
+)
+_BEHIND = re.compile(
+    r"[ \u00a0]?(?:or (?:so|more|less)\b|左右|上下|程度|前後|정도|가량|以上|以下|以内|未満|이상|이하|미만)"
+)
+_HOURS = 24
+
+
+@cache
+def _labels() -> frozenset[str]:
+    return frozenset(_LABELS.split())
+
+
+@cache
+def _denominators() -> frozenset[str]:
+    return frozenset(_DENOMINATORS.split())
+
+
+@cache
+def _hedges() -> dict[str, Hedge]:
+    return {phrase: cast(Hedge, hedge) for hedge, phrases in HEDGES.items() for phrase in phrases.split(";")}
+
+
+@cache
+def _hedges_behind() -> dict[str, Hedge]:
+    return {
+        phrase: cast(Hedge, hedge)
+        for hedge, phrases in HEDGES_BEHIND.items()
+        for phrase in phrases.split(";")
+    }
+
+
+def read_words_before(text: str, start: int) -> list[str]:
+    """Return the last words before `start` on its line, at most four, in lower case, without brackets."""
+    before = text[max(0, start - _WINDOW) : start]
+    if not before or before[-1] in "|\n":
+        return []
+    return before.rpartition("\n")[2].casefold().replace("(", " ").split()[-4:]
+
+
+def find_hedge(text: str, start: int, words: list[str] | None = None) -> Hedge:
+    """Return the hedge that ends at `start`: "about", "more than", "knapp", 约. `words` stand before it."""
+    if not start:
+        return ""
+    if _CJK_HEDGE.match(text, start - 1):
+        return next((found for n in (2, 1) if (found := _hedges().get(text[max(0, start - n) : start]))), "")
+    words = read_words_before(text, start) if words is None else words
+    if not words:
+        return ""
+    hedges, length = _hedges(), 2
+    hedge: Hedge = hedges.get(" ".join(words[-2:]), "")
+    if not hedge:
+        hedge, length = hedges.get(words[-1], "") or hedges.get(words[-1].rstrip("."), ""), 1
+    is_negated = len(words) > length and words[-1 - length] in _NEGATIONS
+    return _OPPOSITE[hedge] if is_negated else hedge
+
+
+def find_hedge_behind(text: str, end: int) -> Hedge:
+    """Return the hedge behind a figure: "or so", 左右, 以上."""
+    behind = _BEHIND.match(text, end)
+    return _hedges_behind().get(behind[0].strip(), "") if behind else ""
+
+
+def is_label(text: str, start: int, words: list[str]) -> bool:
+    """Return whether the figure at `start` only names something: "page 12", "ISO 9001", "version 3.1"."""
+    if not words:
+        return False
+    return words[-1].rstrip(".") in _labels() or _ACRONYM.search(text, max(0, start - 8), start) is not None
+
+
+def is_denominator(text: str, start: int, words: list[str]) -> bool:
+    """Return whether the figure at `start` says per how many: "per 100,000", "je 1.000"."""
+    return text[start - 1 : start] in ("每", "毎") or (bool(words) and words[-1] in _denominators())
+
+
+def reads_as_clock(text: str, end: int, value: Decimal) -> bool:
+    """Return whether the digits that end at `end` are a time of day: "5 pm", "14 Uhr", "14 h 30"."""
+    return 0 <= value <= _HOURS and _CLOCK.match(text, end) is not None

@@ -1,0 +1,323 @@
+"""Reads what stands behind the digits of a figure: its scale and its unit."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cache
+from typing import NamedTuple, TypeVar, cast
+
+from maniple.claims import unit_names as names
+from maniple.claims.quantities import FigureKind
+
+Value = TypeVar("Value")
+SPACES = " \u00a0\u2007\u2009\u202f"
+_ONE = Decimal(1)
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af℃℉㎡%]")
+_GAP = re.compile(f"[-‑](?=[^\\W\\d_])|[{SPACES}\t]{{0,2}}")
+_LETTERS = "(?:(?![\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af²³¹⁰-₉])[^\\W\\d_])"
+_WORD = re.compile(rf"{_LETTERS}{{1,24}}")
+_PHRASE = re.compile(rf"{_LETTERS}{{1,24}}\.?(?:[{SPACES}-]{_LETTERS}{{1,24}}){{0,2}}")
+_SIGN = re.compile(
+    r"%[ -]?points?\b|%(?!p\b|포인트|ポイント)|‰|°[ ]?[CF]\b|℃|℉|°|US\$|[$€£¥₹₩₽₺₪₫₴￥￡]"
+    r"|×(?![ ]?\d)|p\.[ ]?p\.|п\.[ ]?п\.|v\.[ ]?H\."
+)
+_ATTACHED = re.compile(r"(bn|tn|mn|[kKMmBbT])(?![^\W_]|[²³^/])")
+_ATTACHED_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "mn": 6, "B": 9, "b": 9, "bn": 9, "T": 12, "tn": 12}
+_MONEY_PREFIX = re.compile(r"(k|K|M|m|bn|b|T|Mrd|Md)[ ]?(?=[€$£¥])")
+_MONEY_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "bn": 9, "b": 9, "T": 3, "Mrd": 9, "Md": 9}
+_POWER_OF_TEN = re.compile(r"[ ]?[×x·*⋅∙][ ]?10(?:\^?\{?([-−]?\d{1,2})\}?|([⁻⁰¹²³⁴-⁹]{1,3}))(?![\d.,])")
+_EXPONENT = re.compile(r"[eE]([+-]?\d{1,2})(?![\w.])")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_JOIN = re.compile(r"(?:de|di|do|dos|des|of)[ \u00a0]|d['’]", re.I)
+_POWER = re.compile(r"[ ]?(²|³|\^?2|\^?3)(?![\d.,]\d|\d)")
+_SLASH = re.compile(r"[ ]?/[ ]?")
+_PRODUCT = re.compile(r"[ ]?[·⋅∙*-][ ]?h(?![^\W_])")
+_PER_HOUR = re.compile(r"[ ](?:per|an|pro|par|por|all'|per l')[ ]?(?:hour|stunde|heure|hora|ora)\b", re.I)
+_MATERIAL = re.compile(r"(?:CO|CH|N)(?=[2₂4₄])")
+_FILLER = re.compile(r"(?:metric|short|long|net|gross|britische|us)[ -](?=[^\W\d_])", re.I)
+_LONGEST_CJK = 7
+_LONG_SCALE = {"billion": 12, "trillion": 18}
+_SHORT_SCALE = {"billion": 9, "billions": 9}
+
+
+class Unit(NamedTuple):
+    """A unit: its kind, its canonical name, and the factor that converts to the canonical unit."""
+
+    kind: FigureKind
+    name: str
+    factor: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTail:
+    """The scale (a power of ten) and the unit behind a figure; `end` is the offset behind both."""
+
+    scale: int
+    unit: Unit
+    end: int
+    other_scale: int = 0
+    """Another power of ten that the scale may mean: `84.6m` is metres or millions."""
+
+
+NO_UNIT = Unit("number", "", _ONE)
+
+
+@cache
+def _symbol_table() -> dict[str, Unit]:
+    """Return all unit symbols with their prefixes. They are compared with their case."""
+    table = {
+        code: Unit("money", "CNY" if code == "RMB" else code, _ONE) for code in names.CURRENCY_CODES.split()
+    }
+    for symbol, (unit, factor, prefixes) in names.SYMBOLS.items():
+        for prefix in prefixes:
+            scaled = Decimal(factor).scaleb(names.SYMBOL_PREFIXES[prefix])
+            table[prefix + symbol] = Unit("quantity", unit, scaled)
+    for symbol, (unit, factor, _) in names.SYMBOLS.items():
+        table[symbol] = Unit("quantity", unit, Decimal(factor))
+    return table
+
+
+@cache
+def _name_table() -> dict[str, Unit]:
+    """Return all names of units and currencies, casefolded, of one or several words."""
+    table: dict[str, Unit] = {}
+    for words, (unit, factor) in names.PREFIXED_NAMES.items():
+        for name in words.split():
+            for prefix, power in names.WORD_PREFIXES.items():
+                table[prefix + name] = Unit("quantity", unit, Decimal(factor).scaleb(power))
+            table[name] = Unit("quantity", unit, Decimal(factor))
+    for words, (unit, factor) in names.PLAIN_NAMES.items():
+        table |= dict.fromkeys(
+            words.split(), Unit("money" if unit in ("GBP", "cent") else "quantity", unit, Decimal(factor))
+        )
+    for words, unit in names.CURRENCY_NAMES.items():
+        table |= dict.fromkeys(words.split(), Unit("money", unit, _ONE))
+    for phrases, (kind, unit, factor) in names.PHRASES.items():
+        if unit:
+            table |= dict.fromkeys(phrases.split(";"), Unit(cast(FigureKind, kind), unit, Decimal(factor)))
+    table |= {
+        sign: Unit("money", unit, _ONE) for sign, unit in names.CURRENCY_SIGNS.items() if not sign.isalpha()
+    }
+    return table
+
+
+@cache
+def _cjk_table() -> dict[str, Unit]:
+    units = {
+        text: Unit(cast(FigureKind, kind), unit, Decimal(f))
+        for text, (kind, unit, f) in names.CJK_UNITS.items()
+    }
+    return units | {"%": Unit("percent", "%", _ONE)}
+
+
+@cache
+def _scale_table(is_long: bool) -> dict[str, int]:
+    table = {word: power for words, power in names.SCALE_WORDS.items() for word in words.split()}
+    return table | _SHORT_SCALE | (_LONG_SCALE | {"billions": 12, "trillions": 18} if is_long else {})
+
+
+def currency_of(sign: str) -> Unit | None:
+    """Return the currency of a sign or code before a figure: `US$`, `EUR`, `Rs.`."""
+    sign = sign.strip()
+    unit = names.CURRENCY_SIGNS.get(sign)
+    if unit is None:
+        return _symbol_table().get(sign) if sign in names.CURRENCY_CODES.split() else None
+    return Unit("money", unit, _ONE)
+
+
+def read_tail(text: str, at: int, language: str = "", *, is_money: bool = False) -> FigureTail:
+    """Return the scale and unit that stand at offset `at` of `text`, behind a figure's digits.
+
+    `text` must have plain digits and percent signs (`numerals.fold_digits`). `is_money` tells that a currency
+    stands before the digits: then `5m` is five millions.
+    """
+    tail = _read_letter_scale(text, at, is_money=is_money)
+    if tail is None:
+        scale, end = _read_scales(text, at, language)
+        tail = FigureTail(scale, NO_UNIT, end)
+    unit, end = _read_unit_behind(text, tail.end, bool(tail.scale) or tail.end > at)
+    if unit is None:
+        return tail
+    if tail.other_scale and unit.kind == "quantity":
+        return tail
+    return FigureTail(tail.scale, unit, end, tail.other_scale)
+
+
+def _read_letter_scale(text: str, at: int, *, is_money: bool) -> FigureTail | None:
+    """Return the scale of `5k`, `84.6m`, `$5 bn`, `5 M€`."""
+    start = _skip_gap(text, at)
+    money = _MONEY_PREFIX.match(text, start)
+    if money:
+        return FigureTail(_MONEY_SCALES[money[1]], NO_UNIT, money.end())
+    attached = _ATTACHED.match(text, start if is_money else at)
+    if not attached:
+        return None
+    power = _ATTACHED_SCALES[attached[1]]
+    if attached[1] == "m" and not is_money:
+        return FigureTail(0, Unit("quantity", "m", _ONE), attached.end(), other_scale=power)
+    return FigureTail(power, NO_UNIT, attached.end())
+
+
+def _read_scales(text: str, at: int, language: str) -> tuple[int, int]:
+    power = _POWER_OF_TEN.match(text, at) or _EXPONENT.match(text, at)
+    if power:
+        digits = next(group for group in power.groups() if group)
+        return int(digits.replace("−", "-").translate(_SUPERSCRIPTS)), power.end()
+    scale, end = 0, at
+    for _ in range(2):
+        one, stop = _read_scale(text, end, language)
+        if stop == end:
+            break
+        scale, end = scale + one, stop
+    return scale, end
+
+
+def _read_scale(text: str, at: int, language: str) -> tuple[int, int]:
+    start = _skip_gap(text, at)
+    if start < len(text) and _CJK.match(text, start):
+        found, end = _longest(names.CJK_SCALES, text, start)
+        # 兆瓦 is a megawatt.
+        if found is None or _longest(_cjk_table(), text, start)[1] > end:
+            return 0, at
+        return found, end
+    word = _WORD.match(text, start)
+    if not word:
+        return 0, at
+    power = _scale_table(language in names.LONG_SCALE_LANGUAGES).get(word[0].casefold())
+    if power is None or (len(word[0]) < 3 and word[0].casefold() not in ("mn", "bn", "tn", "md")):
+        return 0, at
+    end = word.end()
+    return power, end + 1 if len(word[0]) < 5 and text[end : end + 1] == "." and text[end + 1 : end + 2] in (
+        *SPACES,
+        "€",
+    ) else end
+
+
+def _read_unit_behind(text: str, at: int, has_scale: bool) -> tuple[Unit | None, int]:
+    start = _skip_gap(text, at)
+    if has_scale and (join := _JOIN.match(text, start)):
+        unit, end = read_unit(text, join.end())
+        return unit, end
+    return read_unit(text, start)
+
+
+def read_unit(text: str, at: int) -> tuple[Unit | None, int]:
+    """Return the unit that stands at `at`, with its end; a denominator behind `/` belongs to it."""
+    unit, end = _read_simple_unit(text, at)
+    if unit is None or unit.kind not in ("quantity", "money"):
+        return unit, end
+    if unit.name == "W" and (product := _PRODUCT.match(text, end)):
+        unit, end = Unit("quantity", "J", unit.factor * 3600), product.end()
+    if unit.name == "m" and (hourly := _PER_HOUR.match(text, end)):
+        return Unit("quantity", "m/s", unit.factor / 3600), hourly.end()
+    if slash := _SLASH.match(text, end):
+        below, stop = _read_simple_unit(text, slash.end())
+        if below is not None and below.kind == "quantity":
+            return Unit(unit.kind, f"{unit.name}/{below.name}", unit.factor / below.factor), stop
+    return unit, end
+
+
+def _read_simple_unit(text: str, at: int) -> tuple[Unit | None, int]:
+    sign = _SIGN.match(text, at)
+    if sign:
+        name = sign[0].casefold().replace(" ", " " if "point" in sign[0] else "")
+        return _name_table().get(name), sign.end()
+    if at < len(text) and _CJK.match(text, at):
+        return _longest(_cjk_table(), text, at)
+    word = _WORD.match(text, at)
+    if not word:
+        return None, at
+    unit = _symbol_table().get(word[0])
+    if unit is not None:
+        return _with_power(text, unit, word.end())
+    material = _MATERIAL.search(text, at, word.end() + 1)
+    if material and material.end() == word.end():
+        unit = _symbol_table().get(text[at : material.start()])
+        return (unit, material.start()) if unit else (None, at)
+    return _read_name(text, at)
+
+
+def _read_name(text: str, at: int) -> tuple[Unit | None, int]:
+    at = (
+        filler.end()
+        if (filler := _FILLER.match(text, at)) and not text[at:].casefold().startswith("us dollar")
+        else at
+    )
+    phrase = _PHRASE.match(text, at)
+    if not phrase:
+        return None, at
+    folded = phrase[0].casefold()
+    ends = [at + len(folded)] + [
+        phrase.start() + i for i in range(len(folded) - 1, 0, -1) if folded[i] in f"{SPACES}-."
+    ]
+    for end in ends:
+        name = folded[: end - at].rstrip(".")
+        if (unit := _name_table().get(name)) is not None:
+            return _with_power_word(text, unit, at + len(name))
+    return _read_powered_name(text, at, folded)
+
+
+def _read_powered_name(text: str, at: int, phrase: str) -> tuple[Unit | None, int]:
+    """Return `square kilometres`, `sq km`, `Quadratkilometer`, `cubic feet`."""
+    for words, power in ((names.SQUARE_WORDS, 2), (names.CUBIC_WORDS, 3)):
+        for word in words:
+            if phrase.startswith(word):
+                start = at + len(word)
+                start += text[start : start + 1] == "."
+                unit, end = _read_length(text, _skip_gap(text, start))
+                if unit is not None:
+                    return _raise(unit, power), end
+    return None, at
+
+
+def _read_length(text: str, at: int) -> tuple[Unit | None, int]:
+    word = _WORD.match(text, at)
+    unit = word and (_symbol_table().get(word[0]) or _name_table().get(word[0].casefold()))
+    return (unit, word.end()) if word and unit and unit.name == "m" else (None, at)
+
+
+def _with_power(text: str, unit: Unit, end: int) -> tuple[Unit, int]:
+    if unit.name == "m" and (power := _POWER.match(text, end)):
+        return _raise(unit, 2 if power[1] in ("²", "2", "^2") else 3), power.end()
+    return _with_power_word(text, unit, end)
+
+
+def _with_power_word(text: str, unit: Unit, end: int) -> tuple[Unit, int]:
+    if unit.name != "m":
+        return unit, end
+    word = _WORD.match(text, _skip_gap(text, end))
+    folded = word[0].casefold() if word else ""
+    if word and folded in names.SQUARE_ENDS | names.CUBIC_ENDS:
+        return _raise(unit, 2 if folded in names.SQUARE_ENDS else 3), word.end()
+    return unit, end
+
+
+def _raise(unit: Unit, power: int) -> Unit:
+    return unit._replace(name=f"m{power}", factor=unit.factor**power)
+
+
+def _longest(table: Mapping[str, Value], text: str, at: int) -> tuple[Value | None, int]:
+    for length in range(_LONGEST_CJK, 0, -1):
+        found = table.get(text[at : at + length])
+        if found is not None:
+            return found, min(at + length, len(text))
+    return None, at
+
+
+def _skip_gap(text: str, at: int) -> int:
+    gap = _GAP.match(text, at)
+    return gap.end() if gap else at
+
+
+def read_head_unit(head: str, language: str = "") -> FigureTail | None:
+    """Return the scale and unit that a column's head gives: `Population (thousand)`, `Umsatz in Mio. €`."""
+    for part in (
+        re.findall(r"[(（\[]([^()（）\[\]]{1,40})[)）\]]", head) + re.split(r",|(?:^| )in ", head)[1:][-1:]
+    ):
+        text = part.strip()
+        tail = read_tail(text, 0, language) if text and not text[0].isdigit() else None
+        if tail is not None and tail.end and (tail.scale or tail.unit != NO_UNIT):
+            return replace(tail, other_scale=0)
+    unit, end = read_unit(head.strip(), 0)
+    return FigureTail(0, unit, end) if unit and end == len(head.strip()) and unit.name != "month" else None
