@@ -60,9 +60,14 @@ class TestAuthority:
         )
         for rest in (authority, server):
             subprocess.run(f"{new} {rest}".split(), cwd=folder, check=True, capture_output=True)
+        return cls.load(folder / "ca.pem")
+
+    @classmethod
+    def load(cls, file: Path) -> "TestAuthority":
+        """Return the authority that `create` has written to a file. Blocks."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(folder / "server.pem", folder / "server.key")
-        return cls(folder / "ca.pem", context)
+        context.load_cert_chain(file.with_name("server.pem"), file.with_name("server.key"))
+        return cls(file, context)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ One of each is in the fast suite, the whole matrix in the slow one.
 
 import asyncio
 import gc
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -17,6 +18,7 @@ import pytest
 from pydantic import SecretStr
 
 from maniple.config import SearchSettings
+from maniple.errors import ConfigError, ModelError
 from maniple.llms import open_chat_models
 from maniple.llms.embedded.model_file import FetchJob, fetch_from_hub, fetch_from_parts
 from maniple.sandbox.package_environment import PackageEnvironment, install_packages
@@ -31,16 +33,20 @@ from tests.egress.proxy_servers import (
 )
 from tests.llms.embedded.loopback import serving
 from tests.llms.embedded.tiny import CONTENT, Hub, Recorder, tiny_model
+from tests.llms.provider_servers import Answer, provider_serving
 from tests.llms.provider_streams import STREAMS
 from tests.llms.test_chat import QUESTION, settings
 from tests.llms.test_provider_streams import body_of
+from tests.llms.test_providers import PROVIDERS
+from tests.llms.test_providers import opened as open_provider
 from tests.mcp.authority import Authority, closed_site
 from tests.mcp.open_servers import opened
 from tests.mcp.test_login import logged_in
 from tests.mcp.web import site
 from tests.search.responses import BRAVE, as_json
 
-pytestmark = pytest.mark.anyio
+# google-genai's own use of aiohttp.
+pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")]
 LOGIN = ("user@corp", "pass:w/rd")
 DEAD = "http://name:s3cret@127.0.0.1:9"
 
@@ -64,6 +70,23 @@ async def _models(folder: Path) -> AsyncIterator[Client]:
 
     async with open_site({"/v1/chat/completions": answer}) as endpoint:
         yield Client(endpoint.port, use)
+
+
+def _provider(name: str) -> Callable[[Path], AbstractAsyncContextManager[Client]]:
+    """The endpoint has a certificate of the company's authority."""
+
+    @asynccontextmanager
+    async def serve(folder: Path) -> AsyncIterator[Client]:
+        async def use() -> None:
+            async with open_provider(name, server) as model:
+                chunks = [chunk.text async for chunk in model.astream(QUESTION)]
+            assert "".join(chunks) == "Hi there"
+
+        authority = await asyncio.to_thread(TestAuthority.load, Path(os.environ["SSL_CERT_FILE"]))
+        with provider_serving(Answer(text=("Hi ", "there")), tls=authority.context) as server:
+            yield Client(urlsplit(server.base_url).port or 0, use)
+
+    return serve
 
 
 @asynccontextmanager
@@ -151,6 +174,7 @@ async def _packages(folder: Path) -> AsyncIterator[Client]:
 
 CLIENTS: dict[str, Callable[[Path], AbstractAsyncContextManager[Client]]] = {
     "models": _models,
+    **{name: _provider(name) for name in PROVIDERS},
     "search": _search,
     "mcp": _mcp,
     "mcp-login": _mcp_login,
@@ -159,12 +183,16 @@ CLIENTS: dict[str, Callable[[Path], AbstractAsyncContextManager[Client]]] = {
     "packages": _packages,
 }
 NETWORKS = ("direct", *PROXY_SCHEMES, "no-proxy")
+REFUSED = ("bedrock", "socks5")
+"""boto3 speaks to no SOCKS proxy."""
 
 
 def list_matrix() -> Iterator[Any]:
     """Yield each pair; each client and each network has one that is not slow."""
     for number, client in enumerate(CLIENTS):
         for network in NETWORKS:
+            if (client, network) == REFUSED:
+                continue
             is_fast = network == NETWORKS[(number + 1) % len(NETWORKS)]
             yield pytest.param(client, network, marks=() if is_fast else pytest.mark.slow)
 
@@ -200,9 +228,34 @@ async def test_each_client_works_in_each_network(
     tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+    monkeypatch.delenv("AWS_CA_BUNDLE", raising=False)  # boto3's own, which counts more
     async with CLIENTS[client](tmp_path) as found:
         async with joined(network, found.port, authority, proxy_variables) as proxy:
             async with asyncio.timeout(200):
                 await found.use()
         if proxy is not None:
             assert set(proxy.passed) == {f"127.0.0.1:{found.port}"}
+
+
+async def test_a_proxy_that_the_client_of_a_provider_cannot_use_is_named(
+    authority: TestAuthority, proxy_variables: ProxyVariables
+) -> None:
+    proxy_variables.set(ALL_PROXY="socks5://name:s3cret@127.0.0.1:9")
+    with provider_serving(Answer(text=("Hi",))) as server:
+        with pytest.raises(ConfigError, match=r"ALL_PROXY \(127.0.0.1:9\)") as caught:
+            async with open_provider("bedrock", server):
+                pass
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_dead_proxy_is_named_by_the_clients_of_providers(
+    provider: str, proxy_variables: ProxyVariables
+) -> None:
+    proxy_variables.set(ALL_PROXY=DEAD)
+    with provider_serving(Answer(text=("Hi",))) as server:
+        async with open_provider(provider, server) as model:
+            with pytest.raises(ModelError, match=r"ALL_PROXY \(127.0.0.1:9\)") as caught:
+                await model.ainvoke(QUESTION)
+    assert caught.value.code == "model_unreachable"
+    assert "s3cret" not in str(caught.value)

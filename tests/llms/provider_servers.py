@@ -1,6 +1,7 @@
 """A server on loopback that speaks the APIs of other providers, with the answers of a test."""
 
 import json
+import ssl
 import struct
 import threading
 import zlib
@@ -177,7 +178,7 @@ _FORMATS = {
 
 @contextmanager
 def provider_serving(
-    *answers: Answer, refusals: tuple[tuple[int, str], ...] = ()
+    *answers: Answer, refusals: tuple[tuple[int, str], ...] = (), tls: ssl.SSLContext | None = None
 ) -> Iterator[ProviderServer]:
     """Serve the APIs on loopback; `base_url` is the address of all of them."""
     state = ProviderServer(list(answers), list(refusals))
@@ -213,8 +214,10 @@ def provider_serving(
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    state.base_url = f"http://127.0.0.1:{server.server_address[1]}"
+    state.base_url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_address[1]}"
     try:
         yield state
     finally:

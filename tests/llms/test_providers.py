@@ -1,5 +1,6 @@
 """The contract that the chat models of all providers keep, over the real formats of their APIs."""
 
+import errno
 import json
 from contextlib import asynccontextmanager
 from functools import reduce
@@ -17,6 +18,7 @@ from maniple.config import ModelSettings, ModelsSettings, model_providers
 from maniple.config.model_providers import Provider
 from maniple.errors import ConfigError, ModelError
 from maniple.llms import Shape, ask_for, capabilities_of, open_chat_models
+from maniple.llms.endpoint_errors import ClientFailed
 from maniple.llms.provider_model import as_answering, as_endpoint_failure, normalize
 from maniple.llms.providers import base_url_of
 from tests.llms.provider_servers import CACHED, INPUT, OUTPUT, Answer, ProviderServer, provider_serving
@@ -218,12 +220,44 @@ class RelayedError(Exception):
         (ConnectionResetError("reset"), openai.APIConnectionError),
         (TypeError("odd"), ValueError),
         (httpx2.ReadTimeout("slow"), openai.APIConnectionError),
+        (OSError(errno.ENETUNREACH, "no way"), openai.APIConnectionError),
+        (FileNotFoundError(errno.ENOENT, "no file"), ClientFailed),
+        (RuntimeError("odd"), ClientFailed),
     ],
 )
 def test_the_cause_of_an_error_decides_what_it_is(cause, kind):
     error = RelayedError("failed")
     error.__cause__ = cause
     assert isinstance(as_endpoint_failure(error, "http://127.0.0.1"), kind)
+
+
+class BrokenModel(GenericFakeChatModel):
+    error: Exception
+
+    async def _astream(self, *args, **kwargs):
+        raise self.error
+        yield
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of cheese"), ValueError("out of cheese")])
+async def test_an_error_of_a_program_s_own_model_is_shown_in_its_own_words(error):
+    model = as_answering(BrokenModel(messages=iter(()), error=error), "models.basic")
+    for ask in (streamed, _invoked):
+        with pytest.raises(ModelError, match="out of cheese") as caught:
+            await ask(model, [HumanMessage("hi")])
+        assert type(error).__name__ in str(caught.value)
+        assert not any(word in str(caught.value) for word in ("base_url", "reached", "completion"))
+        assert not caught.value.retryable
+
+
+async def test_a_request_that_boto_refuses_is_shown_in_its_words():
+    with provider_serving(Answer(("x",))) as server:
+        options = {**AWS, "guardrail_config": {"odd": "x"}}
+        async with opened("bedrock", server, options=options) as model:
+            with pytest.raises(ModelError, match="Unknown parameter") as caught:
+                await model.ainvoke([HumanMessage("hi")])
+    assert caught.value.code == "model_bad_request" and not server.requests
+    assert "reached" not in str(caught.value)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -51,6 +51,15 @@ class EnvironmentProxies:
         host = host.casefold().strip("[]").removesuffix(".")
         return None if self._is_exception(host, port) else self.by_scheme.get(scheme)
 
+    def describe_for(self, url: str) -> str:
+        """Return what `describe` does for the proxy of a URL; "" for a direct connection, or no URL."""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            return ""
+        return self.describe(parts.scheme) if host and self.find(parts.scheme, host, port) else ""
+
     def describe(self, scheme: str) -> str:
         """Return the variable and the host of a scheme's proxy, without the name and the password in it."""
         variable = self.variables.get(scheme, "ALL_PROXY")

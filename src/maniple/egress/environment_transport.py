@@ -38,12 +38,17 @@ def proxy_of(error: BaseException) -> str:
     """
     for one in causes_of(error):
         response = getattr(one, "response", None)
-        # The property `request` of both libraries raises an error where there is none.
-        request = getattr(one, "_request", None) or getattr(response, "_request", None)
-        extensions = getattr(request, "extensions", None)
+        fields = {**getattr(response, "__dict__", {}), **one.__dict__}
+        # Not `error.request`, which raises an error in both libraries where there is none.
+        extensions = getattr(fields.get("_request") or fields.get("request"), "extensions", None)
         if is_dict(extensions) and (proxy := extensions.get(_PROXY_EXTENSION)):
             return str(proxy)
     return ""
+
+
+def mark_proxy(request: Any, proxy: str) -> None:
+    """Record the proxy of a request for `proxy_of`; "" for none."""
+    request.extensions = {**request.extensions, _PROXY_EXTENSION: proxy}
 
 
 class EnvironmentTransport:
@@ -85,7 +90,7 @@ class EnvironmentTransport:
         """Send `request`; raises the library's `TransportError`, which is a `ProxyFailed` for the proxy."""
         transport, library = self.route(request.url), self._library
         proxy = "" if transport is self.direct else self._proxies.describe(request.url.scheme)
-        request.extensions = {**request.extensions, _PROXY_EXTENSION: proxy}
+        mark_proxy(request, proxy)
         try:
             return await transport.handle_async_request(request)
         except library.TransportError as error:

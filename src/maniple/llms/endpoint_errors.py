@@ -40,6 +40,7 @@ MAX_RETRY_AFTER_SECONDS = 60.0
 OUTAGE_PAUSE_SECONDS = 2.0
 """The pause between two requests to an endpoint that takes none."""
 
+_PROXY_REMEDY = "correct or unset the variable, or name the endpoint's host in NO_PROXY."
 _RETRYABLE_STATUSES = frozenset({408, 409, 429})
 _UNKNOWN_STATUS = 500
 
@@ -73,6 +74,10 @@ _STATUS_BY_WORD: tuple[tuple[str, int], ...] = (
 )
 
 
+class ClientFailed(openai.OpenAIError):
+    """A provider's client, or a program's own model, failed before an endpoint had a part in it."""
+
+
 def model_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool = False) -> ModelError:
     """Return a `ModelError` that explains `error` to the user, and what to do."""
     explained = _explain(error, endpoint, mid_stream=mid_stream)
@@ -103,6 +108,8 @@ def _explain(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> M
         case openai.APIConnectionError() if any(isinstance(one, ProxyFailed) for one in causes_of(error)):
             return _uncommon_error(error, endpoint, mid_stream=mid_stream)
         case openai.APITimeoutError() | asyncio.TimeoutError() | httpx2.TimeoutException():
+            if (proxy := proxy_of(error)) and not mid_stream:
+                return _silence_error(endpoint, proxy)
             return _error(
                 f"{endpoint} did not answer in time. Raise {endpoint.setting}.timeout_seconds or use a "
                 "faster model.",
@@ -217,7 +224,12 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
         return _error(f"{endpoint} {refused}.", "model_bad_response")
     if failed := next((one for one in causes_of(error) if isinstance(one, ProxyFailed)), None):
         return _proxy_error(failed, endpoint)
+    if isinstance(error, openai.APIConnectionError | httpx2.HTTPError) and not _is_undecodable(error):
+        return _connection_error(error, endpoint, mid_stream=mid_stream)
     match error:
+        case ClientFailed():
+            words = textwrap.shorten(str(error), REASON_CHARACTERS, placeholder="…")
+            return _error(f"{endpoint} failed: {words.removesuffix('.')}.", "model_bad_request")
         case openai.APIStatusError() if error.status_code == 407 and (proxy := proxy_of(error)):
             return _error(
                 f"{endpoint} cannot be reached: the proxy that {proxy} names answered HTTP 407 "
@@ -236,15 +248,6 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
                 f"{endpoint} rejected the request with HTTP {error.status_code}: {_reason(error)}",
                 "model_bad_request",
             )
-        case openai.APIConnectionError() | httpx2.HTTPError() if not _is_undecodable(error):
-            if mid_stream:
-                return _broken_stream_error(endpoint, proxy_of(error))
-            return _error(
-                f"{endpoint} cannot be reached ({_reason(error)}). Is it running, and is "
-                f"{endpoint.name_of('base_url')} right?",
-                "model_unreachable",
-                retryable=True,
-            )
         case _:
             return _error(
                 f"{endpoint} answered with something that is not a chat completion ({_reason(error)}). "
@@ -253,6 +256,20 @@ def _uncommon_error(error: Exception, endpoint: EndpointName, *, mid_stream: boo
                 "model_bad_response",
                 retryable=True,
             )
+
+
+def _connection_error(error: Exception, endpoint: EndpointName, *, mid_stream: bool) -> ModelError:
+    proxy = proxy_of(error)
+    if mid_stream:
+        return _broken_stream_error(endpoint, proxy)
+    if proxy:
+        return _unreachable_error(endpoint, proxy, _reason(error))
+    return _error(
+        f"{endpoint} cannot be reached ({_reason(error)}). Is it running, and is "
+        f"{endpoint.name_of('base_url')} right?",
+        "model_unreachable",
+        retryable=True,
+    )
 
 
 def _is_undecodable(error: Exception) -> bool:
@@ -271,25 +288,33 @@ def _auth_error(error: openai.APIStatusError, endpoint: EndpointName) -> ModelEr
 
 
 def _proxy_error(failed: ProxyFailed, endpoint: EndpointName) -> ModelError:
-    remedy = "correct or unset the variable, or name the endpoint's host in NO_PROXY."
-    if not failed.is_connected:
-        return _error(
-            f"{endpoint} cannot be reached through the proxy that {failed.proxy} names ({failed.reason}). "
-            f"Is the proxy running? If not, {remedy}",
-            "model_unreachable",
-            retryable=True,
-        )
     if isinstance(failed, httpx2.TimeoutException):
-        return _error(
-            f"{endpoint} did not answer in time: nothing came back through the proxy that {failed.proxy} "
-            f"names. If the proxy does not reach the endpoint, {remedy} If the model is slow, raise "
-            f"{endpoint.setting}.timeout_seconds.",
-            "model_timeout",
-            retryable=True,
-        )
+        return _silence_error(endpoint, failed.proxy)
+    if failed.is_connected:
+        return _unreachable_error(endpoint, failed.proxy, failed.reason)
     return _error(
-        f"{endpoint} cannot be reached: no answer came through the proxy that {failed.proxy} names "
-        f"({failed.reason}). Is the endpoint running? If it is, {remedy}",
+        f"{endpoint} cannot be reached through the proxy that {failed.proxy} names ({failed.reason}). "
+        f"Is the proxy running? If not, {_PROXY_REMEDY}",
+        "model_unreachable",
+        retryable=True,
+    )
+
+
+def _silence_error(endpoint: EndpointName, proxy: str) -> ModelError:
+    return _error(
+        f"{endpoint} did not answer in time: nothing came back through the proxy that {proxy} names. If the "
+        f"proxy does not reach the endpoint, {_PROXY_REMEDY} If the model is slow, raise "
+        f"{endpoint.setting}.timeout_seconds.",
+        "model_timeout",
+        retryable=True,
+    )
+
+
+def _unreachable_error(endpoint: EndpointName, proxy: str, reason: str) -> ModelError:
+    """The error where the proxy or what is behind it may be at fault."""
+    return _error(
+        f"{endpoint} cannot be reached: no answer came through the proxy that {proxy} names ({reason}). Are "
+        f"the proxy and the endpoint running? If the proxy does not reach the endpoint, {_PROXY_REMEDY}",
         "model_unreachable",
         retryable=True,
     )

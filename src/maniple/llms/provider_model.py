@@ -1,5 +1,9 @@
 """Any chat model of LangChain, with streams, tools, errors and usage as the team reads them."""
 
+import asyncio
+import errno
+import socket
+import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property
@@ -24,10 +28,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from maniple.config.model_providers import Provider
+from maniple.egress.environment_proxies import EnvironmentProxies
+from maniple.egress.environment_transport import mark_proxy, proxy_of
 from maniple.errors import ModelError, causes_of
 from maniple.llms.answering_model import AnsweringModel, Chunks, ModelRequest
 from maniple.llms.capabilities import Capabilities
-from maniple.llms.endpoint_errors import MALFORMED, make_status_error
+from maniple.llms.endpoint_errors import MALFORMED, ClientFailed, make_status_error
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.paced_streams import PacedReader
 from maniple.llms.providers import provider_of
@@ -42,6 +48,7 @@ _CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_co
 _SAMPLING = ("temperature", "top_p")
 # In the names of errors: those of HTTP libraries and of boto have no common classes.
 _CONNECTION_WORDS = ("Connect", "Network", "Protocol", "Transport")
+_NETWORK_ERRNOS = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
 _READING_WORDS = ("Pars", "Decod", "ResponseValidation")
 
 
@@ -119,10 +126,19 @@ class ProviderModel(AnsweringModel):
         except (openai.OpenAIError, ModelError):
             raise
         except Exception as error:
-            raise as_endpoint_failure(error, self.endpoint.url) from error
+            raise await self._as_failure(error) from error
         if not has_ended and not self.provider.names_end:
             end = AIMessageChunk(content="", response_metadata={"finish_reason": "stop"})
             yield ChatGenerationChunk(message=end, generation_info={"finish_reason": "stop"})
+
+    async def _as_failure(self, error: Exception) -> Exception:
+        is_known = bool(self.provider.extra)
+        failure = as_endpoint_failure(error, self.endpoint.url, is_known=is_known)
+        # Of a class that is not in the table it is not known whether it reads the environment.
+        if isinstance(failure, openai.APIConnectionError) and is_known and not proxy_of(error):
+            proxies = await asyncio.to_thread(EnvironmentProxies.read)
+            mark_proxy(failure.request, proxies.describe_for(self.endpoint.url))
+        return failure
 
     async def generate_answer(self, request: ModelRequest) -> ChatResult:
         """See `AnsweringModel`. The answer is streamed, too, so that there is one form to read."""
@@ -278,11 +294,12 @@ def _thought_of(block: Mapping[str, Any]) -> str:
     return str(block.get("thinking") or block.get("reasoning") or "")
 
 
-def as_endpoint_failure(error: Exception, url: str) -> Exception:
+def as_endpoint_failure(error: Exception, url: str, *, is_known: bool = True) -> Exception:
     """Return an error of any provider's client as one of `ENDPOINT_FAILURES`, by its form.
 
     The status is that of `status_code`, `code`, `response.status_code` or boto's response. Without one, it is
-    an answer that the client cannot read, or else a failed connection.
+    a failed connection, an answer that the client cannot read, or else a failure of the client. What a class
+    that `PROVIDERS` does not know cannot read is a failure of the client, too.
     """
     for one in causes_of(error):
         if (status := _status_of(one)) is not None:
@@ -290,9 +307,18 @@ def as_endpoint_failure(error: Exception, url: str) -> Exception:
     request, text = httpx2.Request("POST", url), str(error) or type(error).__name__
     if _is_named(error, ("Timeout",)):
         return openai.APITimeoutError(request=request)
-    if _is_malformed_answer(error):
+    if is_known and _is_malformed_answer(error):
         return ValueError(text)
-    return openai.APIConnectionError(message=text, request=request)
+    if any(_is_of_connection(one) for one in causes_of(error)):
+        return openai.APIConnectionError(message=text, request=request)
+    return ClientFailed(f"{type(error).__name__}: {error}" if str(error) else text)
+
+
+def _is_of_connection(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        is_of_network = isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError)
+        return is_of_network or error.errno in _NETWORK_ERRNOS or _is_named(error, _CONNECTION_WORDS)
+    return _is_named(error, _CONNECTION_WORDS)
 
 
 def _is_malformed_answer(error: Exception) -> bool:

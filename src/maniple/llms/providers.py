@@ -15,6 +15,7 @@ from maniple.config.model_providers import PROVIDERS, Provider, provider_named
 from maniple.errors import ConfigError
 from maniple.installation import installing
 from maniple.llms.endpoints import EndpointName
+from maniple.llms.provider_networks import merge_arguments, network_arguments, route_client
 
 # The names that constructors have for a setting; the first one that a class has is used.
 _ARGUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -62,12 +63,14 @@ def make_model(provider: Provider, settings: ModelSettings, setting: str) -> Bas
         if value is not None and name is not None:
             arguments[name] = value
     try:
-        return kind(**{**arguments, **settings.options})
+        model = kind(**{**arguments, **merge_arguments(network_arguments(provider), settings.options)})
+        route_client(provider, model, setting)
     except (ValidationError, ValueError, TypeError, OSError) as error:
         raise ConfigError(
             f"{setting}: {kind.__name__} cannot be made: {error}. Correct the model's settings; "
             f"{setting}.options are further arguments of its constructor."
         ) from error
+    return model
 
 
 def _load_class(provider: Provider, setting: str) -> type[BaseChatModel]:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -156,9 +155,7 @@ def _open_client() -> httpx.AsyncClient:
 
 def _describe_proxy(model: ModelSettings) -> str:
     """Return the variable and the host of the proxy to an endpoint; "" without one."""
-    proxies, url = EnvironmentProxies.read(), urlsplit(base_url_of(model))
-    used = proxies.find(url.scheme, url.hostname or "", url.port)
-    return proxies.describe(url.scheme) if used else ""
+    return EnvironmentProxies.read().describe_for(base_url_of(model))
 
 
 def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
