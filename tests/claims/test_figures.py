@@ -92,7 +92,6 @@ def test_identifiers_times_scores_and_citations_are_no_figures(text):
         "ISO 9001",
         "page 124",
         "the 21st century",
-        "the 1990s",
         "five of them",
         "7 of them",
         "two thirds",
@@ -186,6 +185,13 @@ def test_a_cell_gets_the_scale_and_unit_of_its_head():
     assert length is not None
     assert with_unit(cell, length).unit == "m"
     assert read_head_unit("Year") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["In 2019 an increase", "the 2019 second quarter", "In 2020 J. Smith", "In 2018 real wages"]
+)
+def test_a_word_behind_a_year_is_no_unit(text):
+    assert [f.kind for f in find_figures(text) if f.is_judged] == ["year"]
 
 
 def test_offsets_point_into_the_text():

@@ -76,14 +76,16 @@ def find_hedge(text: str, start: int, words: list[str] | None = None) -> Hedge:
     if not start:
         return ""
     if _CJK_HEDGE.match(text, start - 1):
-        return next((found for n in (2, 1) if (found := _hedges().get(text[max(0, start - n) : start]))), "")
+        return _hedges().get(text[max(0, start - 2) : start]) or _hedges().get(text[start - 1], "")
     words = read_words_before(text, start) if words is None else words
     if not words:
         return ""
     hedges, length = _hedges(), 2
-    hedge: Hedge = hedges.get(" ".join(words[-2:]), "")
-    if not hedge:
-        hedge, length = hedges.get(words[-1], "") or hedges.get(words[-1].rstrip("."), ""), 1
+    hedge = hedges.get(" ".join(words[-2:]))
+    if hedge is None:
+        hedge, length = hedges.get(words[-1]) or hedges.get(words[-1].rstrip(".")), 1
+    if hedge is None:
+        return ""
     is_negated = len(words) > length and words[-1 - length] in _NEGATIONS
     return _OPPOSITE[hedge] if is_negated else hedge
 

@@ -1,11 +1,13 @@
 """Finds the figures of a text, in many languages, with every value, scale, unit and hedge that they have."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import cast
 
+from maniple.claims.dates import DateMention, find_dates
 from maniple.claims.figure_context import (
     find_hedge,
     find_hedge_behind,
@@ -28,7 +30,7 @@ from maniple.claims.numerals import (
 )
 from maniple.claims.quantities import SMALL_NUMBER, FigureMention, agree
 from maniple.claims.unit_names import CJK_SCALES
-from maniple.claims.units import NO_UNIT, FigureTail, Unit, currency_of, read_tail, read_unit
+from maniple.claims.units import NO_UNIT, FigureTail, Unit, currency_of, has_sure_unit, read_tail, read_unit
 
 __all__ = ["FigureMention", "agree", "find_figures", "with_unit"]
 
@@ -85,16 +87,19 @@ _ONE = Decimal(1)
 _FAR = Decimal(1000)
 
 
-def find_figures(text: str, language: str = "") -> list[FigureMention]:
+def find_figures(
+    text: str, language: str = "", dates: Sequence[DateMention] | None = None
+) -> list[FigureMention]:
     """Return the figures of `text` in order, with offsets into it.
 
     `language` is an ISO 639 code; without it digits that may mean two values have both. Addresses, citation
     numbers, clock times, scores, versions, phone numbers and identifiers are no figures. The parts of a date
-    are found as numbers: see `dates.find_dates`.
+    are none either, only bare years are. `dates` are those of `text`, if they are known already.
     """
     plain = fold_digits(text)
     found = [*_find_digits(plain, language), *_find_words(plain, language), *_find_factor_words(plain)]
     found.sort(key=lambda one: (one.start, -one.end))
+    found = _without_dates(found, find_dates(text, language) if dates is None else dates)
     return _share_units(plain, _without_overlaps(found))
 
 
@@ -117,6 +122,17 @@ def _rescale(figure: FigureMention, unit: Unit, scale: Decimal) -> FigureMention
         factor=unit.factor,
         is_judged=figure.is_judged or (unit.kind != "number" and not figure.is_word),
     )
+
+
+def _without_dates(figures: Sequence[FigureMention], dates: Sequence[DateMention]) -> list[FigureMention]:
+    spans = [(date.start, date.end) for date in dates if date.month or date.years > 1]
+    starts = [start for start, _ in spans]
+    kept = list[FigureMention]()
+    for one in figures:
+        at = bisect_right(starts, one.start) - 1
+        if at < 0 or one.start >= spans[at][1]:
+            kept.append(one)
+    return kept
 
 
 def _without_overlaps(figures: Sequence[FigureMention]) -> list[FigureMention]:
@@ -158,6 +174,8 @@ def _read_number(text: str, start: int, token: str, part: str, language: str) ->
         return None
     many = _MANY.match(text, end)
     tail = read_tail(text, many.end() if many else end, language, is_money=currency is not None)
+    if tail.unit.kind == "quantity" and len(token) == 4 and token.isdigit() and not has_sure_unit(text, end):
+        tail = FigureTail(0, NO_UNIT, end)
     if tail.scale or tail.unit != NO_UNIT:
         # "386 000 hl" is one number.
         readings = readings[:1] if " " in token else readings

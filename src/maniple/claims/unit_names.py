@@ -5,7 +5,7 @@ THOUSAND, MILLION, BILLION, TRILLION = 3, 6, 9, 12
 SCALE_WORDS = {
     "thousand thousands thsd tsd tausend mille mila mil milhar duizend тыс тысяч тысячи тысяча "
     "tusen tuhatta tuhat "
-    "tys tis tisíc ezer mii bin χιλιάδες ألف हज़ार": THOUSAND,
+    "tys tis tisíc ezer mii χιλιάδες ألف हज़ार": THOUSAND,
     "million millions millionen mio millones millón milhões milhão milioni milione miljoen "
     "miljoenen mln mn "
     "млн миллион миллиона миллионов мільйонів miljoner miljoonaa milj milionów miliony milionu "
@@ -17,8 +17,8 @@ SCALE_WORDS = {
     "milliarder miliarde milyar δισεκατομμύρια مليار מיליארד bilhão bilhões": BILLION,
     "trillion trillions tn trn трлн триллион триллиона триллионов billionen billones billón "
     "biliões biljoen "
-    "biljoner billioner bilionów bilionu bilionů trilhão trilhões τρισεκατομμύρια تريليون bio": TRILLION,
-    "lakh lakhs lac lacs": 5,
+    "biljoner billioner bilionów bilionu bilionů trilhão trilhões τρισεκατομμύρια تريليون": TRILLION,
+    "lakh lakhs lacs": 5,
     "crore crores cr": 7,
 }
 LONG_SCALE_LANGUAGES = ("de", "fr", "es", "nl", "da", "sv", "nb", "no", "pl", "cs", "fi", "hu")
@@ -124,7 +124,7 @@ PLAIN_NAMES = {
     "ounce ounces unzen onces": ("g", "28.349523125"),
     "pound pounds pfund": ("pound", "1"),
     "knot knots knoten": ("m/s", "0.5144444444444444444444444444"),
-    "second seconds sekunde sekunden seconde secondes segundo segundos secondi seconden sec secs секунд": (
+    "seconds sekunde sekunden seconde secondes segundo segundos secondi seconden sec secs секунд": (
         "s",
         "1",
     ),
@@ -142,7 +142,7 @@ PLAIN_NAMES = {
         "month",
         "1",
     ),
-    "year years yr yrs jahr jahre jahren an ans année années año años ano anos anno anni jaar "
+    "year years yr yrs jahr jahre jahren ans année années año años ano anos anno anni jaar "
     "jaren год года лет "
     "roku lat år": ("month", "12"),
     "decade decades jahrzehnt jahrzehnte jahrzehnten décennies décadas decenni": ("month", "120"),
@@ -160,7 +160,6 @@ CURRENCY_NAMES = {
     "sterling quid": "GBP",
     "yuan renminbi rmb юаней юаня": "CNY",
     "yen йен иен": "JPY",
-    "won": "KRW",
     "rupee rupees rupien roupies rupias rupie": "INR",
     "ruble rubles rouble roubles rubel руб рубль рублей рубля rublos": "RUB",
     "franken francs franc franchi": "CHF",
@@ -168,7 +167,7 @@ CURRENCY_NAMES = {
     "zloty złoty złotych zł": "PLN",
     "kč korun": "CZK",
     "forint ft.": "HUF",
-    "reais real": "BRL",
+    "reais": "BRL",
     "lira liras": "TRY",
     "peso pesos": "MXN",
     "rand": "ZAR",
@@ -214,6 +213,7 @@ PHRASES = {
     "долларов сша;dollari usa": ("money", "USD", "1"),
     "canadian dollars;dollars canadiens": ("money", "CAD", "1"),
     "australian dollars;dollars australiens": ("money", "AUD", "1"),
+    "korean won;south korean won": ("money", "KRW", "1"),
     "hong kong dollars": ("money", "HKD", "1"),
     "pounds sterling;british pounds;livres sterling;libras esterlinas;britische pfund": ("money", "GBP", "1"),
     "swiss francs;francs suisses;schweizer franken": ("money", "CHF", "1"),

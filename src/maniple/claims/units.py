@@ -305,6 +305,18 @@ def _longest(table: Mapping[str, Value], text: str, at: int) -> tuple[Value | No
     return None, at
 
 
+def has_sure_unit(text: str, at: int) -> bool:
+    """Return whether a scale or a unit of more than one capital letter stands at `at`, as in `2000 kg`.
+
+    "2019 J. Smith" has none.
+    """
+    tail = read_tail(text, at)
+    if tail.scale:
+        return True
+    spelled = text[at : tail.end].strip()
+    return tail.unit != NO_UNIT and not (len(spelled) == 1 and (spelled.isupper() or spelled in "sh"))
+
+
 def _skip_gap(text: str, at: int) -> int:
     gap = _GAP.match(text, at)
     return gap.end() if gap else at
