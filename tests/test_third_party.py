@@ -29,6 +29,15 @@ async def test_what_it_raises_is_raised():
         await in_thread(lambda: 1 / 0)()
 
 
+@pytest.mark.parametrize("error", [StopIteration("odd"), asyncio.CancelledError("odd"), GeneratorExit("odd")])
+async def test_what_would_end_or_hang_its_caller_is_raised_as_an_error(error):
+    def raise_it():
+        raise error
+
+    with pytest.raises(RuntimeError, match=type(error).__name__):
+        await in_thread(raise_it)()
+
+
 def parse(text):
     argparse.ArgumentParser(prog="tool").parse_args([text])
 

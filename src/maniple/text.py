@@ -50,6 +50,18 @@ def shorten(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def describe_exception(error: BaseException, limit: int) -> str:
+    """Return an exception's type and the beginning of its text, in one line.
+
+    The text of somebody else's exception may be of any length, or raise an exception itself.
+    """
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - third-party code may fail in any way
+        text = "its text cannot be read"
+    return shorten(f"{type(error).__name__}: {text}", limit)
+
+
 def join_title(title: str, text: str) -> str:
     """Return a title with its text below it; the text alone if the title only repeats it or its beginning."""
     head, full = (" ".join(one.casefold().split()).rstrip(" .:") for one in (title, text))

@@ -9,10 +9,12 @@ from contextlib import suppress
 from typing import Any
 
 from maniple.errors import ToolFailure
+from maniple.text import describe_exception
 
 MAX_THREADS = 32
 """The limit of concurrent blocking calls. A timed-out call keeps its thread, which Python cannot end."""
 _NAME = "maniple guest"
+_REASON_CHARACTERS = 200
 # A task that raises one of these ends the event loop, and with it the service.
 _EXIT_ERRORS = (SystemExit, KeyboardInterrupt)
 
@@ -67,8 +69,9 @@ def _set_outcome(outcome: "asyncio.Future[Any]", result: Any, failure: BaseExcep
         return
     if failure is None:
         outcome.set_result(result)
-    elif isinstance(failure, StopIteration):  # a future accepts none, and its caller would wait forever
-        outcome.set_exception(RuntimeError(f"{failure!r}"))
+    elif isinstance(failure, StopIteration) or not isinstance(failure, Exception):
+        # A future accepts no StopIteration, and with a CancelledError the caller would count as cancelled.
+        outcome.set_exception(RuntimeError(describe_exception(failure, _REASON_CHARACTERS)))
     else:
         outcome.set_exception(failure)
 

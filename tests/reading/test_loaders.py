@@ -68,6 +68,18 @@ class Leaving(Subtitles):
     def __init__(self, path):
         raise SystemExit(3)
 
+class Unreadable(Exception):
+    def __str__(self):
+        raise ValueError
+
+class Odd(Subtitles):
+    def lazy_load(self):
+        raise Unreadable
+
+class Cancelled(Subtitles):
+    def lazy_load(self):
+        raise GeneratorExit
+
 class Nothing:
     def __init__(self, path):
         pass
@@ -171,6 +183,8 @@ def test_an_endless_document_is_cut(module: str) -> None:
     [
         ("Broken", "KeyError"),
         ("Leaving", "SystemExit"),
+        ("Odd", "Unreadable"),
+        ("Cancelled", "GeneratorExit"),
         ("Absent", "AttributeError"),
         ("Nothing", "TypeError"),
     ],

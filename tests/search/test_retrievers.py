@@ -1,7 +1,9 @@
 """Retrievers of LangChain as search providers."""
 
+import asyncio
 import logging
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,14 +92,36 @@ async def test_an_answer_without_any_address_is_a_failure_that_quotes_it() -> No
     assert await found() == []
 
 
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
 @pytest.mark.parametrize(
-    "error", [KeyError("TAVILY_API_KEY"), ValueError("a\nb" * 10_000), SystemExit(3), StopIteration()]
+    "error",
+    [
+        *(KeyError("TAVILY_API_KEY"), ValueError("a\nb" * 10_000), SystemExit(3), StopIteration()),
+        *(Unreadable(), asyncio.CancelledError(), ExceptionGroup("all", [ValueError("one")])),
+    ],
 )
 async def test_whatever_a_retriever_raises_is_a_short_failure_of_the_provider(error: BaseException) -> None:
     with pytest.raises(ProviderFailure) as caught:
         await RetrieverSearch("shelf", Shelf(error=error)).search("arches", limit=5)
     text = str(caught.value)
     assert ("shelf" in text, len(text) < 300, "\n" in text) == (True, True, False)
+
+
+async def test_endless_documents_are_read_outside_of_the_event_loops_thread_and_cut() -> None:
+    readers = set[int]()
+
+    def endless() -> Iterator[Document]:
+        while True:
+            readers.add(threading.get_ident())
+            yield document(url="https://a.test/")
+
+    hits = await RetrieverSearch("shelf", Shelf(documents=endless())).search("arches", limit=5)
+    assert len(hits) == 5
+    assert readers.isdisjoint({threading.get_ident()})
 
 
 @pytest.mark.parametrize(("headers", "seconds"), [({"retry-after": "7"}, 7), ({}, 60)])
@@ -116,6 +140,7 @@ async def test_a_search_runs_outside_of_the_event_loops_thread() -> None:
 
 
 MODULE = """
+import asyncio
 import threading
 
 from langchain_core.documents import Document

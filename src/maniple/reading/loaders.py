@@ -7,6 +7,7 @@ where it can write no file and has no environment variables.
 
 import importlib
 import re
+from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 from maniple.reading import MarkdownDocument, UnreadableDocument, truncation_note
 from maniple.reading.formats import MAX_TEXT_CHARACTERS
-from maniple.text import fix_surrogates, shorten
+from maniple.text import describe_exception, fix_surrogates, shorten
 
 LOADER = "loader"
 """The `kind` of a request to a reader's process for a loader."""
@@ -23,6 +24,8 @@ _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,20}")
 _REASON_CHARACTERS = 200
+_ODD_ERRORS = (SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError)
+"""What is no `Exception`, and would end the process without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,8 @@ def load_document(use: str, options: Mapping[str, Any], path: str) -> MarkdownDo
         return _join(loaded)
     except MemoryError:
         raise
-    except (Exception, SystemExit) as error:  # third-party code may fail in any way
-        reason = shorten(f"{type(error).__name__}: {error}", _REASON_CHARACTERS)
+    except (Exception, *_ODD_ERRORS) as error:  # third-party code may fail in any way
+        reason = describe_exception(error, _REASON_CHARACTERS)
         raise UnreadableDocument(f"cannot be read with {use} ({reason})") from error
 
 

@@ -6,7 +6,7 @@ of the provider.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -28,7 +28,7 @@ from maniple.search.provider import (
     normalize_query,
     rate_limited,
 )
-from maniple.text import shorten
+from maniple.text import describe_exception, shorten
 from maniple.third_party import in_thread
 
 ADDRESS_KEYS = ("url", "source", "link", "href", "entry id", "permalink")
@@ -86,25 +86,28 @@ class RetrieverSearch:
 
     def __init__(self, name: str, retriever: BaseRetriever) -> None:
         self._name = name
-        # Without callbacks: the retriever's events are no part of the run's.
-        self._retrieve: Callable[..., Any] = in_thread(
-            lambda query: retriever.invoke(query, config={"callbacks": []})
-        )
+        self._retriever = retriever
+        self._retrieve = in_thread(self._find_documents)
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
         """See `SearchProvider.search`. Documents without a web address are left out."""
         text = normalize_query(query, _QUERY_CHARACTERS)
         try:
-            found = await self._retrieve(text)
-            documents = [one for one in islice(found, MAX_RESULTS) if isinstance(one, Document)]
+            documents, hits = await self._retrieve(text)
         except Exception as error:  # third-party code may raise anything
             raise self._failure(error) from error
-        hits = [hit for one in documents if (hit := _read_document(one)) is not None]
         self._report_missing(documents, len(hits))
         return hits[:limit]
 
     async def aclose(self) -> None:
         """Do nothing: a retriever has no end."""
+
+    def _find_documents(self, query: str) -> tuple[list[Document], list[SearchHit]]:
+        """Return the first documents and the results among them. Blocks, also while they are read."""
+        # Without callbacks: the retriever's events are no part of the run's.
+        found = self._retriever.invoke(query, config={"callbacks": []})
+        documents = [one for one in islice(found, MAX_RESULTS) if isinstance(one, Document)]
+        return documents, [hit for one in documents if (hit := _read_document(one)) is not None]
 
     def _failure(self, error: Exception) -> ProviderFailure:
         response = getattr(error, "response", None)
@@ -142,4 +145,4 @@ def _read_document(document: Document) -> SearchHit | None:
 
 def _reason(error: BaseException) -> str:
     """Return an error's type and the beginning of its text, in one line with a full stop."""
-    return f"{shorten(f'{type(error).__name__}: {error}', _REASON_CHARACTERS).rstrip('.')}."
+    return f"{describe_exception(error, _REASON_CHARACTERS).rstrip('.')}."
