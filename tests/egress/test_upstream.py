@@ -241,6 +241,7 @@ def test_a_host_is_an_exception_in_each_of_its_forms(
     monkeypatch.setenv("NO_PROXY", exception)
     proxies = EnvironmentProxies.read()
     assert proxies.find("https", host, 443) is None
+    assert proxies.find("https", host, None) is None
     assert proxies.find("https", "other.example", 443) == "http://proxy.example:1"
 
 

@@ -228,6 +228,7 @@ async def test_a_provider_without_its_required_option_is_reported(package: str) 
     [
         ("kagi", {"api_key": "k-secret", "color": 1}, "search.options.kagi.color"),
         ("broken", {}, "ABSENT"),
+        ("wikipedia", {"language": "de"}, "search.options.wikipedia"),
         ("renamed", {}, "renamed"),
     ],
 )

@@ -14,7 +14,8 @@ NETWORK_VARIABLES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
 )
 """The variables by which programs reach the network of a company."""
-_SCHEMES = ("http", "https")
+_PORTS = {"http": 80, "https": 443}
+_SCHEMES = tuple(_PORTS)
 _SEPARATORS = re.compile(r"[,;\s]+")
 """Between the hosts of NO_PROXY; programs take different ones."""
 _SCHEMES_OF_SOCKS = {"socks": "socks5h", "socks5": "socks5h"}
@@ -47,9 +48,9 @@ class EnvironmentProxies:
         return cls({one: _with_scheme(address) for one in _SCHEMES}, (), dict.fromkeys(_SCHEMES, setting))
 
     def find(self, scheme: str, host: str, port: int | None) -> str | None:
-        """Return the address of the proxy for a URL; None for a direct connection."""
+        """Return the address of the proxy for a URL, whose port may be that of its scheme; None for none."""
         host = host.casefold().strip("[]").removesuffix(".")
-        return None if self._is_exception(host, port) else self.by_scheme.get(scheme)
+        return None if self._is_exception(host, port or _PORTS.get(scheme)) else self.by_scheme.get(scheme)
 
     def describe_for(self, url: str) -> str:
         """Return what `describe` does for the proxy of a URL; "" for a direct connection, or no URL."""

@@ -29,6 +29,7 @@ from maniple.egress.bounded_responses import (
 )
 from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.egress.environment_transport import EnvironmentTransport
+from maniple.egress.upstream import UpstreamProxy
 from maniple.errors import ConfigError, SearchError
 from maniple.evidence.addresses import comparable_url
 from maniple.retry_after import retry_after_seconds
@@ -51,7 +52,6 @@ _HIGHLIGHT = re.compile("</?(?:b|strong|em|i|mark)>", re.IGNORECASE)
 """The tags with which engines highlight the words of the query."""
 _SCHEMES = ("http", "https")
 _PORTS = {"http": 80, "https": 443}
-_SOCKS_PORT = 1080
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,8 @@ class ProviderSpec:
     the name to show: the environment variable, or the path of the setting."""
     options: type[Section] | None = None
     """The schema of `search.options.<name>`, where a provider has settings of its own."""
+    reads_options: bool = False
+    """Whether `create` reads `search.options.<name>` itself, without a schema."""
     rank: int | None = None
     """The position among the providers that are asked without `search.providers`; None: only when named."""
     servers: Callable[[SearchSettings], Sequence[str]] = lambda settings: ()
@@ -247,9 +249,14 @@ async def _find_failure(name: str, server: str, proxies: EnvironmentProxies) -> 
     scheme, host = urlsplit(server).scheme, urlsplit(server).hostname or ""
     proxy = proxies.find(scheme, host, urlsplit(server).port)
     try:
-        parts = urlsplit(proxy or server)
-        port = parts.port or _PORTS.get(parts.scheme, _SOCKS_PORT)
-        _, writer = await asyncio.open_connection(parts.hostname, port)
+        if proxy is None:
+            host, port = host, urlsplit(server).port or _PORTS.get(scheme, 80)
+        else:
+            upstream = UpstreamProxy.parse(proxy, proxies.variables[scheme])
+            host, port = upstream.host, upstream.port
+        _, writer = await asyncio.open_connection(host, port)
+    except ConfigError as error:
+        return ProviderFailure(f"{name} could not be reached: {error}")
     except (OSError, ValueError) as error:
         reason = str(error) or type(error).__name__
         if proxy is not None:

@@ -51,7 +51,7 @@ def retriever_spec(name: str, made: Any) -> ProviderSpec | None:
     def create(settings: Any, context: Any) -> RetrieverSearch:
         return RetrieverSearch(name, _make_retriever(name, made, settings.options.get(name, {})))
 
-    return ProviderSpec(name=name, create=create)
+    return ProviderSpec(name=name, create=create, reads_options=True)
 
 
 def _make_retriever(name: str, made: Any, options: Mapping[str, Any]) -> BaseRetriever:

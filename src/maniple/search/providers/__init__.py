@@ -93,6 +93,8 @@ def _missing_requirement(spec: ProviderSpec, settings: SearchSettings) -> str:
 def parse_options(spec: ProviderSpec, settings: SearchSettings) -> Section | None:
     """Validate `search.options.<name>`; raises `ConfigError` that names each mistake but no value."""
     if spec.options is None:
+        if settings.options.get(spec.name) and not spec.reads_options:
+            raise ConfigError(f"search.options.{spec.name}: this provider has no options; remove them.")
         return None
     try:
         return spec.options.model_validate(settings.options.get(spec.name, {}))
