@@ -2,15 +2,16 @@
 
 `python -m tests.page.film URL FILE QUESTION MESSAGE` asks the server at URL about a file, accepts the plan,
 writes the message to the team while it works, and reads the report. It takes a picture every second (into
-`tests/page/film`, not in git), one of the report, and makes the GIF of the pictures. Without arguments it
-only makes the GIF of the pictures that are there.
+`tests/page/film`, not in git), one of the report, and makes the GIF of them. The report alone is its
+end: in the conversation the composer covers half of a figure. Without arguments it only makes the GIF of the
+pictures that are there.
 """
 
 import shutil
 import sys
 import time
 
-from PIL import Image, ImageChops
+from PIL import Image, ImageChops, ImageOps
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.page.conftest import CHROMIUM, QUIET
@@ -21,8 +22,9 @@ TAKES = ROOT / "tests/page/film"
 FILM = ROOT / "docs/images/run.gif"
 REPORT = ROOT / "docs/images/report.png"
 SECONDS = {"ask": 2.0, "plan": 1.5, "work": 5.0, "write": 1.2, "report": 2.5}
-"""How long each scene is in the GIF, before its end."""
-END_SECONDS = 2.5
+"""How long each scene is in the GIF."""
+END_SECONDS = 3.0
+"""How long the report is shown alone, at the end."""
 COLOURS = 64
 CHANGED_PIXELS = 4_000
 """A picture of work that differs less from the one before is left out."""
@@ -116,10 +118,18 @@ def _cut() -> None:
             scenes.append(scene)
             pictures.append(picture)
     durations = [round(1000 * SECONDS[scene] / scenes.count(scene)) for scene in scenes]
-    durations[-1] = round(1000 * END_SECONDS)
+    pictures.append(_fit(Image.open(REPORT).convert("RGB"), pictures[-1].size))
+    durations.append(round(1000 * END_SECONDS))
     drawn = [one.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE) for one in pictures]
+    # By the median, thin lines among much text lose their colours.
+    drawn[-1] = pictures[-1].quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     drawn[0].save(FILM, save_all=True, append_images=drawn[1:], duration=durations, loop=0, optimize=True)
     print(f"{len(drawn)} pictures, {sum(durations) / 1000:.1f} s, {FILM.stat().st_size / 1e6:.2f} MB")
+
+
+def _fit(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
+    """Return the whole picture in that size, on the white of the page."""
+    return ImageOps.pad(picture, size, Image.Resampling.LANCZOS, color="white")
 
 
 def _changed(before: Image.Image, after: Image.Image) -> int:
