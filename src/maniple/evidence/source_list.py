@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.record import Source
@@ -47,6 +48,8 @@ _FREQUENT = {
     "pt": "o os as e é uma do não para",
     "nl": "de het een en van is dat niet voor",
 }
+_WORD = re.compile(r"[^\W\d_]+")
+_SAMPLE_CHARACTERS = 5_000
 _CLEAR_WORDS = 3
 """The number of different frequent words that identifies a language, if it also has the most matches."""
 
@@ -103,10 +106,9 @@ class ModelSourceList:
         return [block] if stays else []
 
     def _is_named(self, words: str) -> bool:
-        name = _NUMBERING.sub("", words.strip(" *_")).strip(" *_:：")
-        if name.casefold() not in _KNOWN:
+        if not is_source_heading(words):
             return False
-        self._name = name
+        self._name = _heading_name(words)
         return True
 
     def _is_label(self, block: str) -> bool:
@@ -118,6 +120,15 @@ class ModelSourceList:
         # Without a colon, emphasis or list, a single word is ordinary text.
         is_label = bool(colon) or first.startswith(("*", "_"))
         return (is_label or bool(rest)) and (not rest or _is_list(rest)) and self._is_named(first)
+
+
+def is_source_heading(words: str) -> bool:
+    """Whether the text of a heading, perhaps with its number, is the name of a list of sources."""
+    return _heading_name(words).casefold() in _KNOWN
+
+
+def _heading_name(words: str) -> str:
+    return _NUMBERING.sub("", words.strip(" *_")).strip(" *_:：")
 
 
 def _is_list(text: str) -> bool:
@@ -160,16 +171,35 @@ def language_of(text: str, locale: str = "") -> str:
 
     `locale` is that of the request, which may ask for a report in another language.
     """
-    sample = text[:5_000]
+    code = locale[:2].casefold()
+    found = _detect(text)
+    # Text in Latin letters is in none of the languages with their own scripts.
+    is_possible = code in _FREQUENT or (code in _NAMES and not _WORD.search(text[:_SAMPLE_CHARACTERS]))
+    return code if is_possible and not found.is_clear else found.language
+
+
+def detect_language(text: str) -> str:
+    """Return the language of `text`, such as `en`; "" if its words do not tell."""
+    found = _detect(text)
+    return found.language if found.is_clear or found.leads else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _DetectedLanguage:
+    language: str
+    is_clear: bool = True
+    leads: bool = True
+    """Whether more words are of this language than of any other."""
+
+
+def _detect(text: str) -> _DetectedLanguage:
+    sample = text[:_SAMPLE_CHARACTERS]
     for name, letters in _SCRIPTS:
         if len(letters.findall(sample)) > len(sample) / 20:
-            return name
-    words = re.findall(r"[^\W\d_]+", sample.casefold())
+            return _DetectedLanguage(name)
+    words = _WORD.findall(sample.casefold())
     counts = {code: sum(word in frequent.split() for word in words) for code, frequent in _FREQUENT.items()}
     first, second = sorted(counts, key=lambda code: -counts[code])[:2]
-    code = locale[:2].casefold()
+    leads = counts[first] > counts[second]
     found = set(words) & set(_FREQUENT[first].split())
-    is_clear = len(found) >= _CLEAR_WORDS and counts[first] > counts[second]
-    # Text in Latin letters is in none of the languages with their own scripts.
-    is_possible = code in _FREQUENT or (code in _NAMES and not words)
-    return code if is_possible and not is_clear else first
+    return _DetectedLanguage(first, leads and len(found) >= _CLEAR_WORDS, leads)
