@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 STEM_CHARACTERS = 6
 _LEAST_LETTERS = 3
+_LETTERS = frozenset("AEIOY")
+"""Capitals that are words by themselves in some language. Others are names, as in `group B`."""
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff"
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W\d_{_UNSPACED}]+")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
@@ -15,8 +17,8 @@ _PLURAL = 5
 _STOP_TEXT = (
     "the and that this these those with from for was were are been has have had its their his her they "
     "which who whom into than then also about per said says year years not but all any can will would "
-    "between until since there when where while more most some such only over under other our your you she "
-    "him them "
+    "between until since there when where while more most some such only over under other "
+    "our your you she him them "
     "der die das den dem des und ein eine einen einem einer eines ist sind war waren wird werden wurde "
     "wurden mit von für auf aus bei nach vor zur zum als auch sich nicht noch nur oder aber dass sie "
     "zwischen seit bis wie über unter hat haben hatte dies diese dieser dieses man rund etwa jahr jahre "
@@ -39,7 +41,7 @@ def is_unspaced(text: str) -> bool:
 def iterate_terms(text: str) -> Iterator[str]:
     """Yield the comparable terms of `text` in order: stems of words, and pairs of ideographs.
 
-    Stop words, digits and words of one or two letters are left out.
+    Stop words, digits and words of one or two letters are left out, but not abbreviations in capitals.
     """
     for word in _WORD.findall(text):
         if _IS_UNSPACED.match(word):
@@ -48,7 +50,7 @@ def iterate_terms(text: str) -> Iterator[str]:
             folded = _fold(word)
             if folded not in _STOP_WORDS:
                 yield _stem(folded)
-        elif word.isupper():
+        elif word.isupper() and word not in _LETTERS:
             yield word.casefold()
 
 

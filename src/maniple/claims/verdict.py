@@ -36,7 +36,10 @@ class SourcePassage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rules know about a claim, the reason in a short sentence, and the passage that shows it."""
+    """What the rules know about a claim, the reason in a short sentence, and the passage that shows it.
+
+    The reason has no text of a source but figures, because the passage is untrusted.
+    """
 
     kind: VerdictKind
     reason: str = ""
@@ -66,6 +69,8 @@ class ClaimReport:
     claims: tuple[JudgedClaim, ...] = ()
     left_out: int = 0
     """The number of claims behind the limit, which were not checked."""
+    unsearched: tuple[int, ...] = ()
+    """The numbers of sources that no claim cites and that were too long to be searched."""
 
     @property
     def counts(self) -> dict[VerdictKind, int]:

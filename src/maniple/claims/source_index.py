@@ -1,0 +1,286 @@
+"""The text of one source, indexed once: its sentences and table cells, their words, figures and dates."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from heapq import nsmallest
+from math import log
+
+from maniple.claims.dates import DateMention, agree_dates, find_dates
+from maniple.claims.figures import find_figures, with_unit
+from maniple.claims.passages import IndexedPassage
+from maniple.claims.quantities import AFFINE_UNITS, FigureMention, agree, find_coarse_step
+from maniple.claims.table_index import TableIndex
+from maniple.claims.terms import find_terms
+from maniple.claims.units import read_head_unit
+from maniple.claims.verdict import SourcePassage
+
+MAX_SENTENCE = 1_500
+"""Characters of a sentence; a longer one is cut, so that no pattern runs over a whole book."""
+MAX_CANDIDATES = 400
+"""Passages that are compared with the words of a claim. The rarest words choose them."""
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?])|(?<=[.!?][\"”’»)\]]))\s+(?=[^a-zà-þ\s])|(?<=[。！？；])(?![”」』）])"
+)
+# "1. Januar", "Dr. Meyer", "U.S. exports" and "approx. 5" go on; "in 1991." ends.
+_NO_END = re.compile(
+    r"(?:(?<!\d)\d{1,2}|\b[^\W\d_]|\b(?:Dr|Mr|Mrs|Ms|Prof|St|vs|cf|ca|approx|etc|No|Nr|Nos|Art|Abs|Fig|Abb|"
+    r"Mio|Mrd|Tsd|Bd|bzw|usw|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Okt|Nov|Dec|Dez|Inc|Ltd|Co|Corp|Mme|pp?|"
+    r"vol|ed|env|млн|млрд|тыс|ул|см|др))\.\Z"
+)
+_DELIMITER = re.compile(r"[\s|:-]*-[\s|:-]*")
+_BAR = re.compile(r"(?<!\\)\|")
+_HAS_FIGURE = re.compile(r"\d")
+_HEADING = re.compile(r" {0,3}#{1,6}\s")
+_NARROW, _WIDE = 0.03, 0.13
+"""The largest distance, as a share of the value, of figures that may agree: without and with a hedge."""
+_SAME = 1e-8
+_MAX_YEARS = 100
+
+
+class SourceIndex:
+    """The passages of a source by words, figures and dates.
+
+    `number` is that of the source, or 0. `texts` are what was read there. Look-ups take time in
+    proportion to what they find, not to the length of the source.
+    """
+
+    def __init__(self, number: int, title: str, texts: Iterable[str], language: str = "") -> None:
+        self.number = number
+        self.title = title
+        self.characters = len(title)
+        self.language = language
+        self.passages: list[IndexedPassage] = []
+        self.title_terms = find_terms(title)
+        self.tables: list[TableIndex] = []
+        builder = _PassageBuilder(number, language, self.tables)
+        seen = set[str]()
+        for index, text in enumerate(texts):
+            self.characters += len(text)
+            self.passages += (one for one in builder.read(text, index) if _is_new(one, seen))
+        for table in self.tables:
+            table.finish()
+        self._place_of = {id(one): place for place, one in enumerate(self.passages)}
+        self._postings: dict[str, list[int]] = {}
+        for place, one in enumerate(self.passages):
+            for term in one.terms:
+                self._postings.setdefault(term, []).append(place)
+        self._index_values()
+
+    def _index_values(self) -> None:
+        title = IndexedPassage(
+            SourcePassage(self.number, self.title, 0),
+            self.title_terms,
+            tuple(find_figures(self.title, self.language)),
+            tuple(find_dates(self.title, self.language)),
+        )
+        everywhere = [*self.passages, title]
+        self._figures = [(figure, one) for one in everywhere for figure in one.figures]
+        ordered = sorted(
+            (value, place) for place, (figure, _) in enumerate(self._figures) for value in _find_keys(figure)
+        )
+        self._values = [value for value, _ in ordered]
+        self._places = [place for _, place in ordered]
+        self._dates: dict[int | None, list[tuple[DateMention, IndexedPassage]]] = {}
+        for one in everywhere:
+            for date in one.dates:
+                self._dates.setdefault(date.year, []).append((date, one))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was read at the source."""
+        return not self.passages
+
+    def find_figure(self, figure: FigureMention) -> list[tuple[FigureMention, IndexedPassage]]:
+        """Return the figures that agree with a figure of a claim, with their passages."""
+        return [(other, one) for other, one in self.find_near(figure) if agree(figure, other)]
+
+    def find_near(self, figure: FigureMention) -> Iterator[tuple[FigureMention, IndexedPassage]]:
+        """Yield the figures of about the same value, of any kind and unit, in the order of the text."""
+        places = set[int]()
+        for value, apart in _find_ranges(figure):
+            low, high = bisect_left(self._values, value - apart), bisect_right(self._values, value + apart)
+            places.update(self._places[low:high])
+        if figure.unit in AFFINE_UNITS:
+            places.update(place for place, (one, _) in enumerate(self._figures) if one.unit in AFFINE_UNITS)
+        for place in sorted(places):
+            yield self._figures[place]
+
+    def find_date(self, date: DateMention) -> list[tuple[DateMention, IndexedPassage]]:
+        """Return the dates that agree with a date of a claim, with their passages."""
+        years = self._dates.keys()
+        if date.year is not None:
+            # A period is found by its first year.
+            near = range(date.year - 1, date.year + min(date.years, _MAX_YEARS) + 1)
+            years = [None, *near]
+        known = (pair for year in years for pair in self._dates.get(year, ()))
+        return [(other, one) for other, one in known if agree_dates(date, other)]
+
+    def weight(self, term: str) -> float:
+        """Return the weight of a term: high for a rare one."""
+        return log(1 + len(self.passages) / (1 + len(self._postings.get(term, ()))))
+
+    def knows(self, term: str) -> bool:
+        """Whether a term occurs in the source or its title."""
+        return term in self._postings or term in self.title_terms
+
+    def coverage(self, wanted: frozenset[str], known: frozenset[str]) -> float:
+        """Return which share of `wanted`, by weight, `known` has; 0 without terms."""
+        whole = sum(map(self.weight, wanted))
+        return sum(self.weight(term) for term in wanted & known) / whole if whole else 0.0
+
+    def find_similar(self, wanted: frozenset[str], most: int = 8) -> list[tuple[float, IndexedPassage]]:
+        """Return the passages that have most of `wanted`, best first, each with its coverage."""
+        rare = sorted(
+            (one for one in wanted if one in self._postings), key=lambda one: len(self._postings[one])
+        )
+        scores = dict[int, float]()
+        for term in rare:
+            weight, postings = self.weight(term), self._postings[term]
+            if len(scores) < MAX_CANDIDATES:
+                for place in postings[:MAX_CANDIDATES]:
+                    scores[place] = scores.get(place, 0.0) + weight
+            else:
+                for place, score in scores.items():
+                    if term in self.passages[place].terms:
+                        scores[place] = score + weight
+        whole = sum(map(self.weight, wanted)) or 1.0
+        best = nsmallest(most, scores.items(), key=lambda one: (-one[1], one[0]))
+        return [(score / whole, self.passages[place]) for place, score in best]
+
+    def place_of(self, one: IndexedPassage) -> int:
+        """Return the index of a passage in `passages`."""
+        return self._place_of[id(one)]
+
+    def around(self, one: IndexedPassage) -> frozenset[str]:
+        """Return the terms of a passage, the ones beside it, its headings and the title."""
+        place = self.place_of(one)
+        near = (other.terms for other in self.passages[max(place - 1, 0) : place + 2])
+        return self.title_terms.union(one.around, *near)
+
+
+def _find_keys(figure: FigureMention) -> set[float]:
+    """Return the values under which a figure is found: in base units, as written, fractions as percent."""
+    keys = {abs(float(value)) for value in figure.readings}
+    keys |= {abs(float(value / figure.factor)) for value in figure.readings}
+    return keys | {key * 100 for key in keys} if figure.is_word else keys
+
+
+def _find_ranges(figure: FigureMention) -> set[tuple[float, float]]:
+    """Return the values under which the matches of a claim's figure may be, with the distance of each."""
+    ranges = set[tuple[float, float]]()
+    share = _WIDE if figure.about else _NARROW
+    for value, step in zip(figure.readings, figure.steps, strict=True):
+        coarse = find_coarse_step(abs(value), step)
+        for scale in {Decimal(1), figure.factor}:
+            reading = abs(float(value / scale))
+            apart = min(float(coarse / scale), reading * share)
+            if figure.about:
+                apart = max(apart, reading * _NARROW)
+            ranges.add((reading, max(apart, float(step / scale)) + reading * _SAME))
+    return ranges
+
+
+def find_cell_figures(cell: str, head: str, language: str = "") -> list[tuple[FigureMention, ...]]:
+    """Return the figures of a table's cell, each with the unit of the column's head and as it stands."""
+    found = find_figures(cell, language)
+    tail = read_head_unit(head, language) if found else None
+    if tail is None:
+        return [(one,) for one in found]
+    return [tuple(dict.fromkeys((with_unit(one, tail), one))) for one in found]
+
+
+def split_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the sentences of one line. Long ones are cut."""
+    start = 0
+    for found in _SENTENCE_END.finditer(text):
+        if not _NO_END.search(text[max(found.start() - 8, start) : found.start()]):
+            yield from _cut(start, found.start())
+            start = found.end()
+    yield from _cut(start, len(text))
+
+
+def _cut(start: int, end: int) -> Iterator[tuple[int, int]]:
+    for at in range(start, end, MAX_SENTENCE):
+        yield at, min(at + MAX_SENTENCE, end)
+
+
+def _is_new(one: IndexedPassage, seen: set[str]) -> bool:
+    """Whether a passage was not read before: a page and its extract have the same sentences."""
+    key = f"{one.row}\n{one.column}\n{one.cell or one.passage.text}"
+    return not (key in seen or seen.add(key))
+
+
+class _PassageBuilder:
+    """Reads a text line by line into passages."""
+
+    def __init__(self, number: int, language: str, tables: list[TableIndex]) -> None:
+        self._number = number
+        self._language = language
+        self._tables = tables
+        self._around: frozenset[str] = frozenset()
+        self._head: list[str] = []
+
+    def read(self, text: str, index: int) -> Iterator[IndexedPassage]:
+        self._around, self._head = frozenset[str](), list[str]()
+        at = 0
+        lines = text.split("\n")
+        for place, line in enumerate(lines):
+            if self._head and line.lstrip().startswith("|"):
+                yield from self._read_row(line, SourcePassage(self._number, line.strip(), at, index))
+            elif place + 1 < len(lines) and _begins_table(line, lines[place + 1]):
+                self._head = _split_row(line)
+                self._tables.append(TableIndex())
+            else:
+                self._head = []
+                yield from self._read_line(line, at, index)
+            at += len(line) + 1
+
+    def _read_line(self, line: str, at: int, index: int) -> Iterator[IndexedPassage]:
+        if _HEADING.match(line):
+            self._around = find_terms(line)
+        for start, end in split_sentences(line):
+            words = line[start:end].strip()
+            if words:
+                has_figure = _HAS_FIGURE.search(words) is not None
+                yield IndexedPassage(
+                    SourcePassage(self._number, words, at + start, index),
+                    find_terms(words),
+                    tuple(find_figures(words, self._language)),
+                    tuple(find_dates(words, self._language)) if has_figure else (),
+                    self._around,
+                )
+
+    def _read_row(self, line: str, passage: SourcePassage) -> Iterator[IndexedPassage]:
+        if _DELIMITER.fullmatch(line):
+            return
+        row, *cells = _split_row(line)
+        row_terms = find_terms(row)
+        for place, cell in enumerate(cells, start=1):
+            column = self._head[place] if place < len(self._head) else ""
+            one = IndexedPassage(
+                passage,
+                row_terms | find_terms(column) | find_terms(cell),
+                tuple(one for group in find_cell_figures(cell, column, self._language) for one in group),
+                tuple(find_dates(cell, self._language)),
+                self._around,
+                row,
+                column,
+                len(self._tables) - 1,
+                cell,
+            )
+            self._tables[-1].cells.append(one)
+            yield one
+        if _HAS_FIGURE.search(row):
+            figures, dates = find_figures(row, self._language), find_dates(row, self._language)
+            yield IndexedPassage(passage, find_terms(line), tuple(figures), tuple(dates), self._around)
+
+
+def _begins_table(line: str, following: str) -> bool:
+    return "|" in line and "|" in following and _DELIMITER.fullmatch(following) is not None
+
+
+def _split_row(line: str) -> list[str]:
+    cells = _BAR.split(line.strip().removeprefix("|").removesuffix("|"))
+    return [" ".join(one.replace("\\|", "|").split()) for one in cells]

@@ -1,0 +1,68 @@
+"""A table of a source: its cells, and the words that tell its rows and columns apart."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from maniple.claims.passages import IndexedPassage
+from maniple.claims.terms import find_terms
+
+_YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+
+
+def find_label_terms(text: str) -> frozenset[str]:
+    """Return the terms and years of the head of a row or column, or of a text that may name it."""
+    return find_terms(text) | {*_YEAR.findall(text)}
+
+
+class LabelIndex:
+    """The heads of the rows or columns of a table, by the terms that only one of them has."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        terms = {label: find_label_terms(label) for label in dict.fromkeys(labels)}
+        counts = Counter(term for known in terms.values() for term in known)
+        self._own = {
+            label: frozenset(term for term in known if counts[term] == 1) or known
+            for label, known in terms.items()
+        }
+        self._labels: dict[str, list[str]] = {}
+        for label, known in self._own.items():
+            for term in known:
+                self._labels.setdefault(term, []).append(label)
+
+    def own_terms(self, label: str) -> frozenset[str]:
+        """Return the terms that tell a head from the others."""
+        return self._own.get(label, frozenset())
+
+    def find_named(self, wanted: frozenset[str]) -> set[str]:
+        """Return the heads that a text with the terms `wanted` names."""
+        near = {label for term in wanted for label in self._labels.get(term, ())}
+        return {label for label in near if self._own[label] <= wanted}
+
+
+class TableIndex:
+    """The cells of a table without its heads. `finish` indexes the heads, once all cells are there."""
+
+    def __init__(self) -> None:
+        self.cells: list[IndexedPassage] = []
+        self.rows = LabelIndex(())
+        self.columns = LabelIndex(())
+        self._by_heads: dict[tuple[str, str], IndexedPassage] = {}
+
+    def finish(self) -> None:
+        self.rows = LabelIndex(one.row for one in self.cells)
+        self.columns = LabelIndex(one.column for one in self.cells)
+        self._by_heads = {(one.row, one.column): one for one in reversed(self.cells)}
+
+    def find_cells(self, rows: Iterable[str], columns: Iterable[str]) -> list[IndexedPassage]:
+        """Return the cells at these rows and columns."""
+        columns = [*columns]
+        places = ((row, column) for row in rows for column in columns)
+        return [self._by_heads[place] for place in places if place in self._by_heads]
+
+    def find_columns(self) -> list[list[IndexedPassage]]:
+        """Return the cells of each column."""
+        columns: dict[str, list[IndexedPassage]] = {}
+        for one in self.cells:
+            columns.setdefault(one.column, []).append(one)
+        return [*columns.values()]
