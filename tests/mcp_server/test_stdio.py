@@ -6,7 +6,7 @@ import signal
 import sqlite3
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -173,14 +173,14 @@ async def exchange(pipes: Pipes, message: dict[str, Any]) -> dict[str, Any]:
 
 
 def newest_run(home: Path) -> str:
-    with sqlite3.connect(home / "data/maniple.db") as database:
+    with closing(sqlite3.connect(home / "data/maniple.db")) as database, database:
         [(run_id,)] = database.execute("SELECT run_id FROM runs").fetchall()
     database.close()
     return run_id
 
 
 def statuses(home: Path) -> list[str]:
-    with sqlite3.connect(home / "data/maniple.db") as database:
+    with closing(sqlite3.connect(home / "data/maniple.db")) as database, database:
         found = [status for (status,) in database.execute("SELECT status FROM runs")]
     database.close()
     return found

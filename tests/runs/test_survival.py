@@ -3,6 +3,7 @@
 import json
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def script(site_url: str):
 
 def recorded(database: Path) -> set[str]:
     """Return the addresses whose crawl has its result on record. Reads beside a dead server."""
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection, connection:
         rows = connection.execute("SELECT arguments FROM tool_calls WHERE result IS NOT NULL").fetchall()
     return {"/" + json.loads(arguments)["url"].split("/", 3)[3] for (arguments,) in rows}
 
@@ -63,7 +64,7 @@ async def test_runs_survive_kills(tmp_path, runs, kills):
     assert len(site.hits) == runs * CALLS
     repeated = {path: hits for path, hits in visits.items() if site.hits[path] > hits}
     assert repeated == {}, "recorded calls were run again"
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT DISTINCT status FROM runs").fetchall() == [("completed",)]
         assert connection.execute("SELECT count(*) FROM runs").fetchone() == (runs,)

@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 
@@ -85,7 +86,7 @@ class Person:
 def recorded(database: Path) -> set[str]:
     """Return the lines of the commands whose result is on record. Reads beside a dead server."""
     sql = "SELECT arguments FROM tool_calls WHERE tool_name = 'bash_tool' AND result IS NOT NULL"
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection, connection:
         return {line for (given,) in connection.execute(sql) for line in _LINE.findall(given)}
 
 
@@ -120,7 +121,7 @@ async def test_unrecorded_calls_are_asked_about_and_recorded_ones_never_repeated
     _is_right(written(data), at_kills, [person.asked for person in people])
     for number, (_, (_, last)) in enumerate(ends):
         assert f"the report of r{number}" in last["messages"][-1]["content"]
-    with sqlite3.connect(data / "maniple.db") as connection:
+    with closing(sqlite3.connect(data / "maniple.db")) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT DISTINCT status FROM runs").fetchall() == [("completed",)]
 

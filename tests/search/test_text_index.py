@@ -1,5 +1,8 @@
 """Passages are found by the words of a query, however they and the query are written."""
 
+import gc
+import sqlite3
+
 import pytest
 
 from maniple.search.text_index import MAX_HITS_OF_TEXT, SNIPPET_CHARACTERS, TextIndex, split_lines
@@ -10,6 +13,15 @@ def index():
     index = TextIndex()
     yield index
     index.close()
+
+
+def test_an_index_that_nobody_uses_any_more_is_deleted():
+    index = TextIndex()
+    database = index._database
+    del index
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError):
+        database.execute("SELECT 1")
 
 
 def found(index: TextIndex, query: str) -> list[str]:

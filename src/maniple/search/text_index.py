@@ -7,6 +7,7 @@ Words are found in other cases and forms, with and without diacritics and hyphen
 import re
 import sqlite3
 import unicodedata
+import weakref
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -103,10 +104,12 @@ class TextIndex:
         except sqlite3.OperationalError as error:
             self._database.close()
             raise NoFullTextSearch(str(error)) from error
+        # For an index that is dropped: from Python 3.13 on, a connection that nobody closes is a warning.
+        self._end = weakref.finalize(self, self._database.close)
 
     def close(self) -> None:
-        """Delete the index."""
-        self._database.close()
+        """Delete the index. One that nobody uses any more is deleted without it."""
+        self._end()
 
     def stamps(self) -> dict[str, str]:
         """Return the stamps of the indexed texts by name."""
