@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from maniple.text import file_size, join_title, shorten
+from maniple.text import file_size, join_title, shorten, shorten_words
 
 
 def test_a_text_becomes_one_line_that_ends_with_an_ellipsis_where_it_is_cut():
@@ -15,6 +15,21 @@ def test_a_text_becomes_one_line_that_ends_with_an_ellipsis_where_it_is_cut():
         limit = chance.randrange(1, 8)
         whole = " ".join(text.split())
         assert shorten(text, limit) == (whole if len(whole) <= limit else f"{whole[: limit - 1]}…")
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("one two six", "one two six"),
+        ("one two three four", "one two…"),
+        ("one two thr four", "one two thr…"),
+        ("a verylongwordindeed", "a verylongw…"),
+        ("verylongwordindeed", "verylongwor…"),
+        ("one two thre", "one two thre"),
+    ],
+)
+def test_a_title_is_cut_after_a_whole_word_where_enough_is_left(text, title):
+    assert shorten_words(text, 12) == title
 
 
 def test_a_text_of_megabytes_is_not_split_as_a_whole():

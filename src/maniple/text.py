@@ -45,9 +45,20 @@ def file_size(size_bytes: int) -> str:
 
 def shorten(text: str, limit: int) -> str:
     """Return a text in one line of at most `limit` characters, with an ellipsis where it is cut."""
-    # So many words are too long in any case; a text may have megabytes.
-    line = " ".join(text.split(maxsplit=limit + 1)[: limit + 1])
+    line = _first_line(text, limit)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def shorten_words(text: str, limit: int) -> str:
+    """Return what `shorten` does, but cut after a whole word, unless that would leave less than a half."""
+    line = _first_line(text, limit)
+    kept = line[:limit].rpartition(" ")[0]
+    return f"{kept}…" if len(line) > limit <= 2 * len(kept) else shorten(line, limit)
+
+
+def _first_line(text: str, limit: int) -> str:
+    # So many words are too long in any case; a text may have megabytes.
+    return " ".join(text.split(maxsplit=limit + 1)[: limit + 1])
 
 
 def describe_exception(error: BaseException, limit: int) -> str:

@@ -193,6 +193,8 @@ async def test_a_report_is_given_in_each_form_under_a_strict_policy(it: InProces
     run = await it.run()
     await it.events_of(run["run_id"])
     path = f"/api/runs/{run['run_id']}/report"
+    refused = await it.client.get(path, params={"format": "zip"})
+    assert refused.status_code == 422 and "format" in refused.text
     for accept in ("text/markdown", "text/html", "application/json"):
         response = await it.client.get(path, headers={"accept": accept})
         assert response.headers["content-type"].startswith(accept)

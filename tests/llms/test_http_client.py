@@ -7,6 +7,7 @@ import re
 import shlex
 import ssl
 import subprocess
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
@@ -272,6 +273,28 @@ async def test_the_reason_of_an_answer_that_cannot_be_parsed_is_in_the_error():
 
 async def test_a_host_name_that_cannot_be_encoded_is_unreachable():
     assert await failure("http://a..b/v1", max_retries=0) == "model_unreachable"
+
+
+@pytest.mark.parametrize(("encoding", "bits"), [("gzip", 31), ("deflate", 15), ("deflate", -15)])
+async def test_each_frame_of_a_compressed_stream_is_shown_when_it_has_come(encoding, bits):
+    packer = zlib.compressobj(wbits=bits)
+    read = asyncio.Queue[None]()
+    events = [one + b"\n\n" for one in body_of(STREAMS["OpenAI"]).split(b"\n\n") if one]
+
+    async def write(send: Send) -> None:
+        for one in events:
+            await send(packer.compress(one) + packer.flush(zlib.Z_SYNC_FLUSH))
+            await read.get()
+        await send(packer.flush())
+
+    async with answering(write, headers=(("Content-Encoding", encoding),)) as site:
+        url = f"{site.url}/chat/completions"
+        async with open_http_client() as http, http.stream("POST", url) as response:
+            pieces = []
+            async for piece in response.aiter_bytes():
+                pieces.append(piece)
+                read.put_nowait(None)
+    assert pieces == events
 
 
 async def test_redirects_compression_and_long_headers_work():

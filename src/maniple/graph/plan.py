@@ -9,7 +9,7 @@ from maniple.agents.step_outcome import StepOutcome
 from maniple.agents.task import PARTIAL_WORK, find_partial_work
 from maniple.graph.loose_plans import is_step, rename_step, unwrap_plan
 from maniple.scope.inputs import SKIPPED
-from maniple.text import shorten
+from maniple.text import shorten_words
 from maniple.types import StepStatus, is_list, is_mapping
 
 OPEN: frozenset[StepStatus] = frozenset({"not_started", "in_progress", "blocked"})
@@ -48,7 +48,7 @@ class PlannedStep(BaseModel):
         title, description = value.get("title") or "", value.get("description") or ""
         name = value.get("agent_name") or ""
         texts = {
-            "title": title or shorten(str(description), TITLE_CHARACTERS),
+            "title": title or shorten_words(str(description), TITLE_CHARACTERS),
             "description": description or title,
         }
         return {**value, **texts, "agent_name": name}
@@ -92,7 +92,7 @@ def _title_of(steps: list[Any]) -> str:
     first = steps[0] if steps else ""
     first = rename_step(first)
     text = first["title"] or first["description"] if is_mapping(first) else first
-    return shorten(str(text or ""), TITLE_CHARACTERS) or "Plan"
+    return shorten_words(str(text or ""), TITLE_CHARACTERS) or "Plan"
 
 
 class TrackedStep(PlannedStep):

@@ -19,7 +19,6 @@ from maniple.run_page.run_files import RunFiles, find_run_files
 from maniple.store import RunRecord, Store, read_event_pages
 
 _HEADING = re.compile(r"\s*#[ \t]+\w")
-_MAX_TITLE_LENGTH = 80
 """A conversation's title of this length is the beginning of its first question, cut off."""
 
 
@@ -112,7 +111,4 @@ async def _title_of(store: Store, run: RunRecord, markdown: str) -> str:
         if view.plan is not None and view.plan.title.strip():
             return view.plan.title
     thread = await store.threads.get(run.thread_id, run.owner)
-    title = thread.title if thread is not None else ""
-    if " " not in title or not (title.endswith("…") or len(title) >= _MAX_TITLE_LENGTH):
-        return title
-    return f"{title.removesuffix('…').rpartition(' ')[0]}…"
+    return thread.title if thread is not None else ""

@@ -40,7 +40,7 @@ from maniple.runs.usage import QuotaRegistry
 from maniple.scope.inbox import Inbox, InputRefused
 from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput, Reply, Resume, Retry, RunInput
 from maniple.store import EventRecord, InputRecord, RunRecord, Store, Thread, read_event_pages
-from maniple.text import shorten
+from maniple.text import shorten_words
 from maniple.tools.questions import interrupt_of
 
 Kind = Literal["server", "chat"]
@@ -326,7 +326,8 @@ class InProcessEngine:
         return thread
 
     def _title(self, request: RunRequest) -> str:
-        return shorten(self._services.config.redactor.text(request.messages[-1].text), MAX_TITLE_CHARACTERS)
+        text = self._services.config.redactor.text(request.messages[-1].text)
+        return shorten_words(text, MAX_TITLE_CHARACTERS)
 
     async def _recover_orphans(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
         """Recover the orphaned runs of a thread; cancel those for which `unwanted` returns True."""

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
@@ -59,10 +60,16 @@ _FigurePath = Annotated[str, Path(max_length=500, description="The figure's path
 _Number = Annotated[
     int, Query(ge=0, le=_MAX_EVENTS, description="Number of the newest event that the client has")
 ]
-_Form = Annotated[ReportForm | None, Query(description="The format; takes precedence over `Accept`")]
-_Download = Annotated[bool, Query(description="As an attachment, named after the conversation")]
 _LastEventId = Annotated[int, Header(ge=0, le=_MAX_EVENTS, description="The same; the greater one counts")]
 _Timed = Annotated[bool, Query(description="Add the time of each event: `at` (Unix seconds), its last key")]
+
+
+class ReportQuery(BaseModel):
+    """How a report is wanted. A parameter by another name is refused: the answer would be another format."""
+
+    model_config = ConfigDict(extra="forbid")
+    form: ReportForm | None = Field(None, description="The format; takes precedence over `Accept`")
+    download: bool = Field(False, description="As an attachment, named after the conversation")
 
 
 async def _stream_start(
@@ -218,15 +225,14 @@ async def read_report(
     request: Request,
     service: ServiceOf,
     caller: CallerOf,
-    form: _Form = None,
-    download: _Download = False,
+    query: Annotated[ReportQuery, Query()],
 ) -> Response:
     """The answer of a run that has ended: Markdown, or by `Accept` or `form` HTML, JSON, PDF, DOCX or ZIP."""
     run = await service.engine.status(run_id, caller.owner)
     report = await read_report_view(service.store, run)
-    wanted = form or negotiate_form(request.headers.get("accept", ""))
+    wanted = query.form or negotiate_form(request.headers.get("accept", ""))
     finder = FigureFinder(service.store, service.workspaces, run)
-    return await render_report(service.report_renderer, report, wanted, finder, as_file=download)
+    return await render_report(service.report_renderer, report, wanted, finder, as_file=query.download)
 
 
 @router.get(
