@@ -124,6 +124,12 @@ def test_a_footnote_a_formula_and_code_lead_to_no_source(text: str):
     assert page(f"Tea [1].\n\n{text}\n").count('href="#source-1"') == 1
 
 
+def test_the_address_in_a_footnote_is_no_target_of_its_mark():
+    found = soup("So it is[^1], as [1].\n\n[^1]: https://tea.example/other\n")
+    assert [one["href"] for one in found.select("main p a.citation")] == ["#source-1"]
+    assert "[^1]: https://tea.example/other" in found.select_one("main").get_text()
+
+
 def test_what_a_report_defines_a_number_as_leads_nowhere_else():
     found = soup("So [1], [2] and [x], [unverified].\n\n[1]: https://evil.test/\n[x]: https://x.test/\n"
                  "[unverified]: https://evil.test/\n")  # fmt: skip

@@ -160,6 +160,8 @@ def _join(run: Sequence[nodes.TextNode]) -> nodes.TextNode:
 
 def _with_html_code(children: list[nodes.InlineNode], source: str) -> list[nodes.InlineNode]:
     """Replace what stands between the HTML tags of code by one node of code."""
+    if not any(isinstance(one, nodes.HtmlNode) for one in children):
+        return children
     closings = _pair_code_tags(children, source)
     replaced: list[nodes.InlineNode] = []
     until = -1
@@ -192,6 +194,8 @@ def _pair_code_tags(children: list[nodes.InlineNode], source: str) -> dict[int, 
 
 def _with_citations(children: list[nodes.InlineNode]) -> list[nodes.InlineNode]:
     """Replace the citations and marks in the texts by nodes of their own."""
+    if not any(isinstance(one, nodes.HtmlNode) or _may_be_marked(one) for one in children):
+        return children
     found: list[nodes.InlineNode] = []
     run: list[nodes.TextNode] = []
     for one in _with_superscripts(children):
@@ -202,6 +206,10 @@ def _with_citations(children: list[nodes.InlineNode]) -> list[nodes.InlineNode]:
         run = []
         found.append(one)
     return found + _split_run(run)
+
+
+def _may_be_marked(one: nodes.InlineNode) -> bool:
+    return isinstance(one, nodes.TextNode) and _MAY_BE_MARKED.search(one.text) is not None
 
 
 def _with_superscripts(children: list[nodes.InlineNode]) -> Iterator[nodes.InlineNode]:

@@ -47,6 +47,19 @@ _BLOCK_RULES: dict[str, tuple[str, ...]] = {
     "paragraph": (),
 }
 """The block rules, with the rules whose blocks each may end."""
+_BEGINNINGS = {
+    "newline": "\n",
+    "escape": "\\",
+    "backticks": "`",
+    "strikethrough": "~",
+    "emphasis": "*_",
+    "link": "[",
+    "image": "!",
+    "autolink": "<",
+    "html_inline": "<",
+    "entity": "&",
+}
+"""The characters with which the elements of each inline rule begin."""
 _BRACKET_RULES = frozenset({"link", "image", "autolink", "html_inline"})
 _NUMBERS = re.compile(r"\[ ?\d{1,4}(?:[^\d\[\]\n]{1,8}\d{1,4}){0,30} ?\](?!\()")
 _FOOTNOTE_REFERENCE = re.compile(r"\[\^([^\s\[\]]{1,100})\](?!\()")
@@ -111,6 +124,18 @@ def _parse_definition(state: StateBlock, start: int, end: int, silent: bool) -> 
         token = state.push(DEFINITION, "", 0)
         token.map = [start, state.line]
     return True
+
+
+def keep_footnotes(parser: MarkdownIt) -> None:
+    """Make `parser` leave footnotes as they are written: `[^1]: address` is no definition of a link."""
+    from markdown_it.rules_block import reference
+
+    def parse(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        begin = state.bMarks[start] + state.tShift[start]
+        is_footnote = _FOOTNOTE_DEFINITION.match(state.src, begin, state.eMarks[start]) is not None
+        return not is_footnote and reference(state, start, end, silent)
+
+    parser.block.ruler.at("reference", parse)
 
 
 def _parse_footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -182,9 +207,9 @@ def _record_inlines(parser: MarkdownIt) -> None:
         "entity": rules.entity,
     }
     for name, rule in recorded.items():
-        ruler.at(name, _record_inline(rule, is_bracket=name in _BRACKET_RULES))
-    ruler.before("escape", FORMULA, _record_inline(parse_formula))
-    ruler.before("link", REFERENCE, _record_inline(_parse_footnote_reference))
+        ruler.at(name, _record_inline(rule, _BEGINNINGS[name], is_bracket=name in _BRACKET_RULES))
+    ruler.before("escape", FORMULA, _record_inline(parse_formula, "$\\"))
+    ruler.before("link", REFERENCE, _record_inline(_parse_footnote_reference, "["))
 
 
 def _parse_inline(state: StateCore) -> None:
@@ -195,9 +220,11 @@ def _parse_inline(state: StateCore) -> None:
             token.children = state.md.inline.parse(token.content, state.md, state.env, [])
 
 
-def _record_inline(rule: InlineRule, *, is_bracket: bool = False) -> InlineRule:
+def _record_inline(rule: InlineRule, beginnings: str, *, is_bracket: bool = False) -> InlineRule:
+    """Return `rule`, which applies only to text that starts with one of `beginnings`."""
+
     def parse(state: StateInline, silent: bool) -> bool:
-        if is_bracket and state.env[IS_PLAIN]:
+        if state.src[state.pos] not in beginnings or (is_bracket and state.env[IS_PLAIN]):
             return False
         start, count = state.pos, len(state.tokens)
         if silent:

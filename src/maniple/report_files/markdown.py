@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from maniple.document.bounds import enable_tables, is_readable
+from maniple.document.syntax import keep_footnotes
 from maniple.reading.formula_syntax import enable_formulas
 from maniple.reading.pictures import figure_path
 
@@ -78,7 +79,7 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
-    parser.use(enable_tables).use(enable_formulas)
+    parser.use(enable_tables).use(enable_formulas).use(keep_footnotes)
     parser.core.ruler.after("block", "labels", _forget_labels)
     parser.core.ruler.push("sanitize", _sanitize)
     return parser

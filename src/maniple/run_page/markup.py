@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from maniple.document.bounds import enable_tables, is_readable, is_table_code
+from maniple.document.syntax import keep_footnotes
 from maniple.reading.pictures import FIGURE, figure_path
 from maniple.run_page.pictures import Figure
 
@@ -153,7 +154,12 @@ def _is_harmless(markdown: str, allowed: Collection[str]) -> bool:
 def _parser(*, html: bool = False) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": html}).enable("strikethrough").use(enable_tables)
+    parser = (
+        MarkdownIt("commonmark", {"html": html})
+        .enable("strikethrough")
+        .use(enable_tables)
+        .use(keep_footnotes)
+    )
     parser.add_render_rule("image", _image_as_link)
     return parser
 
