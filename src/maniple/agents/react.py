@@ -22,6 +22,7 @@ from maniple.agents.middleware.call_order import (
 )
 from maniple.agents.middleware.context_window import ContextCompaction, fit_messages
 from maniple.agents.middleware.continuation import register_calls
+from maniple.agents.middleware.empty_answers import EmptyAnswers
 from maniple.agents.middleware.fencing import UntrustedDataFencing
 from maniple.agents.middleware.final_answers import RejectedCalls
 from maniple.agents.middleware.limits import (
@@ -208,6 +209,7 @@ def build_react_graph(
         # Inside of it, so that a message of the user is not taken for a reason to check twice. Outside of
         # the limit: what it asks counts as a model call.
         additions.unfinished or UnfinishedAnswers(name),
+        EmptyAnswers(),
         RejectedCalls(),
         # Before the conversation is compacted, which would be useless at the limit.
         ModelCallLimit(limits.model_calls),
