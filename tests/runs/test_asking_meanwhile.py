@@ -13,7 +13,7 @@ from maniple.agents.offers import Offer
 from maniple.errors import StoreError
 from maniple.events import StepInterrupted, StepResumed, UserAnswered, event_of
 from maniple.graph import TeamRules
-from maniple.runs import EngineConfig, RunNotWaiting, RunRequest, open_engine
+from maniple.runs import EngineConfig, RunNotWaiting, RunRequest, in_process, open_engine
 from maniple.scope.budget import Budget
 from maniple.scope.inputs import PlanChange
 from maniple.store import open_store
@@ -261,7 +261,9 @@ async def test_an_answer_that_cannot_be_stored_leaves_the_question_open(tmp_path
         assert ["2024" in one.content for one in stored] == [True]
 
 
-async def test_the_question_of_a_step_that_is_skipped_cannot_be_answered(tmp_path):
+async def test_the_question_of_a_step_that_is_skipped_cannot_be_answered(tmp_path, monkeypatch):
+    # Nobody waits for it to be asked again.
+    monkeypatch.setattr(in_process, "_ASKED_AGAIN_SECONDS", 3_600.0)
     async with working(tmp_path, script()) as it:
         await it.begin()
         [question] = await it.asked()

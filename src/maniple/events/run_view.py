@@ -582,13 +582,19 @@ async def read_question_ids(events: EventTable, run_id: str) -> dict[str, str]:
 
 
 async def is_open_question(events: EventTable, run_id: str, question_id: str) -> bool:
-    """Return whether a run has asked a question and nobody has answered it; raises `StoreError`."""
-    is_open = False
-    types = {RunInterrupted.type, StepInterrupted.type, UserAnswered.type}
+    """Return whether a run has asked a question and nobody has answered it; raises `StoreError`.
+
+    The question of a step ends with the step's turn, such as when the step is skipped.
+    """
+    is_open, turn_id = False, ""
+    types = {RunInterrupted.type, StepInterrupted.type, UserAnswered.type, AgentEnded.type}
     async for page in read_event_pages(events, run_id, types=types):
         for record in page:
-            if json.loads(record.data).get("interrupt_id") == question_id:
+            if record.type == AgentEnded.type:
+                is_open = is_open and record.turn_id != turn_id
+            elif json.loads(record.data).get("interrupt_id") == question_id:
                 is_open = record.type != UserAnswered.type
+                turn_id = record.turn_id if record.type == StepInterrupted.type else ""
     return is_open
 
 
