@@ -79,3 +79,32 @@ def joined_pdf(*bodies: bytes) -> bytes:
     stream = io.BytesIO()
     writer.write(stream)
     return stream.getvalue()
+
+
+def workbook(sheets: dict[str, list[list[object]]], merged: dict[str, str] | None = None) -> bytes:
+    """An XLSX workbook; `merged` are ranges of the first sheet with their values."""
+    from xlsxwriter import Workbook
+
+    stream = io.BytesIO()
+    book = Workbook(stream, {"in_memory": True, "default_date_format": "yyyy-mm-dd"})
+    pages = {name: book.add_worksheet(name) for name in sheets}
+    for name, rows in sheets.items():
+        for number, row in enumerate(rows):
+            pages[name].write_row(number, 0, row)
+    for place, value in (merged or {}).items():
+        pages[next(iter(sheets))].merge_range(place, value)
+    for name, page in pages.items():
+        if name.startswith("hidden"):
+            page.hide()
+    book.close()
+    return stream.getvalue()
+
+
+def archive(members: dict[str, bytes | str]) -> bytes:
+    """A ZIP archive."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, content in members.items():
+            # Programs identify some formats by this part, which is never packed.
+            target.writestr(name, content, zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED)
+    return stream.getvalue()

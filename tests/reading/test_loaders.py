@@ -15,9 +15,8 @@ from maniple.config import FetchSettings, Settings
 from maniple.config.web_settings import ReaderSettings
 from maniple.crawler import Crawler
 from maniple.errors import ConfigError, FetchError, FileError
-from maniple.reading import UnreadableDocument
+from maniple.reading import MAX_TEXT_CHARACTERS, UnreadableDocument
 from maniple.reading.fork_server import ForkServer
-from maniple.reading.formats import MAX_TEXT_CHARACTERS
 from maniple.reading.loaders import DocumentLoader, DocumentLoaders, load_document, suffix_of
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.text_file import LineRange

@@ -106,7 +106,7 @@ async def test_a_page_that_the_team_writes_is_shown_as_its_markup(desk: Desk) ->
     [
         ("secret.pdf", pdf("x", password="key"), "password"),
         ("broken.pdf", b"%PDF-1.7 cut off", "damaged PDF"),
-        ("report.xlsx", archive("xl/workbook.xml"), "Excel workbook"),
+        ("report.xlsx", archive("xl/workbook.xml"), "damaged workbook"),
         ("slides.pptx", archive("ppt/presentation.xml"), "PowerPoint"),
         ("book.epub", archive("META-INF/container.xml"), "EPUB"),
         ("files.zip", archive("a.txt"), "ZIP archive"),

@@ -1,17 +1,15 @@
 """Fetched documents as readable articles, with sections for long ones."""
 
 import asyncio
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from maniple.crawler.document import HTML, PDF, FetchedDocument
+from maniple.crawler.document import HTML, FetchedDocument
 from maniple.egress import PermanentFetchError
 from maniple.errors import FetchError
-from maniple.media_types import DOCX
 from maniple.reading import MarkdownDocument, UnreadableDocument
 from maniple.reading.fork_server import ForkServer
-from maniple.reading.formats import ISOLATED_FORMATS, read_document
+from maniple.reading.formats import HEAD_BYTES, identify_format, is_isolated, read_document
 from maniple.reading.html import FramedPage, pack_frames
 from maniple.reading.markdown import find_part, split_parts
 from maniple.reading.pictures import PICTURE_TYPES
@@ -92,19 +90,6 @@ def _choose_outline(sections: tuple[ArticleSection, ...]) -> Iterator[tuple[int,
         yield number, sum(section.characters for section in sections[number - 1 : following - 1])
 
 
-_BY_LIBRARIES = {
-    PDF: "pdf",
-    "application/x-pdf": "pdf",
-    DOCX: "docx",
-    "application/rss+xml": "feed",
-    "application/atom+xml": "feed",
-    "application/rdf+xml": "feed",
-    **dict.fromkeys(PICTURE_TYPES, "picture"),
-}
-_TABLES = ("text/csv", "application/csv", "text/tab-separated-values")
-_MARKDOWN = ("text/markdown", "text/x-markdown")
-_FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
-_HEAD_BYTES = 2_000
 # A model sees 12,000 characters of a requested section, so longer parts could not be read to their end.
 _PART_CHARACTERS = 10_000
 # Larger documents are read in a separate process: they may need a hundred times their size in memory, and
@@ -142,29 +127,15 @@ async def _read(document: FetchedDocument, fork_server: ForkServer) -> MarkdownD
         return await fork_server.read("frames", pack_frames(pages), document.url, None)
     if loader := fork_server.loaders.find(document.url, document.media_type):
         return await fork_server.load(loader, document.body, document.url)
-    what = (_kind(document), document.body, document.url, document.charset)
-    if what[0] in ISOLATED_FORMATS or _takes_long(document.body):
+    key = identify_format(document.body[:HEAD_BYTES], document.media_type, document.url)
+    what = (key, document.body, document.url, document.charset)
+    if is_isolated(key) or _takes_long(document.body):
         return await fork_server.read(*what)
     return await asyncio.to_thread(read_document, *what)
 
 
 def _takes_long(body: bytes) -> bool:
     return len(body) > _LARGE_BYTES or body.count(b"<") > _MANY_TAGS
-
-
-def _kind(document: FetchedDocument) -> str:
-    media_type, name = document.media_type, document.url.partition("?")[0].lower()
-    if media_type in HTML:
-        return "html"
-    if media_type.endswith("xml") and _FEED.search(document.body[:_HEAD_BYTES]):
-        return "feed"
-    if media_type in _TABLES or (media_type == "text/plain" and name.endswith((".csv", ".tsv"))):
-        return "csv"
-    if media_type.endswith("json"):
-        return "json"
-    if media_type in _MARKDOWN or (media_type == "text/plain" and name.endswith((".md", ".markdown"))):
-        return "markdown"
-    return _BY_LIBRARIES.get(media_type, "text")
 
 
 def _article(parsed: MarkdownDocument, url: str, max_characters: int, section: str) -> Article:

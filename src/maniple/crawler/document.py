@@ -4,13 +4,14 @@ import re
 from dataclasses import dataclass
 
 from maniple.egress import PermanentFetchError
-from maniple.media_types import DOCX
 from maniple.reading.encoding import detect_utf16
+from maniple.reading.formats import FORMATS, HEAD_BYTES, identify_binary
 from maniple.reading.pictures import PICTURE_TYPES, identify_picture
 
 HTML = ("text/html", "application/xhtml+xml")
 PDF = "application/pdf"
 
+_PACKED = frozenset(FORMATS["docx"].media_types + FORMATS["workbook"].media_types)
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 # Types of servers that do not know the type; it is then determined from the bytes.
 _VAGUE = {
@@ -63,13 +64,11 @@ def sniff_media_type(url: str, declared: str, body: bytes) -> str:
     Raises:
         PermanentFetchError: it is of no readable type.
     """
+    if key := identify_binary(body[:HEAD_BYTES]):
+        media_types = FORMATS[key].media_types
+        # Of an archive, the declared type says more than its first bytes, and is not relied on.
+        return declared if declared in media_types or declared in _PACKED else media_types[0]
     head = _to_utf_8(body[:_LOOKED_AT_BYTES])
-    if head.lstrip()[:5] == b"%PDF-":
-        return PDF
-    if head[:4] == b"PK\x03\x04":
-        if declared == DOCX or b"word/document.xml" in body:
-            return DOCX
-        raise _unreadable(url, declared if declared not in _VAGUE else "an archive")
     if declared in PICTURE_TYPES or (b"\0" in head and not head.startswith(_TEXT_MARKS)):
         return _picture_type(url, declared, body)
     if declared in _VAGUE:

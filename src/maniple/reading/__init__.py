@@ -17,10 +17,16 @@ class MarkdownDocument:
     """A sentence about omitted content; empty if nothing was omitted."""
     textless_pages: tuple[int, ...] = ()
     """The numbers of the pages of a PDF that show something, but have no text: mostly scanned ones."""
+    format: str = ""
+    """The key of its format in `maniple.reading.formats.FORMATS`; "" for what a loader read."""
 
 
 # The limit of a document. A longer page is a collection, and its conversion takes seconds of CPU time.
 MAX_CHARACTERS = 400_000
+MAX_TEXT_CHARACTERS = 2_000_000
+"""The limit of plain text and Markdown, which need no conversion; equal to that of the folder's index."""
+MAX_DOCUMENT_BYTES = 50_000_000
+"""The limit of a document, and of what the parts of one have together when they are unpacked."""
 
 
 def truncation_note(characters: int) -> str:

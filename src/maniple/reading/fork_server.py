@@ -150,7 +150,7 @@ async def _request(document: socket.socket, head: bytes, body: bytes) -> dict[st
     except TimeoutError:
         raise
     except (OSError, ValueError):
-        return {"error": "cannot be read; it may be damaged"}
+        return {"error": "cannot be read; it may be damaged, or take too much memory"}
 
 
 async def _end_reader(lifeline: socket.socket) -> None:

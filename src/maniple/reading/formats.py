@@ -1,269 +1,220 @@
-"""The readers of document formats."""
+"""The formats of documents: one table from format to reader, and the identification of a format by content.
 
-import csv
-import io
-import json
-import time
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from html import escape
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+To add a format, add it to `FORMATS`, and what its bytes begin with to `_MAGIC` (or what its archive holds to
+`containers.PARTS`). The web, the folder of documents and uploaded files are all read by this table.
+"""
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit
-from xml.parsers.expat import ExpatError
 
-from maniple.reading import MAX_CHARACTERS, MarkdownDocument, UnreadableDocument, truncation_note
+from maniple.reading import MarkdownDocument, UnreadableDocument
 from maniple.reading.encoding import decode_text
-from maniple.reading.html import read_fragment, read_frames, read_html
-from maniple.reading.pictures import read_picture
-from maniple.text import fix_surrogates
+from maniple.reading.pictures import PICTURE_TYPES
 
-if TYPE_CHECKING:
-    from pypdf import PdfReader
-
-MAX_TEXT_CHARACTERS = 2_000_000
-"""The limit of plain text and Markdown, which need no conversion; equal to that of the folder's index."""
-
-_MAX_ROWS = 5_000
-_MAX_COLUMNS = 50
-_LONG_LINE = 500
-# The limit of growth by indentation; deeply nested JSON would consist mostly of blanks.
-_MAX_BLANKS = 4
-
-
-def read_text(text: str, url: str) -> MarkdownDocument:
-    """Return plain text unchanged."""
-    return _truncate(_file_name(url), text.strip("\n"), headed=False, longest=MAX_TEXT_CHARACTERS)
+HEAD_BYTES = 2_000
+"""The number of bytes from which a format is identified."""
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument"
+_PDF_WITHIN_BYTES = 1_024
+_FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
+_MARKUP = re.compile(
+    rb"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,500}?-->\s*){0,5}<(?:!doctype html|html|head|body)\b",
+    re.I | re.S,
+)
+_NOTEBOOK = re.compile(rb'\s*\{.{0,1500}"(?:cell_type|nbformat)"\s*:', re.S)
+_MAIL_FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]*\S?")
+_MAIL_MARKS = frozenset({b"received", b"return-path", b"mime-version", b"message-id", b"delivered-to"})
+_MIN_MAIL_FIELDS = 3
 
 
-def read_markdown(text: str, url: str) -> MarkdownDocument:
-    """Return Markdown unchanged."""
-    return _truncate(_file_name(url), text.strip("\n"), headed=True, longest=MAX_TEXT_CHARACTERS)
+@dataclass(frozen=True, slots=True)
+class DocumentFormat:
+    """A format of documents and its reader."""
+
+    name: str
+    """With its article: "a PDF"."""
+    reader: str
+    """`module:function`: `(bytes, url)` to a `MarkdownDocument`; with `is_text`, `(str, url)`. It may take
+    seconds, and raises `UnreadableDocument`."""
+    suffixes: tuple[str, ...] = ()
+    media_types: tuple[str, ...] = ()
+    """The first one is that of a file that is identified by its content."""
+    is_text: bool = False
+    """Whether the reader takes decoded text; only then may it run in the service's own process."""
+    is_converted: bool = True
+    """Whether `read_file` shows it as converted text; else its lines, as they are in the file."""
 
 
-def read_json(text: str, url: str) -> MarkdownDocument:
-    """Return JSON with unescaped characters, and with one value per line if its lines are long.
-
-    Invalid JSON is returned unchanged.
-    """
-    if "\\u" not in text and all(len(line) <= _LONG_LINE for line in text.splitlines()):
-        return _truncate(_file_name(url), text.strip(), headed=False)
-    try:
-        laid_out = fix_surrogates(json.dumps(json.loads(text), indent=1, ensure_ascii=False))
-    except (ValueError, RecursionError):
-        laid_out = ""
-    fits = 0 < len(laid_out) <= _MAX_BLANKS * len(text) + 100
-    return _truncate(_file_name(url), laid_out if fits else text.strip(), headed=False)
-
-
-def read_csv(text: str, url: str) -> MarkdownDocument:
-    """Return comma-, semicolon-, tab- or pipe-separated values as a Markdown table."""
-    first_line = text[:4_000].partition("\n")[0]
-    delimiter = max(",;\t|", key=first_line.count)
-    try:
-        rows = list(islice(csv.reader(io.StringIO(text), delimiter=delimiter), _MAX_ROWS + 1))
-    except csv.Error:
-        return read_text(text, url)
-    columns = min(max(map(len, rows), default=0), _MAX_COLUMNS)
-    lines = [_table_row([*row, *[""] * columns][:columns]) for row in rows[:_MAX_ROWS] if row]
-    lines[1:1] = ["|" + " --- |" * columns]
-    reading = _truncate(_file_name(url), "\n".join(lines), headed=False)
-    if len(rows) <= _MAX_ROWS or reading.note:
-        return reading
-    return MarkdownDocument(
-        reading.title, reading.markdown, False, f"Only the first {_MAX_ROWS:,} rows were read."
-    )
-
-
-def _table_row(cells: list[str]) -> str:
-    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
-
-
-def _truncate(title: str, text: str, headed: bool, longest: int = MAX_CHARACTERS) -> MarkdownDocument:
-    if len(text) <= longest:
-        return MarkdownDocument(title, text, headed)
-    return MarkdownDocument(title, text[:longest], headed, truncation_note(longest))
-
-
-def _file_name(url: str) -> str:
-    return urlsplit(url).path.rstrip("/").rpartition("/")[2]
-
-
-_MAX_BYTES = 50_000_000
-
-
-def read_docx(body: bytes, url: str) -> MarkdownDocument:
-    """Return a Word document as Markdown with headings, lists, tables and links, without pictures.
-
-    Raises:
-        UnreadableDocument: it is damaged, or too large when unpacked.
-    """
-    import mammoth
-
-    try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            # `zipfile` reads at most the declared size of each member.
-            if sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:
-                raise UnreadableDocument(
-                    f"is a Word document of more than {_MAX_BYTES:,} bytes when it is unpacked"
-                )
-        pictures = mammoth.images.img_element(lambda _: {})
-        html = mammoth.convert_to_html(
-            io.BytesIO(body), convert_image=pictures, external_file_access=False
-        ).value
-    except (
-        zipfile.BadZipFile,
-        ExpatError,
-        KeyError,
-        ValueError,
-        AttributeError,
-        RecursionError,
-        OSError,
-    ) as error:
-        raise UnreadableDocument("is a damaged Word document") from error
-    return read_fragment(html, "", url)
-
-
-_MAX_PAGES = 300
-# Less than the time limit of the process, so that the pages read so far are not lost.
-_MAX_SECONDS = 15
-
-
-def read_pdf(body: bytes, url: str) -> MarkdownDocument:
-    """Return the text of a PDF, each page under a heading with its number.
-
-    Raises:
-        UnreadableDocument: it is encrypted or damaged, or all its pages are blank.
-    """
-    from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
-
-    try:
-        reader = PdfReader(io.BytesIO(body))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableDocument("is a PDF that requires a password")
-        count = len(reader.pages)
-        title = str((reader.metadata and reader.metadata.title) or "").strip()
-    except (PyPdfError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise UnreadableDocument("is a damaged PDF") from error
-    pages = _page_texts(reader)
-    textless = _find_textless(reader, pages)
-    if not any(pages) and not textless:
-        raise UnreadableDocument("is a PDF without text and pictures")
-    markdown = "\n\n".join(f"## Page {number}\n\n{text}" for number, text in enumerate(pages, 1) if text)
-    note = "" if len(pages) == count else f"Only the first {len(pages)} of {count} pages were read."
-    note = note if len(markdown) <= MAX_CHARACTERS else truncation_note(MAX_CHARACTERS)
-    note = " ".join(filter(None, (note, describe_textless(textless, len(pages)))))
-    return MarkdownDocument(title, markdown[:MAX_CHARACTERS], note=note, textless_pages=textless)
-
-
-_NAMED_PAGES = 20
-
-
-def describe_textless(pages: Sequence[int], count: int) -> str:
-    """Return the sentence about pages without text, of `count` pages that were read; "" for none."""
-    if not pages:
-        return ""
-    if len(pages) == count:
-        return f"None of the {count} pages has text; they are probably scanned."
-    more = f" and {len(pages) - _NAMED_PAGES} more" if len(pages) > _NAMED_PAGES else ""
-    named = ", ".join(map(str, pages[:_NAMED_PAGES]))
-    return (
-        f"{len(pages)} of {count} pages have no text, are probably scanned, and are left out: {named}{more}."
-    )
-
-
-def _find_textless(reader: "PdfReader", texts: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers of the pages that show something, but have no text."""
-    missing = [number for number, text in enumerate(texts, 1) if not any(map(str.isalnum, text))]
-    return tuple(number for number in missing if _shows_something(reader, number))
-
-
-def _shows_something(reader: "PdfReader", number: int) -> bool:
-    try:
-        contents = reader.pages[number - 1].get_contents()
-        return contents is not None and bool(contents.get_data().strip())
-    except Exception:  # noqa: BLE001 - a damaged page may raise anything; it may be shown all the same
-        return True
-
-
-def _page_texts(reader: "PdfReader") -> list[str]:
-    """Return the texts of the first pages, within the limits of time, pages and characters."""
-    deadline = time.monotonic() + _MAX_SECONDS
-    pages: list[str] = []
-    characters = 0
-    for page in reader.pages:
-        if len(pages) == _MAX_PAGES or characters > MAX_CHARACTERS or time.monotonic() > deadline:
-            break
-        try:
-            text = page.extract_text()
-        except Exception:  # noqa: BLE001 - a damaged page may raise anything; the others can be read
-            text = ""
-        pages.append(_escape_headings(text))
-        characters += len(text)
-    return pages
-
-
-def _escape_headings(text: str) -> str:
-    lines = (line.rstrip() for line in text.replace("\0", "").splitlines())
-    return "\n".join(f"\\{line}" if line.startswith("#") else line for line in lines).strip()
-
-
-_MAX_ENTRIES = 200
-
-
-def read_feed(body: bytes, url: str) -> MarkdownDocument:
-    """Return each entry of a feed with its link, time and content, in the order of the feed."""
-    import feedparser
-
-    # A file object, because feedparser may interpret bytes as an address or a path and open it.
-    feed = feedparser.parse(io.BytesIO(body), response_headers={"content-location": url})
-    title = str(feed.feed.get("title", ""))
-    source = "".join(map(_entry_html, feed.entries[:_MAX_ENTRIES]))
-    reading = read_fragment(source, title, url)
-    if len(feed.entries) > _MAX_ENTRIES and not reading.note:
-        note = f"Only the first {_MAX_ENTRIES} of {len(feed.entries)} entries were read."
-        return MarkdownDocument(reading.title, reading.markdown, note=note)
-    return reading
-
-
-def _entry_html(entry: Any) -> str:
-    when = entry.get("published") or entry.get("updated") or ""
-    content = max(
-        [entry.get("summary", ""), *(part.get("value", "") for part in entry.get("content", []))], key=len
-    )
-    heading = escape(entry.get("title") or entry.get("link") or "Entry")
-    link = escape(entry.get("link", ""))
-    return f'<h2><a href="{link}">{heading}</a></h2><p>{escape(when)}</p><div>{content}</div>'
-
-
-ISOLATED_FORMATS: Mapping[str, Callable[[bytes, str], MarkdownDocument]] = {
-    "pdf": read_pdf,
-    "docx": read_docx,
-    "feed": read_feed,
-    "frames": read_frames,
-    "picture": read_picture,
+FORMATS: Mapping[str, DocumentFormat] = {
+    "html": DocumentFormat(
+        "a web page",
+        "maniple.reading.html:read_html",
+        (".html", ".htm", ".xhtml"),
+        ("text/html", "application/xhtml+xml"),
+        is_text=True,
+    ),
+    "frames": DocumentFormat("a web page", "maniple.reading.html:read_frames"),
+    "pdf": DocumentFormat(
+        "a PDF", "maniple.reading.pdf:read_pdf", (".pdf",), ("application/pdf", "application/x-pdf")
+    ),
+    "docx": DocumentFormat(
+        "a Word document",
+        "maniple.reading.word:read_docx",
+        (".docx", ".docm"),
+        (f"{_OFFICE}.wordprocessingml.document",),
+    ),
+    "workbook": DocumentFormat(
+        "a workbook",
+        "maniple.reading.spreadsheets:read_workbook",
+        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+        (
+            f"{_OFFICE}.spreadsheetml.sheet",
+            "application/vnd.ms-excel",
+            "application/vnd.ms-excel.sheet.macroenabled.12",
+            "application/vnd.ms-excel.sheet.binary.macroenabled.12",
+            f"{_OPEN_DOCUMENT}.spreadsheet",
+        ),
+    ),
+    "feed": DocumentFormat(
+        "a feed",
+        "maniple.reading.feeds:read_feed",
+        (".rss", ".atom"),
+        ("application/rss+xml", "application/atom+xml", "application/rdf+xml"),
+    ),
+    "picture": DocumentFormat(
+        "a picture", "maniple.reading.pictures:read_picture", (), PICTURE_TYPES, is_converted=False
+    ),
+    "zip": DocumentFormat(
+        "a ZIP archive", "maniple.reading.containers:read_zip", (".zip",), ("application/zip",)
+    ),
+    "ole": DocumentFormat(
+        "an Office document of the old format",
+        "maniple.reading.containers:read_ole",
+        (),
+        ("application/x-ole-storage",),
+    ),
+    "csv": DocumentFormat(
+        "a table of separated values",
+        "maniple.reading.text_formats:read_csv",
+        (".csv", ".tsv"),
+        ("text/csv", "application/csv", "text/tab-separated-values"),
+        is_text=True,
+        is_converted=False,
+    ),
+    "json": DocumentFormat(
+        "JSON",
+        "maniple.reading.text_formats:read_json",
+        (".json",),
+        ("application/json",),
+        is_text=True,
+        is_converted=False,
+    ),
+    "markdown": DocumentFormat(
+        "Markdown",
+        "maniple.reading.text_formats:read_markdown",
+        (".md", ".markdown"),
+        ("text/markdown", "text/x-markdown"),
+        is_text=True,
+        is_converted=False,
+    ),
+    "text": DocumentFormat(
+        "text",
+        "maniple.reading.text_formats:read_text",
+        (".txt", ".rst"),
+        ("text/plain", "text/x-rst"),
+        is_text=True,
+        is_converted=False,
+    ),
 }
-"""Formats that are always read in a separate process, because their parsers are risky."""
-_TEXT_FORMATS: Mapping[str, Callable[[str, str], MarkdownDocument]] = {
-    "html": read_html,
-    "csv": read_csv,
-    "json": read_json,
-    "markdown": read_markdown,
-    "text": read_text,
+"""The formats by key. `zip` and `ole` are containers: their readers look inside, and read what they hold."""
+_BY_MEDIA_TYPE: Mapping[str, str] = {
+    media_type: key for key, one in FORMATS.items() for media_type in one.media_types
+}
+_BY_SUFFIX: Mapping[str, str] = {suffix: key for key, one in FORMATS.items() for suffix in one.suffixes}
+_MAGIC: Mapping[bytes, str] = {
+    b"PK\x03\x04": "zip",
+    b"PK\x05\x06": "zip",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "ole",
 }
 
 
-def read_document(kind: str, body: bytes, url: str, charset: str | None) -> MarkdownDocument:
-    """Return the document `body` from `url` as Markdown; `kind` is a key of `ISOLATED_FORMATS` or of the text
-    formats.
+def media_types_by_suffix() -> dict[str, str]:
+    """Return the media type of each suffix that a document can have, without those of pictures."""
+    return {suffix: _suffix_type(key, suffix) for suffix, key in _BY_SUFFIX.items()}
 
-    The text formats are `html`, `csv`, `json`, `markdown` and `text`. `charset` is the encoding that the
-    server declares. May take seconds.
+
+def _suffix_type(key: str, suffix: str) -> str:
+    exact = {".xhtml": "application/xhtml+xml", ".rst": "text/x-rst", ".tsv": "text/tab-separated-values"}
+    return exact.get(suffix) or FORMATS[key].media_types[0]
+
+
+def identify_binary(head: bytes) -> str:
+    """Return the key of a format by the first `HEAD_BYTES` of a file; "" for text, pictures and others."""
+    if head[:_PDF_WITHIN_BYTES].lstrip().startswith(b"%PDF-"):
+        return "pdf"
+    return next((key for magic, key in _MAGIC.items() if head.startswith(magic)), "")
+
+
+def identify_marked_text(head: bytes) -> str:
+    """Return the key of a format that its text itself shows: a web page, a feed; "" for other text.
+
+    `head` is UTF-8.
+    """
+    if _MARKUP.match(head):
+        return "html"
+    return "feed" if head.lstrip()[:1] == b"<" and _FEED.search(head) else ""
+
+
+def identify_format(head: bytes, media_type: str, name: str) -> str:
+    """Return the key of a document's format: by its content, else by its type, else by its name.
+
+    `head` are its first bytes, `media_type` what it is declared as. Text that is declared as plain is never
+    treated as markup, because it may be the source code of a page.
+    """
+    if key := identify_binary(head):
+        return key
+    if media_type.endswith("xml") and media_type != "application/xhtml+xml" and _FEED.search(head):
+        return "feed"
+    key = _BY_MEDIA_TYPE.get(media_type, "json" if media_type.endswith("json") else "text")
+    if key == "text" and media_type == "text/plain":
+        named = _BY_SUFFIX.get(suffix_of_address(name), "text")
+        return named if FORMATS[named].is_text and named != "html" else "text"
+    # The format of a binary document is shown by its content: what only says that it is one is text.
+    return key if FORMATS[key].is_text or media_type in PICTURE_TYPES else _declared(key)
+
+
+def _declared(key: str) -> str:
+    return key if key in ("pdf", "docx", "feed") else "text"
+
+
+def suffix_of_address(name: str) -> str:
+    """Return the last suffix of a file or an address in lower case, with its full stop; "" for none."""
+    return PurePosixPath(urlsplit(name).path if "://" in name else name).suffix.lower()
+
+
+def is_isolated(key: str) -> bool:
+    """Return whether a format is always read in a separate process, because its parsers are risky."""
+    return not FORMATS[key].is_text
+
+
+def read_document(key: str, body: bytes, url: str, charset: str | None) -> MarkdownDocument:
+    """Return the document `body` from `url` as Markdown; `key` is one of `FORMATS`. May take seconds.
+
+    `charset` is the encoding that the server declares, of formats that are text.
 
     Raises:
         UnreadableDocument: the document cannot be read.
     """
-    if kind in ISOLATED_FORMATS:
-        return ISOLATED_FORMATS[kind](body, url)
-    return _TEXT_FORMATS[kind](decode_text(body, charset), url)
+    chosen = FORMATS[key]
+    module, _, function = chosen.reader.partition(":")
+    read: Any = getattr(importlib.import_module(module), function)
+    try:
+        document: MarkdownDocument = read(decode_text(body, charset) if chosen.is_text else body, url)
+    except RecursionError as error:
+        raise UnreadableDocument("is nested too deeply to be read") from error
+    return document if document.format else replace(document, format=key)

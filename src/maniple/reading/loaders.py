@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from maniple.reading import MarkdownDocument, UnreadableDocument, truncation_note
-from maniple.reading.formats import MAX_TEXT_CHARACTERS
+from maniple.reading import MAX_TEXT_CHARACTERS, MarkdownDocument, UnreadableDocument, truncation_note
 from maniple.text import describe_exception, fix_surrogates, shorten
 
 LOADER = "loader"

@@ -6,9 +6,7 @@ requests (`maniple.agents.middleware.item_pictures`), or says to a model that do
 
 import asyncio
 import hashlib
-import io
 import re
-import zipfile
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,32 +14,16 @@ from typing import Any
 
 from maniple.errors import FileError
 from maniple.media_types import media_type_of
-from maniple.reading import MarkdownDocument, UnreadableDocument
+from maniple.reading import MAX_DOCUMENT_BYTES, MarkdownDocument, UnreadableDocument
 from maniple.reading.fork_server import ForkServer
+from maniple.reading.formats import FORMATS, HEAD_BYTES, identify_binary, identify_marked_text
 from maniple.reading.loaders import DocumentLoader
 from maniple.reading.rendering import RenderedPicture
 from maniple.scope.run_scope import thread_key
 from maniple.tools.text_file import LineRange, decode_text, escape_unprintable, read_page, read_text_page
 from maniple.workspace import Workspace, Workspaces
 
-MAX_DOCUMENT_BYTES = 50_000_000
-HEAD_BYTES = 2_000
 _CACHED_DOCUMENTS = 8
-_ZIP, _OFFICE_97 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_LOCKED_OFFICE = "EncryptedPackage".encode("utf-16-le")
-_MARKUP = re.compile(
-    r"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,500}?-->\s*){0,5}<(?:!doctype html|html|head|body)\b",
-    re.I | re.S,
-)
-_FEED = re.compile(r"<(?:rss|feed|rdf:RDF)[\s>]")
-_PARTS = {
-    "word/document.xml": "docx",
-    "xl/workbook.xml": "an Excel workbook; open it with Python (pandas.read_excel, openpyxl)",
-    "ppt/presentation.xml": "a PowerPoint presentation; its slides are XML in ppt/slides of the ZIP archive",
-    "META-INF/container.xml": "an EPUB book; its chapters are pages in the ZIP archive",
-    "content.xml": "an OpenDocument file; its text is content.xml in the ZIP archive",
-}
-"""What a ZIP archive is by one of its parts: a format that is read here, or what to do instead."""
 SHOWN_PICTURES = "shown_pictures"
 """The key of the names of pictures in the artifact of a tool's result: paths, and `PATH#page=N`."""
 MAX_SHOWN_PAGES = 4
@@ -50,8 +32,8 @@ _CACHED_PICTURE_BYTES = 20_000_000
 _PAGE = re.compile(r"#page=(\d{1,6})\Z")
 _PICTURE_BOX = re.compile(rb"RIFF.{4}WEBP|.{4}ftyp(?:hei[cfx]|avi[fs]|mif1)", re.DOTALL)
 """Pictures in the containers of sound and video."""
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*")
 _MAGIC = {
-    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*"), _PICTURE),
     b"\x1f\x8b": "a gzip archive; unpack it with Python",
     b"BZh": "a bzip2 archive; unpack it with Python",
     b"\xfd7zXZ": "an xz archive; unpack it with Python",
@@ -69,7 +51,16 @@ _MAGIC = {
 _MARKUP_FORMATS = ("html", "feed")
 _Key = tuple[str, str, int, int]
 _PageKey = tuple[str, int]
-_FORMAT_NAMES = {"pdf": "a PDF", "docx": "a Word document", "html": "a web page", "feed": "a feed"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What a file is by its first bytes; both are empty for text and unknown data."""
+
+    key: str = ""
+    """The key of its format in `FORMATS`, if it is read by that."""
+    unread: str = ""
+    """What it is instead, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +117,11 @@ class WorkspaceDocuments:
         Raises `FileError` for what cannot be read, with the reason.
         """
         head = await asyncio.to_thread(workspace.read, path, HEAD_BYTES)
-        kind = _kind_of(head.content, is_source=is_source) if is_source or not self._loader(path) else None
-        if page and kind != "pdf":
+        is_own = is_source or not self._loader(path)
+        kind = identify_file(head.content, is_source=is_source) if is_own else FileKind()
+        if page and kind.key != "pdf":
             raise FileError(f"{path!r} is no PDF, so it has no page {page} to be shown: leave page out.")
-        if page or kind == _PICTURE:
+        if page or kind.key == _PICTURE:
             return await self._show(workspace, path, page)
         document = await self.read(workspace, path, is_source=is_source)
         if document is None:
@@ -150,7 +142,7 @@ class WorkspaceDocuments:
             head = await asyncio.to_thread(workspace.read, path, HEAD_BYTES)
         except FileError:
             return None  # a folder, or nothing: the caller knows what to say
-        is_shown = _kind_of(head.content, is_source=True) == _PICTURE
+        is_shown = identify_file(head.content, is_source=True).key == _PICTURE
         return await self._show(workspace, path, 0) if is_shown else None
 
     async def _show(self, workspace: Workspace, path: str, page: int) -> OpenedFile:
@@ -193,8 +185,8 @@ class WorkspaceDocuments:
         """
         head = await asyncio.to_thread(workspace.read, path, HEAD_BYTES)
         loader = None if is_source else self._loader(path)
-        kind = _kind_of(head.content, is_source=is_source)
-        if kind is None and loader is None:
+        kind = identify_file(head.content, is_source=is_source)
+        if not kind.key and not kind.unread and loader is None:
             return None
         if head.size > MAX_DOCUMENT_BYTES:
             raise FileError(f"{path!r} has {head.size:,} bytes; at most {MAX_DOCUMENT_BYTES:,} are read.")
@@ -204,7 +196,7 @@ class WorkspaceDocuments:
             if loader is not None:
                 self._read[key] = await self._load(loader, body, path)
             else:
-                self._read[key] = await self._convert(kind or "", body, path)
+                self._read[key] = await self._convert(kind, body, path)
             if len(self._read) > _CACHED_DOCUMENTS:
                 self._read.popitem(last=False)
         self._read.move_to_end(key)
@@ -212,8 +204,8 @@ class WorkspaceDocuments:
 
     def needs_conversion(self, path: str, head: bytes) -> bool:
         """Return whether a file that begins like this may be a document."""
-        is_known = _kind_of(head, is_source=False) in ("zip", *_FORMAT_NAMES)
-        return is_known or self._loader(path) is not None
+        key = identify_file(head, is_source=False).key
+        return key not in ("", _PICTURE) or self._loader(path) is not None
 
     def _loader(self, path: str) -> DocumentLoader | None:
         return self.fork_server.loaders.find(path, media_type_of(path))
@@ -227,19 +219,16 @@ class WorkspaceDocuments:
         heading = f"[this is the text of {path}{title}, as {loader.use} reads it]"
         return DocumentText(document.markdown, heading, document.note)
 
-    async def _convert(self, kind: str, body: bytes, path: str) -> DocumentText:
-        if kind == "zip":
-            kind = await asyncio.to_thread(_kind_of_archive, body, path)
-        if kind not in _FORMAT_NAMES:
-            locked = _LOCKED_OFFICE in body
-            raise FileError(f"{path!r} is {_OFFICE_LOCKED if locked else kind}.")
+    async def _convert(self, kind: FileKind, body: bytes, path: str) -> DocumentText:
+        if not kind.key or kind.key == _PICTURE:
+            raise FileError(f"{path!r} is {kind.unread or FORMATS[_PICTURE].name}.")
         try:
-            document: MarkdownDocument = await self.fork_server.read(kind, body, path, None)
+            document: MarkdownDocument = await self.fork_server.read(kind.key, body, path, None)
         except UnreadableDocument as error:
             raise FileError(f"{path!r} {error}.") from error
         title = f": {document.title}" if document.title else ""
-        markup = "; source=true shows its markup" if kind in _MARKUP_FORMATS else ""
-        heading = f"[{path} is {_FORMAT_NAMES[kind]}{title}; this is its text{markup}]"
+        markup = "; source=true shows its markup" if kind.key in _MARKUP_FORMATS else ""
+        heading = f"[{path} is {FORMATS[document.format].name}{title}; this is its text{markup}]"
         return DocumentText(document.markdown, heading, document.note, document.textless_pages)
 
 
@@ -266,40 +255,13 @@ def _describe_shown(pages: Sequence[int]) -> str:
     return f"As pictures: page{'s' * (len(pages) > 1)} {named}; page=N opens another one."
 
 
-_OFFICE_LOCKED = "an Office document that is locked with a password; ask the user for one without"
-_OFFICE_OLD = (
-    "an Office document of the old format (.doc, .xls, .ppt); ask the user for .docx, .xlsx or a PDF"
-)
-_DAMAGED = "a damaged ZIP archive"
-_ARCHIVE = "a ZIP archive; unpack it with Python"
-
-
-def _kind_of(head: bytes, *, is_source: bool) -> str | None:
-    """Return the format of a document, or what it is instead; None for text and unknown data."""
-    if head[:1_024].lstrip().startswith(b"%PDF-"):
-        return "pdf"
-    if head.startswith(_ZIP):
-        return "zip"
-    if head.startswith(_OFFICE_97):
-        return _OFFICE_OLD
+def identify_file(head: bytes, *, is_source: bool) -> FileKind:
+    """Return what a file is by its first `HEAD_BYTES`; with `is_source`, markup is text."""
+    if key := identify_binary(head):
+        return FileKind(key)
     decoded = decode_text(head, is_cut=True)
     if decoded is None:
-        if _PICTURE_BOX.match(head):
-            return _PICTURE
-        return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
-    if is_source:
-        return None
-    if _MARKUP.match(decoded.text):
-        return "html"
-    return "feed" if decoded.text.lstrip()[:1] == "<" and _FEED.search(decoded.text) else None
-
-
-def _kind_of_archive(body: bytes, path: str) -> str:
-    try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            names = set(archive.namelist())
-            if any(member.flag_bits & 1 for member in archive.infolist()):
-                return "a ZIP archive that is locked with a password"
-    except (zipfile.BadZipFile, ValueError, OSError):
-        return _DAMAGED
-    return next((kind for part, kind in _PARTS.items() if part in names), _ARCHIVE)
+        if _PICTURE_BOX.match(head) or head.startswith(_PICTURES):
+            return FileKind(_PICTURE)
+        return FileKind("", next((name for magic, name in _MAGIC.items() if head.startswith(magic)), ""))
+    return FileKind() if is_source else FileKind(identify_marked_text(decoded.text.encode(errors="replace")))

@@ -79,7 +79,7 @@ async def write_file(workspaces: Workspaces, /, path: str, content: str) -> str:
 
 @define_tool(
     READ_FILE,
-    "Read a file of the workspace as text (also PDF, Word, and the user's web pages; source=true: their "
+    "Read a file of the workspace as text (also PDF, Office, and the user's web pages; source=true: their "
     "markup), or lines of it (end_line 0: to its end; start_character: where to begin in start_line). Shows "
     "pictures, and a PDF's page as one.",
     roles=_READERS,

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 from langchain_core.tools import BaseTool, StructuredTool
 
 from maniple.errors import FileError
+from maniple.reading import MAX_DOCUMENT_BYTES
+from maniple.reading.formats import HEAD_BYTES
 from maniple.redaction import Redactor
 from maniple.scope.run_scope import thread_key
 from maniple.text import shorten
-from maniple.tools.documents import HEAD_BYTES, WorkspaceDocuments
+from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.items import MAX_SCANNED_FILES, is_picture
 from maniple.tools.registry import tool_factory
 from maniple.tools.text_file import decode_text, escape_unprintable
@@ -42,7 +44,6 @@ MAX_HITS = 20
 DEFAULT_HITS = 8
 MAX_INDEXED_BYTES = 5_000_000
 """Of one file; the text after them is not searched."""
-MAX_DOCUMENT_BYTES = 20_000_000
 _INDEXING_SECONDS = 5.0
 """Of text files in one search, and once more of documents."""
 _MAX_INDEXES = 16

@@ -15,8 +15,8 @@ from maniple.crawler.article import read_article
 from maniple.crawler.document import FetchedDocument
 from maniple.errors import FetchError, FileError, SearchError
 from maniple.outgoing import OutgoingGuard, SecretRefused
+from maniple.reading import MAX_TEXT_CHARACTERS
 from maniple.reading.fork_server import ForkServer
-from maniple.reading.formats import MAX_TEXT_CHARACTERS
 from maniple.scope.run_scope import run_key, thread_key
 from maniple.search import FolderSearch, SearchProvider, find_outage
 from maniple.search.provider import SearchHit, hit_to_dict
@@ -130,7 +130,7 @@ class TeamReader:
 
 @define_tool(
     "crawl_tool",
-    "Read a public web page, PDF, Word document, feed or data file as Markdown, by its full URL. "
+    "Read a public web page, PDF, Office document, feed or data file as Markdown, by its full URL. "
     "A long one comes in parts: name a section of its outline, by number or heading, to read on.",
     roles=("researcher",),
     is_core=True,

@@ -20,6 +20,8 @@ from urllib.parse import quote, unquote
 
 from maniple.config.web_settings import SearchSettings
 from maniple.errors import SearchError, ToolFailure
+from maniple.reading import MAX_DOCUMENT_BYTES
+from maniple.reading.formats import media_types_by_suffix
 from maniple.search.provider import (
     ClosableProvider,
     ProviderFailure,
@@ -31,19 +33,7 @@ from maniple.search.provider import (
 )
 
 SCHEME = "folder:"
-MEDIA_TYPES: Mapping[str, str] = {
-    ".txt": "text/plain",
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-    ".rst": "text/x-rst",
-    ".csv": "text/csv",
-    ".json": "application/json",
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".xhtml": "application/xhtml+xml",
-    ".pdf": "application/pdf",
-    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-}
+MEDIA_TYPES: Mapping[str, str] = media_types_by_suffix()
 """The formats that are searched, by suffix. The system's table is not used: slim images have none."""
 SUFFIXES = frozenset(MEDIA_TYPES)
 _QUERY_CHARACTERS = 1_000
@@ -55,7 +45,7 @@ ReadDocument = Callable[[str, bytes], Awaitable[tuple[str, str, str]]]
 
 T = TypeVar("T")
 MAX_FILES = 5_000
-MAX_FILE_BYTES = 20_000_000
+MAX_FILE_BYTES = MAX_DOCUMENT_BYTES
 PASSAGE_CHARACTERS = 1_000
 MAX_PASSAGES = 2_000
 """Per document; the text after them is not indexed."""

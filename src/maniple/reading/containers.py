@@ -1,0 +1,141 @@
+"""Documents in containers: ZIP archives, and the compound files of Office 97.
+
+Their first bytes do not tell what they are: what they hold does.
+"""
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+
+from maniple.reading import MAX_DOCUMENT_BYTES, MarkdownDocument, UnreadableDocument
+from maniple.reading.formats import FORMATS, read_document
+
+PARTS: Mapping[str, str] = {
+    "word/document.xml": "docx",
+    "xl/workbook.xml": "workbook",
+    "xl/workbook.bin": "workbook",
+}
+"""The key of a format by a part that each of its archives has."""
+_BY_MEDIA_TYPE: Mapping[bytes, str] = {
+    b"application/vnd.oasis.opendocument.spreadsheet": "workbook",
+}
+"""The key by the content of the part `mimetype`."""
+_UNREAD_PARTS: Mapping[str, str] = {
+    "ppt/presentation.xml": "is a PowerPoint presentation, which is not read",
+    "META-INF/container.xml": "is an EPUB book, which is not read",
+    "content.xml": "is an OpenDocument file, which is not read",
+}
+MAX_MEMBERS = 20_000
+_STREAMS: Mapping[str, str] = {"Workbook": "workbook", "Book": "workbook"}
+"""The key of a format by a stream of its compound files."""
+_LOCKED = "EncryptedPackage"
+_LOCKED_MARK = _LOCKED.encode("utf-16-le")
+_UNREAD_STREAMS: Mapping[str, str] = {
+    _LOCKED: "is an Office document that is locked with a password; ask for one without",
+    "WordDocument": "is a Word document of the old format (.doc), which is not read; ask for .docx or a PDF",
+    "PowerPoint Document": "is a presentation of the old format (.ppt), which is not read; ask for .pptx or "
+    "a PDF",
+}
+
+
+def open_archive(body: bytes, name: str) -> zipfile.ZipFile:
+    """Return an archive that is safe to be read whole; `name` is what the messages call it.
+
+    Raises:
+        UnreadableDocument: it is damaged or locked with a password, has too many parts, or parts that are
+            too large when they are unpacked.
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(body))
+        members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
+        raise UnreadableDocument(f"is {name} that is damaged") from error
+    if len(members) > MAX_MEMBERS:
+        raise UnreadableDocument(f"is {name} of more than {MAX_MEMBERS:,} parts")
+    if any(member.flag_bits & 1 for member in members):
+        raise UnreadableDocument(f"is {name} that is locked with a password; ask for one without")
+    # `zipfile` reads at most the declared size of each member.
+    if sum(member.file_size for member in members) > MAX_DOCUMENT_BYTES:
+        raise UnreadableDocument(f"is {name} of more than {MAX_DOCUMENT_BYTES:,} bytes when it is unpacked")
+    return archive
+
+
+def read_part(archive: zipfile.ZipFile, part: str) -> bytes:
+    """Return a part of an archive of `open_archive`; b"" if there is none.
+
+    Raises:
+        UnreadableDocument: the part is damaged.
+    """
+    try:
+        return archive.read(part)
+    except KeyError:
+        return b""
+    except Exception as error:  # a damaged part raises whatever its compression does
+        raise UnreadableDocument("is damaged") from error
+
+
+def read_zip(body: bytes, url: str) -> MarkdownDocument:
+    """Return the document that a ZIP archive is.
+
+    Raises:
+        UnreadableDocument: it cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            key = identify_archive(archive)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
+        raise UnreadableDocument("is a damaged ZIP archive") from error
+    return read_document(key, body, url, None)
+
+
+def identify_archive(archive: zipfile.ZipFile) -> str:
+    """Return the key of the format that an archive is.
+
+    Raises:
+        UnreadableDocument: it is of a format that is not read.
+    """
+    names = set(archive.namelist())
+    kind = archive.read("mimetype")[:100].strip() if "mimetype" in names else b""
+    if kind in _BY_MEDIA_TYPE:
+        return _BY_MEDIA_TYPE[kind]
+    if key := next((key for part, key in PARTS.items() if part in names), ""):
+        return key
+    if any(member.flag_bits & 1 for member in archive.infolist()):
+        raise UnreadableDocument("is a ZIP archive that is locked with a password; ask for one without")
+    reason = next((why for part, why in _UNREAD_PARTS.items() if part in names), "")
+    raise UnreadableDocument(reason or "is a ZIP archive, which is not read; unpack it with Python")
+
+
+def read_ole(body: bytes, url: str) -> MarkdownDocument:
+    """Return the document that a compound file is.
+
+    Raises:
+        UnreadableDocument: it cannot be read.
+    """
+    return read_document(identify_ole(_stream_names(body)), body, url, None)
+
+
+def identify_ole(streams: Sequence[str]) -> str:
+    """Return the key of the format of a compound file with these streams.
+
+    Raises:
+        UnreadableDocument: it is of a format that is not read.
+    """
+    for known, why in _UNREAD_STREAMS.items():
+        if known in streams:
+            raise UnreadableDocument(why)
+    if key := next((key for name, key in _STREAMS.items() if name in streams), ""):
+        return key
+    raise UnreadableDocument(f"is {FORMATS['ole'].name} (.doc, .ppt or another), which is not read")
+
+
+def _stream_names(body: bytes) -> list[str]:
+    import olefile
+
+    try:
+        with olefile.OleFileIO(io.BytesIO(body)) as file:
+            return [entry[0] for entry in file.listdir(streams=True, storages=True)]
+    except Exception as error:  # a damaged one raises various errors
+        if _LOCKED_MARK in body:
+            raise UnreadableDocument(_UNREAD_STREAMS[_LOCKED]) from error
+        raise UnreadableDocument("is a damaged Office document of the old format") from error
