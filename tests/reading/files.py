@@ -108,3 +108,36 @@ def archive(members: dict[str, bytes | str]) -> bytes:
             # Programs identify some formats by this part, which is never packed.
             target.writestr(name, content, zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED)
     return stream.getvalue()
+
+
+def presentation() -> bytes:
+    """A presentation of two slides and a hidden one: a list, a merged table, a chart and notes."""
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+    from pptx.util import Inches
+
+    deck = Presentation()
+    first = deck.slides.add_slide(deck.slide_layouts[1])
+    first.shapes.title.text = "Tolls"
+    frame = first.placeholders[1].text_frame
+    frame.text = "Lorries pay"
+    line = frame.add_paragraph()
+    line.text, line.level = "nine crowns", 1
+    first.notes_slide.notes_text_frame.text = "Say it slowly."
+    second = deck.slides.add_slide(deck.slide_layouts[6])
+    size = (Inches(1), Inches(1), Inches(4), Inches(2))
+    table = second.shapes.add_table(2, 2, *size).table
+    table.cell(0, 0).text = "Year | sum"
+    table.cell(0, 0).merge(table.cell(0, 1))
+    table.cell(1, 0).text, table.cell(1, 1).text = "2026", "7"
+    data = CategoryChartData()
+    data.categories = ["May", "June"]
+    data.add_series("Lorries", (120.5, 99))
+    second.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *size, data)
+    hidden = deck.slides.add_slide(deck.slide_layouts[5])
+    hidden.shapes.title.text = "Secret"
+    hidden.element.set("show", "0")
+    stream = io.BytesIO()
+    deck.save(stream)
+    return stream.getvalue()

@@ -107,7 +107,7 @@ async def test_a_page_that_the_team_writes_is_shown_as_its_markup(desk: Desk) ->
         ("secret.pdf", pdf("x", password="key"), "password"),
         ("broken.pdf", b"%PDF-1.7 cut off", "damaged PDF"),
         ("report.xlsx", archive("xl/workbook.xml"), "damaged workbook"),
-        ("slides.pptx", archive("ppt/presentation.xml"), "PowerPoint"),
+        ("slides.pptx", archive("ppt/presentation.xml"), "damaged presentation"),
         ("book.epub", archive("META-INF/container.xml"), "EPUB"),
         ("files.zip", archive("a.txt"), "ZIP archive"),
         ("files.docx", b"PK\x03\x04 cut off", "damaged"),

@@ -11,7 +11,14 @@ from maniple.reading.pictures import PICTURE_TYPES, identify_picture
 HTML = ("text/html", "application/xhtml+xml")
 PDF = "application/pdf"
 
-_PACKED = frozenset(FORMATS["docx"].media_types + FORMATS["workbook"].media_types)
+_PACKED = frozenset(
+    media_type
+    for one in FORMATS.values()
+    if not one.is_text
+    for media_type in one.media_types
+    if media_type.startswith("application/")
+)
+"""Of these, the content of a container says what it is."""
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 # Types of servers that do not know the type; it is then determined from the bytes.
 _VAGUE = {

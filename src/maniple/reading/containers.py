@@ -14,6 +14,7 @@ PARTS: Mapping[str, str] = {
     "word/document.xml": "docx",
     "xl/workbook.xml": "workbook",
     "xl/workbook.bin": "workbook",
+    "ppt/presentation.xml": "pptx",
 }
 """The key of a format by a part that each of its archives has."""
 _BY_MEDIA_TYPE: Mapping[bytes, str] = {
@@ -21,7 +22,6 @@ _BY_MEDIA_TYPE: Mapping[bytes, str] = {
 }
 """The key by the content of the part `mimetype`."""
 _UNREAD_PARTS: Mapping[str, str] = {
-    "ppt/presentation.xml": "is a PowerPoint presentation, which is not read",
     "META-INF/container.xml": "is an EPUB book, which is not read",
     "content.xml": "is an OpenDocument file, which is not read",
 }

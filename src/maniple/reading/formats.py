@@ -80,6 +80,16 @@ FORMATS: Mapping[str, DocumentFormat] = {
             f"{_OPEN_DOCUMENT}.spreadsheet",
         ),
     ),
+    "pptx": DocumentFormat(
+        "a PowerPoint presentation",
+        "maniple.reading.slides:read_pptx",
+        (".pptx", ".pptm", ".ppsx"),
+        (
+            f"{_OFFICE}.presentationml.presentation",
+            f"{_OFFICE}.presentationml.slideshow",
+            "application/vnd.ms-powerpoint.presentation.macroenabled.12",
+        ),
+    ),
     "feed": DocumentFormat(
         "a feed",
         "maniple.reading.feeds:read_feed",
