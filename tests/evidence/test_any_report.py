@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maniple.agents.report import ReportDraft
+from maniple.claims.report_check import ReportCheck
 from maniple.evidence.blocks import Blocks
-from maniple.evidence.check import MARK, SourceCheck
+from maniple.evidence.check import MARK
 from maniple.evidence.citations import find_citations
 from tests.evidence.read_pages import Read
 
@@ -62,7 +63,7 @@ RIGHT_PARTS = st.lists(
 
 async def shown(report: str, size: int) -> str:
     """Return what is shown of a report that comes in pieces, without the list of sources at its end."""
-    draft = ReportDraft(await SourceCheck.of(RECORD), locale="en")
+    draft = ReportDraft(await ReportCheck.of(RECORD), locale="en")
     pieces = [await draft.feed(report[at : at + size]) for at in range(0, len(report), size)]
     text = "".join([*pieces, await draft.end()])
     return text.partition("## Sources\n")[0].rstrip("\n")

@@ -230,31 +230,3 @@ async def test_a_report_of_200_kilobytes_is_checked_in_linear_time():
         check_seconds.append(time.process_time() - begin)
         assert len(found) >= len(pieces)
     assert check_seconds[1] < 24 * check_seconds[0] + 1
-
-
-OPENED, GREY = "opened in 1932", "painted grey, said the engineer"
-ROW = "| Bridge | {} |"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "holds"),
-    [
-        # The neighbour's source has not the claim's figure, words or quotation.
-        (f"{OPENED} [9]; {GREY} [2]", f"{OPENED} [2]; {GREY} [2]", True),  # 1932 stands there, too
-        (f"36 metres [9]; {GREY} [2]", f"36 metres [2]; {GREY} [2]", False),
-        (f"by the king [9]; {GREY} [2]", f"bridge was royal [2]; {GREY} [2]", False),
-        (f"“the bridge was {OPENED}” [9]; {GREY} [2]", f"“the bridge was {OPENED}” [2]; {GREY} [2]", False),
-        (f"“the bridge was {OPENED}” [9]; {GREY} [2]", f"“the bridge was {OPENED}” [1]; {GREY} [2]", True),
-        (f"{GREY}; {OPENED} [1]", f"{GREY} [1]; {OPENED} [1]", False),
-        (f"{GREY}; {OPENED} [1]", f"{GREY} [2]; {OPENED} [1]", True),
-        (f"{OPENED} [9] [2]; {GREY} [2]", f"{OPENED} [1] [2]; {GREY} [2]", True),
-        # A source that was cited for the claim before stays, also where it is written again.
-        (f"36 metres [1]; {GREY} [9]", f"36 metres long [1]; {GREY} [2]", True),
-        (f"36 metres [1]; {GREY} [9]", f"{GREY}; 36 metres [1]", True),
-        ("In all 1,932 people [9]", "In all 1932 people [1]", True),
-    ],
-)
-async def test_a_repair_cites_for_a_claim_only_what_supports_it(before, after, holds):
-    check = await SourceCheck.of(RECORD)
-    assert await check.supports_new_citations(ROW.format(before), ROW.format(after)) is holds
-    assert await check.supports_new_citations(before, after) is holds

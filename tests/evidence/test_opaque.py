@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maniple.agents.report import ReportDraft, UncitedDraft
-from maniple.evidence.check import MARK, SourceCheck
+from maniple.claims.report_check import ReportCheck
+from maniple.evidence.check import MARK
 from maniple.evidence.citations import find_citations
 from tests.evidence.read_pages import Read
 
@@ -79,7 +80,7 @@ REPORT = st.lists(st.one_of(INLINE, BLOCK, WRONG), min_size=1, max_size=6)
 
 async def shown(report: str, size: int, check: type[ReportDraft] | type[UncitedDraft] = ReportDraft) -> str:
     """Return what the check shows of a report that comes in pieces, without the sources at its end."""
-    draft = check(await SourceCheck.of(RECORD))
+    draft = check(await ReportCheck.of(RECORD))
     pieces = [await draft.feed(report[at : at + size]) for at in range(0, len(report), size)]
     return "".join([*pieces, await draft.end()]).partition("\n## Sources\n")[0].rstrip("\n")
 
@@ -145,7 +146,7 @@ async def test_a_mark_about_an_address_in_indented_code_follows_the_code():
 
 async def test_definitions_of_footnotes_stay_also_under_the_heading_of_a_source_list():
     notes = "[^2]: My own words.\n    More of them.\n[^1]: https://a.test/page\n"
-    draft = ReportDraft(await SourceCheck.of(RECORD))
+    draft = ReportDraft(await ReportCheck.of(RECORD))
     done = await draft.feed(f"It is so [1], I say[^2].\n\n## Sources\n\n{notes}") + await draft.end()
     assert notes in done
     assert done.count("## Sources") == 1

@@ -2,7 +2,16 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -30,11 +39,14 @@ from maniple.agents.middleware.call_records import read_message
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.task import StepResult, Task, current_task
+from maniple.claims.report_check import ReportCheck
+from maniple.claims.verdict import ClaimReport
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.blocks import Blocks
-from maniple.evidence.check import SourceCheck, UnverifiedCitation, mark_findings
+from maniple.evidence.check import UnverifiedCitation, mark_findings
+from maniple.evidence.citation import Citation
 from maniple.evidence.excerpt import find_excerpt
 from maniple.evidence.source_list import ModelSourceList, format_source_list, format_sources, heading_for
 from maniple.llms import Capabilities, capabilities_of
@@ -42,7 +54,7 @@ from maniple.llms.streams import limit_answer
 from maniple.prompts import render
 from maniple.reading.markdown import MarkdownScanner
 from maniple.scope.run_scope import run_scope
-from maniple.text import without_thoughts
+from maniple.text import shorten, without_thoughts
 from maniple.tools.evidence import current_evidence
 from maniple.tools.files import READ_FILE
 from maniple.tools.item_search import SEARCH_ITEMS
@@ -73,6 +85,10 @@ class Draft(Protocol):
         """Return the rest of the report."""
         ...
 
+    async def judge_claims(self) -> ClaimReport:
+        """Return the verdicts on the claims of the report as it was released. Call it after `end`."""
+        ...
+
 
 class ReportDraft:
     """Checks a report block by block while the model writes it, and releases the blocks that pass.
@@ -84,7 +100,7 @@ class ReportDraft:
 
     def __init__(
         self,
-        check: SourceCheck,
+        check: ReportCheck,
         repair: RepairPassages | None = None,
         *,
         locale: str = "",
@@ -98,6 +114,7 @@ class ReportDraft:
         self._own_list = ModelSourceList()
         self._held_back: list[ReportPassage] = []
         self._shown_parts: list[str] = []
+        self._checked: list[str] = []
 
     async def feed(self, text: str) -> str:
         """Take the next part of the report; return the text that may be shown now."""
@@ -108,6 +125,7 @@ class ReportDraft:
         rest = [await self._check_blocks([*self._remove_own_list(self._blocks.end()), *self._own_list.end()])]
         for passage in await self._repair_passages():
             rest.append(mark_findings(passage.text, passage.findings))
+            self._checked.append(passage.text)
         self._shown_parts += rest[1:]
         return "".join(rest) + await self._format_sources()
 
@@ -123,7 +141,12 @@ class ReportDraft:
             else:
                 ready.append(block)
         self._shown_parts += ready
+        self._checked += ready
         return "".join(ready)
+
+    async def judge_claims(self) -> ClaimReport:
+        """Return the verdicts on the claims of the report as it was released."""
+        return await self._check.claim_report(self._checked)
 
     async def _repair_passages(self) -> list[ReportPassage]:
         failing = [index for index, passage in enumerate(self._held_back) if passage.findings]
@@ -174,7 +197,7 @@ _KINDS = {
 
 
 async def is_repair(
-    passage: str, findings: Iterable[UnverifiedCitation], reply: str, check: SourceCheck
+    passage: str, findings: Iterable[UnverifiedCitation], reply: str, check: ReportCheck
 ) -> bool:
     """Return whether `reply` preserves the parts of `passage` that have no findings.
 
@@ -183,13 +206,22 @@ async def is_repair(
     without findings.
     """
     objected = [finding.citation for finding in findings]
-    doubted = {number for one in objected if one.kind == "quotation" for number in one.numbers}
-    unobjected = len(passage.strip()) - sum(one.end - one.start for one in objected)
+    doubted = {number for one in objected if one.kind in ("quotation", "claim") for number in one.numbers}
+    unobjected = len(passage.strip()) - sum(one.end - one.start for one in _outermost(objected))
     if len(reply) < LEAST_SHARE * unobjected or _block_kinds(reply) != _block_kinds(passage):
         return False
     if not await check.cited(passage) - doubted <= await check.cited(reply):
         return False
     return await check.supports_new_citations(passage, reply)
+
+
+def _outermost(citations: Iterable[Citation]) -> Iterator[Citation]:
+    """Yield the citations that are not inside of another one: a claim has its citations in it."""
+    end = 0
+    for one in sorted(citations, key=lambda one: (one.start, -one.end)):
+        if one.start >= end:
+            yield one
+            end = one.end
 
 
 def _block_kinds(text: str) -> set[str]:
@@ -225,6 +257,10 @@ class StatedDraft:
         self._shown.append(await self._draft.feed(text))
         return self._shown[-1]
 
+    async def judge_claims(self) -> ClaimReport:
+        """Return the verdicts on the claims of the report as it was released."""
+        return await self._draft.judge_claims()
+
     async def end(self) -> str:
         """Return the rest of the report."""
         rest = await self._draft.end()
@@ -245,26 +281,30 @@ class StatedDraft:
 _MAY_CITE = re.compile(r"[/&\\\[【［<>\"“”„‟«»‹›「」『』〝〟｢｣❝❛＂'’‘‚]|www|\w:\w", re.IGNORECASE)
 
 
+_DIGIT = re.compile(r"\d")
+
+
 class UncitedDraft:
     """Checks the addresses of a report without sources while the model writes it.
 
     Text is shown up to the first character that may belong to an address. If the check includes words, text
-    is shown up to the first character that may begin a citation or a quotation. The rest waits for the end of
-    the block.
+    is shown up to the first character that may begin a citation or a quotation, and if it includes claims, up
+    to the first digit. The rest waits for the end of the block.
     """
 
-    def __init__(self, check: SourceCheck) -> None:
+    def __init__(self, check: ReportCheck) -> None:
         self._check = check
         self._waits = _MAY_CITE if check.checks_words else _MAY_BE_AN_ADDRESS
         self._blocks = Blocks()
         self._shown_characters = 0
+        self._checked: list[str] = []
 
     async def feed(self, text: str) -> str:
         """Take the next part of the report; return the text that may be shown now."""
         ready = [await self._rest_of(block) for block in self._blocks.feed(text)]
         if self._blocks.pending_characters <= MAX_AHEAD:
             begun = self._blocks.pending
-            if not self._waits.search(begun):
+            if not self._waits.search(begun) and not (self._check.checks_claims and _DIGIT.search(begun)):
                 ready.append(begun[self._shown_characters :])
                 self._shown_characters = len(begun)
         return "".join(ready)
@@ -273,10 +313,15 @@ class UncitedDraft:
         """Return the rest of the report."""
         return "".join([await self._rest_of(block) for block in self._blocks.end()])
 
+    async def judge_claims(self) -> ClaimReport:
+        """Return the verdicts on the claims of the report as it was released."""
+        return await self._check.claim_report(self._checked)
+
     async def _rest_of(self, block: str) -> str:
         # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
         # for the next block, too, if the end of this one arrived together with text of the next.
         block = _mask(block)
+        self._checked.append(block)
         shown, self._shown_characters = self._shown_characters, max(self._shown_characters - len(block), 0)
         return mark_findings(block, await self._check.findings(block))[shown:]
 
@@ -286,6 +331,8 @@ MAX_PASSAGES = 20
 MAX_OBJECTIONS = 5
 """The limit of findings that are reported for one passage."""
 MAX_SOURCES = 40
+CLAIM_CHARACTERS = 400
+"""Characters of a wrong claim that the repair request repeats."""
 SHARE_OF_TIME = 0.8
 """The share of the run's remaining time for repairs, because the report must be delivered within that time.
 """
@@ -301,7 +348,7 @@ class ReportRepair:
     """
 
     model: BaseChatModel
-    check: SourceCheck
+    check: ReportCheck
 
     async def __call__(self, passages: Sequence[ReportPassage]) -> Mapping[int, str]:
         meter = run_scope().meter
@@ -332,6 +379,10 @@ class ReportRepair:
 
     async def _describe_finding(self, finding: UnverifiedCitation) -> str:
         line = f"Wrong in it: {finding.reason}"
+        if finding.citation.kind == "claim":
+            line = f"{line}\nThe claim: {shorten(finding.citation.text, CLAIM_CHARACTERS)}"
+            passage = fence_untrusted(finding.passage) if finding.passage else ""
+            return f"{line}\nWhat stands there:\n{passage}" if passage else line
         if finding.citation.kind != "quotation":
             return line
         texts = await self.check.texts(finding.citation)
@@ -495,7 +546,7 @@ def _build_stated(draft: Callable[[], Draft], results: Sequence[StepResult], loc
     return StatedDraft(draft(), results, locale)
 
 
-async def build_source_check(task: Task) -> SourceCheck:
+async def build_source_check(task: Task) -> ReportCheck:
     """Return the check for the report of `task`."""
     trusted_texts = (task.request, task.caller, *task.thread_texts)
     given = [result.text for result in task.results if result.agent not in _READ_HERE]
@@ -503,7 +554,7 @@ async def build_source_check(task: Task) -> SourceCheck:
     researched = any(result.agent in _READ_HERE for result in task.results)
     evidence = current_evidence()
     record = MemoryEvidence() if evidence is None else evidence
-    return await SourceCheck.of(record, trusted_texts, given, researched=researched)
+    return await ReportCheck.of(record, trusted_texts, given, researched=researched)
 
 
 async def _read_texts_of_items() -> list[str]:
@@ -514,7 +565,7 @@ async def _read_texts_of_items() -> list[str]:
     return [one.text for one in read if one is not None and one.status != "error"]
 
 
-async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:
+async def find_result_sources(check: ReportCheck, task: Task) -> list[int]:
     """Return the numbers of the sources that the results of `task` cite."""
     numbers: set[int] = set()
     for result in task.results:
@@ -522,7 +573,7 @@ async def find_result_sources(check: SourceCheck, task: Task) -> list[int]:
     return sorted(numbers)
 
 
-async def _choose_sources(check: SourceCheck, task: Task) -> list[Source]:
+async def _choose_sources(check: ReportCheck, task: Task) -> list[Source]:
     """Return the sources for the prompt: what results and last report cite, then pages, then hits."""
     named = [*await find_result_sources(check, task), *await check.cited(task.history.report)]
     new = [one for one in check.sources.values() if not one.inherited or one.number in named]

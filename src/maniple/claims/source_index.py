@@ -4,13 +4,16 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from functools import cache
 from heapq import nsmallest
 from math import log
 
 from maniple.claims.dates import DateMention, agree_dates, find_dates
 from maniple.claims.figures import find_figures, with_unit
+from maniple.claims.month_names import months_by_name
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import AFFINE_UNITS, FigureMention, agree, find_coarse_step
+from maniple.claims.sentences import find_sentence_ends
 from maniple.claims.table_index import TableIndex
 from maniple.claims.terms import find_terms
 from maniple.claims.units import read_head_unit
@@ -18,19 +21,13 @@ from maniple.claims.verdict import SourcePassage
 
 MAX_SENTENCE = 1_500
 """Characters of a sentence; a longer one is cut, so that no pattern runs over a whole book."""
+MAX_LINE = 60_000
+"""Characters of a line; a longer one is cut, too."""
 MAX_CANDIDATES = 400
 """Passages that are compared with the words of a claim. The rarest words choose them."""
-_SENTENCE_END = re.compile(
-    r"(?:(?<=[.!?])|(?<=[.!?][\"”’»)\]]))\s+(?=[^a-zà-þ\s])|(?<=[。！？；])(?![”」』）])"
-)
-# "1. Januar", "Dr. Meyer", "U.S. exports" and "approx. 5" go on; "in 1991." ends.
-_NO_END = re.compile(
-    r"(?:(?<!\d)\d{1,2}|\b[^\W\d_]|\b(?:Dr|Mr|Mrs|Ms|Prof|St|vs|cf|ca|approx|etc|No|Nr|Nos|Art|Abs|Fig|Abb|"
-    r"Mio|Mrd|Tsd|Bd|bzw|usw|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Okt|Nov|Dec|Dez|Inc|Ltd|Co|Corp|Mme|pp?|"
-    r"vol|ed|env|млн|млрд|тыс|ул|см|др))\.\Z"
-)
 _DELIMITER = re.compile(r"[\s|:-]*-[\s|:-]*")
 _BAR = re.compile(r"(?<!\\)\|")
+_MAY_BE_DATE = re.compile(r"\d{4}|\d[./’'‐-]\d|[年月日년월일]|\b(?:FY|Q[1-4]|H[12]|[1-4]Q)|['’]\d\d")
 _HAS_FIGURE = re.compile(r"\d")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _NARROW, _WIDE = 0.03, 0.13
@@ -153,6 +150,17 @@ class SourceIndex:
         """Return the index of a passage in `passages`."""
         return self._place_of[id(one)]
 
+    def has_place(self, one: IndexedPassage) -> bool:
+        """Whether it is in `passages`; the title is not."""
+        return id(one) in self._place_of
+
+    def find_neighbours(self, one: IndexedPassage) -> list[IndexedPassage]:
+        """Return a passage, then the ones before and behind it; of a table, its row."""
+        if one.table >= 0:
+            return [other for other in self.tables[one.table].cells if other.row == one.row]
+        place = self.place_of(one)
+        return [one, *self.passages[max(place - 1, 0) : place], *self.passages[place + 1 : place + 2]]
+
     def around(self, one: IndexedPassage) -> frozenset[str]:
         """Return the terms of a passage, the ones beside it, its headings and the title."""
         place = self.place_of(one)
@@ -192,13 +200,13 @@ def find_cell_figures(cell: str, head: str, language: str = "") -> list[tuple[Fi
 
 
 def split_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the sentences of one line. Long ones are cut."""
-    start = 0
-    for found in _SENTENCE_END.finditer(text):
-        if not _NO_END.search(text[max(found.start() - 8, start) : found.start()]):
-            yield from _cut(start, found.start())
-            start = found.end()
-    yield from _cut(start, len(text))
+    """Yield the spans of the sentences of one line. Long lines and sentences are cut."""
+    for at in range(0, len(text), MAX_LINE):
+        start = 0
+        piece = text[at : at + MAX_LINE]
+        for end in find_sentence_ends(piece):
+            yield from _cut(at + start, at + end)
+            start = end
 
 
 def _cut(start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -243,12 +251,12 @@ class _PassageBuilder:
         for start, end in split_sentences(line):
             words = line[start:end].strip()
             if words:
-                has_figure = _HAS_FIGURE.search(words) is not None
+                terms = find_terms(words)
                 yield IndexedPassage(
-                    SourcePassage(self._number, words, at + start, index),
-                    find_terms(words),
+                    SourcePassage(self._number, words, at + start + line[start:end].index(words[0]), index),
+                    terms,
                     tuple(find_figures(words, self._language)),
-                    tuple(find_dates(words, self._language)) if has_figure else (),
+                    tuple(find_dates(words, self._language)) if _may_have_date(words, terms) else (),
                     self._around,
                 )
 
@@ -275,6 +283,18 @@ class _PassageBuilder:
         if _HAS_FIGURE.search(row):
             figures, dates = find_figures(row, self._language), find_dates(row, self._language)
             yield IndexedPassage(passage, find_terms(line), tuple(figures), tuple(dates), self._around)
+
+
+def _may_have_date(text: str, terms: frozenset[str]) -> bool:
+    """Whether a text may have a date: a quick test, as most sentences have none."""
+    if _MAY_BE_DATE.search(text):
+        return True
+    return not terms.isdisjoint(_month_terms()) and _HAS_FIGURE.search(text) is not None
+
+
+@cache
+def _month_terms() -> frozenset[str]:
+    return find_terms(" ".join(months_by_name()))
 
 
 def _begins_table(line: str, following: str) -> bool:

@@ -2,13 +2,15 @@
 
 import asyncio
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from maniple.document.nodes import MARK
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.addresses import comparable_url, is_host_only, local_port
-from maniple.evidence.citations import Citation, CitedClaim, find_citations, find_claims
+from maniple.evidence.citations import Citation, find_citations
 from maniple.evidence.excerpt import MAX_SEARCHED as EXCERPT_SEARCHED
 from maniple.evidence.record import Evidence, Source
 from maniple.evidence.wording import Quotation, searchable
@@ -31,6 +33,8 @@ class UnverifiedCitation:
 
     citation: Citation
     reason: str
+    passage: str = ""
+    """What a source says instead; untrusted."""
 
 
 class SourceCheck:
@@ -84,7 +88,7 @@ class SourceCheck:
         results: Iterable[str] = (),
         *,
         researched: bool = False,
-    ) -> "SourceCheck":
+    ) -> Self:
         """Return a check against the present content of `evidence`."""
         return cls(evidence, await evidence.sources(), conversation, results, researched=researched)
 
@@ -119,24 +123,21 @@ class SourceCheck:
                 room -= len(found[-1])
         return found
 
-    async def supports_new_citations(self, before: str, after: str) -> bool:
-        """Return whether each citation that `after` adds to a claim of `before` names a source of that claim.
+    async def wording_of(self, number: int) -> str:
+        """Return the title and texts of a source as one `searchable` text; "" for an unknown number."""
+        if number not in self._wordings and number in self.sources:
+            await self._load(number)
+        return self._wordings.get(number, "")
 
-        The source must have the claim's quotations and figures, or, without any, one of its long words. Then
-        no claim is given the source of another one beside it, as in the same cell of a table.
-        """
-        added = await asyncio.to_thread(_find_added_citations, before, after)
-        for number, claims in added.items():
-            if number not in self._wordings and number in self.sources:
-                await self._load(number)
-            if not await asyncio.to_thread(_supports, self._wordings.get(number, ""), claims):
-                return False
-        return True
+    def number_of(self, url: str) -> int:
+        """Return the number of the source at an address, or 0."""
+        found = (self._numbers.get(comparable_url(one)) for one in _spellings(url))
+        return next(filter(None, found), 0)
 
     async def _read(self, block: str) -> list[Citation]:
         if len(block) <= _ON_THE_LOOP:
-            return find_citations(block, self._number_of)
-        return await asyncio.to_thread(find_citations, block, self._number_of)
+            return find_citations(block, self.number_of)
+        return await asyncio.to_thread(find_citations, block, self.number_of)
 
     async def _find_objection(self, one: Citation) -> str:
         if one.kind == "url":
@@ -167,10 +168,6 @@ class SourceCheck:
         """Whether an address names a program of the user on this machine, and not a page that was read."""
         port = local_port(url)
         return port > 0 and port not in self._ports_read and (is_host_only(url) or not self.checks_words)
-
-    def _number_of(self, url: str) -> int:
-        found = (self._numbers.get(comparable_url(one)) for one in _spellings(url))
-        return next(filter(None, found), 0)
 
     async def _find_misquotation(self, one: Citation) -> str:
         cited = [number for number in one.numbers if number in self.sources]
@@ -203,61 +200,19 @@ class SourceCheck:
         return quoted.occurs_in(self._elsewhere)
 
 
-_FIGURE = re.compile(r"\d+(?: ?[.,] ?\d+)*")
-_SAME_SHARE = 0.5
-"""The share of common words from which a claim is taken for another version of a former one."""
-_LONG_WORD = 5
-
-
-def _find_added_citations(before: str, after: str) -> dict[int, list[CitedClaim]]:
-    """Return the claims of `after` by the sources that were not cited for them in `before`."""
-    unchanged = {*find_claims(before)}
-    former = [(_claim_words(one.text), {*one.numbers}) for one in unchanged]
-    added: dict[int, list[CitedClaim]] = {}
-    for claim in (one for one in find_claims(after) if one not in unchanged):
-        for number in {*claim.numbers} - _former_numbers(_claim_words(claim.text), former):
-            added.setdefault(number, []).append(claim)
-    return added
-
-
-def _former_numbers(words: set[str], former: Iterable[tuple[set[str], set[int]]]) -> set[int]:
-    """Return the sources of the former claim that is most similar to these words."""
-    best, numbers = 0.0, set[int]()
-    for others, cited in former:
-        common = len(words & others)
-        share = common / max(len(words | others), 1)
-        if share > best and common >= _SAME_SHARE * min(len(words), len(others)):
-            best, numbers = share, cited
-    return numbers
-
-
-def _claim_words(text: str) -> set[str]:
-    return {word for word in searchable(text).split() if word[0].isalnum()}
-
-
-def _supports(source: str, claims: Iterable[CitedClaim]) -> bool:
-    """Return whether a source (a `searchable`) has what each of the claims consists of."""
-    known, known_figures = {*source.split()}, _figures(source)
-    for claim in claims:
-        figures = _figures(searchable(claim.text))
-        if not all(Quotation.of(one).occurs_in(source) for one in claim.quoted):
-            return False
-        words = (one for one in _claim_words(claim.text) if len(one) >= _LONG_WORD or not one.isascii())
-        has_words = bool(claim.quoted or figures) or any(one in known for one in words)
-        if not (figures <= known_figures and has_words):
-            return False
-    return True
-
-
-def _figures(text: str) -> set[str]:
-    """Return the digits of each figure: their separators differ between languages."""
-    return {re.sub(r"\D", "", one) for one in _FIGURE.findall(text)}
-
-
 def mark_findings(block: str, findings: Iterable[UnverifiedCitation]) -> str:
-    """Return `block` with one `[unverified]` after each citation in `findings`."""
+    """Return `block` with one `[unverified]` after each citation in `findings`.
+
+    A claim gets none if a citation in it gets one.
+    """
     pieces, at = list[str](), 0
-    separators = {finding.citation.end: finding.citation.separator for finding in findings}
+    citations = [finding.citation for finding in findings]
+    ends = sorted(one.end for one in citations if one.kind != "claim")
+    separators = {
+        one.end: one.separator
+        for one in citations
+        if one.kind != "claim" or bisect_right(ends, one.start) == bisect_right(ends, one.end)
+    }
     for end, separator in sorted(separators.items()):
         pieces.append(block[at:end])
         if not block.startswith((MARK, f" {MARK}"), end):

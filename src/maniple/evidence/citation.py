@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["url", "number", "quotation"]
+Kind = Literal["url", "number", "quotation", "claim"]
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """An address, a source number or a quotation. `start` and `end` are offsets in the block.
+    """An address, a source number, a quotation, or a whole claim. `start` and `end` are offsets in the block.
 
     A mark about the citation is inserted at `end`.
     """
@@ -19,7 +19,8 @@ class Citation:
     start: int
     end: int
     text: str
-    """The address (with a scheme, even if only `host/path` is written), the quoted text, or the numbers."""
+    """The address (with a scheme, even if only `host/path` is written), the quoted text, the numbers, or the
+    claim."""
     numbers: tuple[int, ...] = ()
     """The source numbers: of the citation itself, of the address's source, or those cited by the sentence of
     a quotation."""

@@ -4,8 +4,8 @@ import pytest
 
 from maniple.agents.report import ReportDraft, StatedDraft, UncitedDraft
 from maniple.agents.task import StepResult, names_missing
+from maniple.claims.report_check import ReportCheck
 from maniple.evidence import MemoryEvidence
-from maniple.evidence.check import SourceCheck
 
 pytestmark = pytest.mark.anyio
 FAILED = StepResult("coder", "Check the numbers", "", done=False, reason="The table of ferries is empty.")
@@ -15,7 +15,7 @@ DONE = StepResult("coder", "Sum", "4")
 
 async def written(report: str, *results: StepResult) -> list[str]:
     """Return the lines about missing steps in a report that arrives in pieces."""
-    draft = StatedDraft(UncitedDraft(await SourceCheck.of(MemoryEvidence())), results)
+    draft = StatedDraft(UncitedDraft(await ReportCheck.of(MemoryEvidence())), results)
     shown = [await draft.feed(report[at : at + 7]) for at in range(0, len(report), 7)]
     text = "".join([*shown, await draft.end()])
     assert not report or text.startswith(report)
@@ -96,7 +96,7 @@ async def test_the_line_about_a_gap_begins_in_the_reports_language(report: str, 
 async def test_gaps_stand_before_the_sources() -> None:
     evidence = MemoryEvidence()
     await evidence.add("https://tea.test/", "Tea", "page", "It costs 3.")
-    draft = StatedDraft(ReportDraft(await SourceCheck.of(evidence)), [FAILED])
+    draft = StatedDraft(ReportDraft(await ReportCheck.of(evidence)), [FAILED])
     text = await draft.feed("# Tea\n\nIt costs 3 [1].\n") + await draft.end()
     assert 0 < text.index("It costs") < text.index("(Check the numbers)") < text.index("## Sources")
     assert "\n\n## Sources" in text

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from maniple.agents.report import UncitedDraft
+from maniple.claims.report_check import ReportCheck
 from maniple.evidence.blocks import Blocks
-from maniple.evidence.check import SourceCheck, mark_findings
+from maniple.evidence.check import mark_findings
 from tests.evidence.read_pages import Read
 from tests.openai_server import SIMPLE, reply
 from tests.team import data, joined_text, plan, scripted_team, step
@@ -73,7 +74,7 @@ async def test_without_a_search_a_list_of_numbers_is_no_citation():
 
 
 async def test_what_cites_nothing_is_shown_at_once():
-    draft = UncitedDraft(await SourceCheck.of(Read(), researched=True))
+    draft = UncitedDraft(await ReportCheck.of(Read(), researched=True))
     assert [await draft.feed(chunk) for chunk in QUOTED[:2]] == ["Old. ", ""]
 
 
@@ -93,7 +94,7 @@ async def test_what_cites_nothing_is_shown_at_once():
     ],
 )
 async def test_what_is_shown_letter_by_letter_is_what_is_marked(cited, researched):
-    check = await SourceCheck.of(Read(), researched=researched)
+    check = await ReportCheck.of(Read(), researched=researched)
     report = f"# B\nIt is old.\n\nSo: {cited}, and more.\n- b\n\nThe end.\n"
     blocks, draft = Blocks(), UncitedDraft(check)
     whole = [mark_findings(one, await check.findings(one)) for one in (*blocks.feed(report), *blocks.end())]

@@ -1,0 +1,183 @@
+"""Who is said to have said it: sources that a claim names, and the speakers of its quotations."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import urlsplit
+
+from maniple.claims.context import ClaimContext
+from maniple.claims.passages import IndexedPassage
+from maniple.claims.source_index import SourceIndex
+from maniple.claims.terms import find_names, find_terms
+from maniple.claims.verdict import Verdict
+from maniple.evidence.wording import Quotation, searchable
+
+LEAST_QUOTED = 12
+"""Characters of a quotation whose speaker is compared."""
+_NAME = (
+    r"(?:(?:the|The|der|die|das|le|la|les|l['’]|el|il|lo|o|a|de|het)\s?)?"
+    r"([A-ZÀ-ÞА-Я][\w.&'’-]*(?:\s[A-ZÀ-ÞА-Я][\w.&'’-]*){0,4})"
+)
+_ACCORDING = re.compile(
+    rf"\b(?:[Aa]ccording to|[Aa]s reported by|[Ll]aut|[Nn]ach Angaben (?:von|der|des)|[Ss]elon|"
+    rf"[Dd]['’]après|[Ss]egún|"
+    rf"[Ss]econdo|[Ss]egundo|[Vv]olgens|[Pp]er)\s{_NAME}"
+)
+_REPORTS = re.compile(
+    rf"(?:\A|[.;,]\s){_NAME}\s(?:reports?|reported|writes|wrote|states|stated|notes|noted|puts|gives|"
+    rf"berichtet\w*|schreibt|"
+    r"nennt|rapporte|écrit|indique|informa|reporta|riporta|scrive|schrijft|meldt)\b"
+)
+_SAYS = re.compile(
+    r"\b(?:said|says|told|stated?s?|called|calls|argued|warned|announced|added|explained|wrote|sagte|sagt|"
+    r"erklärte|nannte|"
+    r"warnte|betonte|dit|déclaré|déclare|estime|affirme|ajouté|dijo|afirmó|declaró|ha detto|dice|disse|"
+    r"afirmou|zei|zegt|сказал\w*|"
+    r"заявил\w*)\b|表示|指出|称|说|述べ|語っ|말했|밝혔",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{8,600})[\"”“»」』]")
+_ELLIPSIS = re.compile(r"\[?\(?(?:…|\.\s?\.\s?\.)\)?\]?")
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|nobody|nothing|neither|nor|without|cannot|hardly|\w+n['’]t|nicht|nie|niemals|"
+    r"kein\w{0,2}|ohne|"
+    r"ne|n['’]|pas|jamais|sans|aucune?|nunca|jamás|sin|ningun\w|non|mai|senza|nessun\w?|não|sem|nenhum\w?|"
+    r"niet|nooit|geen|"
+    r"zonder|не|никогда|без)\b|[不没沒未无無]|ない|ません|않|못",
+    re.IGNORECASE,
+)
+_TOP_DOMAINS = frozenset(
+    [
+        "com",
+        "org",
+        "net",
+        "gov",
+        "edu",
+        "co",
+        "ac",
+        "www",
+        "int",
+        "info",
+        "eu",
+        "io",
+        "uk",
+        "de",
+        "fr",
+        "es",
+        "it",
+        "nl",
+        "cn",
+        "jp",
+        "kr",
+        "ru",
+        "us",
+        "ch",
+        "at",
+    ]
+)
+_GAP_CHARACTERS = 400
+
+
+def find_source_labels(title: str, url: str) -> frozenset[str]:
+    """Return the names by which a text may call a source: its host, and the publisher in its title."""
+    host = (urlsplit(url).hostname or "").casefold()
+    words = {part for part in host.split(".") if part not in _TOP_DOMAINS and len(part) > 2}
+    publisher = re.split(r"\s[|–—-]\s", title)
+    names = {_squeeze(publisher[-1])} if len(publisher) > 1 and len(publisher[-1]) <= 40 else set[str]()
+    return frozenset(words | names)
+
+
+def check_named_source(context: ClaimContext, labels: dict[int, frozenset[str]]) -> Verdict | None:
+    """Return a verdict if a claim names a source of the run but cites one that does not mention it."""
+    if not context.has_citation:
+        return None
+    for name in _find_named(context.claim.text):
+        squeezed = _squeeze(name)
+        owners = [number for number, known in labels.items() if squeezed in known]
+        if not owners or set(owners) & set(context.claim.citations):
+            continue
+        if any(_mentions(index, name) for index in context.cited):
+            continue
+        cited = ", ".join(f"[{index.number}]" for index in context.cited)
+        return Verdict("contradicted", f"{name} is [{owners[0]}], and {cited} does not mention it")
+    return None
+
+
+def _find_named(text: str) -> Iterator[str]:
+    for pattern in (_ACCORDING, _REPORTS):
+        for found in pattern.finditer(text):
+            yield found[1].rstrip(".'’")
+
+
+def _squeeze(name: str) -> str:
+    return re.sub(r"\W|(?<=\w)['’]s\b", "", name).casefold()
+
+
+def _mentions(index: SourceIndex, name: str) -> bool:
+    terms = find_terms(name)
+    return not terms or all(map(index.knows, terms))
+
+
+def check_quotations(context: ClaimContext) -> Iterator[Verdict]:
+    """Yield verdicts on quotations of the cited sources with another speaker, or without their negation."""
+    for found in _QUOTED.finditer(context.claim.text):
+        if len(found[1]) >= LEAST_QUOTED:
+            rest = context.claim.text[: found.start()] + " , " + context.claim.text[found.end() :]
+            for index in context.cited:
+                yield from _check_speaker(rest, found[1], index)
+                yield from _check_ellipsis(found[1], index)
+
+
+def _check_speaker(rest: str, quoted: str, index: SourceIndex) -> Iterator[Verdict]:
+    place = _find_quoted(quoted, index)
+    names = find_names(f"x {rest}")
+    if place is None or not names or not _SAYS.search(rest):
+        return
+    near = index.passages[max(place - 1, 0) : place + 2]
+    one = index.passages[place]
+    here = [line for line in near if _SAYS.search(line.passage.text)]
+    speakers = frozenset[str]().union(*(find_names(f"x {line.passage.text}") for line in here))
+    if not speakers or any(names & line.terms for line in near) or names & index.title_terms:
+        return
+    # The one who is named speaks elsewhere in the same source, so this is not another form of the name.
+    if all(map(index.knows, names)):
+        yield Verdict("contradicted", f"[{index.number}] gives another speaker", one.passage)
+
+
+def _find_quoted(quoted: str, index: SourceIndex) -> int | None:
+    """Return the place of the passage that has a quotation, or its longest part."""
+    part = max(_ELLIPSIS.split(quoted), key=len).strip()
+    terms = find_terms(part)
+    if not terms:
+        return None
+    wanted = Quotation.of(part)
+    for _, one in index.find_similar(terms, most=3):
+        if wanted.occurs_in(searchable(one.passage.text)):
+            return index.place_of(one)
+    return None
+
+
+def _check_ellipsis(quoted: str, index: SourceIndex) -> Iterator[Verdict]:
+    parts = [one.strip(" ,.") for one in _ELLIPSIS.split(quoted)]
+    place = _find_quoted(quoted, index) if len(parts) > 1 else None
+    if place is None:
+        return
+    one = index.passages[place]
+    for omitted in _find_omitted(parts, one):
+        if _NEGATION.search(omitted):
+            yield Verdict("contradicted", "the ellipsis leaves out a negation", one.passage)
+            return
+
+
+def _find_omitted(parts: Sequence[str], one: IndexedPassage) -> Iterable[str]:
+    """Yield what a sentence has between the parts of a quotation, or before an ellipsis at its beginning."""
+    text, at = one.passage.text.casefold(), 0
+    for place, part in enumerate(parts):
+        if not part:
+            continue
+        start = text.find(part.casefold(), at)
+        if start < 0:
+            return
+        if place:
+            between = text[at:start]
+            yield between if parts[place - 1] else re.split(r"[,;:\"“„«]", between)[-1]
+        at = start + len(part)

@@ -1,0 +1,146 @@
+"""Checks the claims of a report by rule against the sources that they cite, without a model."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+
+from maniple.claims.attribution import check_named_source, check_quotations
+from maniple.claims.context import ClaimContext
+from maniple.claims.item_judge import ItemJudge
+from maniple.claims.quantities import FigureMention
+from maniple.claims.source_index import SourceIndex
+from maniple.claims.split import Claim
+from maniple.claims.verdict import Verdict, join_reasons
+from maniple.claims.word_rules import find_suspicion
+
+WORDS_COVERAGE = 0.75
+"""The share of a claim's words from which a passage of a source that is not cited says the same."""
+FOREIGN_COVERAGE = 0.3
+"""A source that has less of a claim's words than this share speaks of something else."""
+LEAST_WORDS = 4
+MAX_COMPARED = 4
+"""Cited sources whose words are compared with a claim."""
+MAX_NEARBY = 20
+"""Figures of other claims of a block from which a claim's figure may be calculated."""
+
+
+@dataclass(slots=True)
+class ClaimCheck:
+    """The sources of a run, against which claims are judged.
+
+    `given` is what the user has said, `results` what programs of the run have printed; both have number 0.
+    `labels` are the names by which a text may call each source. `unread` are the numbers of sources of which
+    nothing was read, `unstored` of those whose text did not fit into the record.
+    """
+
+    sources: dict[int, SourceIndex]
+    given: SourceIndex
+    results: SourceIndex
+    labels: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
+    unread: set[int] = field(default_factory=set[int])
+    unstored: set[int] = field(default_factory=set[int])
+
+    def judge(self, claims: Sequence[Claim], language: str = "") -> list[Verdict]:
+        """Return the verdicts of the claims of one block, in order."""
+        contexts = [self._read(claim, language) for claim in claims]
+        return [self._judge(one) for one in add_nearby(contexts)]
+
+    def _read(self, claim: Claim, language: str) -> ClaimContext:
+        cited = [self.sources[number] for number in claim.citations if number in self.sources]
+        others = [one for number, one in self.sources.items() if number not in claim.citations]
+        return (
+            ClaimContext.of(claim, cited, others, language)
+            if claim.citations
+            else ClaimContext.of(claim, others, (), language)
+        )
+
+    def _judge(self, context: ClaimContext) -> Verdict:
+        missing = self._find_missing(context)
+        if missing is not None:
+            return missing
+        verdicts = [*self._judge_items(context)]
+        if not any(one.is_marked for one in verdicts):
+            verdicts += self._find_suspicions(context, verdicts)
+        if not verdicts:
+            return self._judge_words(context)
+        return join_reasons(verdicts)
+
+    def _find_suspicions(self, context: ClaimContext, verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+        """Yield the differences in words from the sources that support a claim, or else that it cites."""
+        numbers = {one.passage.source for one in verdicts if one.passage} or set(context.claim.citations)
+        compared = [index for index in context.cited if index.number in numbers]
+        for index in compared[:MAX_COMPARED]:
+            if found := find_suspicion(context, index):
+                yield found
+
+    def _find_missing(self, context: ClaimContext) -> Verdict | None:
+        """Return the verdict on a claim of which a cited source has no text."""
+        numbers = context.claim.citations
+        if any(number in self.unstored for number in numbers):
+            return Verdict("open", "the text of a cited source was too long to be stored")
+        if numbers and self.unread.issuperset(numbers):
+            cited = ", ".join(f"[{number}]" for number in numbers)
+            has_items = any(one.is_judged for one in context.figures) or context.dates
+            return Verdict("absent" if has_items else "open", f"nothing was read at {cited}")
+        if numbers and not context.cited:
+            return Verdict("open", "no cited source is known")
+        return None
+
+    def _judge_items(self, context: ClaimContext) -> Iterator[Verdict]:
+        """Yield a verdict for each thing in a claim that rules can check."""
+        judge = ItemJudge(context, self.given, self.results)
+        for group in context.groups:
+            yield from judge.judge_figure(group)
+        for date in context.dates:
+            yield judge.judge_date(date)
+        yield from check_quotations(context)
+        if named := check_named_source(context, self.labels):
+            yield named
+
+    def _judge_words(self, context: ClaimContext) -> Verdict:
+        """Return the verdict on a claim without anything that rules can check."""
+        if not context.terms:
+            return Verdict("exempt", "nothing in it has to be in a source")
+        is_comparable = context.has_citation and len(context.terms) >= LEAST_WORDS
+        if is_comparable and (other := find_in_other_source(context)):
+            return other
+        best = max(
+            (one for index in context.cited for one in context.find_similar(index)[:1]),
+            default=None,
+            key=itemgetter(0),
+        )
+        return Verdict("open", "no rule decides it", best[1].passage if best else None)
+
+
+def add_nearby(contexts: Sequence[ClaimContext]) -> Iterator[ClaimContext]:
+    """Yield the claims of a block with the figures of those in the same row or column, or just before."""
+    rows, columns = dict[str, list[FigureMention]](), dict[str, list[FigureMention]]()
+    for one in contexts:
+        if one.claim.kind == "cell":
+            rows.setdefault(one.claim.row, []).extend(one.figures)
+            columns.setdefault(one.claim.column, []).extend(one.figures)
+    recent = list[FigureMention]()
+    for one in contexts:
+        if one.claim.kind == "cell":
+            near = [*rows[one.claim.row], *columns[one.claim.column]]
+            yield replace(one, nearby=tuple(near[:MAX_NEARBY]))
+        else:
+            yield replace(one, nearby=tuple(recent[-MAX_NEARBY:]))
+            recent += one.figures
+
+
+def find_in_other_source(context: ClaimContext) -> Verdict | None:
+    """Return a verdict if the words of a claim stand in a source of the run, and not in the cited ones."""
+    if any(context.familiarity(index) > FOREIGN_COVERAGE for index in context.cited):
+        return None
+    for index in context.others:
+        if any(one.language != index.language for one in context.cited) or not context.is_same_language(
+            index
+        ):
+            continue
+        for score, one in context.find_similar(index)[:1]:
+            if score >= WORDS_COVERAGE:
+                return Verdict(
+                    "contradicted", f"stands in [{index.number}], not in what is cited", one.passage
+                )
+    return None

@@ -1,0 +1,199 @@
+"""Judges one figure or date of a claim."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from maniple.claims.calculation import explain_figure, find_use, has_cue
+from maniple.claims.context import ClaimContext
+from maniple.claims.dates import DateMention
+from maniple.claims.misplaced import (
+    choose_best,
+    find_misplaced_date,
+    find_misplacement,
+    find_other_cell,
+    find_other_date,
+    find_other_figure,
+    find_other_unit,
+    find_printed_figure,
+)
+from maniple.claims.passages import IndexedPassage
+from maniple.claims.quantities import FigureMention
+from maniple.claims.source_index import SourceIndex
+from maniple.claims.verdict import Verdict
+
+ELSEWHERE_COVERAGE = 0.4
+"""The share of a claim's words from which a passage of a source that is not cited speaks of the same."""
+MAX_HITS = 200
+"""Passages with a figure that are compared with the words of a claim."""
+# A recommendation or an example does not report what a source says.
+_HYPOTHETICAL = re.compile(
+    r"\b(?:should|recommend\w*|suggest\w*|advis\w+|suppose|assum\w+|imagine|for example|e\.g\.|"
+    r"for instance|would|could|"
+    r"might|if|let us|let's|consider|plan|target|aim|at least|sollte\w*|empfehl\w*|empfohlen|angenommen|"
+    r"zum Beispiel|z\. ?B\.|"
+    r"wenn|falls|würde\w*|könnte\w*|ziel|devrai\w+|recommand\w+|conseil\w+|supposons|par exemple|"
+    r"pourrai\w+|debería\w*|"
+    r"recom\w+|supong\w+|por ejemplo|podría\w*|dovrebbe\w*|consigli\w+|per esempio|potrebbe\w*|deveria\w*|"
+    r"por exemplo|"
+    r"poderia\w*|zou\w*|aanbevol\w+|bijvoorbeeld|stel|следует|рекоменд\w+|например|если)\b|建议|建議|应该|假设|例如|"
+    r"比如|如果|"
+    r"すべき|例えば|もし|예를 들어|만약|권장",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemJudge:
+    """Judges the figures and dates of one claim.
+
+    `given` is what the user has said, `results` what programs of the run have printed.
+    """
+
+    context: ClaimContext
+    given: SourceIndex
+    results: SourceIndex
+
+    def judge_figure(self, group: Sequence[FigureMention]) -> Iterator[Verdict]:
+        """Yield the verdict on a figure, given with its alternatives; nothing if it is not to be judged."""
+        figure = group[0]
+        if figure.is_judged:
+            yield (
+                next(filter(None, map(self._find_in_cited, group)), None)
+                or next(filter(None, map(self._find_outside, group)), None)
+                or self._find_other_cell(figure)
+                or self._find_calculation(figure)
+                or self._find_contradiction(figure)
+                or self._find_doubt(figure)
+                or self._report_absence(figure.text)
+            )
+
+    def judge_date(self, date: DateMention) -> Verdict:
+        """Return the verdict on a date."""
+        if self.given.find_date(date):
+            return Verdict("exempt", f"{date.text} is given in the conversation")
+        return (
+            self._find_date_in_cited(date)
+            or self._find_date_in_results(date)
+            or self._find_other_date(date)
+            or self._find_date_elsewhere(date)
+            or self._doubt_date(date)
+        )
+
+    def _find_date_in_cited(self, date: DateMention) -> Verdict | None:
+        """Return the support of a date by a cited source, or the objection to all its places."""
+        objection: Verdict | None = None
+        for index in self.context.cited:
+            for hit in choose_best(self.context, index.find_date(date)[:MAX_HITS], index):
+                found = find_misplaced_date(self.context, date, hit, index)
+                if found is None:
+                    return _report_support(date.text, hit[1])
+                objection = objection or found
+        return objection
+
+    def _find_date_in_results(self, date: DateMention) -> Verdict | None:
+        hits = self.results.find_date(date)
+        return _report_result(date.text, hits[0][1]) if hits else None
+
+    def _find_other_date(self, date: DateMention) -> Verdict | None:
+        # "In 2023 it had 815": both may be worked out from the figures of 2024.
+        if date.month is None and any(one.is_judged for one in self.context.figures):
+            return None
+        found = (find_other_date(self.context, date, index) for index in self.context.cited)
+        return next(filter(None, found), None)
+
+    def _find_in_cited(self, figure: FigureMention) -> Verdict | None:
+        """Return the support of a figure by a cited source, or the objection to all its places."""
+        objection: Verdict | None = None
+        for index in self.context.cited:
+            for hit in choose_best(self.context, index.find_figure(figure)[:MAX_HITS], index):
+                found = find_misplacement(self.context, figure, hit, index)
+                if found is None:
+                    return _report_support(figure.text, hit[1])
+                objection = objection or found
+        if objection is None or self._find_outside(figure):
+            return None
+        return self._find_other_cell(figure) or self._find_calculation(figure) or objection
+
+    def _find_other_cell(self, figure: FigureMention) -> Verdict | None:
+        if self.context.claim.kind != "cell":
+            return None
+        found = (find_other_cell(self.context, figure, index) for index in self.context.cited)
+        return next(filter(None, found), None)
+
+    def _find_outside(self, figure: FigureMention) -> Verdict | None:
+        """Return the support of a figure by what the user said or a program printed."""
+        if self.given.find_figure(figure):
+            return Verdict("exempt", f"{figure.text} is given in the conversation")
+        hits = self.results.find_figure(figure)
+        return _report_result(figure.text, hits[0][1]) if hits else None
+
+    def _find_calculation(self, figure: FigureMention) -> Verdict | None:
+        """Return the support of a figure by a calculation that the claim announces."""
+        if not has_cue(self.context.claim.text) and self.context.claim.kind == "sentence":
+            return None
+        found = explain_figure(self.context, figure)
+        return None if found is None else Verdict("supported", f"calculated: {found.operation}")
+
+    def _find_contradiction(self, figure: FigureMention) -> Verdict | None:
+        """Return what a source or result has instead of a figure, or which other source of the run has it."""
+        if printed := find_printed_figure(self.context, figure, self.results):
+            return printed
+        for index in self.context.cited:
+            for find in (find_other_unit, find_other_cell, find_other_figure):
+                if found := find(self.context, figure, index):
+                    return found
+        for index in self.context.others:
+            for _, one in choose_best(self.context, index.find_figure(figure)[:MAX_HITS], index):
+                if self.context.rate(one, index) >= ELSEWHERE_COVERAGE:
+                    reason = f"{figure.text} stands in [{index.number}], not in what is cited"
+                    return Verdict("contradicted", reason, one.passage)
+        return None
+
+    def _find_doubt(self, figure: FigureMention) -> Verdict | None:
+        """Return why a figure that stands nowhere is not marked."""
+        if figure.kind in ("year", "ordinal"):
+            return Verdict("open", f"{figure.text} was not found")
+        if found := explain_figure(self.context, figure, is_wide=True):
+            return Verdict("open", f"perhaps calculated: {found.operation}")
+        if found := find_use(self.context, figure):
+            return Verdict("open", f"used for a calculation: {found.operation}")
+        if not self.context.cited:
+            return Verdict("open", f"no source was read that could have {figure.text}")
+        return None if self.context.has_citation else self._doubt_uncited(figure)
+
+    def _doubt_uncited(self, figure: FigureMention) -> Verdict | None:
+        """Return why a figure without a citation is not marked: general knowledge needs no source."""
+        if _HYPOTHETICAL.search(self.context.claim.text):
+            return Verdict("exempt", f"{figure.text} is a proposal or an example")
+        if not any(map(self.context.is_about, self.context.cited)):
+            return Verdict("open", f"{figure.text} stands in no source")
+        return None
+
+    def _report_absence(self, text: str) -> Verdict:
+        if not self.context.has_citation:
+            return Verdict("absent", f"{text} stands in no source")
+        cited = ", ".join(f"[{index.number}]" for index in self.context.cited)
+        return Verdict("absent", f"{text} does not stand in {cited}")
+
+    def _find_date_elsewhere(self, date: DateMention) -> Verdict | None:
+        for index in self.context.others:
+            for _, one in choose_best(self.context, index.find_date(date)[:MAX_HITS], index):
+                if self.context.rate(one, index) >= ELSEWHERE_COVERAGE:
+                    reason = f"{date.text} stands in [{index.number}], not in what is cited"
+                    return Verdict("contradicted", reason, one.passage)
+        return None
+
+    def _doubt_date(self, date: DateMention) -> Verdict:
+        """Return the verdict on a date that was not found. A year alone may be worked out by the reader."""
+        if date.day is None or not self.context.has_citation:
+            return Verdict("open", f"{date.text} was not found")
+        return self._report_absence(date.text)
+
+
+def _report_support(text: str, one: IndexedPassage) -> Verdict:
+    return Verdict("supported", f"[{one.passage.source}] has {text}", one.passage)
+
+
+def _report_result(text: str, one: IndexedPassage) -> Verdict:
+    return Verdict("supported", f"a result of the run has {text}", one.passage)

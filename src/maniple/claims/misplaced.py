@@ -1,0 +1,213 @@
+"""Figures that a source has, but for something else than the claim says, and figures that it has instead."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from maniple.claims.context import LEAST_TERMS, ClaimContext
+from maniple.claims.dates import DateMention, agree_dates
+from maniple.claims.passages import IndexedPassage
+from maniple.claims.quantities import FigureMention, agree
+from maniple.claims.segments import FigureClause, belongs_to_other, split_segments
+from maniple.claims.source_index import SourceIndex
+from maniple.claims.table_index import find_label_terms
+from maniple.claims.terms import find_terms
+from maniple.claims.verdict import Verdict
+
+Found = TypeVar("Found")
+
+RIVAL_COVERAGE = 0.6
+"""The share of a claim's words, by weight, from which a passage speaks of the same thing."""
+FEW_TERMS, FEW_COVERAGE = 2, 0.8
+"""The same for a date in a claim of few words."""
+OWN_SHARE = 0.35
+"""A figure is misplaced if its own passage has less than this share of what the other passage has."""
+
+
+def find_misplacement(
+    context: ClaimContext,
+    figure: FigureMention,
+    hit: tuple[FigureMention, IndexedPassage],
+    index: SourceIndex,
+) -> Verdict | None:
+    """Return a verdict if the figure of `hit`, which agrees, belongs to something else."""
+    found, one = hit
+    if one.table >= 0:
+        return _find_wrong_cell(context, figure, one, index)
+    if context.claim.kind == "cell" or not context.can_compare(index):
+        return None
+    same = [other for other in one.figures if is_same_kind(found, other)]
+    own = [other for other in context.figures if is_same_kind(figure, other)]
+    if belongs_to_other(
+        FigureClause(context.claim.text, figure, own), FigureClause(one.passage.text, found, same)
+    ):
+        reason = f"[{index.number}] has {figure.text} for something else"
+        return Verdict("contradicted", reason, one.passage)
+    clause = _clause_terms(context, figure, index)
+    if len(clause) < LEAST_TERMS or not context.is_same_language(index):
+        return None
+    mine = index.coverage(clause, one.terms | one.around)
+    for _, rival in _find_rivals(context, figure, index):
+        score = index.coverage(clause, rival.terms)
+        if len(clause & rival.terms) >= LEAST_TERMS and score >= RIVAL_COVERAGE and mine < OWN_SHARE * score:
+            reason = f"[{index.number}] has {figure.text} for something else"
+            return Verdict("contradicted", reason, rival.passage)
+    return None
+
+
+def _clause_terms(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> frozenset[str]:
+    """Return the terms of the clause that a figure is in; none, if the figures cannot be separated."""
+    own = context.own_terms(index)
+    if len(context.figures) < 2:
+        return own
+    if not split_segments(context.claim.text, context.figures):
+        return frozenset()
+    return own & find_terms(FigureClause(context.claim.text, figure, context.figures).read())
+
+
+def find_misplaced_date(
+    context: ClaimContext, date: DateMention, hit: tuple[DateMention, IndexedPassage], index: SourceIndex
+) -> Verdict | None:
+    """Return a verdict if the date of `hit`, which agrees, belongs to something else in its sentence."""
+    found, one = hit
+    if one.table >= 0 or context.claim.kind == "cell" or not context.can_compare(index):
+        return None
+    claimed = FigureClause(context.claim.text, date, context.dates)
+    if belongs_to_other(claimed, FigureClause(one.passage.text, found, one.dates)):
+        reason = f"[{index.number}] has {date.text} for something else"
+        return Verdict("contradicted", reason, one.passage)
+    return None
+
+
+def find_other_cell(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
+    """Return a verdict if the cell of a table that the claim names has another figure."""
+    cell = _find_own_cell(context, figure, index)
+    if cell is None:
+        return None
+    return Verdict(
+        "contradicted",
+        f"[{index.number}] has {cell.figures[0].text} in that cell, not {figure.text}",
+        cell.passage,
+    )
+
+
+def find_other_figure(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
+    """Return a verdict if a passage that speaks of the same thing has another figure of the same kind."""
+    if not context.is_same_language(index):
+        return None
+    for score, rival in _find_rivals(context, figure, index):
+        if score >= RIVAL_COVERAGE:
+            return Verdict("contradicted", f"not {figure.text} in [{index.number}]", rival.passage)
+    return None
+
+
+def find_other_date(context: ClaimContext, date: DateMention, index: SourceIndex) -> Verdict | None:
+    """Return a verdict if a passage that speaks of the same thing has other dates, as exact as this one."""
+    if not context.can_compare(index):
+        return None
+    for score, one in context.find_similar(index):
+        exact = [other for other in one.dates if _is_as_exact(date, other)]
+        shared = len(one.terms & context.terms)
+        least = RIVAL_COVERAGE if shared >= LEAST_TERMS else FEW_COVERAGE
+        if score < least or shared < FEW_TERMS or not exact:
+            continue
+        if not any(agree_dates(date, other) for other in one.dates):
+            return Verdict("contradicted", f"not {date.text} in [{index.number}]", one.passage)
+    return None
+
+
+def _is_as_exact(date: DateMention, other: DateMention) -> bool:
+    return (date.month is None or other.month is not None) and (date.day is None or other.day is not None)
+
+
+def find_other_unit(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
+    """Return a verdict if the source has the same digits with another unit, scale or currency."""
+    digits = _digits(figure)
+    for score, one in context.find_similar(index):
+        if score < RIVAL_COVERAGE / 2:
+            break
+        for other in one.figures:
+            if _digits(other) == digits and other.unit and (figure.unit or figure.kind != other.kind):
+                reason = f"[{index.number}] has {other.text}, not {figure.text}"
+                return Verdict("contradicted", reason, one.passage)
+    return None
+
+
+def find_printed_figure(context: ClaimContext, figure: FigureMention, results: SourceIndex) -> Verdict | None:
+    """Return a verdict if a line that a program has printed gives another figure for words of the claim.
+
+    All words of the line must be in the claim; none of the claim's figures may agree with its only figure.
+    """
+    for _, one in context.find_similar(results):
+        printed = [other for other in one.figures if other.is_judged and not _is_date(other, one.dates)]
+        if len(printed) != 1 or not one.terms or not one.terms <= context.terms:
+            continue
+        is_bare = not printed[0].unit or printed[0].unit == figure.unit
+        if is_bare and not _has_figure(context, one):
+            reason = f"a result of the run has {printed[0].text}, not {figure.text}"
+            return Verdict("contradicted", reason, one.passage)
+    return None
+
+
+def _is_date(figure: FigureMention, dates: Sequence[DateMention]) -> bool:
+    return figure.kind == "year" or any(one.start < figure.end and figure.start < one.end for one in dates)
+
+
+def _find_rivals(
+    context: ClaimContext, figure: FigureMention, index: SourceIndex
+) -> Iterator[tuple[float, IndexedPassage]]:
+    """Yield similar passages that have a figure of the same kind and unit, but not this one."""
+    for score, one in context.find_similar(index):
+        if len(one.terms & context.own_terms(index)) < LEAST_TERMS:
+            continue
+        same = [other for other in one.figures if is_same_kind(figure, other)]
+        if same and not any(agree(figure, other) for other in one.figures):
+            yield score, one
+
+
+def is_same_kind(one: FigureMention, other: FigureMention) -> bool:
+    """Whether two figures measure the same: the same kind and, with a unit, the same unit."""
+    return one.kind == other.kind and one.unit == other.unit and other.is_judged
+
+
+def _find_wrong_cell(
+    context: ClaimContext, figure: FigureMention, hit: IndexedPassage, index: SourceIndex
+) -> Verdict | None:
+    table, wanted = index.tables[hit.table], context.label_terms
+    rows, columns = table.rows.find_named(wanted), table.columns.find_named(wanted)
+    if rows and hit.row not in rows and not find_label_terms(hit.row) & wanted:
+        own, place = table.find_cells(rows, [hit.column]), "row"
+    elif hit.row in rows and columns and not table.columns.own_terms(hit.column) & wanted:
+        own, place = table.find_cells([hit.row], columns), "column"
+    else:
+        return None
+    if not own or any(_has_figure(context, one) for one in own):
+        return None
+    reason = f"in [{index.number}], {figure.text} is in another {place}"
+    return Verdict("contradicted", reason, own[0].passage)
+
+
+def _has_figure(context: ClaimContext, one: IndexedPassage) -> bool:
+    """Whether any figure of the claim agrees with one of the passage."""
+    return any(agree(own, other) for group in context.groups for own in group for other in one.figures)
+
+
+def _find_own_cell(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> IndexedPassage | None:
+    """Return the only cell of the source whose row and column the claim names, if its figures are others."""
+    found = list[IndexedPassage]()
+    for table in index.tables:
+        rows = table.rows.find_named(context.label_terms)
+        found += table.find_cells(rows, table.columns.find_named(context.label_terms)) if rows else ()
+    if len(found) != 1 or not any(is_same_kind(figure, one) or not one.unit for one in found[0].figures):
+        return None
+    return None if _has_figure(context, found[0]) else found[0]
+
+
+def _digits(figure: FigureMention) -> str:
+    return "".join(one for one in figure.text if one.isdigit() or one in ".,").strip(".,")
+
+
+def choose_best(
+    context: ClaimContext, hits: Sequence[tuple[Found, IndexedPassage]], index: SourceIndex
+) -> list[tuple[Found, IndexedPassage]]:
+    """Return `hits`, those in the passages most similar to the claim first."""
+    return sorted(hits, key=lambda hit: -context.rate(hit[1], index))

@@ -1,0 +1,141 @@
+"""Checks the blocks of a report: its citations and quotations, and the claims in it."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from maniple.claims.added_citations import find_added_citations, has_claims
+from maniple.claims.attribution import find_source_labels
+from maniple.claims.check import ClaimCheck
+from maniple.claims.source_index import SourceIndex
+from maniple.claims.split import Claim, find_claims
+from maniple.claims.verdict import ClaimReport, JudgedClaim, Verdict
+from maniple.evidence.check import SourceCheck, UnverifiedCitation
+from maniple.evidence.citation import Citation
+from maniple.evidence.record import Evidence, Source
+from maniple.evidence.source_list import language_of
+
+MAX_CLAIMS = 3_000
+"""Claims of a report that are judged; further ones are counted as left out."""
+MAX_INDEXED = 4_000_000
+"""Characters of all sources in which claims are looked up, earlier sources first. Cited ones always are."""
+LANGUAGE_CHARACTERS = 5_000
+"""Characters of a source that tell its language."""
+_NOTHING = hashlib.sha256(b"").hexdigest()
+
+
+class ReportCheck(SourceCheck):
+    """A `SourceCheck` that also judges the claims of a report by rule.
+
+    The sources are indexed when the first block is judged. Verdicts are stored by block, so that the report
+    as it was released can be summed up without judging it again.
+    """
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        sources: Sequence[Source],
+        conversation: Iterable[str] = (),
+        results: Iterable[str] = (),
+        *,
+        researched: bool = False,
+    ) -> None:
+        conversation, results = tuple(conversation), tuple(results)
+        super().__init__(evidence, sources, conversation, results, researched=researched)
+        self._record = evidence
+        self._given_texts = conversation
+        self._result_texts = results
+        self._check: ClaimCheck | None = None
+        self._indexed: dict[int, SourceIndex] = {}
+        self._judged: dict[str, list[tuple[Claim, Verdict]]] = {}
+        self._unread, self._unstored = set[int](), set[int]()
+        self._claims_left = MAX_CLAIMS
+        self._left_out: dict[str, int] = {}
+
+    @property
+    def checks_claims(self) -> bool:
+        """Whether there is anything that claims can be compared with."""
+        return bool(self.sources or self._result_texts)
+
+    async def findings(self, block: str) -> list[UnverifiedCitation]:
+        """Return the citations in `block` that could not be verified, and its wrong claims, in order."""
+        found = await super().findings(block)
+        for claim, verdict in await self._judge(block):
+            if verdict.is_marked:
+                citation = Citation("claim", claim.start, claim.end, claim.text, claim.citations)
+                shown = verdict.passage.text if verdict.passage else ""
+                found.append(UnverifiedCitation(citation, verdict.reason, shown))
+        return sorted(found, key=lambda one: (one.citation.end, one.citation.start))
+
+    async def claim_report(self, blocks: Iterable[str]) -> ClaimReport:
+        """Return the verdicts on the claims of a report, given by its blocks."""
+        judged, left_out = list[JudgedClaim](), 0
+        for block in blocks:
+            for claim, verdict in await self._judge(block):
+                judged.append(JudgedClaim(claim.text, claim.citations, verdict, claim.row, claim.column))
+            left_out += self._left_out.get(block, 0)
+        unsearched = tuple(number for number in self.sources if judged and number not in self._indexed)
+        return ClaimReport(tuple(judged), left_out, unsearched)
+
+    async def supports_new_citations(self, before: str, after: str) -> bool:
+        """Return whether each citation that `after` adds to a claim of `before` names a source of that claim.
+
+        The source must have the claim's quotations and figures, or, without any, one of its long words. Then
+        no claim is given the source of another one beside it, as in the same cell of a table.
+        """
+        added = await asyncio.to_thread(find_added_citations, before, after)
+        for number, claims in added.items():
+            if number not in self.sources:
+                return False
+            index, wording = await self._index(number), await self.wording_of(number)
+            if not await asyncio.to_thread(has_claims, wording, index, claims):
+                return False
+        return True
+
+    async def _judge(self, block: str) -> list[tuple[Claim, Verdict]]:
+        if not self.checks_claims or not block.strip():
+            return []
+        if block not in self._judged:
+            check = await self._open_check()
+            claims = await asyncio.to_thread(find_claims, block, self.number_of)
+            for number in {number for one in claims for number in one.citations} & self.sources.keys():
+                check.sources[number] = await self._index(number)
+            kept = claims[: self._claims_left]
+            self._claims_left -= len(kept)
+            self._left_out[block] = len(claims) - len(kept)
+            language = language_of(block)
+            verdicts = await asyncio.to_thread(check.judge, kept, language)
+            self._judged[block] = [*zip(kept, verdicts, strict=True)]
+        return self._judged[block]
+
+    async def _open_check(self) -> ClaimCheck:
+        if self._check is None:
+            dates = {datetime.fromtimestamp(one.retrieved_at, UTC).date() for one in self.sources.values()}
+            given = [*self._given_texts, *map(str, sorted(dates))]
+            room = MAX_INDEXED
+            for number in self.sources:
+                if room > 0:
+                    await self._index(number)
+                    room -= self._indexed[number].characters
+            self._check = ClaimCheck(
+                dict(self._indexed),
+                await asyncio.to_thread(SourceIndex, 0, "", given),
+                await asyncio.to_thread(SourceIndex, 0, "", self._result_texts),
+                {one.number: find_source_labels(one.title, one.url) for one in self.sources.values()},
+                self._unread,
+                self._unstored,
+            )
+        return self._check
+
+    async def _index(self, number: int) -> SourceIndex:
+        if number not in self._indexed:
+            source = self.sources[number]
+            texts = await self._record.texts(number)
+            if not texts:
+                (self._unread if source.sha256 == _NOTHING else self._unstored).add(number)
+            language = language_of("\n".join(texts)[:LANGUAGE_CHARACTERS])
+            self._indexed[number] = await asyncio.to_thread(
+                SourceIndex, number, source.title, texts, language
+            )
+        return self._indexed[number]
