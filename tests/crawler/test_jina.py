@@ -175,3 +175,11 @@ async def test_what_robots_txt_closes_is_not_read_through_jina(mode: str, jina: 
 async def test_an_unreachable_site_is_read_through_jina(jina: Site, site: Site) -> None:
     site.pages["/robots.txt"] = Reply("broken", status=500)
     assert await read(crawler(jina, "fallback"), public(site)) == "As Jina saw it."
+
+
+async def test_a_wall_falls_back_to_jina_where_that_is_set(jina: Site, site: Site) -> None:
+    site.pages["/"] = Reply("<title>Just a moment...</title><p>Checking your browser before accessing.</p>")
+    assert await read(crawler(jina, "fallback"), public(site)) == "As Jina saw it."
+    jina.pages["/"] = site.pages["/"]
+    article = await crawler(jina, "fallback").crawl(public(site))
+    assert (article.kind, len(jina.requests)) == ("bot check", 2)

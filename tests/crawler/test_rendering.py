@@ -122,3 +122,27 @@ async def test_two_pages_at_most_are_rendered_at_once(site: Site) -> None:
     crawler = Crawler(SETTINGS, render)
     await asyncio.gather(*(crawler.crawl(site.url) for _ in range(6)))
     assert most == 2
+
+
+WALL = Reply("<title>Just a moment...</title><p>Checking your browser before accessing a.test.</p>")
+
+
+async def test_a_wall_is_opened_once_in_the_browser(site: Site) -> None:
+    site.pages["/"] = WALL
+    window = Window()
+    article = await Crawler(SETTINGS, window).crawl(site.url)
+    assert (article.markdown, article.is_source) == ("What the scripts wrote.", True)
+    assert len(window.opened) == 1
+
+
+async def test_a_wall_that_the_browser_cannot_open_is_returned_as_one(site: Site) -> None:
+    site.pages["/"] = WALL
+    article = await Crawler(SETTINGS, Window(BrowserError("It crashed."))).crawl(site.url)
+    assert (article.kind, article.is_source) == ("bot check", False)
+
+
+async def test_a_page_that_does_not_exist_is_not_opened_in_the_browser(site: Site) -> None:
+    site.pages["/"] = Reply("<title>Page not found</title><p>The page you requested does not exist.</p>")
+    window = Window()
+    assert (await Crawler(SETTINGS, window).crawl(site.url)).kind == "not found"
+    assert window.opened == []

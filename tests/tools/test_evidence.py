@@ -92,3 +92,34 @@ async def test_outside_of_a_run_nothing_is_recorded() -> None:
     hits = json.loads(await build_search(Shelf(), 5).ainvoke({"query": "bridges"}))
     assert [hit for hit in hits if "cite" in hit] == []
     assert current_evidence() is None
+
+
+WALL = "<title>Just a moment...</title><p>Checking if the site connection is secure</p><script>x()</script>"
+
+
+async def test_a_wall_is_shown_but_never_numbered() -> None:
+    evidence = MemoryEvidence()
+    tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
+    async with open_site({"/": Reply(WALL)}) as site:
+        page = await call_tool(tool, evidence, url=site.url)
+    assert "Source [" not in page
+    assert "(bot check)" in page
+    assert "Checking if the site" in page
+    assert await evidence.sources() == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        PageText("http://a.test/", "Error", "The site is down.", (), 503),
+        PageText("http://a.test/", "Page not found", "We can't find the page you requested.", ()),
+        PageText("chrome-error://chromewebdata/", "a.test", "This site can't be reached.", ()),
+    ],
+)
+async def test_an_error_page_in_the_browser_is_shown_but_never_numbered(page: PageText) -> None:
+    evidence = MemoryEvidence()
+    tool = browser_tool(Window(page))
+    shown = await call_tool(tool, evidence, instruction="Open http://a.test/ and read it.")
+    assert page.text in json.loads(shown)["result_content"]
+    assert "Source [" not in shown
+    assert await evidence.sources() == []

@@ -12,6 +12,7 @@ from maniple.reading.fork_server import ForkServer
 from maniple.reading.formats import HEAD_BYTES, identify_format, is_isolated, read_document
 from maniple.reading.html import FramedPage, pack_frames
 from maniple.reading.markdown import find_part, split_parts
+from maniple.reading.page_kind import describe_obstacle, is_obstacle
 from maniple.reading.pictures import PICTURE_TYPES
 
 
@@ -45,8 +46,15 @@ class Article:
     """The whole document if `markdown` is a part of it, else empty."""
     was_named: bool = False
     """Whether a section was requested, so that the reader has seen the outline."""
+    kind: str = ""
+    """What the page is (`maniple.reading.page_kind.PageKind`); empty for other documents."""
     picture: bytes = b""
     """The picture that the address leads to; empty for a page or a document."""
+
+    @property
+    def is_source(self) -> bool:
+        """Whether it has content that can be cited: it is no wall, no soft 404 and no error page."""
+        return not is_obstacle(self.kind)
 
     @property
     def text(self) -> str:
@@ -117,6 +125,8 @@ async def read_article(
     if not parsed.markdown.strip() or "\0" in parsed.markdown:
         raise FetchError(_describe_unreadable(document, parsed.note if parsed.textless_pages else ""))
     article = await asyncio.to_thread(_article, parsed, document.url, max_characters, section)
+    note = " ".join(filter(None, (describe_obstacle(parsed.kind), article.note)))
+    article = replace(article, kind=parsed.kind, note=note)
     is_picture = document.media_type in PICTURE_TYPES
     return replace(article, picture=document.body) if is_picture else article
 

@@ -20,6 +20,8 @@ from maniple.reading.fork_server import ForkServer
 from maniple.reading.pictures import identify_picture
 
 _MAX_CONCURRENT_RENDERS = 2
+_PASSABLE = ("bot check", "cookie wall", "empty shell")
+"""Walls behind which a browser may find the page."""
 _log = logging.getLogger(__name__)
 
 
@@ -78,15 +80,32 @@ class Crawler:
                 if self._settings.jina == "always":
                     raise
                 _log.warning("%s The page is fetched directly.", error)
+        if self._settings.jina == "fallback":
+            return await self._crawl_with_fallback(url, section)
+        return await self._crawl_directly(url, section)
+
+    async def _crawl_with_fallback(self, url: str, section: str) -> Article:
         try:
-            return await self._crawl_directly(url, section)
+            article = await self._crawl_directly(url, section)
         except PermanentFetchError:
             raise
         except FetchError as error:
-            if self._settings.jina != "fallback" or not await self._reader.is_allowed(url):
+            if not await self._reader.is_allowed(url):
                 raise
             _log.info("%s It is read through Jina's reader.", error)
-        return await self._crawl_through_jina(url, section)
+            return await self._crawl_through_jina(url, section)
+        return await self._read_past_wall(article, url, section) if article.kind in _PASSABLE else article
+
+    async def _read_past_wall(self, wall: Article, url: str, section: str) -> Article:
+        """Return the page as Jina's reader sees it, or `wall` if that has no content, either."""
+        if not await self._reader.is_allowed(url):
+            return wall
+        try:
+            article = await self._crawl_through_jina(url, section)
+        except FetchError as error:
+            _log.info("%s The page shows a wall (%s).", error, wall.kind)
+            return wall
+        return article if article.is_source else wall
 
     async def picture(self, url: str) -> bytes:
         """Return the picture at `url` for a model with vision: PNG, JPEG, GIF or WebP, 200 to 8,000 pixels a
@@ -133,10 +152,11 @@ class Crawler:
             if self._render is None or not may_need_javascript(document, None):
                 raise
             return await self._crawl_rendered(self._render, document.url, section)
-        if self._render is not None and may_need_javascript(document, article):
+        is_wall = article.kind in _PASSABLE
+        if self._render is not None and (is_wall or may_need_javascript(document, article)):
             try:
                 rendered = await self._crawl_rendered(self._render, document.url, section)
-                return max(rendered, article, key=count_prose)
+                return max(rendered, article, key=lambda one: (one.is_source, count_prose(one)))
             except FetchError as error:
                 _log.info("%s The text of the page without scripts is used.", error)
         return article

@@ -15,6 +15,8 @@ class MarkdownDocument:
     """Whether a line that begins with `#` is a heading."""
     note: str = ""
     """A sentence about omitted content; empty if nothing was omitted."""
+    kind: str = ""
+    """What a page is (`maniple.reading.page_kind.PageKind`); empty for other documents."""
     textless_pages: tuple[int, ...] = ()
     """The numbers of the pages of a PDF that show something, but have no text: mostly scanned ones."""
     format: str = ""

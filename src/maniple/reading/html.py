@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,16 @@ from urllib.parse import urljoin, urlsplit
 from maniple.reading import MAX_CHARACTERS, MarkdownDocument, truncation_note
 from maniple.reading.encoding import decode_text
 from maniple.reading.lists import find_list_part, is_list_page
+from maniple.reading.page_kind import (
+    ContentKind,
+    find_content_kind,
+    find_declared_kind,
+    find_obstacle,
+    outline_page,
+)
 from maniple.reading.pagination import Pagination, find_pagination
-from maniple.reading.readability import find_readable_part
+from maniple.reading.readability import empty_element, find_readable_part
+from maniple.reading.wall_phrases import ObstacleKind
 from maniple.text import fix_surrogates
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
 # Long runs of blanks and endless tags have no content, but take the libraries quadratic time.
 _BLANKS = re.compile(r"\s{100,}")
 _LEAST_BODY = 200
+_MAX_TEXTS = 500
 _LINK = re.compile(r"\[[^\[\]]{0,300}\]\([^()]{0,2000}\)")
 _ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
 
@@ -31,7 +40,16 @@ def read_html(text: str, url: str) -> MarkdownDocument:
     """Return the readable part of the page `text` from `url`; may take seconds."""
     text = _ENDLESS_TAG.sub("", _BLANKS.sub("\n", text))
     # This tree is released before the next one is parsed: a tree of 5 MB of tags takes 250 MB.
-    about = _read_metadata(parse_html(text), url)
+    about = _read_metadata(parse_html(text), url, text)
+    reading = _read_content(text, url, about)
+    if about.obstacle is not None:
+        shown = reading.markdown or _read_plain_text(parse_html(text))
+        return replace(reading, markdown=shown, kind=about.obstacle)
+    kind = about.declared_kind or find_content_kind(reading.markdown, is_list=about.is_list)
+    return replace(reading, kind=kind)
+
+
+def _read_content(text: str, url: str, about: "_PageMetadata") -> MarkdownDocument:
     title, base, body = about.title, about.base, about.article_body
     is_front = urlsplit(url).path in ("", "/")
     if about.is_list and not is_front:
@@ -77,13 +95,26 @@ class _PageMetadata:
     pagination: Pagination
     is_list: bool
     """Whether the page is a list or a table of entries, not an article."""
+    obstacle: ObstacleKind | None
+    """What the page shows instead of content."""
+    declared_kind: ContentKind | None
 
 
-def _read_metadata(page: "HtmlElement", url: str) -> _PageMetadata:
-    """Return what is known of `page` before it is read; `page` is pruned."""
+def _read_metadata(page: "HtmlElement", url: str, text: str) -> _PageMetadata:
+    """Return what is known of `page`, parsed from `text`, before it is read; `page` is pruned."""
     title, base, article_body = find_title(page), find_base_url(page, url), find_article_body(page)
+    obstacle, declared_kind = find_obstacle(outline_page(page, title, text)), find_declared_kind(page)
     pagination = find_pagination(page, base)
-    return _PageMetadata(title, base, article_body, pagination, is_list_page(page, pagination))
+    is_list = is_list_page(page, pagination)
+    return _PageMetadata(title, base, article_body, pagination, is_list, obstacle, declared_kind)
+
+
+def _read_plain_text(page: "HtmlElement") -> str:
+    """Return the visible text of a page with little of it, such as a dialog that the reading left out."""
+    for element in page.xpath("//script|//style|//template|//head"):
+        empty_element(element)
+    pieces = (" ".join(text.split()) for text in islice(page.itertext(), _MAX_TEXTS))
+    return "\n\n".join(filter(None, pieces))
 
 
 def _insert_pagination(part: "HtmlElement", pagination: Pagination) -> None:

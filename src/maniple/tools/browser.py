@@ -17,7 +17,7 @@ from maniple.browser.arguments import parse_keys
 from maniple.errors import BrowserError
 from maniple.outgoing import OutgoingGuard
 from maniple.scope.run_scope import thread_key
-from maniple.tools.evidence import source_line
+from maniple.tools.evidence import ReadPage, read_line
 from maniple.tools.registry import RedactedArgsTool, tool_factory
 from maniple.tools.thread_browser import ThreadBrowser, page_fingerprint
 from maniple.tools.web import find_address, name_site
@@ -153,8 +153,8 @@ def browser_tool(browser: Browser, guard: OutgoingGuard | None = None) -> BaseTo
                 guard.check, asked, by="the browser", thread=thread_key(), to=name_site(asked)
             )
         page = await browser.read(asked, thread=thread_key())
-        source = await source_line(page.url, page.title, page.text, asked=asked)
-        return _result(_format_page(page, source), None)
+        read = ReadPage(page.url, page.title, page.text, page.status, asked)
+        return _result(_format_page(page, *await read_line(read)), None)
 
     return StructuredTool.from_function(
         coroutine=browse,
@@ -178,12 +178,12 @@ def _address_in(instruction: str) -> str:
     return address
 
 
-def _format_page(page: PageText, source: str) -> str:
+def _format_page(page: PageText, source: str, obstacle: str = "") -> str:
     text = page.text.strip() or "(The page shows no text.)"
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]}\n[Cut: the first {_MAX_CHARACTERS:,} of {len(text):,} characters.]"
     status = f" (the server answered {page.status})" if page.status and page.status >= 400 else ""
-    parts = [f"# {page.title or page.url}", f"{source}{status}", text]
+    parts = [f"# {page.title or page.url}", f"{source}{status}", *([obstacle] if obstacle else []), text]
     if page.links:
         links = [f"- [{link.text or link.url}]({link.url})" for link in page.links[:_MAX_LINKS]]
         more = len(page.links) - len(links)

@@ -4,18 +4,34 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from maniple.evidence import Evidence
 from maniple.evidence.address_secrets import hide_secrets
+from maniple.reading.page_kind import describe_obstacle, find_obstacle, outline_text
 from maniple.scope.context import SCOPE_KEY, configurable
 
 MAX_ORDER_SECONDS = 10.0
 """How long a source waits for the earlier calls of its answer, to get a higher number than theirs."""
+_BROWSER_SCHEMES = frozenset(
+    {"chrome-error", "chrome", "about", "data", "blob", "javascript", "edge", "view-source"}
+)
 EARLIER_CALLS: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar(
     "maniple_earlier_calls", default=None
 )
 """Waits until the concurrent calls that stand before this one in the model's answer have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPage:
+    """A page that was read in a browser."""
+
+    url: str
+    title: str
+    text: str
+    status: int | None = None
+    asked: str = ""
 
 
 @runtime_checkable
@@ -53,8 +69,11 @@ async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 async def source_line(url: str, title: str, text: str, *, asked: str = "") -> str:
     """Record that a page was read and return the line that names its source.
 
-    `text` is the page's whole text, `asked` the address that led to `url`.
+    `text` is the page's whole text, `asked` the address that led to `url`. A page of the browser itself,
+    such as `chrome-error:`, is never a source.
     """
+    if _is_of_browser(url):
+        return unnumbered_line(url, "page of the browser itself")
     evidence = current_evidence()
     if evidence is None:
         return f"Source: {hide_secrets(url)}"
@@ -62,6 +81,27 @@ async def source_line(url: str, title: str, text: str, *, asked: str = "") -> st
     source = await evidence.add(url, title, "page", text, asked=asked)
     shown = hide_secrets(url)
     return f"Source [{source.number}]: {shown}" if source.number else f"Source: {shown}"
+
+
+def unnumbered_line(url: str, kind: str) -> str:
+    """Return the line that names a page which is no source, with its kind."""
+    return f"Source: {hide_secrets(url)} (not a source: {kind})"
+
+
+async def read_line(page: ReadPage) -> tuple[str, str]:
+    """Return the line that names the source of a page in the browser, and what it shows instead of content.
+
+    Such a page is not recorded; the second text is empty for a page with content.
+    """
+    outline = outline_text(page.title, page.text, page.status)
+    kind = await asyncio.to_thread(find_obstacle, outline)
+    if kind is not None:
+        return unnumbered_line(page.url, kind), describe_obstacle(kind)
+    return await source_line(page.url, page.title, page.text, asked=page.asked), ""
+
+
+def _is_of_browser(url: str) -> bool:
+    return url.partition(":")[0].lower() in _BROWSER_SCHEMES
 
 
 async def _wait_for_earlier_calls() -> None:

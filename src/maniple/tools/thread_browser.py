@@ -28,7 +28,7 @@ from maniple.errors import BrowserError, FileError
 from maniple.outgoing import OutgoingGuard
 from maniple.scope.run_scope import thread_key
 from maniple.search import SearchProvider
-from maniple.tools.evidence import source_line
+from maniple.tools.evidence import ReadPage, read_line
 from maniple.workspace import Workspace, Workspaces
 from maniple.workspace.file_names import clean_file_name
 
@@ -117,7 +117,8 @@ class ThreadBrowser:
         found = await model.extract(goal, markdown) if model is not None else markdown
         if not found or state is None:
             return found
-        return f"{await source_line(state.url, state.title, markdown)}\n\n{found}"
+        line, obstacle = await read_line(ReadPage(state.url, state.title, markdown))
+        return "\n\n".join(filter(None, (line, obstacle, found)))
 
     async def _choose(self, text: str, ways: Sequence[str], picture: bytes | None) -> int | None:
         model = PAGE_MODEL.get()

@@ -22,7 +22,7 @@ from maniple.search import FolderSearch, SearchProvider, find_outage
 from maniple.search.provider import SearchHit, hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.documents import SHOWN_PICTURES
-from maniple.tools.evidence import cited, source_line
+from maniple.tools.evidence import cited, source_line, unnumbered_line
 from maniple.tools.items import ThreadItems
 from maniple.tools.picture_origins import PictureOrigin
 from maniple.tools.registry import define_tool
@@ -148,7 +148,10 @@ async def read_web_page(
     article = await reader.crawl(asked, str(section))
     # All of it: the report may quote a section that is read later.
     text = article.whole or article.markdown
-    source = await source_line(article.url, article.title, text, asked=asked)
+    if article.is_source:
+        source = await source_line(article.url, article.title, text, asked=asked)
+    else:
+        source = unnumbered_line(article.url, article.kind)
     shown = article.text.replace(f"Source: {article.url}", source, 1)
     if not article.picture or items is None:
         return shown, None

@@ -32,7 +32,7 @@ from maniple.llms.context_windows import characters_within, is_overflow, room_of
 from maniple.llms.picture_parts import content_tokens, picture_tokens
 from maniple.scope.run_scope import run_scope
 from maniple.tools.browser import BROWSER_USE
-from maniple.tools.evidence import source_line
+from maniple.tools.evidence import ReadPage, read_line
 from maniple.tools.thread_browser import ThreadBrowser
 from maniple.types import BROWSER_STATE
 
@@ -183,7 +183,8 @@ class PageViewMiddleware(AgentMiddleware[Any, Any]):
         most = characters_within(int(WINDOW_SHARE * room_of(request.model)), state.interactive_elements)
         lines = [*_header(state)]
         if not is_blank(state.url):
-            lines.append(await source_line(state.url, state.title, state.interactive_elements))
+            page = ReadPage(state.url, state.title, state.interactive_elements)
+            lines += filter(None, await read_line(page))
         elif _had_page(request.state["messages"]):
             lines.append(_NEW)
         if self._earlier is not None and (views := await self._earlier.follow(state)):
