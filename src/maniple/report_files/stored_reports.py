@@ -19,7 +19,6 @@ from maniple.run_page.run_files import RunFiles, find_run_files
 from maniple.store import RunRecord, Store, read_event_pages
 
 _HEADING = re.compile(r"\s*#[ \t]+\w")
-"""A conversation's title of this length is the beginning of its first question, cut off."""
 
 
 async def read_answer(store: Store, run: RunRecord) -> str | None:
