@@ -9,6 +9,38 @@ _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
+DRAWN = "% drawn\n"
+"""What the content of a page begins with that is more than a line of text; its font is `/F`."""
+
+
+def drawn(*pieces: tuple[float, float, float, str]) -> str:
+    """The content of a page for `pdf`: texts with their left, their base and the size of their font."""
+    return DRAWN + "".join(f"BT /F {size} Tf {x} {y} Td ({text}) Tj ET\n" for x, y, size, text in pieces)
+
+
+def form_pdf(values: dict[str, str]) -> bytes:
+    """A PDF with a form whose text fields are filled with these values."""
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, TextStringObject
+
+    writer = PdfWriter(PdfReader(io.BytesIO(pdf("Application"))))
+    fields = ArrayObject()
+    for name, value in values.items():
+        box = ArrayObject(map(FloatObject, (20, 20, 200, 40)))
+        field = DictionaryObject({NameObject("/Type"): NameObject("/Annot"), NameObject("/Rect"): box})
+        field[NameObject("/Subtype")] = NameObject("/Widget")
+        field[NameObject("/FT")] = NameObject("/Tx")
+        field[NameObject("/T")] = TextStringObject(name)
+        field[NameObject("/V")] = TextStringObject(value)
+        fields.append(writer._add_object(field))
+    writer.pages[0][NameObject("/Annots")] = fields
+    form = DictionaryObject({NameObject("/Fields"): fields})
+    writer.root_object[NameObject("/AcroForm")] = writer._add_object(form)
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()
+
+
 def pdf(*texts: str, password: str = "") -> bytes:
     """A PDF with a page of one line for each of `texts`; a page for "" shows nothing."""
     from pypdf import PdfWriter
@@ -20,7 +52,10 @@ def pdf(*texts: str, password: str = "") -> bytes:
     for text in texts:
         page = writer.add_blank_page(300, 300)
         content = DecodedStreamObject()
-        content.set_data(f"BT /F 12 Tf 20 200 Td ({text}) Tj ET".encode() if text else b"")
+        drawn = (
+            text.removeprefix(DRAWN) if text.startswith(DRAWN) else f"BT /F 12 Tf 20 200 Td ({text}) Tj ET"
+        )
+        content.set_data(drawn.encode("latin-1") if text else b"")
         page[NameObject("/Contents")] = writer._add_object(content)
         named = DictionaryObject({NameObject("/F"): fonts})
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): named})
