@@ -65,13 +65,25 @@ async def test_what_the_cited_source_has_or_gives_is_supported(text):
         ("| Route | Passengers [1] |\n|---|---|\n| Harwick | 987,500 |", "contradicted"),
         ("The water works delivered 18.4 million cubic metres to Falkenau [1].", "contradicted"),
         ("A third ship will carry 1,151 cars [1].", "absent"),
-        ("In Karsund, the new ferry will carry 1,151 cars.", "absent"),
+        ("The Karsund terminal of the ferry line has 1,151 cars.", "absent"),
     ],
 )
 async def test_what_the_cited_source_has_not_is_marked(text, kind):
     assert kind in await kinds(text)
     check = await ReportCheck.of(SOURCES)
     assert MARK in mark_findings(text, await check.findings(text))
+
+
+@pytest.mark.parametrize(("total", "kind"), [("2,201,500", "supported"), ("2,210,500", "contradicted")])
+async def test_the_total_of_a_reports_table_is_added_up(total, kind):
+    rows = f"| Harwick | 1,214,000 |\n| Lindham | 987,500 |\n| Total | {total} |"
+    assert (await kinds(f"| Route | Passengers [1] |\n|---|---|\n{rows}"))[-1] == kind
+
+
+@pytest.mark.parametrize(("result", "kind"), [("1,226,140", "supported"), ("1,262,140", "contradicted")])
+async def test_written_arithmetic_is_recomputed(result, kind):
+    text = f"With the tax it is 1,214,000 + 12,140 = {result}."
+    assert await kinds(text, conversation=["12,140"]) == [kind]
 
 
 async def test_what_the_user_said_needs_no_source():
@@ -88,7 +100,7 @@ async def test_the_output_of_a_program_supports_a_figure():
     ("text", "kind"),
     [
         ("The mean fare was 38.42 euros.", "contradicted"),
-        ("At a mean fare of 37.42 euros, 100 seats bring in 3,742 euros.", "open"),
+        ("At a mean fare of 37.42 euros, 100 seats bring in 3,742 euros.", "supported"),
         ("The ship is 142 metres long.", "open"),
     ],
 )

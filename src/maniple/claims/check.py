@@ -2,8 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import groupby
 from operator import itemgetter
 
+from maniple.claims.arithmetic import (
+    ColumnTotal,
+    WrittenEquation,
+    check_totals,
+    find_equations,
+)
 from maniple.claims.attribution import check_named_source, check_quotations
 from maniple.claims.context import ClaimContext
 from maniple.claims.item_judge import ItemJudge
@@ -43,7 +51,8 @@ class ClaimCheck:
     def judge(self, claims: Sequence[Claim], language: str = "") -> list[Verdict]:
         """Return the verdicts of the claims of one block, in order."""
         contexts = [self._read(claim, language) for claim in claims]
-        return [self._judge(one) for one in add_nearby(contexts)]
+        totals = find_totals(contexts)
+        return [self._judge(one, totals.get(place)) for place, one in enumerate(add_nearby(contexts))]
 
     def _read(self, claim: Claim, language: str) -> ClaimContext:
         cited = [self.sources[number] for number in claim.citations if number in self.sources]
@@ -54,16 +63,26 @@ class ClaimCheck:
             else ClaimContext.of(claim, others, (), language)
         )
 
-    def _judge(self, context: ClaimContext) -> Verdict:
+    def _judge(self, context: ClaimContext, total: ColumnTotal | None = None) -> Verdict:
         missing = self._find_missing(context)
         if missing is not None:
             return missing
-        verdicts = [*self._judge_items(context)]
+        verdicts = [self._judge_total(context, total)] if total else [*self._judge_items(context)]
         if not any(one.is_marked for one in verdicts):
             verdicts += self._find_suspicions(context, verdicts)
         if not verdicts:
             return self._judge_words(context)
         return join_reasons(verdicts)
+
+    def _judge_total(self, context: ClaimContext, total: ColumnTotal) -> Verdict:
+        """Return the verdict on the total of a table of the report: as a source has it, or as added up."""
+        for index in (*context.cited, self.given, self.results):
+            if hits := index.find_figure(total.result):
+                return Verdict("supported", f"[{index.number}] has {total.result.text}", hits[0][1].passage)
+        if total.holds:
+            return Verdict("supported", "it is the sum of its column")
+        shown = show_number(total.expected, total.result)
+        return Verdict("contradicted", f"the sum of its column is {shown}, not {total.result.text}")
 
     def _find_suspicions(self, context: ClaimContext, verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
         """Yield the differences in words from the sources that support a claim, or else that it cites."""
@@ -88,9 +107,12 @@ class ClaimCheck:
 
     def _judge_items(self, context: ClaimContext) -> Iterator[Verdict]:
         """Yield a verdict for each thing in a claim that rules can check."""
+        equations = find_written(context)
+        yield from map(judge_equation, equations)
         judge = ItemJudge(context, self.given, self.results)
         for group in context.groups:
-            yield from judge.judge_figure(group)
+            if not any(_is_result(group[0], one) for one in equations):
+                yield from judge.judge_figure(group)
         for date in context.dates:
             yield judge.judge_date(date)
         yield from check_quotations(context)
@@ -110,6 +132,48 @@ class ClaimCheck:
             key=itemgetter(0),
         )
         return Verdict("open", "no rule decides it", best[1].passage if best else None)
+
+
+def find_written(context: ClaimContext) -> list[WrittenEquation]:
+    """Return the calculations that a sentence writes out; a wrong one that its source has stays unjudged."""
+    if context.claim.kind == "cell":
+        return []
+    return [
+        one
+        for one in find_equations(context.claim.text, figures=context.figures)
+        if one.holds or not any(index.find_figure(one.result) for index in context.cited)
+    ]
+
+
+def judge_equation(equation: WrittenEquation) -> Verdict:
+    """Return the verdict on a calculation that a claim writes out."""
+    if equation.holds:
+        return Verdict("supported", f"{equation.text} holds")
+    shown = show_number(equation.expected, equation.result)
+    return Verdict("contradicted", f"{equation.text} does not hold: the result is {shown}")
+
+
+def show_number(value: Decimal, like: FigureMention) -> str:
+    """Return a value in the scale and unit of a figure, with at most six digits behind the point."""
+    shown = f"{value / (like.scale * like.factor):,.6f}"
+    return shown.rstrip("0").rstrip(".")
+
+
+def find_totals(contexts: Sequence[ClaimContext]) -> dict[int, ColumnTotal]:
+    """Return the totals of the tables of a block by the places of their claims."""
+    found = dict[int, ColumnTotal]()
+    cells = [(place, one.claim) for place, one in enumerate(contexts) if one.claim.kind == "cell"]
+    rows = [[*group] for _, group in groupby(cells, key=lambda cell: cell[1].row)]
+    for heads, table in groupby(rows, key=lambda row: tuple(claim.column for _, claim in row)):
+        lines = [*table]
+        texts = [[row[0][1].row, *(claim.text for _, claim in row)] for row in lines]
+        for total in check_totals(["", *heads], texts):
+            found[lines[total.row][total.column - 1][0]] = total
+    return found
+
+
+def _is_result(figure: FigureMention, equation: WrittenEquation) -> bool:
+    return figure.start < equation.result.end and equation.result.start < figure.end
 
 
 def add_nearby(contexts: Sequence[ClaimContext]) -> Iterator[ClaimContext]:
