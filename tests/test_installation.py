@@ -107,6 +107,7 @@ def test_pip_is_the_installed_one():
     assert pip_command() == (sys.executable, "-m", "pip")
 
 
+@pytest.mark.slow
 def test_without_pip_the_one_that_python_carries_installs_into_any_environment(without_pip, tmp_path):
     command = pip_command()
     assert command[1].endswith("pip")

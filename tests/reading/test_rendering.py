@@ -53,6 +53,7 @@ async def test_a_large_picture_is_scaled_and_keeps_its_shape(fork_server, kind):
     assert (rendered.width, rendered.height, rendered.kind) == (4_000, 2_000, kind)
 
 
+@pytest.mark.slow
 async def test_a_picture_of_many_bytes_is_made_smaller(fork_server):
     body = noise((1_500, 1_500))
     assert len(body) > MAX_BYTES

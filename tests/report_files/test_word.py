@@ -188,6 +188,7 @@ def test_columns_are_as_wide_as_their_texts_need():
     ],
     ids=["5,000 rows", "a line of 1 MB", "1,200 links"],
 )
+@pytest.mark.slow
 def test_large_reports_are_made_within_bounds(markdown: str):
     started = time.process_time()
     made(markdown)

@@ -180,6 +180,7 @@ def assert_harmless(html: str) -> None:
         assert re.match(r"(https?:|mailto:|[^:]*$|[./#?])", attributes.get("href") or "")
 
 
+@pytest.mark.slow
 @settings(MANY, max_examples=100)
 @given(PAGES)
 def test_a_page_is_made_of_anything(html):

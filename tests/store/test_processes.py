@@ -105,6 +105,7 @@ async def test_a_server_that_ended_makes_room_and_leaves_no_lock_behind(tmp_path
     assert [file.name for file in (tmp_path / "maniple.db.d").iterdir()] == ["opening"]
 
 
+@pytest.mark.slow
 async def test_twenty_writers_killed_in_mid_append_lose_nothing_they_acknowledged(tmp_path):
     path = tmp_path / "maniple.db"
     chance = random.Random(3)

@@ -115,7 +115,7 @@ class _LineBuilder:
             self.letters.append(" ")
 
     def goes_on(self, box: tuple[float, float, float]) -> bool:
-        """Return whether a character that pdfium has in a new line stands in this one, behind a raised one."""
+        """Return whether a character that pdfium puts in a new line stands in this one."""
         left, _, base = box
         is_level = self.size > 0 and abs(base - self.base) < _SAME_BASE * self.size
         return is_level and left > self.right - self.size / 2
