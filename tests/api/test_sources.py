@@ -24,6 +24,9 @@ async def test_the_sources_of_a_run_are_read_by_its_key_alone(it: InProcessServi
                 "retrieved_at": source.retrieved_at,
                 "sha256": source.sha256,
                 "also": ["https://sho.rt/1"],
+                "published": "",
+                "author": "",
+                "publisher": "",
             }
         ]
     }

@@ -5,6 +5,8 @@ import hashlib
 import pytest
 
 from maniple.evidence import Evidence, MemoryEvidence, RedactedEvidence, source_text
+from maniple.evidence.source_list import format_source_list
+from maniple.reading.publication import Publication
 from maniple.redaction import Redactor
 from maniple.store import open_store
 from tests.store.samples import stored_run
@@ -158,3 +160,25 @@ async def test_addresses_that_lead_to_sources_have_a_bound_of_their_own(evidence
     await evidence.add(LONG, "A", "page", "a", asked=f"{SHORT}/{'x' * 4_000}")
     (source,) = await evidence.sources()
     assert source.also == (f"{SHORT}/0", f"{SHORT}/1")
+
+
+async def test_a_source_has_what_its_page_says_of_its_publication(evidence: Evidence):
+    first = await evidence.add(LONG, "A", "page", "a")
+    await evidence.describe(first.number, Publication("2024-03-12", "Jane Doe", "The Daily"))
+    await evidence.describe(first.number, Publication(author="x" * 1_000))
+    await evidence.describe(99, Publication("2020"))
+    again = await evidence.add(LONG, "B", "page", "b")
+    (source,) = await evidence.sources()
+    assert again == source
+    assert (source.title, source.published, source.publisher) == ("B", "2024-03-12", "The Daily")
+    assert 0 < len(source.author) < 1_000
+
+
+async def test_the_list_of_sources_names_publisher_and_date(evidence: Evidence):
+    one = await evidence.add(LONG, "The mill", "page", "a")
+    await evidence.describe(one.number, Publication("2024-03-12", "", "The *Daily* <https://evil.test/>"))
+    two = await evidence.add(SHORT, "Water - Harbour Times", "page", "b")
+    await evidence.describe(two.number, Publication("2023", "", "Harbour Times"))
+    text = format_source_list(await evidence.sources(), "Sources")
+    assert f"- [1] The mill, The \\*Daily\\*, 2024-03-12: <{LONG}>" in text
+    assert f"- [2] Water - Harbour Times, 2023: <{SHORT}>" in text

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from maniple.errors import StoreError
+from maniple.reading.publication import Publication
 from maniple.store import open_store
 from tests.store.samples import a_run, stored_run
 
@@ -45,6 +46,8 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
             "DROP TABLE run_inputs;"
             "ALTER TABLE runs DROP COLUMN stalls; ALTER TABLE runs DROP COLUMN retries;"
             "DROP TABLE source_aliases; ALTER TABLE sources DROP COLUMN inherited;"
+            "ALTER TABLE sources DROP COLUMN published; ALTER TABLE sources DROP COLUMN author;"
+            "ALTER TABLE sources DROP COLUMN publisher;"
             "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
             "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"
             "PRAGMA user_version = 3;"
@@ -99,11 +102,13 @@ async def test_a_run_begins_with_the_sources_of_the_run_before_it_under_their_nu
 async def test_a_run_that_starts_again_inherits_nothing_twice(store):
     first = await stored_run(store)
     await store.evidence(first.run_id).add("https://e.test/a", "A", "page", "text")
+    await store.evidence(first.run_id).describe(1, Publication("2024-03-12", "Jane Doe", "The Daily"))
     second = await start_run_on(store, first)
     await store.evidence(second.run_id).add("https://e.test/b", "B", "page", "text")
     assert await store.runs.start(second.run_id) is not None
     sources = await store.evidence(second.run_id).sources()
     assert [(one.number, one.inherited) for one in sources] == [(1, True), (2, False)]
+    assert [one.publisher for one in sources] == ["The Daily", ""]
     assert await store.check() == []
 
 

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.anyio
 REDACTOR = Redactor(["s3cret-value"])
 DOWNGRADE = (
     "DROP TABLE run_inputs; ALTER TABLE runs DROP COLUMN stalls; ALTER TABLE runs DROP COLUMN retries;"
-    "PRAGMA user_version = 8;"
+    "ALTER TABLE sources DROP COLUMN published; ALTER TABLE sources DROP COLUMN author;"
+    "ALTER TABLE sources DROP COLUMN publisher; PRAGMA user_version = 8;"
 )
 
 

@@ -220,5 +220,7 @@ def source_lines(sources: Iterable["Source"]) -> Iterator[str]:
     """Yield two lines for each source: its number, title, kind and local time; then its URL."""
     for one in sources:
         at = datetime.fromtimestamp(one.retrieved_at).astimezone()
-        yield f"[{one.number}] {one_line(one.title, 100)} ({one.kind}, {at:%Y-%m-%d %H:%M})"
+        about = [one_line(text, 60) for text in (one.publisher, one.published) if text]
+        title = ", ".join([one_line(one.title, 100), *about])
+        yield f"[{one.number}] {title} ({one.kind}, {at:%Y-%m-%d %H:%M})"
         yield f"    {one.url}"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from maniple.crawler.document import HTML, FetchedDocument
 from maniple.egress import PermanentFetchError
@@ -14,6 +14,7 @@ from maniple.reading.html import FramedPage, pack_frames
 from maniple.reading.markdown import find_part, split_parts
 from maniple.reading.page_kind import describe_obstacle, is_obstacle
 from maniple.reading.pictures import PICTURE_TYPES
+from maniple.reading.publication import Publication
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Article:
     """Whether a section was requested, so that the reader has seen the outline."""
     kind: str = ""
     """What the page is (`maniple.reading.page_kind.PageKind`); empty for other documents."""
+    publication: Publication = field(default_factory=Publication)
     picture: bytes = b""
     """The picture that the address leads to; empty for a page or a document."""
 
@@ -59,7 +61,14 @@ class Article:
     @property
     def text(self) -> str:
         """The article with its title, address and, if it is long, an outline; for a model."""
-        parts = (f"# {self.title}", f"Source: {self.url}", self.note, self._outline(), self.markdown)
+        parts = (
+            f"# {self.title}",
+            f"Source: {self.url}",
+            self.publication.line,
+            self.note,
+            self._outline(),
+            self.markdown,
+        )
         return "\n\n".join(part for part in parts if part)
 
     def _outline(self) -> str:
@@ -126,7 +135,8 @@ async def read_article(
         raise FetchError(_describe_unreadable(document, parsed.note if parsed.textless_pages else ""))
     article = await asyncio.to_thread(_article, parsed, document.url, max_characters, section)
     note = " ".join(filter(None, (describe_obstacle(parsed.kind), article.note)))
-    article = replace(article, kind=parsed.kind, note=note)
+    publication = Publication(parsed.published, parsed.author, parsed.publisher)
+    article = replace(article, kind=parsed.kind, note=note, publication=publication)
     is_picture = document.media_type in PICTURE_TYPES
     return replace(article, picture=document.body) if is_picture else article
 

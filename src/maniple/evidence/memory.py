@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from maniple.evidence.record import Source, SourceKind
-from maniple.evidence.source_text import MAX_CHARACTERS, SourceText
+from maniple.evidence.source_text import MAX_CHARACTERS, SourceText, describe_source
+from maniple.reading.publication import Publication
 
 
 class MemoryEvidence:
@@ -36,6 +37,10 @@ class MemoryEvidence:
             for one in {number, *known}:
                 self._read.setdefault(one, {})[source_text.sha256] = None
         return self._source_at(number)
+
+    async def describe(self, number: int, publication: Publication) -> None:
+        if number in self._sources:
+            self._sources[number] = describe_source(self._sources[number], publication)
 
     async def sources(self) -> Sequence[Source]:
         return [self._source_at(number) for number in self._sources]

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from maniple.reading.publication import Publication
+
 SourceKind = Literal["result", "page"]
 """How the run got a source: as a search result, or by fetching the page."""
 
@@ -27,6 +29,10 @@ class Source:
     sha256: str
     also: tuple[str, ...] = ()
     """Its other addresses: those that redirected to it, and those that it redirected to."""
+    published: str = ""
+    """When the page was published, as it says itself: `YYYY-MM-DD`, `YYYY-MM` or `YYYY`; else ""."""
+    author: str = ""
+    publisher: str = ""
     inherited: bool = False
     """Whether only earlier runs of the thread have read it."""
 
@@ -42,6 +48,13 @@ class Evidence(Protocol):
         number. A page replaces the kind and title of a search result, never the reverse; texts accumulate. A
         text beyond the limits of the record is cut or left out. A source beyond them gets the number 0 and
         cannot be cited.
+        """
+        ...
+
+    async def describe(self, number: int, publication: Publication) -> None:
+        """Record what a source says about its publication. What is empty there leaves what is known.
+
+        An unknown number is ignored.
         """
         ...
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from maniple.evidence.record import Evidence, Source, SourceKind
+from maniple.reading.publication import Publication
 from maniple.redaction import Redactor
 
 
@@ -17,6 +18,11 @@ class RedactedEvidence:
     async def add(self, url: str, title: str, kind: SourceKind, text: str, *, asked: str = "") -> Source:
         url, title, text, asked = await asyncio.to_thread(self._redactor.value, (url, title, text, asked))
         return await self._evidence.add(url, title, kind, text, asked=asked)
+
+    async def describe(self, number: int, publication: Publication) -> None:
+        shown = (publication.author, publication.publisher)
+        author, publisher = await asyncio.to_thread(self._redactor.value, shown)
+        await self._evidence.describe(number, Publication(publication.published, author, publisher))
 
     async def sources(self) -> Sequence[Source]:
         return await self._evidence.sources()

@@ -151,8 +151,16 @@ def format_sources(sources: Iterable[Source]) -> str:
 
 
 def _title(source: Source) -> str:
-    words = " ".join(re.sub("[<>]", " ", _URL.sub("", source.title[:TITLE_CHARACTERS])).split())
+    title = _plain(source.title)
+    publisher = _plain(source.publisher)
+    is_new = publisher.casefold() not in title.casefold()
+    words = ", ".join(filter(None, (title, publisher if is_new else "", _plain(source.published))))
     return f"{words}: " if words else ""
+
+
+def _plain(text: str) -> str:
+    """Return untrusted text without addresses and angle brackets."""
+    return " ".join(re.sub("[<>]", " ", _URL.sub("", text[:TITLE_CHARACTERS])).split())
 
 
 def _address(source: Source) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.addresses import URL_CHARACTERS, comparable_url, without_fragment
 from maniple.evidence.record import Source, SourceKind
+from maniple.reading.publication import Publication
 from maniple.text import fix_surrogates
 
 MAX_SOURCES = 2_000
@@ -62,7 +63,29 @@ class SourceText:
         """Return `known` updated with this text. A search result does not replace a page."""
         if self.kind == "result" and known.kind == "page":
             return known
-        return replace(self.as_source(known.number), url=known.url)
+        return replace(
+            known,
+            title=self.title,
+            kind=self.kind,
+            retrieved_at=self.retrieved_at,
+            sha256=self.sha256,
+            inherited=False,
+            also=(),
+        )
+
+
+def describe_source(source: Source, publication: Publication) -> Source:
+    """Return `source` with what is known of its publication, cut to the limits of the record."""
+    return replace(
+        source,
+        published=_cut(publication.published) or source.published,
+        author=_cut(publication.author) or source.author,
+        publisher=_cut(publication.publisher) or source.publisher,
+    )
+
+
+def _cut(text: str) -> str:
+    return " ".join(fix_surrogates(text[:TITLE_CHARACTERS]).split())
 
 
 def _form_of(url: str) -> str:

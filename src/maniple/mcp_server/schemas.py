@@ -161,6 +161,9 @@ class CitedSource(BaseModel):
     number: int
     url: str
     title: str
+    publisher: str = ""
+    published: str = ""
+    """When, as the page says itself: `YYYY-MM-DD`, `YYYY-MM` or `YYYY`."""
 
 
 class UserMessageView(BaseModel):
@@ -239,7 +242,13 @@ async def read_run_result(service: Service, run: RunRecord) -> RunResult:
         error=failed,
         usage=UsageView.model_validate(run.usage),
         sources=[
-            CitedSource(number=one.number, url=one.url, title=one.title)
+            CitedSource(
+                number=one.number,
+                url=one.url,
+                title=one.title,
+                publisher=one.publisher,
+                published=one.published,
+            )
             for one in (await store.evidence(run.run_id).sources())[:SHOWN_SOURCES]
         ],
     )

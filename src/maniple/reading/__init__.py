@@ -17,6 +17,10 @@ class MarkdownDocument:
     """A sentence about omitted content; empty if nothing was omitted."""
     kind: str = ""
     """What a page is (`maniple.reading.page_kind.PageKind`); empty for other documents."""
+    published: str = ""
+    """When a page was published, as in `maniple.reading.publication.Publication`, like the next two."""
+    author: str = ""
+    publisher: str = ""
     textless_pages: tuple[int, ...] = ()
     """The numbers of the pages of a PDF that show something, but have no text: mostly scanned ones."""
     format: str = ""

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from maniple.reading.page_kind import (
     outline_page,
 )
 from maniple.reading.pagination import Pagination, find_pagination
+from maniple.reading.publication import Publication, find_publication
 from maniple.reading.readability import empty_element, find_readable_part
 from maniple.reading.wall_phrases import ObstacleKind
 from maniple.text import fix_surrogates
@@ -46,7 +47,7 @@ def read_html(text: str, url: str) -> MarkdownDocument:
         shown = reading.markdown or _read_plain_text(parse_html(text))
         return replace(reading, markdown=shown, kind=about.obstacle)
     kind = about.declared_kind or find_content_kind(reading.markdown, is_list=about.is_list)
-    return replace(reading, kind=kind)
+    return replace(reading, kind=kind, **asdict(about.publication))
 
 
 def _read_content(text: str, url: str, about: "_PageMetadata") -> MarkdownDocument:
@@ -55,7 +56,8 @@ def _read_content(text: str, url: str, about: "_PageMetadata") -> MarkdownDocume
     if about.is_list and not is_front:
         part = find_list_part(parse_html(text), about.pagination)
     else:
-        part = find_readable_part(lambda: parse_html(text), title, is_front)
+        is_known = bool(about.publication.author)
+        part = find_readable_part(lambda: parse_html(text), title, is_front, drops_byline=is_known)
     if about.is_list:
         other = about.pagination
     elif is_front:
@@ -98,15 +100,17 @@ class _PageMetadata:
     obstacle: ObstacleKind | None
     """What the page shows instead of content."""
     declared_kind: ContentKind | None
+    publication: Publication
 
 
 def _read_metadata(page: "HtmlElement", url: str, text: str) -> _PageMetadata:
     """Return what is known of `page`, parsed from `text`, before it is read; `page` is pruned."""
     title, base, article_body = find_title(page), find_base_url(page, url), find_article_body(page)
     obstacle, declared_kind = find_obstacle(outline_page(page, title, text)), find_declared_kind(page)
+    publication = find_publication(page, url, title)
     pagination = find_pagination(page, base)
     is_list = is_list_page(page, pagination)
-    return _PageMetadata(title, base, article_body, pagination, is_list, obstacle, declared_kind)
+    return _PageMetadata(title, base, article_body, pagination, is_list, obstacle, declared_kind, publication)
 
 
 def _read_plain_text(page: "HtmlElement") -> str:

@@ -37,18 +37,20 @@ _TEASER_CHARACTERS = 200
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 
 
-def find_readable_part(parse: "Callable[[], HtmlElement]", title: str, front: bool = False) -> "HtmlElement":
+def find_readable_part(
+    parse: "Callable[[], HtmlElement]", title: str, front: bool = False, *, drops_byline: bool = False
+) -> "HtmlElement":
     """Return the element with the readable part of a page; the rest is emptied.
 
     `parse` returns a new tree of the page at each call. The readable part is the article, without a heading
-    that
-    repeats `title`. For a page without an article, and for the `front` page of a site, it is the page without
-    menus: the largest `main` or `article` if it has two fifths of the text, else the whole body.
+    that repeats `title`. `drops_byline` says that the author is known otherwise, so that a line with the name
+    alone may be left out. For a page without an article, and for the `front` page of a site, it is the page
+    without menus: the largest `main` or `article` if it has two fifths of the text, else the whole body.
     """
     longest, length, whole = None, -1, 0
     for evidence in _EVIDENCE:
         page = parse()
-        byline = not has_author(page)
+        byline = drops_byline and not has_author(page)
         body = pruned_body(page)
         if sum(1 for _ in body.iter()) > MAX_ELEMENTS:
             return find_largest(body)
@@ -332,7 +334,7 @@ def prune_unlikely(measures: "dict[HtmlElement, ElementMetrics]", byline: bool) 
     emptied: list[HtmlElement] = []
     protected: set[HtmlElement] = set()
     for element, own in measures.items():
-        if byline and 0 < own.characters < _MAX_BYLINE and is_byline(element):
+        if byline and 0 < own.characters < _MAX_BYLINE and _names_author_alone(element):
             emptied.append(element)
             byline = False
         elif element.getparent() in protected or element.tag in ("table", "code"):
@@ -342,6 +344,11 @@ def prune_unlikely(measures: "dict[HtmlElement, ElementMetrics]", byline: bool) 
     for element in emptied:
         empty_element(element)
     return emptied
+
+
+def _names_author_alone(element: "HtmlElement") -> bool:
+    """Whether an element is a byline without a date, which would be lost."""
+    return is_byline(element) and not any(map(str.isdigit, element.text_content()))
 
 
 def prune_consent(measures: "dict[HtmlElement, ElementMetrics]") -> bool:

@@ -286,7 +286,8 @@ class SourceView(_StoredView):
     """A page that the run has read: found by a search (`result`) or fetched (`page`).
 
     Reports cite it as `[number]`; `retrieved_at` in Unix seconds, `sha256` (hex) of the newest text. `also`
-    are other addresses of it: what redirected there, or where it redirected to.
+    are other addresses of it: what redirected there, or where it redirected to. `published` (`YYYY-MM-DD`,
+    `YYYY-MM` or `YYYY`), `author` and `publisher` are what the page says itself; "" where it does not.
     """
 
     number: int
@@ -296,6 +297,9 @@ class SourceView(_StoredView):
     retrieved_at: float
     sha256: str
     also: list[str]
+    published: str
+    author: str
+    publisher: str
 
 
 class Sources(BaseModel):

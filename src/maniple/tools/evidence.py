@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from maniple.evidence import Evidence
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.reading.page_kind import describe_obstacle, find_obstacle, outline_text
+from maniple.reading.publication import Publication
 from maniple.scope.context import SCOPE_KEY, configurable
 
 MAX_ORDER_SECONDS = 10.0
@@ -17,6 +18,7 @@ MAX_ORDER_SECONDS = 10.0
 _BROWSER_SCHEMES = frozenset(
     {"chrome-error", "chrome", "about", "data", "blob", "javascript", "edge", "view-source"}
 )
+_UNKNOWN = Publication()
 EARLIER_CALLS: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar(
     "maniple_earlier_calls", default=None
 )
@@ -66,11 +68,13 @@ async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-async def source_line(url: str, title: str, text: str, *, asked: str = "") -> str:
+async def source_line(
+    url: str, title: str, text: str, *, asked: str = "", about: Publication = _UNKNOWN
+) -> str:
     """Record that a page was read and return the line that names its source.
 
-    `text` is the page's whole text, `asked` the address that led to `url`. A page of the browser itself,
-    such as `chrome-error:`, is never a source.
+    `text` is the page's whole text, `asked` the address that led to `url`, `about` who published it and when.
+    A page of the browser itself, such as `chrome-error:`, is never a source.
     """
     if _is_of_browser(url):
         return unnumbered_line(url, "page of the browser itself")
@@ -79,6 +83,8 @@ async def source_line(url: str, title: str, text: str, *, asked: str = "") -> st
         return f"Source: {hide_secrets(url)}"
     await _wait_for_earlier_calls()
     source = await evidence.add(url, title, "page", text, asked=asked)
+    if source.number and about:
+        await evidence.describe(source.number, about)
     shown = hide_secrets(url)
     return f"Source [{source.number}]: {shown}" if source.number else f"Source: {shown}"
 

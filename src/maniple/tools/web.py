@@ -149,7 +149,7 @@ async def read_web_page(
     # All of it: the report may quote a section that is read later.
     text = article.whole or article.markdown
     if article.is_source:
-        source = await source_line(article.url, article.title, text, asked=asked)
+        source = await source_line(article.url, article.title, text, asked=asked, about=article.publication)
     else:
         source = unnumbered_line(article.url, article.kind)
     shown = article.text.replace(f"Source: {article.url}", source, 1)

@@ -11,7 +11,8 @@ from uuid import uuid4
 
 from maniple.errors import StoreError
 from maniple.evidence.record import Source, SourceKind
-from maniple.evidence.source_text import MAX_CHARACTERS, SourceText
+from maniple.evidence.source_text import MAX_CHARACTERS, SourceText, describe_source
+from maniple.reading.publication import Publication
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
 from maniple.store.records import Artifact, EventRecord, InputRecord, RunRecord, ToolCallRecord
@@ -25,7 +26,7 @@ _INSERT_EVENTS = (
 )
 _CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, ended_at, attempts"
 _ARTIFACT_COLUMNS = "artifact_id, run_id, thread_id, owner, name, media_type, size, sha256, created_at"
-_SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256, inherited"
+_SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256, published, author, publisher, inherited"
 
 
 class SqliteInputs:
@@ -294,6 +295,19 @@ class SqliteEvidence:
 
         return await self._database.write(add)
 
+    async def describe(self, number: int, publication: Publication) -> None:
+        def describe(connection: sqlite3.Connection) -> None:
+            for known in self._select_sources(connection, number):
+                one = describe_source(known, publication)
+                sql = (
+                    "UPDATE sources SET published = ?, author = ?, publisher = ? "
+                    "WHERE run_id = ? AND number = ?"
+                )
+                row = (one.published, one.author, one.publisher, self._run_id, number)
+                connection.execute(sql, row)
+
+        await self._database.write(describe)
+
     async def sources(self) -> Sequence[Source]:
         return await self._database.read(self._select_sources)
 
@@ -315,7 +329,17 @@ class SqliteEvidence:
         rows = connection.execute(
             f"SELECT {_SOURCE_COLUMNS} FROM sources {where} ORDER BY number", (self._run_id, number)
         )
-        return [Source(*row[:-1], also=tuple(also.get(row[0], ())), inherited=bool(row[-1])) for row in rows]
+        return [
+            Source(
+                *row[:6],
+                also=tuple(also.get(row[0], ())),
+                published=row[6],
+                author=row[7],
+                publisher=row[8],
+                inherited=bool(row[9]),
+            )
+            for row in rows
+        ]
 
     def _detach_redirect(self, connection: sqlite3.Connection, source_text: SourceText) -> None:
         """Remove the alias of an address that redirected before and is a page of its own now."""
@@ -351,7 +375,7 @@ class SqliteEvidence:
             source = source_text.as_source(count + 1)
             sql = (
                 f"INSERT INTO sources (run_id, comparable, {_SOURCE_COLUMNS}) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)"
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', '', 0)"
             )
             row = (source.number, source.url, source.title, source.kind, source.retrieved_at, source.sha256)
             connection.execute(sql, (self._run_id, source_text.comparable, *row))

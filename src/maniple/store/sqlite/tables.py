@@ -312,7 +312,7 @@ def inherit_sources(connection: sqlite3.Connection, run_id: str) -> None:
     if found is None:
         return
     copies = {
-        "sources": "number, comparable, url, title, kind, retrieved_at, sha256",
+        "sources": "number, comparable, url, title, kind, retrieved_at, sha256, published, author, publisher",
         "source_aliases": "number, comparable, url, redirects",
         "readings": "number, text_run_id, sha256",
     }

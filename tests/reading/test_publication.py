@@ -1,0 +1,114 @@
+import time
+
+import pytest
+
+from maniple.reading.dates import find_date, find_date_in_address, parse_date
+from maniple.reading.html import read_html
+from maniple.reading.publication import Publication
+from tests.reading.article_shapes import SHAPES
+
+_FIELDS = ("published", "author", "publisher")
+
+
+@pytest.mark.parametrize("field", _FIELDS)
+def test_the_facts_of_article_pages_are_found(field: str) -> None:
+    wrong = []
+    for shape in SHAPES:
+        found = getattr(read_html(shape.html, shape.url), field)
+        if found != getattr(shape, field):
+            wrong.append((shape.name, found))
+    assert len(SHAPES) >= 60
+    assert len(wrong) <= len(SHAPES) * 0.05, wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("Published on 12 March 2024", "2024-03-12"),
+        ("Mar. 3rd, 2021 at noon", "2021-03-03"),
+        ("le 1er août 2022", "2022-08-01"),
+        ("2. Jänner 2020", "2020-01-02"),
+        ("3 de octubre de 2018", "2018-10-03"),
+        ("2024年3月9日 10時", "2024-03-09"),
+        ("Tue, 12 Mar 2024 10:00:00 GMT", "2024-03-12"),
+        ("31.02.2024", ""),
+        ("13/04/2023", "2023-04-13"),
+        ("03/04/2023", ""),
+        ("call 2024-555-1234", ""),
+        ("nothing", ""),
+    ],
+)
+def test_dates_are_read_in_many_forms(text: str, date: str) -> None:
+    assert find_date(text) == date
+
+
+def test_an_ambiguous_date_is_read_as_its_page_writes_dates() -> None:
+    assert find_date("03/04/2023", month_first=True) == "2023-03-04"
+    assert find_date("03/04/2023", month_first=False) == "2023-04-03"
+
+
+@pytest.mark.parametrize(
+    ("value", "date"),
+    [
+        ("20240312", "2024-03-12"),
+        ("20240312T1000", "2024-03-12"),
+        ("1710230400", "2024-03-12"),
+        ("2024-03", "2024-03"),
+        ("March 2024", "2024-03"),
+        ("2024", "2024"),
+        ("2024-13-40", ""),
+    ],
+)
+def test_a_field_may_hold_less_than_a_day(value: str, date: str) -> None:
+    assert parse_date(value) == date
+
+
+def test_an_address_has_a_date_only_as_a_part_of_its_path() -> None:
+    assert find_date_in_address("https://a.test/2024/03/12/mill") == "2024-03-12"
+    assert find_date_in_address("https://a.test/news-20240312.html") == "2024-03-12"
+    assert find_date_in_address("https://a.test/mill?d=2024/03/12") == ""
+    assert find_date_in_address("https://a.test/123420240399") == ""
+
+
+def test_a_byline_goes_only_where_nothing_is_lost_with_it() -> None:
+    text = "<p>The mill was built long ago, and it ground corn for three villages.</p>" * 8
+    page = f"<title>Mill</title><article><h1>Mill</h1><p class='byline'>{{}}</p>{text}</article>"
+    named = read_html(page.format("By Jane Doe"), "https://a.test/p")
+    assert (named.author, "Jane Doe" in named.markdown) == ("Jane Doe", False)
+    dated = read_html(page.format("By Jane Doe, 12 March 2024"), "https://a.test/p")
+    assert (dated.author, dated.published) == ("Jane Doe", "2024-03-12")
+    assert "12 March 2024" in dated.markdown
+    unknown = read_html(page.format("our team in the north"), "https://a.test/p")
+    assert (unknown.author, "our team" in unknown.markdown) == ("", True)
+
+
+def test_dates_of_comments_and_related_stories_are_not_those_of_the_page() -> None:
+    page = (
+        "<title>Mill</title><article><h1>Mill</h1><p>The mill was built long ago.</p></article>"
+        "<div class='comments'><time datetime='2020-01-01'>x</time></div>"
+        "<aside><time datetime='2019-01-01'>y</time></aside>"
+    )
+    assert read_html(page, "https://a.test/p").published == ""
+
+
+def test_an_address_is_never_an_author_or_a_publisher() -> None:
+    head = "<meta name='author' content='https://a.test/x'><meta property='og:site_name' content='https://a.test'>"
+    reading = read_html(f"<title>Mill</title>{head}<p>The mill.</p>", "https://a.test/p")
+    assert (reading.author, reading.publisher) == ("", "")
+
+
+def test_hostile_metadata_is_read_in_bounded_time() -> None:
+    nested = '{"@graph":' * 400 + "1" + "}" * 400
+    page = (
+        f"<title>M</title><script type='application/ld+json'>{nested}</script>"
+        + f"<div class='byline'>{'<b>By ' * 20_000}"
+        + "<time datetime='x'>" * 5_000
+    )
+    begun = time.monotonic()
+    read_html(page, "https://a.test/p")
+    assert time.monotonic() - begun < 30
+
+
+def test_the_line_names_only_what_is_known() -> None:
+    assert Publication().line == ""
+    assert Publication("2024", "", "The Daily").line == "Published: 2024; Publisher: The Daily"
