@@ -11,7 +11,7 @@ async def test_the_sources_of_a_run_are_read_by_its_key_alone(it: InProcessServi
     mine, other = await it.key("mine"), await it.key("other")
     run_id = (await it.run(mine))["run_id"]
     path = f"/api/runs/{run_id}/sources"
-    assert await it.get(path, mine) == {"sources": []}
+    assert await it.get(path, mine) == {"sources": [], "unread": []}
     evidence = it.service.store.evidence(run_id)
     source = await evidence.add("https://e.test/", "A", "result", "text", asked="https://sho.rt/1")
     assert await it.get(path, mine) == {
@@ -28,8 +28,12 @@ async def test_the_sources_of_a_run_are_read_by_its_key_alone(it: InProcessServi
                 "author": "",
                 "publisher": "",
             }
-        ]
+        ],
+        "unread": [],
     }
+    await evidence.add_unread("https://e.test/2", "It answered 503.")
+    (page,) = (await it.get(path, mine))["unread"]
+    assert (page["url"], page["reason"]) == ("https://e.test/2", "It answered 503.")
     for headers in (other, {}):
         response = await it.client.get(path, headers=headers)
         assert response.status_code == (404 if headers else 401)

@@ -182,3 +182,18 @@ async def test_the_list_of_sources_names_publisher_and_date(evidence: Evidence):
     text = format_source_list(await evidence.sources(), "Sources")
     assert f"- [1] The mill, The \\*Daily\\*, 2024-03-12: <{LONG}>" in text
     assert f"- [2] Water - Harbour Times, 2023: <{SHORT}>" in text
+
+
+async def test_a_page_that_could_not_be_read_is_no_source_until_it_is_read(evidence: Evidence):
+    await evidence.add_unread(LONG, "It answered 500.")
+    await evidence.add_unread(f"{LONG}#top", "It answered 503.")
+    await evidence.add_unread(PAGE, "It answered 404.")
+    assert [(one.url, one.reason) for one in await evidence.unread()] == [
+        (LONG, "It answered 503."),
+        (PAGE, "It answered 404."),
+    ]
+    assert await evidence.sources() == []
+    await evidence.add(PAGE, "A", "result", "an extract")
+    assert len(await evidence.unread()) == 2
+    await evidence.add(LONG, "A", "page", "a", asked=PAGE)
+    assert await evidence.unread() == []

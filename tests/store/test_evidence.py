@@ -47,7 +47,7 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
             "ALTER TABLE runs DROP COLUMN stalls; ALTER TABLE runs DROP COLUMN retries;"
             "DROP TABLE source_aliases; ALTER TABLE sources DROP COLUMN inherited;"
             "ALTER TABLE sources DROP COLUMN published; ALTER TABLE sources DROP COLUMN author;"
-            "ALTER TABLE sources DROP COLUMN publisher;"
+            "ALTER TABLE sources DROP COLUMN publisher; DROP TABLE unread_pages;"
             "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
             "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"
             "PRAGMA user_version = 3;"

@@ -8,6 +8,7 @@ from langchain_core.tools import BaseTool
 from maniple.browser import PageText
 from maniple.config.settings import FetchSettings
 from maniple.crawler import Crawler
+from maniple.errors import FetchError
 from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
@@ -106,6 +107,7 @@ async def test_a_wall_is_shown_but_never_numbered() -> None:
     assert "(bot check)" in page
     assert "Checking if the site" in page
     assert await evidence.sources() == []
+    assert ["(bot check)" in one.reason for one in await evidence.unread()] == [True]
 
 
 @pytest.mark.parametrize(
@@ -123,3 +125,21 @@ async def test_an_error_page_in_the_browser_is_shown_but_never_numbered(page: Pa
     assert page.text in json.loads(shown)["result_content"]
     assert "Source [" not in shown
     assert await evidence.sources() == []
+
+
+async def test_an_address_that_failed_supports_nothing_though_the_user_named_it() -> None:
+    evidence = MemoryEvidence()
+    tool = build_reader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))))
+    async with open_site({"/a": Reply("", status=503)}) as site:
+        url = f"{site.url}/a"
+        with pytest.raises(FetchError):
+            await call_tool(tool, evidence, url=url)
+        (page,) = await evidence.unread()
+        check = await SourceCheck.of(evidence, [f"Read {url} please."])
+        (finding,) = await check.findings(f"The mill has 12 wheels ({url}).")
+        assert page.url == url and "503" in page.reason
+        assert "503" in finding.reason
+        site.pages["/a"] = Reply("<title>Mill</title><p>The mill has 12 wheels.")
+        await call_tool(tool, evidence, url=url)
+        check = await SourceCheck.of(evidence)
+        assert await check.findings(f"The mill has 12 wheels ({url}).") == []

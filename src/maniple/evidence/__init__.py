@@ -3,7 +3,7 @@
 from maniple.evidence.addresses import comparable_url
 from maniple.evidence.extract import Extract, extract
 from maniple.evidence.memory import MemoryEvidence
-from maniple.evidence.record import Evidence, Source, SourceKind, find_newest_text
+from maniple.evidence.record import Evidence, Source, SourceKind, UnreadPage, find_newest_text
 from maniple.evidence.redacted import RedactedEvidence
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "RedactedEvidence",
     "Source",
     "SourceKind",
+    "UnreadPage",
     "comparable_url",
     "extract",
     "find_newest_text",

@@ -43,8 +43,9 @@ class SourceCheck:
     `conversation` are the texts of the user and earlier reports; `results` are results that are not from the
     web. Three kinds of citations are verified:
 
-    - An address is valid if the run opened or found it, if it occurs in `conversation`, or if it names this
-      machine without a page, with a port from which nothing was read.
+    - An address is valid if the run opened or found it, if it occurs in `conversation` and the run has not
+      tried in vain to read it, or if it names this machine without a page, with a port from which nothing was
+      read.
     - A number is valid if a source has it.
     - A quotation is valid if each part occurs in a source that its sentence cites by number or address. If
       the sentence cites none, the parts may occur in any source, in `conversation` or in `results`.
@@ -74,6 +75,7 @@ class SourceCheck:
             for url in (source.url, *source.also)
         }
         self._ports_read = {local_port(url) for source in sources for url in (source.url, *source.also)}
+        self._unread: dict[str, str] = {}
         self._known: frozenset[str] | None = None
         self._wordings: dict[int, str] = {}
         self._elsewhere: str | None = None
@@ -90,7 +92,9 @@ class SourceCheck:
         researched: bool = False,
     ) -> Self:
         """Return a check against the present content of `evidence`."""
-        return cls(evidence, await evidence.sources(), conversation, results, researched=researched)
+        check = cls(evidence, await evidence.sources(), conversation, results, researched=researched)
+        check._unread = {comparable_url(page.url): page.reason for page in await evidence.unread()}
+        return check
 
     async def findings(self, block: str) -> list[UnverifiedCitation]:
         """Return the citations in `block` that could not be verified, in order."""
@@ -141,11 +145,7 @@ class SourceCheck:
 
     async def _find_objection(self, one: Citation) -> str:
         if one.kind == "url":
-            return (
-                ""
-                if one.numbers or self._is_known(one.text)
-                else f"{one.text} was not opened or found in this run"
-            )
+            return "" if one.numbers else self._find_objection_to_address(one.text)
         if not self.checks_words:
             return ""
         if one.kind == "number":
@@ -155,6 +155,12 @@ class SourceCheck:
         if self._quotations > MAX_QUOTATIONS:
             return "there are too many quotations to look them all up"
         return await self._find_misquotation(one)
+
+    def _find_objection_to_address(self, url: str) -> str:
+        reasons = (self._unread.get(comparable_url(one)) for one in _spellings(url))
+        if reason := next(filter(None, reasons), ""):
+            return f"{url} could not be read in this run: {reason}"
+        return "" if self._is_known(url) else f"{url} was not opened or found in this run"
 
     def _is_known(self, url: str) -> bool:
         spellings = _spellings(url)

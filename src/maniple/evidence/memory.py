@@ -3,8 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from maniple.evidence.record import Source, SourceKind
-from maniple.evidence.source_text import MAX_CHARACTERS, SourceText, describe_source
+from maniple.evidence.record import Source, SourceKind, UnreadPage
+from maniple.evidence.source_text import (
+    MAX_CHARACTERS,
+    MAX_SOURCES,
+    SourceText,
+    describe_source,
+    describe_unread,
+)
 from maniple.reading.publication import Publication
 
 
@@ -19,6 +25,7 @@ class MemoryEvidence:
         self._redirecting: set[str] = set()
         self._texts: dict[str, str] = {}
         self._read: dict[int, dict[str, None]] = {}
+        self._unread: dict[str, UnreadPage] = {}
         self._characters = 0
 
     @property
@@ -41,6 +48,18 @@ class MemoryEvidence:
     async def describe(self, number: int, publication: Publication) -> None:
         if number in self._sources:
             self._sources[number] = describe_source(self._sources[number], publication)
+
+    async def add_unread(self, url: str, reason: str) -> None:
+        form, page = describe_unread(url, reason)
+        if form in self._unread or len(self._unread) < MAX_SOURCES:
+            self._unread[form] = page
+
+    async def unread(self) -> Sequence[UnreadPage]:
+        return [page for form, page in self._unread.items() if not self._is_read(form)]
+
+    def _is_read(self, form: str) -> bool:
+        number = self._numbers.get(form)
+        return number is not None and self._sources[number].kind == "page"
 
     async def sources(self) -> Sequence[Source]:
         return [self._source_at(number) for number in self._sources]

@@ -37,6 +37,18 @@ class Source:
     """Whether only earlier runs of the thread have read it."""
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadPage:
+    """An address that a run tried to read in vain. It is no source and supports nothing."""
+
+    url: str
+    """Absolute, without secrets."""
+    reason: str
+    """A sentence: the error, or what the page showed instead of its content."""
+    tried_at: float
+    """Unix time in seconds of the last attempt."""
+
+
 class Evidence(Protocol):
     """The sources and texts that one run has read. Safe to use from concurrent tool calls."""
 
@@ -56,6 +68,14 @@ class Evidence(Protocol):
 
         An unknown number is ignored.
         """
+        ...
+
+    async def add_unread(self, url: str, reason: str) -> None:
+        """Record that a page could not be read. A later attempt replaces an earlier one."""
+        ...
+
+    async def unread(self) -> Sequence[UnreadPage]:
+        """Return the pages that could not be read, and were not read at another time, oldest first."""
         ...
 
     async def sources(self) -> Sequence[Source]:

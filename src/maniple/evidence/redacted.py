@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from maniple.evidence.record import Evidence, Source, SourceKind
+from maniple.evidence.record import Evidence, Source, SourceKind, UnreadPage
 from maniple.reading.publication import Publication
 from maniple.redaction import Redactor
 
@@ -23,6 +23,13 @@ class RedactedEvidence:
         shown = (publication.author, publication.publisher)
         author, publisher = await asyncio.to_thread(self._redactor.value, shown)
         await self._evidence.describe(number, Publication(publication.published, author, publisher))
+
+    async def add_unread(self, url: str, reason: str) -> None:
+        url, reason = await asyncio.to_thread(self._redactor.value, (url, reason))
+        await self._evidence.add_unread(url, reason)
+
+    async def unread(self) -> Sequence[UnreadPage]:
+        return await self._evidence.unread()
 
     async def sources(self) -> Sequence[Source]:
         return await self._evidence.sources()

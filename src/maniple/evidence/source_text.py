@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.addresses import URL_CHARACTERS, comparable_url, without_fragment
-from maniple.evidence.record import Source, SourceKind
+from maniple.evidence.record import Source, SourceKind, UnreadPage
 from maniple.reading.publication import Publication
 from maniple.text import fix_surrogates
 
@@ -72,6 +72,12 @@ class SourceText:
             inherited=False,
             also=(),
         )
+
+
+def describe_unread(url: str, reason: str) -> tuple[str, UnreadPage]:
+    """Return the comparable form of an address, and the page within the limits of the record."""
+    address = fix_surrogates(without_fragment(url[:URL_CHARACTERS]))
+    return _form_of(address), UnreadPage(hide_secrets(address), _cut(reason), time.time())
 
 
 def describe_source(source: Source, publication: Publication) -> Source:

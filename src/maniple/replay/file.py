@@ -121,8 +121,10 @@ class Enclosures:
         """Yield a JSON line for each: its `path` at the service, and its content as a `data:` URL."""
         path = f"/api/runs/{self._run.run_id}"
         yield _line(path, _json(self._known))
-        sources = await self._store.evidence(self._run.run_id).sources()
-        yield _line(f"{path}/sources", _json({"sources": [asdict(source) for source in sources]}))
+        evidence = self._store.evidence(self._run.run_id)
+        sources = [asdict(source) for source in await evidence.sources()]
+        unread = [asdict(page) for page in await evidence.unread()]
+        yield _line(f"{path}/sources", _json({"sources": sources, "unread": unread}))
         left = MAX_PICTURES
         for figure in self._figures:
             if len(figure.content) > left:

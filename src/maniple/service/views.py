@@ -302,10 +302,20 @@ class SourceView(_StoredView):
     publisher: str
 
 
+class UnreadPageView(_StoredView):
+    """An address that the run tried to read in vain, and why; `tried_at` in Unix seconds."""
+
+    url: str
+    reason: str
+    tried_at: float
+
+
 class Sources(BaseModel):
     """The pages that the run has read so far, by number."""
 
     sources: list[SourceView]
+    unread: list[UnreadPageView] = []
+    """Addresses that could not be read; the report cannot rest on them."""
 
 
 class ReportView(BaseModel):

@@ -21,7 +21,7 @@ _PAGE_SIZE = 500
 async def export_records(store: Store, thread_id: str | None = None) -> AsyncIterator[str]:
     """Yield one JSON object per line, for one thread or for all: its kind (`record`), then its fields.
 
-    The kinds are thread, run, input, event, tool_call, source (without its text) and artifact (without its
+    The kinds are thread, run, input, event, tool_call, source (without its text), unread_page and artifact (without its
     content); each follows the record that it belongs to. API keys and checkpoints are not exported.
     Raises `LookupError` for an unknown thread.
     """
@@ -64,6 +64,8 @@ async def _export_run(store: Store, run: RunRecord) -> AsyncIterator[str]:
         yield _line("tool_call", {**asdict(call), **parsed})
     for source in await store.evidence(run.run_id).sources():
         yield _line("source", {"run_id": run.run_id, **asdict(source)})
+    for page in await store.evidence(run.run_id).unread():
+        yield _line("unread_page", {"run_id": run.run_id, **asdict(page)})
     for artifact in await store.artifacts.list_by_run(run.run_id):
         yield _line("artifact", asdict(artifact))
 

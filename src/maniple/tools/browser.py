@@ -14,10 +14,10 @@ from langchain_core.tools import BaseTool, StructuredTool
 from maniple.browser import ACTIONS, ActionName, Browser, BrowserState, PageText
 from maniple.browser.actions import MASK
 from maniple.browser.arguments import parse_keys
-from maniple.errors import BrowserError
+from maniple.errors import BrowserError, ToolFailure
 from maniple.outgoing import OutgoingGuard
 from maniple.scope.run_scope import thread_key
-from maniple.tools.evidence import ReadPage, read_line
+from maniple.tools.evidence import ReadPage, read_line, record_unread
 from maniple.tools.registry import RedactedArgsTool, tool_factory
 from maniple.tools.thread_browser import ThreadBrowser, page_fingerprint
 from maniple.tools.web import find_address, name_site
@@ -152,7 +152,11 @@ def browser_tool(browser: Browser, guard: OutgoingGuard | None = None) -> BaseTo
             await asyncio.to_thread(
                 guard.check, asked, by="the browser", thread=thread_key(), to=name_site(asked)
             )
-        page = await browser.read(asked, thread=thread_key())
+        try:
+            page = await browser.read(asked, thread=thread_key())
+        except ToolFailure as error:
+            await record_unread(asked, str(error))
+            raise
         read = ReadPage(page.url, page.title, page.text, page.status, asked)
         return _result(_format_page(page, *await read_line(read)), None)
 

@@ -89,6 +89,19 @@ async def source_line(
     return f"Source [{source.number}]: {shown}" if source.number else f"Source: {shown}"
 
 
+async def record_unread(url: str, reason: str) -> None:
+    """Record that a page could not be read, so that no report rests on it; outside of a run, do nothing."""
+    if (evidence := current_evidence()) is not None:
+        await evidence.add_unread(url, reason)
+
+
+async def unread_line(url: str, kind: str, *, asked: str = "") -> str:
+    """Record that a page showed an obstacle of this kind, and return the line that names it."""
+    for address in dict.fromkeys(filter(None, (url, asked))):
+        await record_unread(address, describe_obstacle(kind))
+    return unnumbered_line(url, kind)
+
+
 def unnumbered_line(url: str, kind: str) -> str:
     """Return the line that names a page which is no source, with its kind."""
     return f"Source: {hide_secrets(url)} (not a source: {kind})"
@@ -102,7 +115,7 @@ async def read_line(page: ReadPage) -> tuple[str, str]:
     outline = outline_text(page.title, page.text, page.status)
     kind = await asyncio.to_thread(find_obstacle, outline)
     if kind is not None:
-        return unnumbered_line(page.url, kind), describe_obstacle(kind)
+        return await unread_line(page.url, kind, asked=page.asked), describe_obstacle(kind)
     return await source_line(page.url, page.title, page.text, asked=page.asked), ""
 
 

@@ -22,7 +22,7 @@ from maniple.search import FolderSearch, SearchProvider, find_outage
 from maniple.search.provider import SearchHit, hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.documents import SHOWN_PICTURES
-from maniple.tools.evidence import cited, source_line, unnumbered_line
+from maniple.tools.evidence import cited, record_unread, source_line, unread_line
 from maniple.tools.items import ThreadItems
 from maniple.tools.picture_origins import PictureOrigin
 from maniple.tools.registry import define_tool
@@ -145,13 +145,18 @@ async def read_web_page(
     A picture becomes an item of the thread, which is shown. Raises `FetchError` when the page cannot be read.
     """
     asked = url.strip()
-    article = await reader.crawl(asked, str(section))
+    try:
+        article = await reader.crawl(asked, str(section))
+    except FetchError as error:
+        if not section:
+            await record_unread(asked, str(error))
+        raise
     # All of it: the report may quote a section that is read later.
     text = article.whole or article.markdown
     if article.is_source:
         source = await source_line(article.url, article.title, text, asked=asked, about=article.publication)
     else:
-        source = unnumbered_line(article.url, article.kind)
+        source = await unread_line(article.url, article.kind, asked=asked)
     shown = article.text.replace(f"Source: {article.url}", source, 1)
     if not article.picture or items is None:
         return shown, None

@@ -46,6 +46,7 @@ from maniple.service.views import (
     RunSummary,
     Sources,
     SourceView,
+    UnreadPageView,
     next_before,
     read_gaps,
     read_interrupts,
@@ -293,8 +294,11 @@ async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> S
 async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> Sources:
     """The addresses that the run's searches found and its members opened, as its report numbers them."""
     run = await service.engine.status(run_id, caller.owner)
-    read = await service.store.evidence(run.run_id).sources()
-    return Sources(sources=[SourceView.model_validate(source) for source in read])
+    evidence = service.store.evidence(run.run_id)
+    return Sources(
+        sources=[SourceView.model_validate(source) for source in await evidence.sources()],
+        unread=[UnreadPageView.model_validate(page) for page in await evidence.unread()],
+    )
 
 
 async def _view(service: Service, run: RunRecord) -> RunDetail:

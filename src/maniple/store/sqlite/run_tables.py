@@ -10,8 +10,14 @@ from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from maniple.errors import StoreError
-from maniple.evidence.record import Source, SourceKind
-from maniple.evidence.source_text import MAX_CHARACTERS, SourceText, describe_source
+from maniple.evidence.record import Source, SourceKind, UnreadPage
+from maniple.evidence.source_text import (
+    MAX_CHARACTERS,
+    MAX_SOURCES,
+    SourceText,
+    describe_source,
+    describe_unread,
+)
 from maniple.reading.publication import Publication
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
@@ -307,6 +313,26 @@ class SqliteEvidence:
                 connection.execute(sql, row)
 
         await self._database.write(describe)
+
+    async def add_unread(self, url: str, reason: str) -> None:
+        form, page = describe_unread(url, reason)
+        sql = (
+            "INSERT INTO unread_pages (run_id, comparable, url, reason, tried_at) SELECT ?1, ?2, ?3, ?4, ?5 "
+            "WHERE (SELECT count(*) FROM unread_pages WHERE run_id = ?1) < ?6 "
+            "ON CONFLICT (run_id, comparable) DO UPDATE SET "
+            "reason = excluded.reason, tried_at = excluded.tried_at"
+        )
+        row = (self._run_id, form, page.url, page.reason, page.tried_at, MAX_SOURCES)
+        await self._database.execute(sql, row)
+
+    async def unread(self) -> Sequence[UnreadPage]:
+        sql = (
+            "SELECT url, reason, tried_at FROM unread_pages page WHERE run_id = ?1 AND NOT EXISTS "
+            "(SELECT 1 FROM sources LEFT JOIN source_aliases alias USING (run_id, number) "
+            "WHERE sources.run_id = ?1 AND kind = 'page' "
+            "AND page.comparable IN (sources.comparable, alias.comparable)) ORDER BY position"
+        )
+        return [UnreadPage(*row) for row in await self._database.fetch(sql, (self._run_id,))]
 
     async def sources(self) -> Sequence[Source]:
         return await self._database.read(self._select_sources)
