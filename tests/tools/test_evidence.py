@@ -1,6 +1,8 @@
 """Sources that tools read are recorded in their run and numbered in the results."""
 
+import io
 import json
+from pathlib import Path
 
 import pytest
 from langchain_core.tools import BaseTool
@@ -11,18 +13,23 @@ from maniple.crawler import Crawler
 from maniple.errors import FetchError
 from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
+from maniple.reading.fork_server import ForkServer
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.tools.browser import browser_tool
+from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.evidence import current_evidence
+from maniple.tools.items import StoredResults
+from maniple.workspace import Workspaces
 from tests.crawler.web import Reply, open_site, redirect
-from tests.tools.built import build_reader, build_search
+from tests.reading.files import pdf
+from tests.tools.built import build_file_tools, build_reader, build_search
 from tests.tools.test_browser import Window
 from tests.tools.test_search import Shelf
 
 pytestmark = pytest.mark.anyio
 
 
-async def call_tool(tool: BaseTool, evidence: MemoryEvidence, **arguments: str) -> str:
+async def call_tool(tool: BaseTool, evidence: MemoryEvidence, **arguments: object) -> str:
     return await tool.ainvoke(arguments, {"configurable": {SCOPE_KEY: RunScope(evidence=evidence)}})
 
 
@@ -143,3 +150,46 @@ async def test_an_address_that_failed_supports_nothing_though_the_user_named_it(
         await call_tool(tool, evidence, url=url)
         check = await SourceCheck.of(evidence)
         assert await check.findings(f"The mill has 12 wheels ({url}).") == []
+
+
+@pytest.mark.parametrize("is_read_by", ["read_file", "read_item"])
+async def test_a_file_of_the_user_is_a_source_whichever_tool_reads_it(
+    is_read_by: str, tmp_path: Path
+) -> None:
+    workspaces = Workspaces(tmp_path)
+    workspaces.open("local").write("own.txt", b"made by the team")
+    files = {"the rent.pdf": pdf("The rent is 940.", "It rises in May."), "note.txt": b"Nine\ncrowns."}
+    workspaces.uploads("local").add([(name, io.BytesIO(body)) for name, body in files.items()])
+    tool = next(one for one in build_readers(workspaces) if one.name == is_read_by)
+    evidence = MemoryEvidence()
+    shown = await call_tool(tool, evidence, path="the rent.pdf", end_line=3)
+    assert shown.startswith("Source [1]: upload:the%20rent.pdf\n")
+    assert "rises" not in shown
+    later = await call_tool(tool, evidence, path="the rent.pdf", start_line=7)
+    assert later.startswith("Source [1]: ")
+    assert "in: Page 2]" in later
+    assert "Source [2]: upload:note.txt" in await call_tool(tool, evidence, path="note.txt", start_line=2)
+    if is_read_by == "read_file":
+        assert "Source" not in await call_tool(tool, evidence, path="own.txt")
+    assert [(one.title, one.kind) for one in await evidence.sources()] == [
+        ("On bridges", "page"),
+        ("note.txt", "page"),
+    ]
+    (text,) = await evidence.texts(1)
+    assert "The rent is 940." in text
+    assert "It rises in May." in text
+    assert await evidence.texts(2) == ["Nine\ncrowns."]
+
+
+async def test_a_report_may_cite_a_file_of_the_user_by_its_number_and_address() -> None:
+    evidence = MemoryEvidence()
+    await evidence.add("upload:rent.pdf", "Rent", "page", "The rent is 940.")
+    check = await SourceCheck.of(evidence)
+    assert await check.findings("The rent is 940 [1].\n") == []
+    assert await check.cited("See upload:rent.pdf.\n") == {1}
+    assert await check.findings("See upload:other.pdf.\n") != []
+
+
+def build_readers(workspaces: Workspaces) -> list[BaseTool]:
+    documents = WorkspaceDocuments(ForkServer())
+    return [*build_file_tools(workspaces), StoredResults(workspaces, documents=documents).reader()]

@@ -28,7 +28,7 @@ _LETTER = r"a-z0-9\u00df-\u024f\u0370-\u0587\u05d0-\u05ea\u0620-\u064a"
 _NO_HOST = re.compile(r"[^.]+\.(?:py|md|sh|ps|so|cc)|(?:asp|vb|ado|ml)\.net", re.IGNORECASE)
 _REST = r"(?:(?!\][(\[])[^\s<>\"`|\\，。；：！？、（）【】「」『』《》〈〉“”„«»—،؛؟।])"
 _WEB = re.compile(
-    rf"(?:(?:https?|ftp):[/\\]{{1,4}}(?=[^\s/\\])|(?<![\w./@])www\.(?=\w)|(?<!\w)folder:){_REST}{{1,4000}}"
+    rf"(?:(?:https?|ftp):[/\\]{{1,4}}(?=[^\s/\\])|(?<![\w./@])www\.(?=\w)|(?<!\w)(?:folder|upload):){_REST}{{1,4000}}"
     rf"|(?<![{_LETTER}.@\\-])(?<![\w.~]/)(?P<host>(?:[{_LETTER}][{_LETTER}-]*\.)+(?:{_COUNTRIES}|{_OTHERS})"
     rf"(?![{_LETTER}.-]))(?::\d{{1,5}})?/(?=[\w%~#?@+(-]){_REST}{{1,4000}}"
     r"|(?<=<)(?!mailto:|tel:)[a-z][a-z0-9+.-]{1,30}:[^\s<>]{1,4000}(?=>)",

@@ -14,12 +14,19 @@ from typing import Any
 
 from maniple.errors import FileError
 from maniple.media_types import media_type_of
-from maniple.reading import MAX_DOCUMENT_BYTES, MarkdownDocument, UnreadableDocument
+from maniple.reading import (
+    MAX_DOCUMENT_BYTES,
+    MAX_TEXT_CHARACTERS,
+    MarkdownDocument,
+    UnreadableDocument,
+)
 from maniple.reading.fork_server import ForkServer
 from maniple.reading.formats import FORMATS, HEAD_BYTES, identify_binary, identify_marked_text
 from maniple.reading.loaders import DocumentLoader
 from maniple.reading.rendering import RenderedPicture
 from maniple.scope.run_scope import thread_key
+from maniple.text import shorten
+from maniple.tools.evidence import current_evidence, upload_line
 from maniple.tools.text_file import LineRange, decode_text, escape_unprintable, read_page, read_text_page
 from maniple.workspace import Workspace, Workspaces
 
@@ -28,6 +35,7 @@ SHOWN_PICTURES = "shown_pictures"
 """The key of the names of pictures in the artifact of a tool's result: paths, and `PATH#page=N`."""
 MAX_SHOWN_PAGES = 4
 _PICTURE = "picture"
+_PLACE_CHARACTERS = 120
 _CACHED_PICTURE_BYTES = 20_000_000
 _PAGE = re.compile(r"#page=(\d{1,6})\Z")
 _PICTURE_BOX = re.compile(rb"RIFF.{4}WEBP|.{4}ftyp(?:hei[cfx]|avi[fs]|mif1)", re.DOTALL)
@@ -72,6 +80,7 @@ class DocumentText:
     note: str = ""
     textless_pages: Sequence[int] = ()
     """The pages of a PDF that can only be shown."""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +139,35 @@ class WorkspaceDocuments:
             text = ""
         else:
             text = await asyncio.to_thread(read_text_page, document.text, path, wanted)
+        place = await asyncio.to_thread(find_place, document.text, wanted.start_line)
         shown = document.textless_pages[:MAX_SHOWN_PAGES] if wanted.start_line <= 1 else ()
         notes = [document.note, *([_describe_shown(shown)] if shown else [])]
         note = " ".join(filter(None, notes))
-        parts = (document.heading, text, f"[{note}]" if note else "")
+        parts = (document.heading, place, text, f"[{note}]" if note else "")
         return OpenedFile("\n".join(filter(None, parts)), [f"{path}#page={one}" for one in shown])
+
+    async def cite(self, workspace: Workspace, path: str, opened: OpenedFile) -> OpenedFile:
+        """Return an opened file of the user under the line that names it as a source of the run.
+
+        All of its text is recorded, whichever lines of it are shown.
+        """
+        if current_evidence() is None:
+            return opened
+        title, text = await self._source_text(workspace, path)
+        line = await upload_line(path, title, text)
+        return replace(opened, text=f"{line}\n{opened.text}")
+
+    async def _source_text(self, workspace: Workspace, path: str) -> tuple[str, str]:
+        """Return the title and the text of a file; both are "" for a picture."""
+        try:
+            document = await self.read(workspace, path)
+        except FileError:
+            return "", ""  # it is shown, and has no text
+        if document is not None:
+            return document.title, document.text
+        content = (await asyncio.to_thread(workspace.read, path, MAX_TEXT_CHARACTERS)).content
+        decoded = decode_text(content, is_cut=True)
+        return "", "" if decoded is None else decoded.text
 
     async def open_picture(self, workspace: Workspace, path: str) -> OpenedFile | None:
         """Return a picture to be shown; None for any other file. Raises `FileError` if it is damaged."""
@@ -217,7 +250,7 @@ class WorkspaceDocuments:
             raise FileError(f"{path!r} {error}.") from error
         title = f" {document.title!r}" if document.title else ""
         heading = f"[this is the text of {path}{title}, as {loader.use} reads it]"
-        return DocumentText(document.markdown, heading, document.note)
+        return DocumentText(document.markdown, heading, document.note, title=document.title)
 
     async def _convert(self, kind: FileKind, body: bytes, path: str) -> DocumentText:
         if not kind.key or kind.key == _PICTURE:
@@ -229,7 +262,21 @@ class WorkspaceDocuments:
         title = f": {document.title}" if document.title else ""
         markup = "; source=true shows its markup" if kind.key in _MARKUP_FORMATS else ""
         heading = f"[{path} is {FORMATS[document.format].name}{title}; this is its text{markup}]"
-        return DocumentText(document.markdown, heading, document.note, document.textless_pages)
+        return DocumentText(
+            document.markdown, heading, document.note, document.textless_pages, document.title
+        )
+
+
+def find_place(text: str, line: int) -> str:
+    """Return in which page, sheet or section line `line` of a document is; "" for the first line."""
+    if line <= 1:
+        return ""
+    heading = ""
+    for number, one in enumerate(text.split("\n"), 1):
+        if number >= line:
+            break
+        heading = one.removeprefix("## ") if one.startswith("## ") else heading
+    return f"[line {line} is in: {shorten(heading, _PLACE_CHARACTERS)}]" if heading else ""
 
 
 def rendered_picture_reader(workspaces: Workspaces, documents: WorkspaceDocuments) -> ReadRendered:

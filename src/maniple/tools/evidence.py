@@ -6,6 +6,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+from urllib.parse import quote
 
 from maniple.evidence import Evidence
 from maniple.evidence.address_secrets import hide_secrets
@@ -13,6 +14,8 @@ from maniple.reading.page_kind import describe_obstacle, find_obstacle, outline_
 from maniple.reading.publication import Publication
 from maniple.scope.context import SCOPE_KEY, configurable
 
+UPLOAD_SCHEME = "upload:"
+"""Begins the address of a file of the user as a source, before its path."""
 MAX_ORDER_SECONDS = 10.0
 """How long a source waits for the earlier calls of its answer, to get a higher number than theirs."""
 _BROWSER_SCHEMES = frozenset(
@@ -121,6 +124,16 @@ async def read_line(page: ReadPage) -> tuple[str, str]:
 
 def _is_of_browser(url: str) -> bool:
     return url.partition(":")[0].lower() in _BROWSER_SCHEMES
+
+
+async def upload_line(path: str, title: str, text: str) -> str:
+    """Record that a file of the user was read, and return the line that names its source.
+
+    `text` is its whole text; "" for a picture. Outside of a run nothing is recorded, and there is no line.
+    """
+    if current_evidence() is None:
+        return ""
+    return await source_line(UPLOAD_SCHEME + quote(path), title or path, text)
 
 
 async def _wait_for_earlier_calls() -> None:

@@ -108,8 +108,10 @@ async def read_file(  # noqa: PLR0913 - the arguments of the tool
         return (await web.open(path)).as_result()
     wanted = LineRange(start_line, end_line, start_character)
     workspace = await _workspace(workspaces)
-    is_source = source or not await asyncio.to_thread(_is_upload, workspaces, path)
-    opened = await documents.open(workspace, path, wanted, is_source=is_source, page=page)
+    is_upload = await asyncio.to_thread(_is_upload, workspaces, path)
+    opened = await documents.open(workspace, path, wanted, is_source=source or not is_upload, page=page)
+    if is_upload:
+        opened = await documents.cite(workspace, "/".join(split_path(path)), opened)
     return opened.as_result()
 
 

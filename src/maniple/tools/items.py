@@ -514,9 +514,10 @@ class StoredResults:
             return True
         if self.documents is None:
             return False
-        return is_picture(name) or any(
-            one.path == name for one in self.workspaces.uploads(key).list_uploads()
-        )
+        return is_picture(name) or self._is_upload(name, key)
+
+    def _is_upload(self, name: str, key: str) -> bool:
+        return any(one.path == name for one in self.workspaces.uploads(key).list_uploads())
 
     @tool_factory(READ_ITEM)
     def reader(self, open_address: OpenAddress | None = None) -> BaseTool:
@@ -541,7 +542,10 @@ class StoredResults:
             wanted = LineRange(start_line, end_line, start_character)
             if self.documents is None or is_mirror(name) or is_tool_result(name):
                 return await asyncio.to_thread(read_page, place, path, wanted), None
-            return (await self.documents.open(place, name, wanted, page=page)).as_result()
+            opened = await self.documents.open(place, name, wanted, page=page)
+            if await asyncio.to_thread(self._is_upload, name, key):
+                opened = await self.documents.cite(place, name, opened)
+            return opened.as_result()
 
         return StructuredTool.from_function(
             coroutine=read_item,
