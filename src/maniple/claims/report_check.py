@@ -49,7 +49,7 @@ class ReportCheck(SourceCheck):
         self._check: ClaimCheck | None = None
         self._indexed: dict[int, SourceIndex] = {}
         self._judged: dict[str, list[tuple[Claim, Verdict]]] = {}
-        self._unread, self._unstored = set[int](), set[int]()
+        self._textless, self._unstored = set[int](), set[int]()
         self._claims_left = MAX_CLAIMS
         self._left_out: dict[str, int] = {}
 
@@ -123,7 +123,7 @@ class ReportCheck(SourceCheck):
                 await asyncio.to_thread(SourceIndex, 0, "", given),
                 await asyncio.to_thread(SourceIndex, 0, "", self._result_texts),
                 {one.number: find_source_labels(one.title, one.url) for one in self.sources.values()},
-                self._unread,
+                self._textless,
                 self._unstored,
             )
         return self._check
@@ -133,7 +133,7 @@ class ReportCheck(SourceCheck):
             source = self.sources[number]
             texts = await self._record.texts(number)
             if not texts:
-                (self._unread if source.sha256 == _NOTHING else self._unstored).add(number)
+                (self._textless if source.sha256 == _NOTHING else self._unstored).add(number)
             language = language_of("\n".join(texts)[:LANGUAGE_CHARACTERS])
             self._indexed[number] = await asyncio.to_thread(
                 SourceIndex, number, source.title, texts, language
