@@ -192,7 +192,7 @@ async def test_a_picture_in_a_message_is_an_upload_that_every_member_sees_and_op
         async with open_service(server.base_url, tmp_path, sandbox=LOCAL) as it:
             thread_id = await it.thread()
             await work(it, thread_id, **message_with(content))
-            assert await files_of(it, thread_id) == [name]
+            assert await files_of(it, thread_id) == [name, "sources/1.md"]
     for member in MEMBERS:
         assert all(content in pictures(request) for request in requests_of(server, member)), member
     for member in READERS:
