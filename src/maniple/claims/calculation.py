@@ -3,31 +3,39 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
-from heapq import nlargest
-from itertools import chain, combinations, islice, permutations
+from itertools import accumulate, combinations, permutations
 
 from maniple.claims.context import ClaimContext
-from maniple.claims.passages import IndexedPassage
+from maniple.claims.operands import OperandPool, choose_sources, figures_of, find_near_passages
 from maniple.claims.quantities import UNITS_OF_SYMBOL, FigureMention, find_coarse_step, is_rounded
-from maniple.claims.source_index import SourceIndex
 from maniple.claims.table_index import TableIndex
 
 MAX_OPERANDS = 14
 """Figures from which one calculation is tried. With more, chance explains any figure."""
+MAX_WIDE = 28
+"""The same for a figure of three digits or more, which chance gives seldom."""
+PRECISE_DIGITS = 3
+MAX_SUMMED = 12
+"""Figures of which all sums of three are tried; longer sums are of figures that stand side by side."""
+MAX_YEARS = 24
 MAX_COLUMN = 200
 """Cells of a column that is summed up."""
-MAX_TERMS = 4
-"""Cells of a column of which a sum is tried, if the claim names their rows."""
-PASSAGES = 4
-"""The most similar passages of each source whose figures are tried."""
-MAX_SOURCES = 4
-"""Cited sources whose figures are tried."""
-MAX_TABLES = 4
-MAX_SCANNED = 60
-"""Passages from the beginning of a source that are tried if nothing else explains a figure."""
 _POINTS = "pp"
+_ANY_UNIT = "*"
+"""The unit of a product of two quantities, such as volts and ampere-hours."""
+_PERIODS = (7, 12, 24, 30, 52, 60, 365, 366, 1_440, 3_600, 8_760, 10_080, 86_400)
+"""How many of one period another has, such as the days of a year."""
+_DENOMINATORS = (100, 1_000, 10_000, 100_000, 1_000_000)
+_SECONDS_OF_DAY = 86_400
+_YEAR_WORDS = re.compile(
+    r"\s?(?:years?|Jahren?|ans?|années?|años?|anni|anos|jaar|jaren|lat|år|vuotta|let|roků|років|роки|лет|года?|év\w*|"
+    r"yıl\w*|χρόνια|έτη|سنة|عام\w*|年|년)(?![^\W_])",
+    re.IGNORECASE,
+)
 _MEAN = "the mean of"
+_SHARES = ("%", "pp", "x")
 _CURRENCIES = ("EUR", "USD", "GBP", "CNY", "JPY", "CHF", "INR")
 _AVERAGE = re.compile(
     r"averag|mean\b|durchschnitt|mittel|moyen|promedio|\bmedia\b|\bmedio|médi[ao]|gemiddeld|средн|平均|평균",
@@ -86,6 +94,8 @@ class _Result:
     operation: str
     is_sum: bool = False
     """Whether it is a sum or difference, which a text may give without the unit."""
+    is_period: bool = False
+    """Whether it is the time between two dates; `value` is in months or seconds."""
 
 
 def has_cue(text: str) -> bool:
@@ -99,33 +109,46 @@ def explain_figure(
     """Return a calculation with figures of the claim and of the passages like it that gives `figure`.
 
     It has two operands from the claim or from sentences beside each other, or it is the sum or a share of a
-    table's column. With `is_wide`, all passages of a short source are tried if the claim shares no words with
-    it, and all rates, such as a cost per hectare.
+    table's column. With `is_wide`, figures of the sentences before the claim, of rows and columns of
+    tables, sums of lists, differences of years and conversions to other periods are tried as well.
     """
-    own = [one for one in (*context.figures, *context.nearby) if one is not figure]
-    target = _Target(figure, has_average=_AVERAGE.search(context.claim.text) is not None)
-    best = list[FigureMention]()
-    for index in _choose_sources(context):
-        near = [*_find_passages(context, figure, index)]
-        best += (other for one in near[:2] for other in one.figures)
-        groups = [index.find_neighbours(one) for one in near]
-        if is_wide and not context.can_compare(index):
-            groups += [index.passages[at : at + 2] for at in range(min(len(index.passages), MAX_SCANNED))]
-        results = chain(
-            *(_find_results(limit_operands([*own, *_figures_of(group)])) for group in groups),
-            *(_find_column_results(one, context) for one in _find_tables(near, index)),
-            _find_rates(_figures_of(index.passages[:MAX_SCANNED])) if is_wide else (),
-        )
-        if calculation := target.choose(results):
-            return calculation
-    return target.choose(_find_results(limit_operands([*own, *best])))
+    target = _Target(figure, context)
+    for index in choose_sources(context):
+        pool = OperandPool(context, figure, index)
+        for results in _find_all_results(pool, target, is_wide=is_wide):
+            if calculation := target.choose(results):
+                return calculation
+    earlier = context.earlier if is_wide else ()
+    own = [one for one in (*context.figures, *context.nearby, *earlier) if one is not figure]
+    return target.choose(_find_results(limit_operands(own, MAX_WIDE)))
+
+
+def _find_all_results(
+    pool: OperandPool, target: "_Target", *, is_wide: bool
+) -> Iterator[Iterator["_Result"]]:
+    for group in pool.find_groups():
+        yield _find_results(limit_operands(group))
+    for table in pool.tables:
+        yield _find_column_results(table, pool.context)
+    if not is_wide:
+        return
+    yield _find_periods(pool)
+    for group in pool.find_wide_groups():
+        operands = limit_operands(group, MAX_WIDE if target.is_precise else MAX_OPERANDS)
+        yield _find_results(operands)
+        yield _find_sums(operands, is_precise=target.is_precise)
+        yield _convert_periods(operands)
+        yield _find_per_many(operands, pool.context)
+        if target.is_precise:
+            yield _find_products(operands)
+    yield _find_rates(pool.all_figures())
 
 
 def find_use(context: ClaimContext, figure: FigureMention) -> Calculation | None:
     """Return a calculation of another figure of the claim with `figure`, such as a rate of exchange."""
     own = [one for one in context.figures if one is not figure and one.is_judged]
-    for index in _choose_sources(context):
-        near = _figures_of(_find_passages(context, figure, index))
+    for index in choose_sources(context):
+        near = figures_of(find_near_passages(context, figure, index))
         operands = limit_operands([*own, *near])
         for wanted in (one for one in own if not index.find_figure(one)):
             pairs = (
@@ -135,61 +158,30 @@ def find_use(context: ClaimContext, figure: FigureMention) -> Calculation | None
                 for first, second in ((figure, one), (one, figure))
                 for result in (*_divide_pair(first, second), *_multiply_pair(first, second))
             )
-            if found := _Target(wanted).choose(pairs):
+            if found := _Target(wanted, context).choose(pairs):
                 return found
     return None
 
 
-def _choose_sources(context: ClaimContext) -> Sequence[SourceIndex]:
-    """Return the sources of a claim; of many, those that share most of its words."""
-    if len(context.cited) <= MAX_SOURCES:
-        return context.cited
-    scores = {
-        index.number: max((score for score, _ in context.find_similar(index)), default=0)
-        for index in context.cited
-    }
-    return nlargest(MAX_SOURCES, context.cited, key=lambda index: scores[index.number])
-
-
-def _figures_of(passages: Iterable[IndexedPassage]) -> list[FigureMention]:
-    return [figure for one in passages for figure in one.figures]
-
-
-def _find_passages(
-    context: ClaimContext, figure: FigureMention, index: SourceIndex
-) -> Iterator[IndexedPassage]:
-    """Yield the passages with other figures of the claim, and those that share its words."""
-    # Here units are words, too: what is added up has the same.
-    similar = [one for _, one in index.find_similar(context.label_terms, most=PASSAGES)]
-    others = (one for one in context.figures if one is not figure and one.is_judged)
-    same = [one for other in islice(others, PASSAGES) for _, one in index.find_figure(other)[:PASSAGES]]
-    known = {id(one): one for one in (*similar[:1], *same, *similar[1:])}
-    yield from (one for one in known.values() if index.has_place(one))
-
-
-def _find_tables(near: Iterable[IndexedPassage], index: SourceIndex) -> list[TableIndex]:
-    """Return the tables that passages are in, or all, if a source has few."""
-    if len(index.tables) <= MAX_TABLES:
-        return index.tables
-    return [index.tables[number] for number in sorted({one.table for one in near if one.table >= 0})]
-
-
-def limit_operands(figures: Iterable[FigureMention]) -> list[FigureMention]:
-    """Return at most `MAX_OPERANDS` different figures other than years and counts that are not judged."""
+def limit_operands(figures: Iterable[FigureMention], most: int = MAX_OPERANDS) -> list[FigureMention]:
+    """Return at most `most` different figures other than years and counts that are not judged."""
     different = {
         (one.readings, one.unit): one
         for one in figures
-        if one.kind not in ("year", "ordinal") and (one.is_judged or not one.is_word)
+        if one.kind not in ("year", "ordinal") and (one.is_judged or not one.is_word or one.value < 1)
     }
-    return [*different.values()][:MAX_OPERANDS]
+    return [*different.values()][:most]
 
 
 class _Target:
     """The figure that a calculation has to give."""
 
-    def __init__(self, figure: FigureMention, *, has_average: bool = False) -> None:
+    def __init__(self, figure: FigureMention, context: ClaimContext) -> None:
+        text = context.claim.text
         self._figure = figure
-        self._has_average = has_average
+        self._has_average = _AVERAGE.search(text) is not None
+        self._is_period = _YEAR_WORDS.match(text, figure.end) is not None
+        self.is_precise = count_significant(figure) >= PRECISE_DIGITS
         self._windows = [
             (*_find_window(figure, value / scale, step / scale), value / scale, step / scale)
             for value, step in zip(figure.readings, figure.steps, strict=True)
@@ -210,15 +202,28 @@ class _Target:
         wanted = self._figure.unit
         if result.operation.startswith(_MEAN) and not self._has_average:
             return False
+        if result.is_period:
+            return wanted == result.unit or (not wanted and self._is_period)
         if result.unit == wanted or (result.is_sum and not wanted):
             return True
+        if result.unit == _ANY_UNIT:
+            return self._figure.kind in ("quantity", "number", "money")
         if not result.unit or not wanted:
-            return not result.unit and self._figure.kind == "factor"
+            # Both operands of a sum may have lost their unit, as in a table's cells.
+            return not result.unit and (
+                self._figure.kind == "factor" or (result.is_sum and wanted not in _SHARES)
+            )
         if result.unit == wanted.partition("/")[0]:
             return True
         return wanted in UNITS_OF_SYMBOL.get(result.unit, ()) or result.unit in UNITS_OF_SYMBOL.get(
             wanted, ()
         )
+
+
+def count_significant(figure: FigureMention) -> int:
+    """Return the number of digits of a figure without zeros at its ends; a decimal's last zeros count."""
+    digits = "".join(one for one in figure.text if one.isdigit()).lstrip("0")
+    return len(digits if figure.precision < figure.scale * figure.factor else digits.rstrip("0"))
 
 
 def _find_window(figure: FigureMention, reading: Decimal, step: Decimal) -> tuple[float, float]:
@@ -228,6 +233,15 @@ def _find_window(figure: FigureMention, reading: Decimal, step: Decimal) -> tupl
     if figure.about:
         apart = max(apart, value * _NARROW)
     return value - apart - 1e-9, value + apart + 1e-9
+
+
+def _find_per_many(operands: Sequence[FigureMention], context: ClaimContext) -> Iterator[_Result]:
+    """Yield rates per as many as the claim says, such as per 1,000."""
+    for many in (one for one in context.figures if not one.unit and _value_of(one) in _DENOMINATORS):
+        for one, other in permutations(operands, 2):
+            if _value_of(other):
+                rate = _value_of(one) / _value_of(other) * _value_of(many)
+                yield _Result(rate, one.unit, f"{one.text} / {other.text} x {many.text}")
 
 
 def _find_results(operands: Sequence[FigureMention]) -> Iterator[_Result]:
@@ -241,6 +255,63 @@ def _find_results(operands: Sequence[FigureMention]) -> Iterator[_Result]:
     for one, other in permutations(operands, 2):
         yield from _divide_pair(one, other)
         yield from _multiply_pair(one, other)
+
+
+def _find_sums(operands: Sequence[FigureMention], *, is_precise: bool) -> Iterator[_Result]:
+    """Yield sums of three and more figures of one unit: side by side, and if `is_precise` any three."""
+    by_unit = dict[str, list[FigureMention]]()
+    for one in operands:
+        by_unit.setdefault(one.unit, []).append(one)
+    for unit, figures in by_unit.items():
+        for first in range(len(figures) - 2):
+            totals = accumulate(map(_value_of, figures[first:]))
+            for count, total in enumerate(totals, start=1):
+                if count > 2:
+                    last = figures[first + count - 1]
+                    yield _Result(total, unit, f"{figures[first].text} + … + {last.text}", is_sum=True)
+        for three in combinations(figures[:MAX_SUMMED], 3) if is_precise else ():
+            total = sum(map(_value_of, three))
+            yield _Result(total, unit, " + ".join(one.text for one in three), is_sum=True)
+
+
+def _convert_periods(operands: Sequence[FigureMention]) -> Iterator[_Result]:
+    """Yield amounts for another period: 118 litres a day in a year."""
+    for one in operands:
+        if one.unit and one.kind in ("quantity", "money"):
+            for times in _PERIODS:
+                yield _Result(_value_of(one) * times, one.unit, f"{one.text} x {times:,}")
+                yield _Result(_value_of(one) / times, one.unit, f"{one.text} / {times:,}")
+
+
+def _find_products(operands: Sequence[FigureMention]) -> Iterator[_Result]:
+    """Yield products and quotients of quantities of different kinds, whose unit is not derived."""
+    quantities = [one for one in operands if one.kind == "quantity"]
+    for one, other in permutations(quantities, 2):
+        if one.unit != other.unit:
+            value = float(one.value / one.factor), float(other.value / other.factor)
+            yield _Result(value[0] * value[1], _ANY_UNIT, f"{one.text} x {other.text}")
+            if value[1]:
+                yield _Result(value[0] / value[1], _ANY_UNIT, f"{one.text} / {other.text}")
+
+
+def _find_periods(pool: OperandPool) -> Iterator[_Result]:
+    """Yield the times between two dates of the claim and its passages, in months and in seconds."""
+    near = [*pool.context.dates, *(each for one in pool.near for each in one.dates)][:MAX_YEARS]
+    every = [*near, *pool.index.find_dates_of(MAX_YEARS)]
+    for one in near:
+        for other in every:
+            if one.year is None or other.year is None:
+                continue
+            operation = f"{one.text} to {other.text}"
+            years = abs(one.year - other.year)
+            yield _Result(years * 12, "month", operation, is_period=True)
+            yield _Result(years, "", operation, is_period=True)
+            if one.month and other.month:
+                months = abs((one.year - other.year) * 12 + one.month - other.month)
+                yield _Result(months, "month", operation, is_period=True)
+            if one.month and other.month and one.day and other.day:
+                days = abs(date(one.year, one.month, one.day) - date(other.year, other.month, other.day)).days
+                yield _Result(days * _SECONDS_OF_DAY, "s", operation, is_period=True)
 
 
 def _find_rates(figures: Sequence[FigureMention]) -> Iterator[_Result]:
@@ -314,6 +385,10 @@ def _multiply_pair(one: FigureMention, other: FigureMention) -> Iterator[_Result
     operation = f"{one.text} x {other.text}"
     if other.kind == "percent":
         yield _Result(a * b / 100, one.unit, operation)
+    elif other.is_word and b < 1 and not other.unit:
+        yield _Result(a * b, one.unit, operation)
+        yield _Result(a / b, one.unit, f"{one.text} / {other.text}")
+        yield _Result(a - a * b, one.unit, f"{one.text} - {operation}")
     elif not other.unit and other.is_judged:
         yield _Result(a * b, one.unit, operation)
         if one.kind == "money":

@@ -1,5 +1,6 @@
 """Checks the claims of a report by rule against the sources that they cite, without a model."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -28,6 +29,8 @@ FOREIGN_COVERAGE = 0.3
 LEAST_WORDS = 4
 MAX_COMPARED = 4
 """Cited sources whose words are compared with a claim."""
+MAX_EARLIER = 60
+"""Figures of earlier blocks from which a claim's figure may be calculated."""
 MAX_NEARBY = 20
 """Figures of other claims of a block from which a claim's figure may be calculated."""
 
@@ -47,6 +50,8 @@ class ClaimCheck:
     labels: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
     unread: set[int] = field(default_factory=set[int])
     unstored: set[int] = field(default_factory=set[int])
+    _earlier: deque[FigureMention] = field(default_factory=lambda: deque(maxlen=MAX_EARLIER), init=False)
+    """The last figures of the blocks judged before, the latest first."""
 
     def judge(self, claims: Sequence[Claim], language: str = "") -> list[Verdict]:
         """Return the verdicts of the claims of one block, in order."""

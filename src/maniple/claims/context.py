@@ -39,6 +39,8 @@ class ClaimContext:
     cited: Sequence[SourceIndex]
     others: Sequence[SourceIndex]
     nearby: tuple[FigureMention, ...] = ()
+    earlier: tuple[FigureMention, ...] = ()
+    """Figures of the blocks of the report before this one, the last ones first."""
     similar: dict[int, list[tuple[float, IndexedPassage]]] = field(
         default_factory=dict[int, list[tuple[float, IndexedPassage]]]
     )
@@ -50,9 +52,11 @@ class ClaimContext:
     ) -> "ClaimContext":
         """Read the figures and dates of `claim`; figures inside of a date are left out."""
         dates = tuple(find_dates(claim.text, language))
-        groups = find_cell_figures(claim.text, claim.column if claim.kind == "cell" else "", language)
-        if claim.kind == "sentence":
-            groups = [*_with_neighbours(groups)]
+        is_cell = claim.kind == "cell"
+        heads = (claim.column, claim.row) if is_cell else ("", "")
+        groups = find_cell_figures(claim.text, heads[0], language, heads[1])
+        if not is_cell:
+            groups = [*with_neighbours(groups)]
         outside = tuple(one for one in groups if not _is_inside(one[-1], dates))
         words = f"{claim.row} {claim.column} {claim.text}"
         # Months and units are compared with the dates and figures, not as words.
@@ -120,15 +124,30 @@ def blank_spans(text: str, spans: Iterable[TextSpan]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def _with_neighbours(groups: Sequence[tuple[FigureMention, ...]]) -> Iterator[tuple[FigureMention, ...]]:
-    """Add to a bare figure what it is in the unit of the one beside it: `18.4 instead of 19.1 million`."""
-    for place, group in enumerate(groups):
+def with_neighbours(groups: Sequence[tuple[FigureMention, ...]]) -> Iterator[tuple[FigureMention, ...]]:
+    """Yield figures with their alternatives, a bare one also in the units of the ones beside it.
+
+    In "18.4 instead of 19.1 million" the first is 18.4 million, and in "2 + 3 = 5 km" it is 2 km. Years
+    between them are passed over.
+    """
+    units = [one[0] if one[0].unit or one[0].scale != 1 else None for one in groups]
+    before, behind = _carry_on(units), _carry_on(units[::-1])[::-1]
+    for group, following, last in zip(groups, behind, before, strict=True):
         one = group[0]
         if one.unit or one.kind != "number" or one.scale != 1:
             yield group
-            continue
-        beside = [other[0] for other in (*groups[place + 1 : place + 2], *groups[max(place - 1, 0) : place])]
-        yield (*group, *(_scale_like(one, other) for other in beside if other.unit or other.scale != 1))
+        else:
+            beside = (each for each in (following, last) if each is not None)
+            yield tuple(dict.fromkeys((*group, *(_scale_like(one, other) for other in beside))))
+
+
+def _carry_on(figures: Sequence[FigureMention | None]) -> list[FigureMention | None]:
+    """Return, for each place, the last figure up to there."""
+    found, last = list[FigureMention | None](), None
+    for one in figures:
+        last = one or last
+        found.append(last)
+    return found
 
 
 def _scale_like(one: FigureMention, other: FigureMention) -> FigureMention:

@@ -22,7 +22,8 @@ _LABELS = (
     "playstation xbox model mark series season episode volume vol issue band heft bd isbn issn doi "
     "pmid arxiv id § №"
 )
-_DENOMINATORS = "per pro je par por every alle each across cada ogni elke на tous"
+_DENOMINATORS = "per pro je par por every alle each across cada ogni elke на tous na każde każdy"
+_DENOMINATOR_BEHIND = re.compile(r"[^\W\d_]{0,3}(?:당|につき|あたり|当たり)")
 _WINDOW = 26
 _CJK_HEDGE = re.compile("[\u3040-\u9fff\uac00-\ud7af~≈≥≤<>]")
 _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{2,6}[ -]$")
@@ -103,9 +104,11 @@ def is_label(text: str, start: int, words: list[str]) -> bool:
     return words[-1].rstrip(".") in _labels() or _ACRONYM.search(text, max(0, start - 8), start) is not None
 
 
-def is_denominator(text: str, start: int, words: list[str]) -> bool:
+def is_denominator(text: str, start: int, words: list[str], end: int) -> bool:
     """Return whether the figure at `start` says per how many: "per 100,000", "je 1.000"."""
-    return text[start - 1 : start] in ("每", "毎") or (bool(words) and words[-1] in _denominators())
+    if text[start - 1 : start] in ("每", "毎") or (bool(words) and words[-1] in _denominators()):
+        return True
+    return _DENOMINATOR_BEHIND.match(text, end) is not None
 
 
 def reads_as_clock(text: str, end: int, value: Decimal) -> bool:

@@ -63,6 +63,11 @@ _ORDINAL = re.compile(
 _GERMAN_ORDINAL = re.compile(r"\.[ \u00a0][^\W\d_]")
 _CENTURY = re.compile(r"\.[ \u00a0](?:Jahrhundert|Jh\b|Quartal|Platz|století|wiek|århundrad)")
 _GERMAN_ORDINALS = frozenset(["de", "da", "nb", "no", "fi", "cs", "sk", "hu", "pl", "hr", "sl", "et", "lv"])
+_PERCENT_BEFORE = re.compile(r"(?:(?<![\d)])%|(?<![^\W_])y[üu]zde[ \u00a0])$", re.I)
+_PERCENT = Unit("percent", "%", Decimal(1))
+_PENCE = re.compile(r"p(?![\w./])")
+_PENCE_LENGTH = 4
+"""Characters of pence; `1080p` is something else, and so is `720p`, which no text adds up."""
 _LARGEST_ORDINAL = 31
 _TENTHS = re.compile(r"成(?![为立功员本长人果品分就都了家交熟])")
 _MANY = re.compile(r"[多余餘来]")
@@ -161,12 +166,10 @@ def _find_digits(text: str, language: str) -> Iterator[FigureMention]:
 
 
 def _read_number(text: str, start: int, token: str, part: str, language: str) -> FigureMention | None:
-    readings = read_digits(token, language)
+    readings = _read_mixed(token, part, language)
     end = start + len(token) + len(part)
     if not readings:
         return None
-    if part:
-        readings = ((readings[0][0] + Decimal(FRACTION_SIGNS[part]), Decimal("0.01")),)
     begin, currency = _find_currency(text, start)
     if currency is None and _is_identifier_start(text, start, token):
         return None
@@ -174,8 +177,7 @@ def _read_number(text: str, start: int, token: str, part: str, language: str) ->
         return None
     many = _MANY.match(text, end)
     tail = read_tail(text, many.end() if many else end, language, is_money=currency is not None)
-    if tail.unit.kind == "quantity" and len(token) == 4 and token.isdigit() and not has_sure_unit(text, end):
-        tail = FigureTail(0, NO_UNIT, end)
+    tail = _correct_tail(text, token, tail, end)
     if tail.scale or tail.unit != NO_UNIT:
         # "386 000 hl" is one number.
         readings = readings[:1] if " " in token else readings
@@ -186,10 +188,30 @@ def _read_number(text: str, start: int, token: str, part: str, language: str) ->
     return replace(figure, about="over") if many else figure
 
 
+def _read_mixed(token: str, part: str, language: str) -> Readings:
+    """Return the values of digits with a fraction behind them: `10½` is rounded to halves."""
+    readings = read_digits(token, language)
+    if not readings or not part:
+        return readings
+    share = Decimal(FRACTION_SIGNS[part])
+    return ((readings[0][0] + share, min(share, _ONE - share)),)
+
+
+def _correct_tail(text: str, token: str, tail: FigureTail, end: int) -> FigureTail:
+    """Return the tail with the pence of `3.1p`, and without the unit of a year (`2019 J. Smith`)."""
+    if tail.unit == NO_UNIT and end == tail.end and len(token) <= _PENCE_LENGTH:
+        pence = _PENCE.match(text, end)
+        return FigureTail(0, Unit("money", "GBP", Decimal("0.01")), pence.end()) if pence else tail
+    is_year = tail.unit.kind == "quantity" and len(token) == 4 and token.isdigit()
+    return FigureTail(0, NO_UNIT, end) if is_year and not has_sure_unit(text, end) else tail
+
+
 def _find_currency(text: str, start: int) -> tuple[int, Unit | None]:
     before = text[start - 1 : start]
     if not before or before in "\n|(,":
         return start, None
+    if percent := _PERCENT_BEFORE.search(text, max(0, start - _CURRENCY_LENGTH), start):
+        return percent.start(), _PERCENT
     sign = _CURRENCY.search(text, max(0, start - _CURRENCY_LENGTH), start)
     unit = currency_of(sign[0]) if sign else None
     return (sign.start(), unit) if sign and unit else (start, None)
@@ -290,7 +312,7 @@ def _classify(text: str, figure: FigureMention, digits: tuple[int, int], languag
     words = read_words_before(text, figure.start)
     hedge = find_hedge(text, figure.start, words) or find_hedge_behind(text, figure.end)
     if not bare:
-        small = figure.kind == "quantity" and is_denominator(text, figure.start, words)
+        small = figure.kind == "quantity" and is_denominator(text, figure.start, words, figure.end)
         return replace(figure, about=hedge, is_judged=not small) if hedge or small else figure
     if is_label(text, figure.start, words) or _is_ordinal(text, figure, digits, language):
         return replace(figure, kind="ordinal", is_judged=False)
@@ -299,7 +321,7 @@ def _classify(text: str, figure: FigureMention, digits: tuple[int, int], languag
     is_whole = figure.precision == 1
     small = is_whole and abs(figure.value) <= SMALL_NUMBER
     slashed = is_whole and "/" in (text[start - 1 : start], text[end : end + 1])
-    if hedge or small or slashed or is_denominator(text, figure.start, words):
+    if hedge or small or slashed or is_denominator(text, figure.start, words, figure.end):
         return replace(figure, about=hedge, is_judged=bool(hedge) and not (small or slashed))
     return figure
 
@@ -428,6 +450,9 @@ def _share_units(text: str, figures: list[FigureMention]) -> list[FigureMention]
 
 def _share(one: FigureMention, two: FigureMention, *, is_list: bool) -> FigureMention:
     if two.kind in ("year", "ordinal") or (two.kind == "number" and two.scale == 1):
+        return one
+    if two.kind in ("percent", "points", "factor") and abs(one.value) > abs(two.value) * _HUNDRED:
+        # "22,600 or 14 %" gives an amount and its share.
         return one
     plain = _rescale(one, Unit(two.kind, two.unit, two.factor if one.unit != two.unit else _ONE), _ONE)
     plain = replace(plain, factor=two.factor)

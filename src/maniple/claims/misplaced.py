@@ -7,9 +7,9 @@ from maniple.claims.context import LEAST_TERMS, ClaimContext
 from maniple.claims.dates import DateMention, agree_dates
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import FigureMention, agree
-from maniple.claims.segments import FigureClause, belongs_to_other, split_segments
+from maniple.claims.segments import FigureClause, belongs_to_other, has_comparison, split_segments
 from maniple.claims.source_index import SourceIndex
-from maniple.claims.table_index import find_label_terms
+from maniple.claims.table_index import TableIndex
 from maniple.claims.terms import find_terms
 from maniple.claims.verdict import Verdict
 
@@ -174,16 +174,32 @@ def _find_wrong_cell(
 ) -> Verdict | None:
     table, wanted = index.tables[hit.table], context.label_terms
     rows, columns = table.rows.find_named(wanted), table.columns.find_named(wanted)
-    if rows and hit.row not in rows and not find_label_terms(hit.row) & wanted:
-        own, place = table.find_cells(rows, [hit.column]), "row"
-    elif hit.row in rows and columns and not table.columns.own_terms(hit.column) & wanted:
-        own, place = table.find_cells([hit.row], columns), "column"
-    else:
+    if has_comparison(context.claim.text):
         return None
+    if rows and hit.row not in rows and not table.rows.shares_more(hit.row, wanted, rows):
+        own, place = table.find_cells(rows, [hit.column]), "row"
+    elif columns and hit.column not in columns and not table.columns.shares_more(hit.column, wanted, columns):
+        own, place = table.find_cells([hit.row], columns), "column"
+        own = own if hit.row in rows or not rows else []
+    else:
+        own, place = _find_sibling_cells(table, hit, wanted), "column or row"
     if not own or any(_has_figure(context, one) for one in own):
         return None
     reason = f"in [{index.number}], {figure.text} is in another {place}"
     return Verdict("contradicted", reason, own[0].passage)
+
+
+def _find_sibling_cells(
+    table: TableIndex, hit: IndexedPassage, wanted: frozenset[str]
+) -> list[IndexedPassage]:
+    """Return the cells of the year, version or quarter that the claim names instead of that of `hit`."""
+    row, column = table.rows.find_siblings(hit.row, wanted), table.columns.find_siblings(hit.column, wanted)
+    if not row and not column:
+        return []
+    named = table.rows.find_named(wanted)
+    if column and named and hit.row not in named:
+        return []
+    return table.find_cells(row or [hit.row], column or [hit.column])
 
 
 def _has_figure(context: ClaimContext, one: IndexedPassage) -> bool:

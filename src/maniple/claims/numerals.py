@@ -100,7 +100,9 @@ _ARTICLES = frozenset(
     ["a", "an", "ein", "eine", "einer", "einem", "einen", "un", "une", "una", "uno", "um", "uma", "een"]
 )
 _FRACTIONS = {
-    "0.5": "half halb halbe halben hälfte moitié mitad metà metade helft половина половины",
+    "0.5": "half halves halb halbe halben hälfte moitié mitad metà metade helft половина половины половину "
+    "половини půl polovina polovinu polovice połowa połowę połowy hälften halva puolet felét fele feleannyi "
+    "yarısı yarı",
     "0.333333": "third thirds drittel tiers tercio tercios terzo terzi terço terços derde треть трети",
     "0.25": "quarter quarters viertel quart quarts cuarto cuartos quarti kwart четверть четверти",
     "0.2": "fifth fifths fünftel cinquième cinquièmes quinto quintos quinti vijfde",

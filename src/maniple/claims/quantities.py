@@ -140,11 +140,18 @@ def _find_shares(claimed: FigureMention, found: FigureMention) -> Iterator[tuple
         return
     if "factor" in kinds:
         yield from ((value, one) for value in found.readings)
+    elif "percent" in kinds and bare is found and _is_share(bare):
+        yield from ((value * _HUNDRED, one) for value in found.readings)
     elif "percent" in kinds and (bare.is_word or _count_digits(bare) >= _BARE_PERCENT_DIGITS):
         if not bare.is_word:
             yield from ((value, one) for value in found.readings)
         if bare is found:
             yield from ((value * _HUNDRED, one) for value in found.readings)
+
+
+def _is_share(figure: FigureMention) -> bool:
+    """Whether a bare figure is a share of 1, such as 0.35."""
+    return 0 < figure.value < 1 and not figure.is_word and figure.text[:1] in "0."
 
 
 def _count_digits(figure: FigureMention) -> int:

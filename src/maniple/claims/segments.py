@@ -84,6 +84,11 @@ def belongs_to_other(claimed: FigureClause, found: FigureClause) -> bool:
     return bool(parts[place]) and not parts[place] & wanted and any(part & wanted for part in others)
 
 
+def has_comparison(text: str) -> bool:
+    """Whether a text compares something with something else, which it may name as well."""
+    return _COMPARISON.search(text) is not None
+
+
 def _without(text: str, figure: TextSpan, start: int, end: int) -> str:
     # A figure that is a year must not be taken for a word that both clauses share.
     return f"{text[start : figure.start]} {text[figure.end : end]}"

@@ -16,7 +16,7 @@ from maniple.claims.quantities import AFFINE_UNITS, FigureMention, agree, find_c
 from maniple.claims.sentences import find_sentence_ends
 from maniple.claims.table_index import TableIndex
 from maniple.claims.terms import find_terms
-from maniple.claims.units import read_head_unit
+from maniple.claims.units import FigureTail, read_head_unit
 from maniple.claims.verdict import SourcePassage
 
 MAX_SENTENCE = 1_500
@@ -25,6 +25,13 @@ MAX_LINE = 60_000
 """Characters of a line; a longer one is cut, too."""
 MAX_CANDIDATES = 400
 """Passages that are compared with the words of a claim. The rarest words choose them."""
+_WRAPPED_LENGTH = 24
+"""Characters from which a line may be wrapped, so that the next one continues it."""
+_HYPHEN_END = re.compile(r"[^\W\d_]-\s*\Z")
+_CONTINUATION = re.compile(r"\s{0,3}(?!\d+[.)]\s)[^\W_]")
+_COLUMNS = re.compile(r"\S\s{2,}\S")
+MAX_CAPTION = 120
+"""Characters of a line above a table that may give the unit of its cells."""
 _DELIMITER = re.compile(r"[\s|:-]*-[\s|:-]*")
 _BAR = re.compile(r"(?<!\\)\|")
 _MAY_BE_DATE = re.compile(r"\d{4}|\d[./’'‐-]\d|[年月日년월일]|\b(?:FY|Q[1-4]|H[12]|[1-4]Q)|['’]\d\d")
@@ -114,6 +121,10 @@ class SourceIndex:
         known = (pair for year in years for pair in self._dates.get(year, ()))
         return [(other, one) for other, one in known if agree_dates(date, other)]
 
+    def find_dates_of(self, most: int) -> list[DateMention]:
+        """Return one date of each of the first `most` years that the source names."""
+        return [self._dates[year][0][0] for year in [*self._dates][:most] if year is not None]
+
     def weight(self, term: str) -> float:
         """Return the weight of a term: high for a rare one."""
         return log(1 + len(self.passages) / (1 + len(self._postings.get(term, ()))))
@@ -172,7 +183,8 @@ def _find_keys(figure: FigureMention) -> set[float]:
     """Return the values under which a figure is found: in base units, as written, fractions as percent."""
     keys = {abs(float(value)) for value in figure.readings}
     keys |= {abs(float(value / figure.factor)) for value in figure.readings}
-    return keys | {key * 100 for key in keys} if figure.is_word else keys
+    is_share = figure.is_word or (figure.kind == "number" and figure.value < 1)
+    return keys | {key * 100 for key in keys} if is_share else keys
 
 
 def _find_ranges(figure: FigureMention) -> set[tuple[float, float]]:
@@ -190,10 +202,12 @@ def _find_ranges(figure: FigureMention) -> set[tuple[float, float]]:
     return ranges
 
 
-def find_cell_figures(cell: str, head: str, language: str = "") -> list[tuple[FigureMention, ...]]:
-    """Return the figures of a table's cell, each with the unit of the column's head and as it stands."""
+def find_cell_figures(
+    cell: str, head: str, language: str = "", row: str = ""
+) -> list[tuple[FigureMention, ...]]:
+    """Return the figures of a table's cell, each with the unit of its column or row, and as it stands."""
     found = find_figures(cell, language)
-    tail = read_head_unit(head, language) if found else None
+    tail = (read_head_unit(head, language) or read_head_unit(row, language)) if found else None
     if tail is None:
         return [(one,) for one in found]
     return [tuple(dict.fromkeys((with_unit(one, tail), one))) for one in found]
@@ -229,25 +243,52 @@ class _PassageBuilder:
         self._tables = tables
         self._around: frozenset[str] = frozenset()
         self._head: list[str] = []
+        self._is_first = False
+        """Whether the row that follows is the first below the head of a table."""
+        self._unit: FigureTail | None = None
+        """The unit that the heading or line above a table gives for its cells."""
 
     def read(self, text: str, index: int) -> Iterator[IndexedPassage]:
         self._around, self._head = frozenset[str](), list[str]()
-        at = 0
-        lines = text.split("\n")
-        for place, line in enumerate(lines):
+        self._unit = None
+        lines = join_lines(text)
+        for place, (line, at) in enumerate(lines):
+            passage = SourcePassage(self._number, line.strip(), at, index)
             if self._head and line.lstrip().startswith("|"):
-                yield from self._read_row(line, SourcePassage(self._number, line.strip(), at, index))
-            elif place + 1 < len(lines) and _begins_table(line, lines[place + 1]):
-                self._head = _split_row(line)
+                if not (self._is_first and self._extend_head(line)):
+                    yield from self._read_row(line, passage)
+                self._is_first = self._is_first and _DELIMITER.fullmatch(line) is not None
+            elif place + 1 < len(lines) and _begins_table(line, lines[place + 1][0]):
+                self._head, self._is_first = _split_row(line), True
                 self._tables.append(TableIndex())
+                yield from self._read_head(line, passage)
             else:
                 self._head = []
                 yield from self._read_line(line, at, index)
-            at += len(line) + 1
+
+    def _extend_head(self, line: str) -> bool:
+        """Join the second row of a head whose first row spans columns; return whether `line` is one."""
+        cells = _split_row(line)
+        if cells[:1] != [""] or not any(cells) or all(self._head[1:]):
+            return False
+        above, joined = "", [*self._head[:1]]
+        for place, cell in enumerate(cells[1:], start=1):
+            above = (self._head[place] if place < len(self._head) else "") or above
+            joined.append(f"{above} {cell}".strip())
+        self._head = joined
+        return True
+
+    def _read_head(self, line: str, passage: SourcePassage) -> Iterator[IndexedPassage]:
+        """Yield the head of a table as one passage: its figures are limits, such as ages."""
+        if _HAS_FIGURE.search(line):
+            figures = [one for one in find_figures(line, self._language) if one.kind != "year"]
+            yield IndexedPassage(passage, find_terms(line), tuple(figures), (), self._around)
 
     def _read_line(self, line: str, at: int, index: int) -> Iterator[IndexedPassage]:
         if _HEADING.match(line):
             self._around = find_terms(line)
+        if line.strip():
+            self._unit = read_head_unit(line.strip(), self._language) if len(line) <= MAX_CAPTION else None
         for start, end in split_sentences(line):
             words = line[start:end].strip()
             if words:
@@ -270,7 +311,7 @@ class _PassageBuilder:
             one = IndexedPassage(
                 passage,
                 row_terms | find_terms(column) | find_terms(cell),
-                tuple(one for group in find_cell_figures(cell, column, self._language) for one in group),
+                tuple(one for group in self._find_figures(cell, row, column) for one in group),
                 tuple(find_dates(cell, self._language)),
                 self._around,
                 row,
@@ -283,6 +324,47 @@ class _PassageBuilder:
         if _HAS_FIGURE.search(row):
             figures, dates = find_figures(row, self._language), find_dates(row, self._language)
             yield IndexedPassage(passage, find_terms(line), tuple(figures), tuple(dates), self._around)
+
+    def _find_figures(self, cell: str, row: str, column: str) -> list[tuple[FigureMention, ...]]:
+        found = find_cell_figures(cell, column, self._language, row)
+        if self._unit is None or all(group[0].unit or group[0].scale != 1 for group in found):
+            return found
+        return [
+            group if group[0].unit else tuple(dict.fromkeys((with_unit(group[0], self._unit), *group)))
+            for group in found
+        ]
+
+
+def join_lines(text: str) -> list[tuple[str, int]]:
+    """Return the lines of a text with their offsets; a line that the next one continues is joined with it.
+
+    Hyphens at the ends of wrapped lines are left out.
+    """
+    lines, pieces = list[tuple[str, int]](), list[str]()
+    start = at = 0
+    before = ""
+    for line in text.split("\n"):
+        if pieces and _is_continued(before, line):
+            if _HYPHEN_END.search(before):
+                pieces[-1] = pieces[-1].rstrip()[:-1]
+            else:
+                pieces.append(" ")
+            pieces.append(line.lstrip())
+        else:
+            if pieces:
+                lines.append(("".join(pieces), start))
+            pieces, start = [line], at
+        before = line
+        at += len(line) + 1
+    return [*lines, ("".join(pieces), start)]
+
+
+def _is_continued(line: str, following: str) -> bool:
+    """Whether `following` goes on with the sentence of a wrapped line: with a small letter or a number."""
+    if len(line) < _WRAPPED_LENGTH or line.lstrip()[:1] in ("#", "|") or _COLUMNS.search(line):
+        return False
+    begins = _CONTINUATION.match(following)
+    return begins is not None and (following[begins.end() - 1].islower() or line.rstrip()[-1:] not in ".:;!?")
 
 
 def _may_have_date(text: str, terms: frozenset[str]) -> bool:

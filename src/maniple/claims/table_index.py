@@ -8,11 +8,21 @@ from maniple.claims.passages import IndexedPassage
 from maniple.claims.terms import find_terms
 
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+_CODE = re.compile(
+    r"(?<![\w.,/-])(?:[A-Z]{1,4}[- ]?\d{1,4}(?:\.\d+)*|\d{1,2}\.\d{1,2}(?:\.\d+)*|(?:19|20)\d\d/\d\d)"
+    r"(?![\w%/]|[.,]\d)"
+)
+"""A model, version, quarter or season, as in `C2`, `7.1`, `Q3`, `2022/23`."""
 
 
 def find_label_terms(text: str) -> frozenset[str]:
     """Return the terms and years of the head of a row or column, or of a text that may name it."""
-    return find_terms(text) | {*_YEAR.findall(text)}
+    codes = (found[0].replace(" ", "") for found in _CODE.finditer(text))
+    return find_terms(text).union(_YEAR.findall(text), codes)
+
+
+def _has_digit(term: str) -> bool:
+    return any(map(str.isdigit, term))
 
 
 class LabelIndex:
@@ -25,10 +35,32 @@ class LabelIndex:
             label: frozenset(term for term in known if counts[term] == 1) or known
             for label, known in terms.items()
         }
+        self._by_code: dict[str, list[str]] = {}
+        for label, known in terms.items():
+            for code in filter(_has_digit, known):
+                self._by_code.setdefault(code, []).append(label)
         self._labels: dict[str, list[str]] = {}
         for label, known in self._own.items():
             for term in known:
                 self._labels.setdefault(term, []).append(label)
+
+    def shares_more(self, label: str, wanted: frozenset[str], named: Iterable[str]) -> bool:
+        """Whether a text has terms of a head that those which it names (`named`) do not have."""
+        known = frozenset[str]().union(*(self._own[one] for one in named))
+        return not (self.own_terms(label) & wanted) <= known
+
+    def find_siblings(self, label: str, wanted: frozenset[str]) -> list[str]:
+        """Return the heads that differ from `label` in a year or code only, of which a text names theirs."""
+        terms = find_label_terms(label)
+        codes = frozenset(filter(_has_digit, terms))
+        if not codes or codes & wanted:
+            return []
+        rest, names = terms - codes, frozenset(filter(_has_digit, wanted))
+        return [
+            other
+            for other in dict.fromkeys(one for code in names for one in self._by_code.get(code, ()))
+            if find_label_terms(other) - names == rest
+        ]
 
     def own_terms(self, label: str) -> frozenset[str]:
         """Return the terms that tell a head from the others."""

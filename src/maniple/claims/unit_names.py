@@ -201,7 +201,9 @@ PHRASES = {
     "pontos base;basispunten": ("points", "pp", "0.01"),
     "percent;per cent;percents;pct;prozent;pour cent;por ciento;por cento;per cento;procent;"
     "процент;процента;"
-    "процентов;procento;procent;prosent;prosenttia;százalék;yüzde;v.h.;%": ("percent", "%", "1"),
+    "процентов;procento;procenta;procentow;procenty;procents;prosent;prosentti;százalék;v.h.;%;відсоток;"
+    "відсотка;відсотки;відсотків;процентів;проценти;τοις εκατό;%-kal;"
+    "في المئة;في المائة;بالمئة;بالمائة;في المية;אחוז;אחוזים;प्रतिशत": ("percent", "%", "1"),
     "‰;permille;per mille;promille;per mil": ("percent", "%", "0.1"),
     "times;fold;mal;fach;fache;fachen;fois;veces;volte;vezes;keer;раз;раза;gånger;krát;x;×": (
         "factor",
@@ -323,14 +325,17 @@ HEDGES = {
     "alrededor de;circa;intorno a;"
     "ongeveer;rond;zowat;около;примерно;приблизительно;порядка;ungefär;cirka;omkring;noin;około;"
     "zhruba;asi;aproximativement;"
-    "approximativement;just around;~;≈;∼;±;约;約;大约;大約;大概;接近;约为;約為;およそ;약;대략",
+    "approximativement;just around;mintegy;körülbelül;nagyjából;kb;yaklaşık;περίπου;приблизно;близько;"
+    "майже;mniej więcej;přibližně;"
+    "نحو;حوالي;~;≈;∼;±;约;約;大约;大約;大概;接近;约为;約為;およそ;약;대략",
     "over": "over;exceeding;above;at least;more than;upwards of;just over;well over;über;mehr als;"
     "mindestens;gut;au moins;plus de;"
     "más de;mais de;più di;oltre;almeno;al menos;pelo menos;ruim;meer dan;minstens;более;свыше;"
-    "больше;не менее;ponad;över;yli;"
+    "больше;не менее;ponad;över;yli;понад;több mint;přes;πάνω από;أكثر من;"
     "greater than;no fewer than;>;≥;超;超过;超過;逾;高达;至少",
     "under": "under;below;less than;fewer than;nearly;almost;at most;up to;just under;unter;weniger als;"
-    "höchstens;knapp;fast;nahezu;"
+    "höchstens;knapp;fast;nahezu;not quite;just short;short of;nicht ganz;niet helemaal;nie całkiem;"
+    "не совсем;téměř;skoro;prawie;nästan;lähes;melkein;majdnem;közel;σχεδόν;ما يقارب;neredeyse;"
     "bis zu;moins de;presque;jusqu'à;quasiment;menos de;casi;quase;meno di;quasi;onder;minder dan;"
     "bijna;менее;меньше;почти;до;"
     "nästan;lähes;prawie;<;≤;不到;不足;近;将近;低于;未满;ほぼ;거의",

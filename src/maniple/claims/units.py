@@ -37,6 +37,10 @@ _PER_HOUR = re.compile(r"[ ](?:per|an|pro|par|por|all'|per l')[ ]?(?:hour|stunde
 _MATERIAL = re.compile(r"(?:CO|CH|N)(?=[2₂4₄])")
 _FILLER = re.compile(r"(?:metric|short|long|net|gross|britische|us)[ -](?=[^\W\d_])", re.I)
 _LONGEST_CJK = 7
+_HEAD_CURRENCY = re.compile(r"((?:US|AU|CA|NZ|HK|NT|[ACSR])?\$|[€£¥₹₩₽₺]|[A-Z]{3})[ \u00a0]?(?=\w|\Z)")
+_YEAR_BEHIND = re.compile(rf"[{SPACES}](?:1[5-9]|20)\d\d(?![\d.,])")
+_INFLECTED_LETTERS, _SUFFIX_LETTERS = 5, 5
+"""The least letters of a name that may have a suffix (`forintra`), and the most letters of the suffix."""
 _LONG_SCALE = {"billion": 12, "trillion": 18}
 _SHORT_SCALE = {"billion": 9, "billions": 9}
 
@@ -103,6 +107,16 @@ def _name_table() -> dict[str, Unit]:
 
 
 @cache
+def _inflected_table() -> dict[str, Unit]:
+    """Return the names that are found with a suffix of a few letters: percent, and currencies."""
+    return {
+        name: unit
+        for name, unit in _name_table().items()
+        if unit.kind in ("percent", "points", "money") and len(name) >= _INFLECTED_LETTERS
+    }
+
+
+@cache
 def _cjk_table() -> dict[str, Unit]:
     units = {
         text: Unit(cast(FigureKind, kind), unit, Decimal(f))
@@ -140,6 +154,9 @@ def read_tail(text: str, at: int, language: str = "", *, is_money: bool = False)
     if unit is None:
         return tail
     if tail.other_scale and unit.kind == "quantity":
+        return tail
+    if unit.name == "month" and _YEAR_BEHIND.match(text, end):
+        # "7 920 år 2013" is the number of the year 2013, and no age.
         return tail
     return FigureTail(tail.scale, unit, end, tail.other_scale)
 
@@ -184,7 +201,8 @@ def _read_scale(text: str, at: int, language: str) -> tuple[int, int]:
     word = _WORD.match(text, start)
     if not word:
         return 0, at
-    power = _scale_table(language in names.LONG_SCALE_LANGUAGES).get(word[0].casefold())
+    table = _scale_table(language in names.LONG_SCALE_LANGUAGES)
+    power = _find_inflected(table, word[0].casefold())
     if power is None or (len(word[0]) < 3 and word[0].casefold() not in ("mn", "bn", "tn", "md")):
         return 0, at
     end = word.end()
@@ -255,7 +273,12 @@ def _read_name(text: str, at: int) -> tuple[Unit | None, int]:
         name = folded[: end - at].rstrip(".")
         if (unit := _name_table().get(name)) is not None:
             return _with_power_word(text, unit, at + len(name))
-    return _read_powered_name(text, at, folded)
+    powered = _read_powered_name(text, at, folded)
+    if powered[0] is not None:
+        return powered
+    word = _WORD.match(text, at)
+    unit = _find_inflected(_inflected_table(), word[0].casefold()) if word else None
+    return (unit, word.end()) if word and unit else powered
 
 
 def _read_powered_name(text: str, at: int, phrase: str) -> tuple[Unit | None, int]:
@@ -297,6 +320,16 @@ def _raise(unit: Unit, power: int) -> Unit:
     return unit._replace(name=f"m{power}", factor=unit.factor**power)
 
 
+def _find_inflected(table: Mapping[str, Value], word: str) -> Value | None:
+    """Return the value of a word, or of the longest name that it has with a suffix: `milliárdot`."""
+    found = table.get(word)
+    for length in range(len(word) - 1, max(_INFLECTED_LETTERS, len(word) - _SUFFIX_LETTERS) - 1, -1):
+        if found is not None:
+            break
+        found = table.get(word[:length])
+    return found
+
+
 def _longest(table: Mapping[str, Value], text: str, at: int) -> tuple[Value | None, int]:
     for length in range(_LONGEST_CJK, 0, -1):
         found = table.get(text[at : at + length])
@@ -322,14 +355,26 @@ def _skip_gap(text: str, at: int) -> int:
     return gap.end() if gap else at
 
 
+def _read_head_tail(text: str, language: str) -> FigureTail:
+    """Return what `million €` or `€ million` says."""
+    sign = _HEAD_CURRENCY.match(text)
+    unit = currency_of(sign[1]) if sign else None
+    if sign is None or unit is None:
+        return read_tail(text, 0, language)
+    tail = read_tail(text, sign.end(), language, is_money=True)
+    return FigureTail(tail.scale, unit, max(tail.end, sign.end()))
+
+
 def read_head_unit(head: str, language: str = "") -> FigureTail | None:
     """Return the scale and unit that a column's head gives: `Population (thousand)`, `Umsatz in Mio. €`."""
     for part in (
         re.findall(r"[(（\[]([^()（）\[\]]{1,40})[)）\]]", head) + re.split(r",|(?:^| )in ", head)[1:][-1:]
     ):
         text = part.strip()
-        tail = read_tail(text, 0, language) if text and not text[0].isdigit() else None
+        tail = _read_head_tail(text, language) if text and not text[0].isdigit() else None
         if tail is not None and tail.end and (tail.scale or tail.unit != NO_UNIT):
             return replace(tail, other_scale=0)
     unit, end = read_unit(head.strip(), 0)
+    if unit and unit.kind == "percent":
+        return FigureTail(0, unit, end)
     return FigureTail(0, unit, end) if unit and end == len(head.strip()) and unit.name != "month" else None

@@ -1,0 +1,106 @@
+"""Figures that follow from those of the sources, and the notations in which sources give them."""
+
+import pytest
+
+from maniple.claims.report_check import ReportCheck
+from maniple.evidence import MemoryEvidence
+
+pytestmark = pytest.mark.anyio
+
+REPORT = """# Annual figures of the Torvik water board
+
+The board pumped 9.6 million cubic metres in 2024 (2023: 10.2). It has 241,700 customers (2023: 228,400).
+Each inhabitant uses 131 litres a day. The oldest reservoir was built in 1887; the board was founded in 1921.
+
+The repair was announced on 4 March 2024. It was finished on 25 March 2024.
+
+The project team reported in the autumn that the total cost of the new pip-
+ing had reached 48.3 million euros.
+
+## Investment (€ million)
+
+| Item | Plan | Actual |
+|---|---:|---:|
+| Pumps | 12.4 | 13.9 |
+| Pipes | 41.2 | 48.3 |
+| Control room | 6.7 | 5.1 |
+
+## Staff
+
+| | Men | | Women | |
+|---|---:|---:|---:|---:|
+| | 2020 | 2024 | 2020 | 2024 |
+| Torvik | 312 | 298 | 141 | 187 |
+| Sund | 88 | 97 | 52 | 61 |
+
+A valve closes at a load of 0.35.
+"""
+WORDS = """# Olajfalva
+
+A falu 640 millió forintot költött; a lakók 22 százalékát érinti. Az előző évben 290 millió forint volt.
+"""
+
+
+async def kinds(text: str, source: str = REPORT, before: str = "") -> list[str]:
+    """Return the verdicts on the claims of a text that cites the source, after an earlier block."""
+    evidence = MemoryEvidence()
+    await evidence.add("https://a.test/", source.partition("\n")[0].lstrip("# "), "page", source)
+    check = await ReportCheck.of(evidence, researched=True)
+    report = [before, text] if before else [text]
+    claims = (await check.claim_report(report)).claims
+    return [claim.verdict.kind for claim in claims if claim.text in text or not before]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The board has 241,700 customers, 13,300 or about 6% more than in 2023 [1].",
+        "It pumped 600,000 cubic metres less than in 2023 [1].",
+        "Each inhabitant uses some 48 cubic metres a year [1].",
+        "The oldest reservoir has stood for 137 years, until 2024 [1].",
+        "The repair was finished 21 days after it had been announced [1].",
+        "The new piping cost €48.3 million [1].",
+        "Pumps and pipes together cost €62.2 million [1].",
+        "The three items cost 67.3 million euros in all [1].",
+        "Torvik employed 46 women more in 2024 than in 2020 [1].",
+        "The valve closes at 35% of the load [1].",
+    ],
+)
+async def test_what_follows_from_a_source_is_not_marked(text):
+    assert not {"absent", "contradicted"} & {*await kinds(text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The board has 247,100 customers [1].",
+        "The new piping cost €84.3 million [1].",
+        "Each inhabitant uses 113 litres a day [1].",
+        "In Sund there are 79 men on the staff [1].",
+    ],
+)
+async def test_a_figure_that_nothing_explains_is_marked(text):
+    assert {"absent", "contradicted"} & {*await kinds(text)}
+
+
+async def test_a_figure_may_follow_from_the_blocks_before_it():
+    before = "The works need 5.4 gigawatt hours of energy.\n"
+    text = "That is 5.6 kilowatt hours for ten cubic metres, or 0.5625 for each one [1].\n"
+    assert not {"absent", "contradicted"} & {*await kinds(text, before=before)}
+
+
+@pytest.mark.parametrize("text", ["A lakók 22%-a [1].", "A költség 640 millió forintra nőtt [1]."])
+async def test_names_of_units_may_have_suffixes(text):
+    assert await kinds(text, WORDS) == ["supported"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("In 2024, 298 men worked in Torvik [1].", "supported"),
+        ("In 2024, 312 men worked in Torvik [1].", "contradicted"),
+        ("In 2024, 187 men worked in Torvik [1].", "contradicted"),
+    ],
+)
+async def test_the_head_of_a_table_may_have_two_rows(text, kind):
+    assert await kinds(text) == [kind]
