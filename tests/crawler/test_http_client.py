@@ -83,6 +83,15 @@ async def test_damaged_compressed_data_is_an_error(encoding: str) -> None:
         await read_body(answer(b"\xff\x8bno such thing" * 10, encoding), "u", 1_000)
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+@pytest.mark.parametrize("body", [b"<p>As it is", b'{"a": 1}', b"\xef\xbb\xbf<p>", b""])
+@pytest.mark.parametrize("piece", [1, 65_536])
+async def test_a_body_that_is_only_declared_as_compressed_is_read(
+    encoding: str, body: bytes, piece: int
+) -> None:
+    assert await read_body(answer(body, encoding, piece), "u", 1_000) == body
+
+
 @pytest.mark.parametrize("encoding", ["compress", "dcz", "gzip, compress", "gzip, gzip, gzip, gzip"])
 async def test_an_unrequested_compression_is_reported(encoding: str) -> None:
     with pytest.raises(FetchError, match=f"compressed with {encoding}"):

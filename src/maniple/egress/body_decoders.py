@@ -10,6 +10,8 @@ from typing import Protocol
 _ZSTD_WINDOW_LOG = 23
 # Each stream needs a decompressor; a body of empty streams would block other work.
 _MAX_STREAMS = 100
+_BEGINS_TEXT = (b"<", b"{", b"[", b" ", b"\n", b"\r", b"\t", b"\xef")
+"""The first byte of markup and JSON, perhaps after blanks or a byte order mark of UTF-8."""
 
 
 class BodyDecoder(Protocol):
@@ -38,13 +40,14 @@ def find_decoder(encoding: str) -> BodyDecoder | None:
         case "" | "identity" | "none" | "utf-8":
             return PlainDecoder()
         case "gzip" | "x-gzip":
-            return _Streams(lambda: zlib.decompressobj(31), zlib.error, b"\x1f")  # gzip's, largest window
+            # gzip's, largest window
+            return _OrPlain(_Streams(lambda: zlib.decompressobj(31), zlib.error, b"\x1f"))
         case "deflate":
             return _Deflate()
         case "br":
             return _Brotli()
         case "zstd":
-            return _zstd_decoder()
+            return _OrPlain(_zstd_decoder())
         case "compress" | "x-compress" | "dcb" | "dcz" | "exi" | "aes128gcm" | "pack200-gzip":
             return None
         case _:
@@ -99,6 +102,26 @@ class _Streams:
         if self._begun > _MAX_STREAMS:
             raise DamagedBodyError
         return True
+
+
+class _OrPlain:
+    """Passes a body that begins as markup or JSON, and decompresses any other.
+
+    Some servers only declare a coding. Compressed data of gzip and zstd never begin so.
+    """
+
+    def __init__(self, compressed: BodyDecoder) -> None:
+        self._compressed = compressed
+        self._chosen: BodyDecoder | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self._chosen is None or self._chosen.is_complete
+
+    def decode(self, data: bytes, at_most: int) -> bytes:
+        if self._chosen is None and data:
+            self._chosen = PlainDecoder() if data[:1] in _BEGINS_TEXT else self._compressed
+        return self._chosen.decode(data, at_most) if self._chosen else b""
 
 
 class _Deflate:

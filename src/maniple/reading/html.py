@@ -19,6 +19,7 @@ from maniple.reading.page_kind import (
     find_obstacle,
     outline_page,
 )
+from maniple.reading.page_state import find_state_text
 from maniple.reading.pagination import Pagination, find_pagination
 from maniple.reading.publication import Publication, find_publication
 from maniple.reading.readability import empty_element, find_readable_part
@@ -43,6 +44,12 @@ def read_html(text: str, url: str) -> MarkdownDocument:
     # This tree is released before the next one is parsed: a tree of 5 MB of tags takes 250 MB.
     about = _read_metadata(parse_html(text), url, text)
     reading = _read_content(text, url, about)
+    if about.obstacle in (None, "empty shell") and len(_LINK.sub("", reading.markdown)) < _LEAST_BODY:
+        # Scripts would show the page, from a state that is often delivered with it.
+        state = find_state_text(parse_html(text))
+        if len(state) >= _LEAST_BODY:
+            reading = _make_plain(about.title, state)
+            return replace(reading, kind=about.declared_kind or "article", **asdict(about.publication))
     if about.obstacle is not None:
         shown = reading.markdown or _read_plain_text(parse_html(text))
         return replace(reading, markdown=shown, kind=about.obstacle)
@@ -69,6 +76,10 @@ def _read_content(text: str, url: str, about: "_PageMetadata") -> MarkdownDocume
     # Otherwise the page is rendered by scripts, and its HTML contains only the parts around the article.
     if len(body) < _LEAST_BODY or len(body) < 2 * len(_LINK.sub("", reading.markdown)):
         return reading
+    return _make_plain(title, body)
+
+
+def _make_plain(title: str, body: str) -> MarkdownDocument:
     note = "" if len(body) <= MAX_CHARACTERS else truncation_note(MAX_CHARACTERS)
     return MarkdownDocument(title, body[:MAX_CHARACTERS], headed=False, note=note)
 
