@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from maniple.reading import MAX_CHARACTERS, MarkdownDocument, truncation_note
 from maniple.reading.encoding import decode_text
 from maniple.reading.lists import find_list_part, is_list_page
+from maniple.reading.lossless import escape_pipes, preserve_structures
 from maniple.reading.page_kind import (
     ContentKind,
     find_content_kind,
@@ -61,10 +62,10 @@ def _read_content(text: str, url: str, about: "_PageMetadata") -> MarkdownDocume
     title, base, body = about.title, about.base, about.article_body
     is_front = urlsplit(url).path in ("", "/")
     if about.is_list and not is_front:
-        part = find_list_part(parse_html(text), about.pagination)
+        part = find_list_part(_parse_content(text), about.pagination)
     else:
         is_known = bool(about.publication.author)
-        part = find_readable_part(lambda: parse_html(text), title, is_front, drops_byline=is_known)
+        part = find_readable_part(lambda: _parse_content(text), title, is_front, drops_byline=is_known)
     if about.is_list:
         other = about.pagination
     elif is_front:
@@ -86,12 +87,19 @@ def _make_plain(title: str, body: str) -> MarkdownDocument:
 
 def read_fragment(source: str, title: str, base: str) -> MarkdownDocument:
     """Return HTML without boilerplate as Markdown, such as that of a feed or a Word document."""
-    return _convert(parse_html(source), title, base)
+    return _convert(_parse_content(source), title, base)
+
+
+def _parse_content(text: str) -> "HtmlElement":
+    page = parse_html(text)
+    preserve_structures(page)
+    return page
 
 
 def _convert(part: "HtmlElement", title: str, base: str) -> MarkdownDocument:
     is_complete = truncate_tree(part, MAX_CHARACTERS)
     simplify_structure(part)
+    escape_pipes(part)
     clean_attributes(part, base)
     return MarkdownDocument(
         title, to_markdown(part), note="" if is_complete else truncation_note(MAX_CHARACTERS)
