@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 
 from maniple.reading import MAX_DOCUMENT_BYTES, MarkdownDocument, UnreadableDocument
+from maniple.reading.bundles import read_bundle
 from maniple.reading.formats import FORMATS, read_document
 
 PARTS: Mapping[str, str] = {
@@ -15,18 +16,21 @@ PARTS: Mapping[str, str] = {
     "xl/workbook.xml": "workbook",
     "xl/workbook.bin": "workbook",
     "ppt/presentation.xml": "pptx",
+    "META-INF/container.xml": "epub",
+    "content.xml": "opendocument",
 }
 """The key of a format by a part that each of its archives has."""
 _BY_MEDIA_TYPE: Mapping[bytes, str] = {
     b"application/vnd.oasis.opendocument.spreadsheet": "workbook",
 }
 """The key by the content of the part `mimetype`."""
-_UNREAD_PARTS: Mapping[str, str] = {
-    "META-INF/container.xml": "is an EPUB book, which is not read",
-    "content.xml": "is an OpenDocument file, which is not read",
-}
 MAX_MEMBERS = 20_000
-_STREAMS: Mapping[str, str] = {"Workbook": "workbook", "Book": "workbook"}
+_MIME_BYTES = 200
+_STREAMS: Mapping[str, str] = {
+    "Workbook": "workbook",
+    "Book": "workbook",
+    "__properties_version1.0": "msg",
+}
 """The key of a format by a stream of its compound files."""
 _LOCKED = "EncryptedPackage"
 _LOCKED_MARK = _LOCKED.encode("utf-16-le")
@@ -75,7 +79,7 @@ def read_part(archive: zipfile.ZipFile, part: str) -> bytes:
 
 
 def read_zip(body: bytes, url: str) -> MarkdownDocument:
-    """Return the document that a ZIP archive is.
+    """Return the document that a ZIP archive is, or that of all its files.
 
     Raises:
         UnreadableDocument: it cannot be read.
@@ -85,25 +89,19 @@ def read_zip(body: bytes, url: str) -> MarkdownDocument:
             key = identify_archive(archive)
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError, EOFError) as error:
         raise UnreadableDocument("is a damaged ZIP archive") from error
-    return read_document(key, body, url, None)
+    if key:
+        return read_document(key, body, url, None)
+    with open_archive(body, "a ZIP archive") as archive:
+        return read_bundle(archive)
 
 
 def identify_archive(archive: zipfile.ZipFile) -> str:
-    """Return the key of the format that an archive is.
-
-    Raises:
-        UnreadableDocument: it is of a format that is not read.
-    """
+    """Return the key of the format that an archive is; "" for one of files."""
     names = set(archive.namelist())
-    kind = archive.read("mimetype")[:100].strip() if "mimetype" in names else b""
-    if kind in _BY_MEDIA_TYPE:
-        return _BY_MEDIA_TYPE[kind]
-    if key := next((key for part, key in PARTS.items() if part in names), ""):
-        return key
-    if any(member.flag_bits & 1 for member in archive.infolist()):
-        raise UnreadableDocument("is a ZIP archive that is locked with a password; ask for one without")
-    reason = next((why for part, why in _UNREAD_PARTS.items() if part in names), "")
-    raise UnreadableDocument(reason or "is a ZIP archive, which is not read; unpack it with Python")
+    about = archive.getinfo("mimetype") if "mimetype" in names else None
+    is_readable = about is not None and about.file_size <= _MIME_BYTES and not about.flag_bits & 1
+    kind = archive.read("mimetype").strip() if is_readable else b""
+    return _BY_MEDIA_TYPE.get(kind) or next((key for part, key in PARTS.items() if part in names), "")
 
 
 def read_ole(body: bytes, url: str) -> MarkdownDocument:

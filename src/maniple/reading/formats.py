@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from maniple.reading import MarkdownDocument, UnreadableDocument
 from maniple.reading.encoding import decode_text
-from maniple.reading.pictures import PICTURE_TYPES
+from maniple.reading.pictures import PICTURE_TYPES, identify_picture
 
 HEAD_BYTES = 2_000
 """The number of bytes from which a format is identified."""
@@ -30,6 +30,9 @@ _NOTEBOOK = re.compile(rb'\s*\{.{0,1500}"(?:cell_type|nbformat)"\s*:', re.S)
 _MAIL_FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t]*\S?")
 _MAIL_MARKS = frozenset({b"received", b"return-path", b"mime-version", b"message-id", b"delivered-to"})
 _MIN_MAIL_FIELDS = 3
+_TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+# Bytes that do not occur in text (https://mimesniff.spec.whatwg.org/#binary-data-byte).
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,35 @@ FORMATS: Mapping[str, DocumentFormat] = {
         (".rss", ".atom"),
         ("application/rss+xml", "application/atom+xml", "application/rdf+xml"),
     ),
+    "epub": DocumentFormat(
+        "an EPUB book", "maniple.reading.books:read_epub", (".epub",), ("application/epub+zip",)
+    ),
+    "opendocument": DocumentFormat(
+        "an OpenDocument file",
+        "maniple.reading.books:read_open_document",
+        (".odt", ".odp"),
+        (f"{_OPEN_DOCUMENT}.text", f"{_OPEN_DOCUMENT}.presentation"),
+    ),
+    "rtf": DocumentFormat(
+        "an RTF document",
+        "maniple.reading.notebooks:read_rtf",
+        (".rtf",),
+        ("application/rtf", "text/rtf"),
+    ),
+    "mail": DocumentFormat("an e-mail", "maniple.reading.mail:read_eml", (".eml",), ("message/rfc822",)),
+    "msg": DocumentFormat(
+        "a message of Outlook",
+        "maniple.reading.mail:read_msg",
+        (".msg",),
+        ("application/vnd.ms-outlook",),
+    ),
+    "notebook": DocumentFormat(
+        "a notebook",
+        "maniple.reading.notebooks:read_notebook",
+        (".ipynb",),
+        ("application/x-ipynb+json",),
+        is_text=True,
+    ),
     "picture": DocumentFormat(
         "a picture", "maniple.reading.pictures:read_picture", (), PICTURE_TYPES, is_converted=False
     ),
@@ -119,8 +151,8 @@ FORMATS: Mapping[str, DocumentFormat] = {
     "json": DocumentFormat(
         "JSON",
         "maniple.reading.text_formats:read_json",
-        (".json",),
-        ("application/json",),
+        (".json", ".jsonl"),
+        ("application/json", "application/jsonl", "application/x-ndjson"),
         is_text=True,
         is_converted=False,
     ),
@@ -150,6 +182,7 @@ _MAGIC: Mapping[bytes, str] = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "ole",
+    b"{\\rtf": "rtf",
 }
 
 
@@ -171,13 +204,41 @@ def identify_binary(head: bytes) -> str:
 
 
 def identify_marked_text(head: bytes) -> str:
-    """Return the key of a format that its text itself shows: a web page, a feed; "" for other text.
+    """Return the key of a format that its text itself shows: a web page, a feed, a notebook, an e-mail.
 
-    `head` is UTF-8.
+    "" for other text. `head` is UTF-8.
     """
     if _MARKUP.match(head):
         return "html"
-    return "feed" if head.lstrip()[:1] == b"<" and _FEED.search(head) else ""
+    if head.lstrip()[:1] == b"<" and _FEED.search(head):
+        return "feed"
+    if _NOTEBOOK.match(head):
+        return "notebook"
+    return "mail" if _is_mail(head) else ""
+
+
+def _is_mail(head: bytes) -> bool:
+    """Return whether a text begins with the fields of an e-mail that was sent."""
+    lines = head.replace(b"\r\n", b"\n").partition(b"\n\n")[0].split(b"\n")
+    fields = [_MAIL_FIELD.match(line) for line in lines if line[:1] not in (b" ", b"\t")]
+    names = {found[1].lower() for found in fields if found}
+    # The last line may be cut in the middle.
+    return all(fields[:-1]) and len(names) >= _MIN_MAIL_FIELDS and not names.isdisjoint(_MAIL_MARKS)
+
+
+def identify_member(head: bytes, name: str) -> str:
+    """Return the key of the format of a file in another one; "" for an unknown one."""
+    if key := identify_binary(head) or ("picture" if identify_picture(head) else ""):
+        return key
+    if not is_probably_text(head):
+        return ""
+    named = _BY_SUFFIX.get(suffix_of_address(name), "text")
+    return identify_marked_text(head) or (named if FORMATS[named].is_text else "text")
+
+
+def is_probably_text(head: bytes) -> bool:
+    """Return whether the first bytes of a file may be text, in whatever encoding."""
+    return head.startswith(_TEXT_MARKS) or not _CONTROLS.search(head)
 
 
 def identify_format(head: bytes, media_type: str, name: str) -> str:
@@ -191,15 +252,15 @@ def identify_format(head: bytes, media_type: str, name: str) -> str:
     if media_type.endswith("xml") and media_type != "application/xhtml+xml" and _FEED.search(head):
         return "feed"
     key = _BY_MEDIA_TYPE.get(media_type, "json" if media_type.endswith("json") else "text")
-    if key == "text" and media_type == "text/plain":
-        named = _BY_SUFFIX.get(suffix_of_address(name), "text")
-        return named if FORMATS[named].is_text and named != "html" else "text"
+    if key in ("text", "json") and media_type.startswith(("text/plain", "application/json")):
+        named = _BY_SUFFIX.get(suffix_of_address(name), key)
+        return named if FORMATS[named].is_text and named != "html" else key
     # The format of a binary document is shown by its content: what only says that it is one is text.
     return key if FORMATS[key].is_text or media_type in PICTURE_TYPES else _declared(key)
 
 
 def _declared(key: str) -> str:
-    return key if key in ("pdf", "docx", "feed") else "text"
+    return key if key in ("pdf", "docx", "feed", "mail") else "text"
 
 
 def suffix_of_address(name: str) -> str:

@@ -21,7 +21,13 @@ from maniple.reading import (
     UnreadableDocument,
 )
 from maniple.reading.fork_server import ForkServer
-from maniple.reading.formats import FORMATS, HEAD_BYTES, identify_binary, identify_marked_text
+from maniple.reading.formats import (
+    FORMATS,
+    HEAD_BYTES,
+    identify_binary,
+    identify_marked_text,
+    is_probably_text,
+)
 from maniple.reading.loaders import DocumentLoader
 from maniple.reading.rendering import RenderedPicture
 from maniple.scope.run_scope import thread_key
@@ -56,7 +62,7 @@ _MAGIC = {
     b"RIFF": "sound or video",
     b"\x00\x00\x00": "probably video",
 }
-_MARKUP_FORMATS = ("html", "feed")
+_MARKUP_FORMATS = ("html", "feed", "mail", "notebook")
 _Key = tuple[str, str, int, int]
 _PageKey = tuple[str, int]
 
@@ -310,5 +316,7 @@ def identify_file(head: bytes, *, is_source: bool) -> FileKind:
     if decoded is None:
         if _PICTURE_BOX.match(head) or head.startswith(_PICTURES):
             return FileKind(_PICTURE)
-        return FileKind("", next((name for magic, name in _MAGIC.items() if head.startswith(magic)), ""))
+        unread = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
+        # Text in an encoding that only a detector finds.
+        return FileKind("", unread) if unread or not is_probably_text(head) else FileKind("text")
     return FileKind() if is_source else FileKind(identify_marked_text(decoded.text.encode(errors="replace")))
