@@ -121,6 +121,28 @@ async def test_frames_are_bounded_in_number_and_size_and_not_followed_further(si
     assert len(document.frames) == 2
 
 
+@pytest.mark.parametrize(
+    ("path", "media_type", "is_fetched"),
+    [
+        ("/a", "application/pdf", True),
+        ("/a.pdf?x", "application/octet-stream", True),
+        ("/a.pdf", "text/html", False),
+        ("/a", "text/csv", False),
+    ],
+)
+async def test_a_document_may_be_larger_than_a_page(
+    site: Site, path: str, media_type: str, is_fetched: bool
+) -> None:
+    site.pages[path] = Reply(b"%PDF-1.7" + b"x" * 3_000, media_type)
+    small = SETTINGS.model_copy(update={"max_bytes": 2_000, "max_document_bytes": 4_000})
+    fetching = Fetcher(small, AddressGuard(small)).fetch(f"{site.url}{path}")
+    if is_fetched:
+        assert len((await fetching).body) == 3_008
+        return
+    with pytest.raises(FetchError, match="larger than 2,000"):
+        await fetching
+
+
 async def test_cookies_live_as_long_as_the_way_to_one_page(site: Site, crawler: Crawler) -> None:
     site.pages |= {
         "/gate": Reply(status=302, headers=(("Location", "/in"), ("Set-Cookie", "seen=yes; Path=/"))),

@@ -126,6 +126,8 @@ class FetchSettings(Section):
     timeout_seconds: float = Field(default=30, gt=0)
     """Of a page with its redirects, its frames and its site's robots.txt; of reading it; of rendering it."""
     max_bytes: int = Field(default=5_000_000, gt=0)
+    max_document_bytes: int = Field(default=50_000_000, gt=0, le=50_000_000)
+    """Of a PDF, an Office document or an archive, by the type that its site names, else by its suffix."""
     max_redirects: int = Field(default=5, ge=0)
     max_characters: int = Field(default=12_000, gt=0)
     robots: bool = True

@@ -27,7 +27,9 @@ from maniple.crawler.robots import RobotsRules
 from maniple.egress import AddressGuard, PermanentFetchError, translate_fetch_error
 from maniple.egress.certificates import tls_context
 from maniple.errors import FetchError
+from maniple.reading import MAX_DOCUMENT_BYTES
 from maniple.reading.encoding import decode_text
+from maniple.reading.formats import is_binary_document
 from maniple.reading.html import find_base_url, parse_html, resolve_url
 from maniple.reading.loaders import DocumentLoaders
 from maniple.retry_after import retry_after_seconds
@@ -99,6 +101,7 @@ class FetchContext:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     loaders: DocumentLoaders = field(default_factory=DocumentLoaders)
     """What they read is fetched whatever its type is."""
+    max_document_bytes: int = MAX_DOCUMENT_BYTES
 
 
 class Fetcher:
@@ -121,7 +124,13 @@ class Fetcher:
         robots = RobotsRules(self._client) if settings.robots else None
         pages = PageCache(settings.cache_bytes)
         self._context = FetchContext(
-            robots, pages, settings.max_bytes, settings.max_redirects, sleep, loaders or DocumentLoaders()
+            robots,
+            pages,
+            settings.max_bytes,
+            settings.max_redirects,
+            sleep,
+            loaders or DocumentLoaders(),
+            settings.max_document_bytes,
         )
 
     async def fetch(self, url: str) -> FetchedDocument:
@@ -265,7 +274,9 @@ class PageVisit:
         is_loaded = self._context.loaders.find(url, declared) is not None
         if not is_loaded:
             require_readable(url, declared)
-        body = await read_body(response, url, self._context.max_bytes)
+        is_document = is_binary_document(declared, url)
+        limit = self._context.max_document_bytes if is_document else self._context.max_bytes
+        body = await read_body(response, url, max(limit, self._context.max_bytes))
         media_type = declared if is_loaded else sniff_media_type(url, declared, body)
         return FetchedDocument(url, media_type, response.charset_encoding, body)
 

@@ -268,6 +268,17 @@ def suffix_of_address(name: str) -> str:
     return PurePosixPath(urlsplit(name).path if "://" in name else name).suffix.lower()
 
 
+def is_binary_document(media_type: str, name: str) -> bool:
+    """Return whether a file that is declared as `media_type` and called `name` is one of a binary format.
+
+    The suffix counts only where the declared type says nothing.
+    """
+    key = _BY_MEDIA_TYPE.get(media_type, "")
+    if not key and media_type in ("", "application/octet-stream", "binary/octet-stream"):
+        key = _BY_SUFFIX.get(suffix_of_address(name), "")
+    return key not in ("", "picture", "feed") and not FORMATS[key].is_text
+
+
 def is_isolated(key: str) -> bool:
     """Return whether a format is always read in a separate process, because its parsers are risky."""
     return not FORMATS[key].is_text
