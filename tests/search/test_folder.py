@@ -11,16 +11,9 @@ import pytest
 
 from maniple.errors import FetchError, SearchError
 from maniple.search import FolderSearch
+from maniple.search.folder_files import MAX_FILE_BYTES, list_folder, read_file_below
+from maniple.search.passages import MAX_PASSAGES, PASSAGE_CHARACTERS, pair_unspaced, split_document
 from maniple.search.providers import folder
-from maniple.search.providers.folder import (
-    MAX_FILE_BYTES,
-    MAX_PASSAGES,
-    PASSAGE_CHARACTERS,
-    list_files,
-    pair_unspaced,
-    read_file_below,
-    split_passages,
-)
 
 pytestmark = pytest.mark.anyio
 
@@ -72,12 +65,12 @@ async def test_a_document_is_found_by_its_words_and_shown_with_its_passage(searc
         (
             "long.md",
             "Boats\n\nA ferry crosses.\n\n" + "Nothing else. " * 100,
-            "[A passage of 1,424 characters. Read on: crawl_tool(url, section).]",
+            "[Found at line 3, in 1,424 characters. Read on: crawl_tool(url, section).]",
         ),
         (
             "cut.md",
             "Boats\n\nA ferry crosses.",
-            "[A passage of 23 characters. Not all was read. Read on: crawl_tool(url, section).]",
+            "[Found at line 3, in 23 characters. Not all was read. Read on: crawl_tool(url, section).]",
         ),
     ],
 )
@@ -146,9 +139,9 @@ async def test_what_cannot_be_read_is_left_out_until_it_changes(
 async def test_a_large_folder_is_read_in_pieces(
     search: FolderSearch, documents: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "_INDEXING_SECONDS", -1.0)
+    monkeypatch.setattr(folder, "INDEXING_SECONDS", 0.0)
     assert await names(search, "stone") == []
-    monkeypatch.setattr(folder, "_INDEXING_SECONDS", 5.0)
+    monkeypatch.setattr(folder, "INDEXING_SECONDS", 5.0)
     assert await names(search, "stone") == ["folder:bridges.md"]
 
 
@@ -193,13 +186,14 @@ async def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
 def test_files_over_the_limit_are_not_offered_nor_read_further(tmp_path: Path) -> None:
     with (tmp_path / "big.txt").open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
-    assert list(list_files(tmp_path, frozenset((".txt",)))) == []
+    listing = list_folder(tmp_path, frozenset((".txt",)))
+    assert (listing.files, listing.too_large) == ({}, ["big.txt"])
     assert len(read_file_below(tmp_path, "big.txt")) == MAX_FILE_BYTES
 
 
 def test_a_document_is_cut_at_paragraphs_and_nothing_of_it_is_lost() -> None:
     text = "\n\n".join(f"Paragraph {number}. " + "word " * 60 for number in range(40))
-    pieces = list(split_passages(text))
+    pieces = [one.text for one in split_document(text)]
     assert all(len(piece) <= PASSAGE_CHARACTERS and piece.startswith("Paragraph") for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
@@ -207,7 +201,7 @@ def test_a_document_is_cut_at_paragraphs_and_nothing_of_it_is_lost() -> None:
 @pytest.mark.parametrize("text", ["x" * 5_000_000, "桥" * 5_000_000, "\n" * 5_000_000, " x" * 2_500_000])
 def test_a_huge_text_without_any_place_to_cut_takes_linear_time(text: str) -> None:
     begun = time.process_time()
-    pieces = list(split_passages(text))
+    pieces = [one.text for one in split_document(text)]
     assert sum(len(pair_unspaced(piece)) for piece in pieces) < 4 * len(text)
     assert len(pieces) <= MAX_PASSAGES
     assert time.process_time() - begun < 5

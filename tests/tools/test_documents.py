@@ -1,5 +1,6 @@
 """The folder of documents as the researcher meets it."""
 
+import asyncio
 import json
 import mimetypes
 from contextlib import aclosing
@@ -72,7 +73,7 @@ async def test_documents_are_known_by_their_names_where_the_system_has_no_table_
 ) -> None:
     monkeypatch.setattr(mimetypes, "guess_type", lambda name: (None, None))
     (documents / "Tunnel.DOCX").write_bytes(docx(paragraph("A tunnel under the strait.")))
-    folder = open_document_folder(settings_of(documents).search)
+    folder = await asyncio.to_thread(open_document_folder, settings_of(documents))
     assert folder is not None
     async with aclosing(folder):
         [hit] = await folder.search("strait tunnel", limit=5)
@@ -84,7 +85,7 @@ async def test_documents_are_known_by_their_names_where_the_system_has_no_table_
 async def test_a_partly_read_document_is_marked_in_the_results(documents: Path) -> None:
     rows = "".join(f"station {number},{number} crowns\n" for number in range(5_500))
     (documents / "tolls.csv").write_text(rows)
-    folder = open_document_folder(settings_of(documents).search)
+    folder = await asyncio.to_thread(open_document_folder, settings_of(documents))
     assert folder is not None
     async with aclosing(folder):
         [hit] = await folder.search("station crowns", limit=1)
@@ -94,7 +95,7 @@ async def test_a_partly_read_document_is_marked_in_the_results(documents: Path) 
 async def test_the_end_of_a_long_text_is_found_and_read(documents: Path) -> None:
     long = "A line about nothing much.\n" * 20_000 + "# Anchorage\n\nThe eastern anchorage weighs most."
     (documents / "long.md").write_text(long)
-    folder = open_document_folder(settings_of(documents).search)
+    folder = await asyncio.to_thread(open_document_folder, settings_of(documents))
     assert folder is not None
     async with aclosing(folder):
         [hit] = await folder.search("eastern anchorage", limit=5)
@@ -104,7 +105,7 @@ async def test_the_end_of_a_long_text_is_found_and_read(documents: Path) -> None
 
 
 async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Path) -> None:
-    folder = open_document_folder(settings_of(documents).search)
+    folder = await asyncio.to_thread(open_document_folder, settings_of(documents))
     assert folder is not None
     reader = DocumentReader(Crawler(FetchSettings(allow_private=("127.0.0.0/8",))), folder, 1_000)
     async with open_site({"/": Reply("<title>T</title><p>Some text.")}) as site:
@@ -116,4 +117,6 @@ async def test_pages_are_read_beside_documents_and_nothing_else_is(documents: Pa
 
 
 def test_a_document_folder_without_its_provider_is_not_opened(documents: Path) -> None:
-    assert open_document_folder(SearchSettings(providers=("wikipedia",), folder=documents)) is None
+    settings = settings_of(documents)
+    own = settings.search.model_copy(update={"providers": ("wikipedia",)})
+    assert open_document_folder(settings.model_copy(update={"search": own})) is None

@@ -53,7 +53,8 @@ async def open_capabilities(
     """
     readers = ForkServer(await asyncio.to_thread(document_loaders, settings))
     stack.callback(readers.close)
-    context = CapabilityContext(settings, stack, [_shared_services(settings, readers, models)])
+    folder = await asyncio.to_thread(open_document_folder, settings, readers)
+    context = CapabilityContext(settings, stack, [_shared_services(settings, readers, folder, models)])
     extensions = await asyncio.to_thread(load_capabilities, settings)
     capabilities = [
         *(make() for make in BUILT_IN),
@@ -66,8 +67,9 @@ async def open_capabilities(
     return offer
 
 
-def _shared_services(settings: Settings, readers: ForkServer, models: ChatModels | None) -> Offer:
-    folder = open_document_folder(settings.search, readers)
+def _shared_services(
+    settings: Settings, readers: ForkServer, folder: FolderSearch | None, models: ChatModels | None
+) -> Offer:
     return Offer(
         services={
             EgressRoute: open_egress(settings),

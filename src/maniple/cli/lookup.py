@@ -70,6 +70,7 @@ def _with_provider(settings: "Settings", provider: str) -> "Settings":
 async def _search(
     settings: "Settings", query: str, limit: int | None, consoles: "Consoles", *, as_json: bool
 ) -> int:
+    import asyncio
     import logging
 
     from maniple.cli.process import WrongUsage
@@ -79,7 +80,7 @@ async def _search(
 
     # Failures are printed below; without a handler Python would print the log as well.
     logging.getLogger("maniple").addHandler(logging.NullHandler())
-    context = SearchContext(folder=open_document_folder(settings.search))
+    context = SearchContext(folder=await asyncio.to_thread(open_document_folder, settings))
     try:
         async with open_chain(settings.search, context) as chain:
             answer = await chain.ask(query, limit=limit or settings.search.max_results)
@@ -180,7 +181,9 @@ async def _crawl(url: str, section: str, settings: "Settings", consoles: "Consol
 
     # The user may read the folder even if the team does not search it, as with `search --provider folder`.
     fork_server = ForkServer(await asyncio.to_thread(document_loaders, settings))
-    folder = open_document_folder(settings.search.model_copy(update={"providers": ("folder",)}), fork_server)
+    own = settings.search.model_copy(update={"providers": ("folder",)})
+    own_settings = settings.model_copy(update={"search": own})
+    folder = await asyncio.to_thread(open_document_folder, own_settings, fork_server)
     address = url if "://" in url or (folder and url.startswith(SCHEME)) else f"https://{url}"
     async with AsyncExitStack() as stack:
         stack.callback(fork_server.close)

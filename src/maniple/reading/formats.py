@@ -191,6 +191,11 @@ def media_types_by_suffix() -> dict[str, str]:
     return {suffix: _suffix_type(key, suffix) for suffix, key in _BY_SUFFIX.items()}
 
 
+def formats_by_suffix() -> dict[str, str]:
+    """Return the key of the format of each suffix that a document can have, without those of pictures."""
+    return dict(_BY_SUFFIX)
+
+
 def _suffix_type(key: str, suffix: str) -> str:
     exact = {".xhtml": "application/xhtml+xml", ".rst": "text/x-rst", ".tsv": "text/tab-separated-values"}
     return exact.get(suffix) or FORMATS[key].media_types[0]

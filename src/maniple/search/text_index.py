@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from maniple.search.providers.folder import PASSAGE_CHARACTERS, UNSPACED_CHARACTERS, pair_unspaced
+from maniple.search.passages import UNSPACED_CHARACTERS, normalize_words, pair_unspaced, split_lines
 from maniple.text import fix_surrogates
 
 MAX_WORDS = 24
@@ -167,35 +167,10 @@ class TextIndex:
         return [_Passage(*row) for row in rows]
 
 
-def split_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield passages of at most `PASSAGE_CHARACTERS` with the line and the character of their beginning.
-
-    They are cut at paragraphs, else lines, else words. A text without words yields an empty one, so that its
-    name is found.
-    """
-    if not text.strip():
-        yield 1, 1, ""
-        return
-    start, line, line_start = 0, 1, 0
-    while start < len(text):
-        end = start + PASSAGE_CHARACTERS
-        if end < len(text):
-            middle = start + PASSAGE_CHARACTERS // 2
-            cuts = (text.rfind(mark, middle, end) for mark in ("\n\n", "\n", " "))
-            end = next((cut + 1 for cut in cuts if cut > 0), end)
-        piece = text[start:end]
-        if piece.strip():
-            yield line, start - line_start + 1, piece
-        if ends := piece.count("\n"):
-            line += ends
-            line_start = start + piece.rfind("\n") + 1
-        start = end
-
-
 def _words_of(text: str) -> str:
     """Return what is indexed of a text: its words, and the joined forms of its compounds."""
     joined = " ".join(_joined_forms(text))
-    return pair_unspaced(_normalize(f"{text}\n{joined}"), with_ends=True)
+    return pair_unspaced(normalize_words(f"{text}\n{joined}"), with_ends=True)
 
 
 def _joined_forms(text: str) -> Iterator[str]:
@@ -205,15 +180,10 @@ def _joined_forms(text: str) -> Iterator[str]:
         yield _GROUP_END.sub("", found[0])
 
 
-def _normalize(text: str) -> str:
-    """Return `text` in one spelling: letters of one width and case, "ß" as "ss"."""
-    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-
-
 def _query_words(query: str) -> list[_Word]:
     query = fix_surrogates(query[:_QUERY_CHARACTERS])
     pieces = [piece for piece in query.split() if piece not in _OPERATORS]
-    parts = [part for piece in pieces for part in pair_unspaced(_normalize(piece)).split()]
+    parts = [part for piece in pieces for part in pair_unspaced(normalize_words(piece)).split()]
     named = [part for part in dict.fromkeys(parts) if any(map(str.isalnum, part))]
     return [_word(part) for part in named[:MAX_WORDS]]
 

@@ -1,10 +1,12 @@
 """`tavily_search` and `crawl_tool`: the web, under the names that LangManus's clients know."""
 
 import asyncio
+import hashlib
 import json
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.metadata import version
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -29,6 +31,8 @@ from maniple.tools.registry import define_tool
 
 WEB_SEARCH = "tavily_search"
 """The name of the tool that searches the web."""
+_INDEX = "folder-index"
+"""The folder, beside the store's database, of the index of the folder of documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +172,29 @@ async def read_web_page(
     return f"{shown}\n\n[It is kept as {path}.]", {SHOWN_PICTURES: [path]}
 
 
-def open_document_folder(
-    settings: SearchSettings, fork_server: ForkServer | None = None
-) -> FolderSearch | None:
-    """Return the search in the configured folder, or None. Nothing is read before the first search.
+def open_document_folder(settings: Settings, fork_server: ForkServer | None = None) -> FolderSearch | None:
+    """Return the search in the configured folder, or None. Nothing is read before it is used. Blocks on disk.
 
-    Documents that are not text are read in processes of `fork_server`, or of a new one.
+    Documents that are not text are read in processes of `fork_server`, or of a new one. The index is in the
+    data folder; with `store.backend: memory` it is temporary.
     """
-    if settings.folder is None or (settings.providers is not None and "folder" not in settings.providers):
+    own = settings.search
+    if own.folder is None or (own.providers is not None and "folder" not in own.providers):
         return None
-    return FolderSearch(settings.folder, partial(_read_for_index, fork_server or ForkServer()))
+    from maniple.store.configured import database_path, storage_folder  # 0.6 s that only a folder costs
+
+    databases = storage_folder(settings, _INDEX) if database_path(settings) is not None else None
+    fork_server = fork_server or ForkServer()
+    read = partial(_read_for_index, fork_server)
+    return FolderSearch(own.folder, read, databases, reader=_reader_version(fork_server))
+
+
+def _reader_version(fork_server: ForkServer) -> str:
+    """Return what changes when documents are read in another way: by another version, or other loaders."""
+    known = (
+        f"{version('maniple')} {sorted(MEDIA_TYPES)} {sorted(fork_server.loaders.by_type.items(), key=str)}"
+    )
+    return hashlib.sha256(known.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class DocumentReader:

@@ -184,7 +184,7 @@ async def check_search(settings: Settings) -> CheckResult:
 
     None is asked, because that may cost money: a connection is enough to know of an outage.
     """
-    context = SearchContext(folder=open_document_folder(settings.search))
+    context = SearchContext(folder=await asyncio.to_thread(open_document_folder, settings))
     try:
         missing = await asyncio.to_thread(missing_settings, settings.search)
         async with open_chain(settings.search, context) as chain:

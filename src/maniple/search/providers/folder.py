@@ -1,27 +1,39 @@
-"""A local folder of documents. Passages are indexed with SQLite's FTS5 and ranked by BM25.
+"""A local folder of documents, searched by the index of `maniple.search.folder_index`.
 
 Hits have addresses such as `folder:reports/2026.md`, which `FolderSearch.read` opens; no address can name a
 file outside of the folder.
 """
 
 import asyncio
-import os
+import hashlib
+import logging
 import re
 import sqlite3
-import stat
+import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from maniple.config.web_settings import SearchSettings
 from maniple.errors import SearchError, ToolFailure
-from maniple.reading import MAX_DOCUMENT_BYTES
-from maniple.reading.formats import media_types_by_suffix
+from maniple.locks import file_lock
+from maniple.reading.formats import formats_by_suffix, media_types_by_suffix
+from maniple.search.folder_files import FolderListing, IndexFiles, list_folder, name_some, read_file_below
+from maniple.search.folder_index import (
+    DocumentPassage,
+    FolderIndex,
+    IndexStamp,
+    KnownDocument,
+    NewDocument,
+    is_damaged,
+)
 from maniple.search.provider import (
     ClosableProvider,
     ProviderFailure,
@@ -31,271 +43,133 @@ from maniple.search.provider import (
     make_hit,
     normalize_query,
 )
+from maniple.text import shorten
 
 SCHEME = "folder:"
 MEDIA_TYPES: Mapping[str, str] = media_types_by_suffix()
 """The formats that are searched, by suffix. The system's table is not used: slim images have none."""
 SUFFIXES = frozenset(MEDIA_TYPES)
+INDEXING_SECONDS = 5.0
+"""How long a search waits for the index; then it goes on in the background."""
+RETRY_SECONDS = 86_400.0
+"""After this time a file that could not be read is tried again: the machine may have been too busy."""
 _QUERY_CHARACTERS = 1_000
-_INDEXING_SECONDS = 5.0
+_BATCH = 16
+"""Documents of one transaction."""
+_CONCURRENT = 4
+_PROBLEM_CHARACTERS = 200
+_ADVICE = re.compile(r"[;.] +(?:use|ask for) another [a-z]+\.?$", re.I)
+_FORMATS = formats_by_suffix()
+_log = logging.getLogger(__name__)
 
 ReadDocument = Callable[[str, bytes], Awaitable[tuple[str, str, str]]]
 """Converts a file's name and content to title, text and a note on what is missing, or "". Raises
 `ToolFailure`."""
 
 T = TypeVar("T")
-MAX_FILES = 5_000
-MAX_FILE_BYTES = MAX_DOCUMENT_BYTES
-PASSAGE_CHARACTERS = 1_000
-MAX_PASSAGES = 2_000
-"""Per document; the text after them is not indexed."""
-_MAX_QUERY_WORDS = 16
-# Text that is written without spaces (Chinese, Japanese, Korean, Thai, Lao, Khmer, Burmese) is indexed by
-# pairs of neighbouring characters.
-UNSPACED_CHARACTERS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
-    "\U00020000-\U0003134f"
-)
-"""As ranges of a regular expression."""
-_UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]+")
-_WORD = re.compile(r"[^\W_]+")
-_SHORT_WORD_CHARACTERS = 3
-
-_SCHEMA = """
-CREATE TABLE document (
-    id INTEGER PRIMARY KEY, name TEXT UNIQUE, title TEXT, modified_ns INTEGER, size INTEGER,
-    characters INTEGER, note TEXT
-);
-CREATE VIRTUAL TABLE passage USING fts5(
-    words, text UNINDEXED, document UNINDEXED, tokenize = 'porter unicode61'
-);
-CREATE TABLE owner (passage INTEGER PRIMARY KEY, document INTEGER);
-CREATE INDEX owner_document ON owner (document);
-"""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStamp:
-    """The modification time and size of a file, by which changes are noticed."""
+class FolderState:
+    """What of a folder can be found."""
 
-    modified_ns: int
-    size: int
+    indexed: int = 0
+    """The documents that can be found."""
+    pending: tuple[str, ...] = ()
+    """New and changed documents that are not indexed yet."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Documents that cannot be read, each with the reason."""
+    left_out: str = ""
+    notices: tuple[str, ...] = ()
+    """What is wrong with the index itself."""
 
+    @property
+    def files(self) -> int:
+        """The number of documents in the folder."""
+        return self.indexed + len(self.pending) + len(self.unreadable)
 
-def list_files(folder: Path, suffixes: frozenset[str]) -> Iterator[tuple[str, IndexStamp]]:
-    """Yield the relative POSIX paths of at most `MAX_FILES` regular files. Blocks on disk.
-
-    Hidden files and folders, symbolic links, other suffixes and files over `MAX_FILE_BYTES` are left out.
-    """
-    left = MAX_FILES
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(parent, name)
-            if name.startswith(".") or path.suffix.lower() not in suffixes:
-                continue
-            try:
-                status = path.lstat()
-            except OSError:
-                continue  # it was deleted meanwhile
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-                continue
-            if left == 0:
-                return
-            left -= 1
-            yield path.relative_to(folder).as_posix(), IndexStamp(status.st_mtime_ns, status.st_size)
-
-
-def read_file_below(folder: Path, name: str) -> bytes:
-    """Return the content of the regular file `name`; raises `OSError`. Blocks on disk.
-
-    No component of the path may be a symbolic link: each folder is opened relative to its parent.
-    """
-    *folders, last = name.split("/")
-    if not all((*folders, last)) or any(part in (".", "..") for part in (*folders, last)):
-        raise FileNotFoundError(name)
-    parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for part in folders:
-            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
-            os.close(parent)
-            parent = below
-        # Without O_NONBLOCK, opening a named pipe would block.
-        file = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
-    finally:
-        os.close(parent)
-    with os.fdopen(file, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise FileNotFoundError(name)
-        return opened.read(MAX_FILE_BYTES)
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentPassage:
-    """The best passage of a document.
-
-    `characters` is the document's length, `note` what of it is not indexed.
-    """
-
-    name: str
-    title: str
-    text: str
-    characters: int
-    note: str
-
-
-class PassageIndex:
-    """A full-text index of documents by name, in a temporary file.
-
-    Every method blocks; one thread at a time.
-    """
-
-    def __init__(self) -> None:
-        # "": a temporary file. Nothing is committed: there is no state to restore, and a commit after each
-        # document makes the indexing 1.6 times as slow.
-        self._database = sqlite3.connect("", check_same_thread=False)
-        self._database.executescript(_SCHEMA)
-
-    def close(self) -> None:
-        """Delete the index."""
-        self._database.close()
-
-    def stamps(self) -> dict[str, IndexStamp]:
-        """Return the stamps of the indexed documents by name."""
-        rows = self._database.execute("SELECT name, modified_ns, size FROM document")
-        return {name: IndexStamp(modified_ns, size) for name, modified_ns, size in rows}
-
-    def put(self, name: str, stamp: IndexStamp, title: str, text: str, note: str = "") -> None:
-        """Index a document, replacing the one of that name. An empty text is never found."""
-        self._remove(name)
-        row = (name, title, stamp.modified_ns, stamp.size, len(text.strip()), note)
-        names = "name, title, modified_ns, size, characters, note"
-        put = f"INSERT INTO document ({names}) VALUES (?, ?, ?, ?, ?, ?)"
-        document = self._database.execute(put, row).lastrowid
-        for passage in split_passages(text):
-            terms = pair_unspaced(f"{title}\n{passage}", with_ends=True)
-            insert = "INSERT INTO passage (words, text, document) VALUES (?, ?, ?)"
-            row_id = self._database.execute(insert, (terms, passage, document)).lastrowid
-            self._database.execute("INSERT INTO owner VALUES (?, ?)", (row_id, document))
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove documents from the index."""
-        for name in names:
-            self._remove(name)
-
-    def find(self, query: str, limit: int) -> list[DocumentPassage]:
-        """Return at most `limit` documents, each with its best passage, best first.
-
-        A document must contain two fifths of the query's words: many words of a question do not name its
-        topic.
-        """
-        words = _query_words(query)
-        candidates = self._documents_with_most_of(words)
-        if not candidates:
-            return []
-        found: dict[int, DocumentPassage] = {}
-        ranked = self._database.execute(
-            "SELECT id, name, title, text, characters, note FROM passage JOIN document ON id = document"
-            " WHERE passage MATCH ? ORDER BY rank",
-            (" OR ".join(map(_quoted, words)),),
-        )
-        for document, *passage in ranked:
-            if document in candidates:
-                found.setdefault(document, DocumentPassage(*passage))
-            if len(found) == limit:
-                break
-        return list(found.values())
-
-    def _documents_with_most_of(self, words: Sequence[str]) -> set[int]:
-        counts: dict[int, int] = {}
-        for word in words:
-            rows = self._database.execute(
-                "SELECT DISTINCT document FROM passage WHERE passage MATCH ?", (_quoted(word),)
+    def describe_gaps(self) -> str:
+        """Return what a search in the folder cannot find; "" if that is nothing."""
+        parts = list(self.notices)
+        if self.pending:
+            parts.append(
+                f"The index is being built: {len(self.pending):,} of {self.files:,} documents are not "
+                f"indexed yet ({name_some(list(self.pending))}). Search again later for them."
             )
-            for (document,) in rows:
-                counts[document] = counts.get(document, 0) + 1
-        return {document for document, count in counts.items() if 5 * count >= 2 * len(words)}
-
-    def _remove(self, name: str) -> None:
-        row = self._database.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
-        if row is not None:
-            where = "rowid IN (SELECT passage FROM owner WHERE document = ?)"
-            self._database.execute(f"DELETE FROM passage WHERE {where}", row)
-            self._database.execute("DELETE FROM owner WHERE document = ?", row)
-            self._database.execute("DELETE FROM document WHERE id = ?", row)
-
-
-def split_passages(text: str) -> Iterator[str]:
-    """Yield pieces of at most `PASSAGE_CHARACTERS`, cut at paragraphs, else lines, else words."""
-    start, pieces = 0, 0
-    while start < len(text) and pieces < MAX_PASSAGES:
-        end = start + PASSAGE_CHARACTERS
-        if end < len(text):
-            middle = start + PASSAGE_CHARACTERS // 2
-            cuts = (text.rfind(mark, middle, end) for mark in ("\n\n", "\n", " "))
-            end = next((cut for cut in cuts if cut > 0), end)
-        if piece := text[start:end].strip():
-            pieces += 1
-            yield piece
-        start = end
-
-
-def pair_unspaced(text: str, *, with_ends: bool = False) -> str:
-    """Return `text` with every run of characters without spaces replaced by pairs of neighbours.
-
-    Every character but the last of a run starts a pair. With `with_ends` the last one follows alone, so that
-    a single character is found by a prefix query.
-    """
-    return _UNSPACED.sub(lambda run: f" {' '.join(_pairs(run[0], with_ends))} ", text)
-
-
-def _pairs(letters: str, with_end: bool) -> list[str]:
-    pairs = [letters[i : i + 2] for i in range(len(letters) - 1)]
-    return [*pairs, letters[-1]] if with_end or not pairs else pairs
-
-
-def _query_words(query: str) -> list[str]:
-    """Return the words to look for.
-
-    Short words, which mean little, count only when there are hardly any others.
-    """
-    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(pair_unspaced(query))))
-    significant = [word for word in words if len(word) > _SHORT_WORD_CHARACTERS or not word.isascii()]
-    return (significant if len(significant) > 1 else words)[:_MAX_QUERY_WORDS]
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"*' if len(word) == 1 and _UNSPACED.match(word) else f'"{word}"'
+        if self.unreadable:
+            named = [f"{name} ({reason})" for name, reason in islice(self.unreadable.items(), 4)]
+            shown = name_some(named + [""] * (len(self.unreadable) - len(named)))
+            parts.append(f"Not searched, because they cannot be read: {shown}.")
+        return " ".join(filter(None, (*parts, self.left_out)))
 
 
 class FolderSearch:
     """Searches the documents below `folder` by passage.
 
-    Each search first indexes what has changed, for at most five seconds: the first searches of a large folder
-    find only what is indexed so far.
+    Each search first looks for changes. What is new or changed is indexed in the background; a search waits
+    for that at most five seconds, and `state` says what was not indexed yet. The index stays in `databases`,
+    where several processes may use it; without that folder it is temporary. `reader` is the version of
+    `read_document`: with another one, all documents are read again.
     """
 
-    def __init__(self, folder: Path, read_document: ReadDocument) -> None:
+    def __init__(
+        self, folder: Path, read_document: ReadDocument, databases: Path | None = None, *, reader: str = ""
+    ) -> None:
         self._folder = folder
         self._read_document = read_document
-        self._index: PassageIndex | None = None
-        self._turn = asyncio.Lock()
-        # SQLite needs one thread at a time, and must not occupy the default executor.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="folder")
+        self._databases = databases
+        self._reader = reader
+        self._files: IndexFiles | None = None
+        self._opening = threading.Lock()
+        # SQLite needs one thread at a time for each connection, and must not occupy the default executor.
+        self._asking = _IndexThread(self._open_files, folder, "folder-search")
+        self._building = _IndexThread(self._open_files, folder, "folder-index")
+        self._refreshing: asyncio.Task[None] | None = None
+        self._listing = FolderListing()
+        self._is_checked = False
+        self._damaged: Path | None = None
+        """A database that a search has found to be damaged."""
+        self._notices: dict[str, str] = {}
+        self._slots = asyncio.Semaphore(_CONCURRENT)
+
+    def start(self) -> None:
+        """Look for changes and index them in the background, before the first search."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self._refresh())
+            self._refreshing.add_done_callback(_retrieve_error)
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
         """See `SearchProvider.search`."""
         text = normalize_query(query, _QUERY_CHARACTERS)
-        # Before the lock: a search that waits for another's indexing does not index as long again.
-        until = time.monotonic() + _INDEXING_SECONDS
-        async with self._turn:
-            index = self._index = self._index or await self._blocking(PassageIndex)
-            await self._refresh(index, until)
-            found = await self._blocking(lambda: index.find(text, limit))
+        await self._refresh_for_a_while()
+        try:
+            found = await self._find(text, limit)
+        except sqlite3.Error as error:
+            raise ProviderFailure(f"The index of {self._folder} cannot be used: {error}.") from error
         return [
-            make_hit(passage.title, SCHEME + quote(passage.name), _format_passage(passage))
+            make_hit(
+                passage.title,
+                SCHEME + quote(passage.name),
+                _format_passage(passage),
+                round(passage.coverage, 3),
+            )
             for passage in found
         ]
+
+    async def state(self) -> FolderState:
+        """Return what of the folder can be found now. It looks for changes, but does not read them."""
+        listing = await asyncio.to_thread(list_folder, self._folder, SUFFIXES)
+        known = await self._asking.run(FolderIndex.documents)
+        present = {name: known[name] for name in listing.files if name in known}
+        pending = tuple(sorted(self._changes(listing, known)))
+        readable = present.keys() - set(pending)
+        return FolderState(
+            indexed=sum(not present[name].problem for name in readable),
+            pending=pending,
+            unreadable={name: present[name].problem for name in sorted(readable) if present[name].problem},
+            left_out=listing.describe_left_out(),
+            notices=tuple(self._notices.values()),
+        )
 
     async def read(self, url: str) -> tuple[str, bytes]:
         """Return the name and the content of the document at `url`, which begins with `folder:`.
@@ -307,40 +181,145 @@ class FolderSearch:
         return name, await asyncio.to_thread(self._content, name)
 
     async def aclose(self) -> None:
-        """Drop the index after the searches in progress."""
-        index, self._index = self._index, None
-        if index is not None:
-            self._thread.submit(index.close)
-        self._thread.shutdown(wait=False)
+        """Stop indexing and close the index; what is indexed stays."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.gather(self._refreshing, return_exceptions=True)
+        await self._asking.close()
+        await self._building.close()
+        if self._files is not None:
+            await asyncio.to_thread(self._files.close)
 
-    async def _refresh(self, index: PassageIndex, until: float) -> None:
-        for name, stamp in await self._blocking(lambda: self._changes(index)):
-            if time.monotonic() > until:
-                return
-            title, text, note = await self._read_text(name)
-            await self._blocking(partial(index.put, name, stamp, title, text, note))
+    def _open_files(self) -> IndexFiles:
+        with self._opening:
+            if self._files is None:
+                self._files = IndexFiles(self._databases)
+                if self._files.notice:
+                    self._notices["storage"] = self._files.notice
+            return self._files
 
-    def _changes(self, index: PassageIndex) -> list[tuple[str, IndexStamp]]:
-        """Remove deleted documents from the index; return the new and the changed ones."""
-        if not self._folder.is_dir():
-            raise ProviderFailure(f"The folder {self._folder} does not exist; correct search.folder.")
-        known = index.stamps()
-        present = dict(list_files(self._folder, SUFFIXES))
-        index.remove(known.keys() - present.keys())
-        return [(name, stamp) for name, stamp in present.items() if known.get(name) != stamp]
+    async def _find(self, query: str, limit: int) -> list[DocumentPassage]:
+        def find(index: FolderIndex) -> list[DocumentPassage]:
+            return index.find(query, limit)
 
-    async def _read_text(self, name: str) -> tuple[str, str, str]:
-        """Return title, text and note.
-
-        No text for an unreadable file, which is tried again when it changes.
-        """
         try:
-            return await self._read_document(name, await asyncio.to_thread(self._content, name))
-        except ToolFailure:
-            return PurePosixPath(name).name, "", ""
+            return await self._asking.run(find)
+        except sqlite3.DatabaseError as error:
+            if not is_damaged(error):
+                raise
+            self._report_damage(error)
+            self._damaged = self._asking.path
+        await self._refresh_for_a_while()
+        return await self._asking.run(find)
 
-    async def _blocking(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+    async def _refresh_for_a_while(self) -> None:
+        self.start()
+        assert self._refreshing is not None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INDEXING_SECONDS):
+                await asyncio.shield(self._refreshing)
+
+    async def _refresh(self) -> None:
+        """Index what has changed. A process that finds another one at it waits for it."""
+        await self._list_files()
+        files = await asyncio.to_thread(self._open_files)
+        try:
+            if self._damaged is None and self._is_checked and not await self._survey():
+                return
+            async with file_lock(files.lock, lambda: None):
+                await self._build(files)
+            self._notices.pop("failure", None)
+        except (sqlite3.Error, OSError) as error:
+            self._notices["failure"] = f"The index of {self._folder} cannot be changed: {error}."
+            _log.warning("%s", self._notices["failure"])
+
+    async def _build(self, files: IndexFiles) -> None:
+        if self._damaged is not None:
+            await self._replace(files, self._damaged)
+        try:
+            await self._index_changes()
+        except sqlite3.DatabaseError as error:
+            if not is_damaged(error) or self._building.path is None:
+                raise
+            self._report_damage(error)
+            await self._replace(files, self._building.path)
+            await self._index_changes()
+
+    async def _replace(self, files: IndexFiles, damaged: Path) -> None:
+        await asyncio.gather(self._building.disconnect(), self._asking.disconnect())
+        await asyncio.to_thread(files.replace, damaged)
+        self._damaged = None
+
+    def _report_damage(self, error: sqlite3.Error) -> None:
+        message = f"The index of {self._folder} was damaged ({error}); it is made again."
+        _log.warning("%s", message)
+        self._notices["damage"] = message
+
+    async def _list_files(self) -> None:
+        if not await asyncio.to_thread(self._folder.is_dir):
+            raise ProviderFailure(f"The folder {self._folder} does not exist; correct search.folder.")
+        self._listing = await asyncio.to_thread(list_folder, self._folder, SUFFIXES)
+
+    async def _survey(self) -> bool:
+        """Return whether there is anything to do."""
+        known = await self._building.run(FolderIndex.documents)
+        return bool(self._changes(self._listing, known) or known.keys() - self._listing.files.keys())
+
+    def _changes(
+        self, listing: FolderListing, known: Mapping[str, KnownDocument]
+    ) -> dict[str, KnownDocument | None]:
+        """Return the documents to be read, each with what is known of it."""
+        retried = time.time() - RETRY_SECONDS
+        found: dict[str, KnownDocument | None] = {}
+        for name, stamp in listing.files.items():
+            one = known.get(name)
+            is_same = one is not None and one.stamp == stamp and one.reader == self._reader
+            if one is None or not is_same or (one.problem and one.read_at < retried):
+                found[name] = one
+        return found
+
+    async def _index_changes(self) -> None:
+        if not self._is_checked:
+            await self._building.run(FolderIndex.check)
+            self._is_checked = True
+        known = await self._building.run(FolderIndex.documents)
+        gone = known.keys() - self._listing.files.keys()
+        if gone:
+            await self._building.run(lambda index: index.remove(gone))
+        changes = list(self._changes(self._listing, known).items())
+        for start in range(0, len(changes), _BATCH):
+            read = await asyncio.gather(
+                *(self._read_file(name, one) for name, one in changes[start : start + _BATCH])
+            )
+            await self._building.run(partial(_store, read))
+
+    async def _read_file(
+        self, name: str, known: KnownDocument | None
+    ) -> NewDocument | tuple[str, IndexStamp]:
+        """Return the document; only its name and stamp where the content is known."""
+        stamp = self._listing.files[name]
+        async with self._slots:
+            try:
+                body, digest = await asyncio.to_thread(_read_with_digest, self._folder, name)
+            except OSError as error:
+                return self._new(name, stamp, b"", problem=f"it cannot be opened: {error.strerror or error}")
+            is_known = known is not None and known.sha256 == digest and known.reader == self._reader
+            if known is not None and is_known and not known.problem:
+                return name, stamp
+            try:
+                title, text, note = await self._read_document(name, body)
+            except ToolFailure as error:
+                problem = shorten(_ADVICE.sub("", str(error).removeprefix(f"{name} ")), _PROBLEM_CHARACTERS)
+                return self._new(name, stamp, digest, problem=problem)
+        if not text.strip():
+            return self._new(name, stamp, digest, problem="it has no text")
+        return self._new(name, stamp, digest, title=title, text=text, note=note)
+
+    def _new(self, name: str, stamp: IndexStamp, digest: bytes, **values: str) -> NewDocument:
+        key = _FORMATS[PurePosixPath(name).suffix.lower()]
+        return NewDocument(
+            name=name, stamp=stamp, sha256=digest, reader=self._reader, format_key=key, **values
+        )
 
     def _content(self, name: str) -> bytes:
         path = PurePosixPath(name)
@@ -352,11 +331,68 @@ class FolderSearch:
             raise SearchError(f"{SCHEME}{name} cannot be read; search for its name.") from error
 
 
+class _IndexThread:
+    """A connection to the newest database of an index, in a thread of its own."""
+
+    def __init__(self, files: Callable[[], IndexFiles], folder: Path, name: str) -> None:
+        self._files = files
+        self._folder = folder
+        self._index: FolderIndex | None = None
+        self.path: Path | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    async def run(self, work: Callable[[FolderIndex], T]) -> T:
+        """Call `work` with the index; raises `sqlite3.Error`."""
+        return await self._submit(lambda: work(self._connect()))
+
+    async def disconnect(self) -> None:
+        """Close the connection; the next call opens another one."""
+        await self._submit(self._disconnect)
+
+    async def close(self) -> None:
+        """Close the connection and end the thread."""
+        await self._submit(self._disconnect)
+        self._thread.shutdown(wait=False)
+
+    async def _submit(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _connect(self) -> FolderIndex:
+        newest = self._files().newest()
+        if self._index is None or self.path != newest:
+            self._disconnect()
+            self.path = newest
+            self._index = FolderIndex(newest, self._folder)
+        return self._index
+
+    def _disconnect(self) -> None:
+        index, self._index = self._index, None
+        if index is not None:
+            with suppress(sqlite3.Error):  # a damaged database
+                index.close()
+
+
+def _retrieve_error(task: asyncio.Task[None]) -> None:
+    """Mark the exception as seen: the search that waits for the task raises it."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _store(read: Sequence[NewDocument | tuple[str, IndexStamp]], index: FolderIndex) -> None:
+    index.put([one for one in read if isinstance(one, NewDocument)])
+    index.put_stamps(dict(one for one in read if isinstance(one, tuple)))
+
+
+def _read_with_digest(folder: Path, name: str) -> tuple[bytes, bytes]:
+    body = read_file_below(folder, name)
+    return body, hashlib.sha256(body).digest()
+
+
 def _format_passage(passage: DocumentPassage) -> str:
-    """Return the passage and, where it is not the whole document, its size and how to read on."""
+    """Return the passage and, where it is not the whole document, its place and how to read on."""
     if len(passage.text) >= passage.characters and not passage.note:
         return passage.text
-    parts = [f"A passage of {passage.characters:,} characters.", passage.note]
+    parts = [f"Found at {passage.place}, in {passage.characters:,} characters.", passage.note]
     return f"{passage.text}\n\n[{' '.join(filter(None, parts))} Read on: crawl_tool(url, section).]"
 
 

@@ -1,0 +1,461 @@
+"""The full-text index of folders of documents: an SQLite database that outlives the process.
+
+Documents are ranked by BM25 (SQLite's FTS5) twice: as a whole, with title and path, and by their best
+passage. The words themselves are stored once, with the passages: both full-text tables are contentless.
+"""
+
+import math
+import re
+import sqlite3
+import sys
+import time
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from maniple.search.languages import without_function_words
+from maniple.search.passages import (
+    MAX_PASSAGES,
+    TextPassage,
+    is_unspaced,
+    normalize_words,
+    pair_unspaced,
+    split_document,
+)
+
+ALL = "all"
+"""The collection of all documents of a folder."""
+TITLE_WEIGHT = 3.0
+PATH_WEIGHT = 2.0
+"""In BM25, beside 1 for the text."""
+MAX_QUERY_WORDS = 32
+_SCHEMA_VERSION = 1
+_BUSY_SECONDS = 10.0
+_WAL_ATTEMPTS = 40
+_WAL_SECONDS = 0.05
+_CANDIDATES = 50
+_PASSAGE_CANDIDATES = 200
+_COMMON_SHARE = 0.5
+"""A word of more documents than this says nothing about one of them: BM25 gives it no weight."""
+_MIN_DOCUMENTS = 20
+"""In a smaller collection no word counts as common."""
+_UNUSED_SECONDS = 60 * 86_400.0
+# Letters with marks of Indic scripts are words, too; the default leaves the marks out.
+_TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
+_SCHEMA = f"""
+CREATE TABLE collection (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, folder TEXT NOT NULL, used_at REAL NOT NULL,
+    UNIQUE (name, folder)
+);
+CREATE TABLE document (
+    id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, name TEXT NOT NULL, modified_ns INTEGER NOT NULL,
+    size INTEGER NOT NULL, sha256 BLOB NOT NULL, reader TEXT NOT NULL, read_at REAL NOT NULL,
+    format TEXT NOT NULL, title TEXT NOT NULL, characters INTEGER NOT NULL, note TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    UNIQUE (collection, name)
+);
+CREATE TABLE passage (
+    id INTEGER PRIMARY KEY, document INTEGER NOT NULL, line INTEGER NOT NULL, heading TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX passage_document ON passage (document);
+CREATE VIRTUAL TABLE whole USING fts5(title, path, body, content = '', tokenize = '{_TOKENIZER}');
+CREATE VIRTUAL TABLE part USING fts5(body, content = '', tokenize = '{_TOKENIZER}');
+INSERT INTO whole (whole, rank) VALUES ('rank', 'bm25({TITLE_WEIGHT}, {PATH_WEIGHT}, 1.0)');
+"""
+_SPLIT = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u2027\u3000-\u3004\u3008-\u3020\uff01-\uff0f]+")
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStamp:
+    """The modification time and size of a file, by which changes are noticed."""
+
+    modified_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """What the index knows about the file of a document. `problem` is why it could not be read, or ""."""
+
+    stamp: IndexStamp
+    sha256: bytes
+    reader: str
+    read_at: float
+    """In seconds since 1970."""
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDocument:
+    """A document to be indexed. `reader` is the version of what has read it."""
+
+    name: str
+    stamp: IndexStamp
+    sha256: bytes
+    reader: str
+    title: str = ""
+    text: str = ""
+    note: str = ""
+    """A sentence about what of it is missing."""
+    problem: str = ""
+    """Why it could not be read; such a document is never found."""
+    format_key: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPassage:
+    """The best passage of a document.
+
+    `place` is where it is in the document, `characters` the document's length, `note` what of it is not
+    indexed. `coverage` is the part of the query that the passage, the title and the path have: the sum of the
+    weights (inverse document frequencies) of their words, from 0 to 1.
+    """
+
+    name: str
+    title: str
+    text: str
+    place: str
+    characters: int
+    note: str
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    condition: str
+    documents: int
+    weight: float
+    """The inverse document frequency, as in BM25."""
+
+
+def is_damaged(error: sqlite3.Error) -> bool:
+    """Return whether an error says that the database is damaged, so that it must be made again."""
+    return (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED
+
+
+def database_name() -> str:
+    """Return the name, without suffix, of the databases that this program can use.
+
+    It names all that the indexed words depend on: they are computed again when a document is removed.
+    """
+    return f"v{_SCHEMA_VERSION}-unicode{unicodedata.unidata_version}"
+
+
+class FolderIndex:
+    """The documents of one `collection` of one `folder`, in a database that others may use, too.
+
+    Every method blocks; one thread at a time. Raises `sqlite3.Error`; see `is_damaged`.
+    """
+
+    def __init__(self, database: Path, folder: Path, collection: str = ALL) -> None:
+        self._database = sqlite3.connect(
+            database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._use_wal()
+            # A commit that is lost with the machine is only read again.
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._create_schema()
+            self._collection = self._register(collection, str(folder))
+        except BaseException:
+            self._database.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    def check(self) -> None:
+        """Read the whole database; raises `sqlite3.DatabaseError` where it is damaged."""
+        [found] = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            error = sqlite3.DatabaseError(found)
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
+
+    def documents(self) -> dict[str, KnownDocument]:
+        """Return what is known of each file by name."""
+        rows = self._database.execute(
+            "SELECT name, modified_ns, size, sha256, reader, read_at, problem FROM document"
+            " WHERE collection = ?",
+            (self._collection,),
+        )
+        return {
+            name: KnownDocument(IndexStamp(modified, size), digest, reader, read_at, problem)
+            for name, modified, size, digest, reader, read_at, problem in rows
+        }
+
+    def put(self, documents: Iterable[NewDocument]) -> None:
+        """Index documents, replacing those of the same names, in one transaction."""
+        with self._transaction():
+            for document in documents:
+                self._remove(document.name)
+                self._insert(document)
+
+    def put_stamps(self, stamps: Mapping[str, IndexStamp]) -> None:
+        """Store new stamps of files whose content is the same."""
+        with self._transaction():
+            for name, stamp in stamps.items():
+                self._database.execute(
+                    "UPDATE document SET modified_ns = ?, size = ? WHERE collection = ? AND name = ?",
+                    (stamp.modified_ns, stamp.size, self._collection, name),
+                )
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove documents, in one transaction."""
+        with self._transaction():
+            for name in names:
+                self._remove(name)
+
+    def find(self, query: str, limit: int) -> list[DocumentPassage]:
+        """Return at most `limit` documents, each with its best passage, best first.
+
+        The query's words are alternatives: a document is ranked by those that it has. Words that most
+        documents have are left out where there are others.
+        """
+        words = self._weigh(query_words(query))
+        known = _informative(words, self._count())
+        if not known:
+            return []
+        condition = " OR ".join(word.condition for word in known)
+        wholes = self._rank_documents(condition)
+        parts = self._rank_passages(condition)
+        ranked = _fuse(wholes, {document: score for document, (_, score) in parts.items()})
+        return [self._passage(document, parts.get(document), condition, words) for document in ranked[:limit]]
+
+    def _use_wal(self) -> None:
+        """Switch to the write-ahead log: readers do not wait for the writer."""
+        for left in reversed(range(_WAL_ATTEMPTS)):
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                # Where another connection switches at the same time, SQLite does not wait.
+                if not left or is_damaged(error):
+                    raise
+                time.sleep(_WAL_SECONDS)
+            else:
+                return
+
+    def _create_schema(self) -> None:
+        with self._transaction():
+            if not self._database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+                for statement in _SCHEMA.split(";\n"):
+                    self._database.execute(statement)
+
+    def _register(self, name: str, folder: str) -> int:
+        """Return the number of the collection; remove what nobody has used for two months."""
+        now = time.time()
+        with self._transaction():
+            self._database.execute(
+                "INSERT INTO collection (name, folder, used_at) VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET used_at = excluded.used_at",
+                (name, folder, now),
+            )
+            unused = self._database.execute(
+                "SELECT id FROM collection WHERE used_at < ?", (now - _UNUSED_SECONDS,)
+            ).fetchall()
+            for (number,) in unused:
+                rows = self._database.execute("SELECT id FROM document WHERE collection = ?", (number,))
+                for (document,) in rows.fetchall():
+                    self._delete(document)
+                self._database.execute("DELETE FROM collection WHERE id = ?", (number,))
+            [number] = self._database.execute(
+                "SELECT id FROM collection WHERE name = ? AND folder = ?", (name, folder)
+            ).fetchone()
+        return number
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def _insert(self, new: NewDocument) -> None:
+        characters, note = len(new.text.strip()), new.note
+        passages = list(split_document(new.text, new.format_key))
+        if len(passages) == MAX_PASSAGES:
+            note = f"{note} Only its first {MAX_PASSAGES:,} passages are indexed.".strip()
+        columns = (
+            "collection, name, modified_ns, size, sha256, reader, read_at, format, title, characters, note, "
+            "problem"
+        )
+        values = (self._collection, new.name, new.stamp.modified_ns, new.stamp.size, new.sha256, new.reader)
+        document = self._database.execute(
+            f"INSERT INTO document ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*values, time.time(), new.format_key, new.title, characters, note, new.problem),
+        ).lastrowid
+        if not passages:
+            return
+        bodies = list[str]()
+        for passage in passages:
+            row = self._database.execute(
+                "INSERT INTO passage (document, line, heading, text) VALUES (?, ?, ?, ?)",
+                (document, passage.line, passage.heading, passage.text),
+            ).lastrowid
+            bodies.append(_indexed_words(passage.text))
+            self._database.execute("INSERT INTO part (rowid, body) VALUES (?, ?)", (row, bodies[-1]))
+        self._database.execute(
+            "INSERT INTO whole (rowid, title, path, body) VALUES (?, ?, ?, ?)",
+            (document, _indexed_words(new.title), _indexed_words(new.name), "\n".join(bodies)),
+        )
+
+    def _remove(self, name: str) -> None:
+        row = self._database.execute(
+            "SELECT id FROM document WHERE collection = ? AND name = ?", (self._collection, name)
+        ).fetchone()
+        if row is not None:
+            self._delete(row[0])
+
+    def _delete(self, document: int) -> None:
+        """Delete a document. Contentless tables must be given the words that they forget."""
+        name, title = self._database.execute(
+            "SELECT name, title FROM document WHERE id = ?", (document,)
+        ).fetchone()
+        passages = self._database.execute(
+            "SELECT id, text FROM passage WHERE document = ? ORDER BY id", (document,)
+        ).fetchall()
+        bodies = [_indexed_words(text) for _, text in passages]
+        for (row, _), body in zip(passages, bodies, strict=True):
+            self._database.execute(
+                "INSERT INTO part (part, rowid, body) VALUES ('delete', ?, ?)", (row, body)
+            )
+        if passages:
+            self._database.execute(
+                "INSERT INTO whole (whole, rowid, title, path, body) VALUES ('delete', ?, ?, ?, ?)",
+                (document, _indexed_words(title), _indexed_words(name), "\n".join(bodies)),
+            )
+        self._database.execute("DELETE FROM passage WHERE document = ?", (document,))
+        self._database.execute("DELETE FROM document WHERE id = ?", (document,))
+
+    def _count(self) -> int:
+        [count] = self._database.execute(
+            "SELECT count(*) FROM document WHERE collection = ?", (self._collection,)
+        ).fetchone()
+        return count
+
+    def _weigh(self, texts: Sequence[str]) -> list[_Word]:
+        count = self._count()
+        words = list[_Word]()
+        for text in texts:
+            condition = _condition(text)
+            [found] = self._database.execute(
+                "SELECT count(*) FROM whole WHERE whole MATCH ?", (condition,)
+            ).fetchone()
+            weight = math.log(1 + (max(0, count - found) + 0.5) / (found + 0.5))
+            words.append(_Word(text, condition, found, weight))
+        return words
+
+    def _rank_documents(self, condition: str) -> dict[int, float]:
+        """Return the best documents with their scores, which are greater for better ones."""
+        rows = self._database.execute(
+            "SELECT document.id, -rank FROM whole JOIN document ON document.id = whole.rowid"
+            " WHERE whole MATCH ? AND collection = ? ORDER BY rank LIMIT ?",
+            (condition, self._collection, _CANDIDATES),
+        )
+        return dict(rows.fetchall())
+
+    def _rank_passages(self, condition: str) -> dict[int, tuple[int, float]]:
+        """Return the best passage of each document that has one of the best, and its score."""
+        rows = self._database.execute(
+            "SELECT document, passage.id, -rank FROM part JOIN passage ON passage.id = part.rowid"
+            " JOIN document ON document.id = document WHERE part MATCH ? AND collection = ?"
+            " ORDER BY rank LIMIT ?",
+            (condition, self._collection, _PASSAGE_CANDIDATES),
+        )
+        best: dict[int, tuple[int, float]] = {}
+        for document, passage, score in rows:
+            best.setdefault(document, (passage, score))
+        return best
+
+    def _passage(
+        self, document: int, best: tuple[int, float] | None, condition: str, words: Sequence[_Word]
+    ) -> DocumentPassage:
+        passage = best[0] if best else self._best_passage(document, condition)
+        name, title, characters, note, key, *where = self._database.execute(
+            "SELECT name, title, characters, note, format, line, heading, text FROM passage"
+            " JOIN document ON document.id = document WHERE passage.id = ?",
+            (passage,),
+        ).fetchone()
+        coverage = self._cover(document, passage, words)
+        found = TextPassage(*where)
+        rarest = [word.text for word in sorted(words, key=lambda word: -word.weight) if word.documents]
+        place = found.locate(rarest, key)
+        return DocumentPassage(name, title, found.text, place, characters, note, coverage)
+
+    def _best_passage(self, document: int, condition: str) -> int:
+        """Return the best passage of a document; the first one where only its title or path was found."""
+        first, last = self._database.execute(
+            "SELECT min(id), max(id) FROM passage WHERE document = ?", (document,)
+        ).fetchone()
+        row = self._database.execute(
+            "SELECT rowid FROM part WHERE part MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT 1",
+            (condition, first, last),
+        ).fetchone()
+        return row[0] if row else first
+
+    def _cover(self, document: int, passage: int, words: Sequence[_Word]) -> float:
+        found = sum(
+            word.weight
+            for word in words
+            if word.documents
+            and (
+                self._has("part", passage, word.condition)
+                or self._has("whole", document, f"{{title path}} : ({word.condition})")
+            )
+        )
+        return found / (sum(word.weight for word in words) or 1.0)
+
+    def _has(self, table: str, row: int, condition: str) -> bool:
+        return (
+            self._database.execute(
+                f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?", (condition, row)
+            ).fetchone()
+            is not None
+        )
+
+
+def _informative(words: Sequence[_Word], documents: int) -> list[_Word]:
+    """Return the words that some document has, without those that most have where there are others."""
+    known = [word for word in words if word.documents]
+    if documents < _MIN_DOCUMENTS:
+        return known
+    return [word for word in known if word.documents <= _COMMON_SHARE * documents] or known
+
+
+def _fuse(wholes: Mapping[int, float], parts: Mapping[int, float]) -> list[int]:
+    """Return the documents by the sum of both scores, each in relation to the best of its kind."""
+    best_whole = max(wholes.values(), default=0.0) or sys.float_info.min
+    best_part = max(parts.values(), default=0.0) or sys.float_info.min
+    scores = {
+        document: wholes.get(document, 0.0) / best_whole + parts.get(document, 0.0) / best_part
+        for document in (*wholes, *parts)
+    }
+    return sorted(scores, key=lambda document: (-scores[document], document))
+
+
+def _indexed_words(text: str) -> str:
+    """Return what is indexed of a text. The same text always gives the same words; see `database_name`."""
+    return pair_unspaced(normalize_words(text), with_ends=True)
+
+
+def query_words(query: str) -> list[str]:
+    """Return the informative words of a query, each once, at most `MAX_QUERY_WORDS`."""
+    pieces = _SPLIT.split(pair_unspaced(normalize_words(query)))
+    words = [piece for piece in dict.fromkeys(pieces) if any(map(str.isalnum, piece))]
+    return without_function_words(words)[:MAX_QUERY_WORDS]
+
+
+def _condition(word: str) -> str:
+    """Return a word of a query as a condition of FTS5."""
+    quoted = '"' + word.replace('"', " ").replace("\0", " ") + '"'
+    return f"{quoted}*" if len(word) == 1 and is_unspaced(word) else quoted
