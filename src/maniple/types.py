@@ -53,6 +53,8 @@ BROWSER_STATE = "maniple_browser_state"
 """LangChain custom event: the state of the browser, `{url, title, tabs, screenshot}`."""
 LEAD_DECISION = "maniple_lead_decision"
 """LangChain custom event: what the lead decided about a failed step, with the fields of `LeadDecided`."""
+CLAIMS_CHECKED = "maniple_claims"
+"""LangChain custom event: the verdicts on the claims of a report, with the fields of `ClaimsChecked`."""
 STEP_INTERRUPT = "maniple_step_interrupt"
 """LangChain custom event: a step asks the user while others go on.
 

@@ -68,6 +68,47 @@ export interface ChatMessage {
   content: string | { type: string; text?: string }[];
 }
 
+/** A claim of the report, without citations and markup.
+ *
+ * `row` and `column` are the heads of a claim that is a cell of a table. `passage` shows the verdict.
+ * `mark` is the number of its mark among all `[unverified]` in the answer, from 1; null without one. */
+export interface ClaimView {
+  text: string;
+  row: string;
+  column: string;
+  verdict: "supported" | "contradicted" | "absent" | "open";
+  reason: string;
+  citations: number[];
+  passage: PassageView | null;
+  mark: number | null;
+}
+
+/** The check of a report has ended. The newest one of the turn that wrote the answer counts.
+ *
+ * - `supported`: a source, or a calculation, says so; `contradicted`: a source says something else, or the
+ *   claim's own arithmetic is wrong; `absent`: a figure, date or quotation stands nowhere; `open`: no rule
+ *   decides it; `not_checked`: claims behind the limit; `exempt`: nothing in them has to be in a source.
+ * - `citations` are the citations of all claims; `supporting_citations` those that are known to say what
+ *   their claim says.
+ * - `claims` are at most 500, those with a mark first; `unlisted` is the number of the others. Exempt ones
+ *   are never listed. `marked_citations` are at most 500, too.
+ * - `unsearched` are the numbers of sources that no claim cites and that were too long to be searched. */
+export interface ClaimsChecked {
+  type: "claims";
+  supported: number;
+  contradicted: number;
+  absent: number;
+  open: number;
+  not_checked: number;
+  exempt: number;
+  citations: number;
+  supporting_citations: number;
+  claims: ClaimView[];
+  unlisted: number;
+  marked_citations: MarkedCitation[];
+  unsearched: number[];
+}
+
 /** The error that ends a run or its stream. */
 export interface ErrorOccurred {
   type: "error";
@@ -96,6 +137,14 @@ export interface MarkView {
   y: number;
   width: number;
   height: number;
+}
+
+/** A citation that could not be verified: an address, a source number or a quotation, and its mark. */
+export interface MarkedCitation {
+  kind: "url" | "number" | "quotation";
+  text: string;
+  reason: string;
+  mark: number;
 }
 
 /** A piece of what a model writes. Its size depends on the network; the pieces together are the text. */
@@ -140,6 +189,17 @@ export interface ModelUnreachable {
   attempt: number;
   seconds: number;
   left_seconds: number;
+}
+
+/** A sentence or table row of what was read.
+ *
+ * `source` is the number of the source; 0 is what the user said or a program of the run printed. `start` is
+ * the offset in characters in the text with the index `text_index` among the source's texts. */
+export interface PassageView {
+  source: number;
+  text: string;
+  text_index: number;
+  start: number;
 }
 
 /** The whole plan, at each change.
@@ -341,6 +401,7 @@ export type EventData =
   | UserMessageAnswered
   | PlanChanged
   | LeadDecided
+  | ClaimsChecked
   | RunInterrupted
   | StepInterrupted
   | StepResumed

@@ -33,6 +33,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field
 
+from maniple.agents.claim_events import ReleasedBlocks, ReportMark, report_claims
 from maniple.agents.gap_statements import is_stated, state_gap
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import read_message
@@ -45,7 +46,7 @@ from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.blocks import Blocks
-from maniple.evidence.check import UnverifiedCitation, mark_findings
+from maniple.evidence.check import UnverifiedCitation
 from maniple.evidence.citation import Citation
 from maniple.evidence.excerpt import find_excerpt
 from maniple.evidence.source_list import ModelSourceList, format_source_list, format_sources, heading_for
@@ -85,6 +86,11 @@ class Draft(Protocol):
         """Return the rest of the report."""
         ...
 
+    @property
+    def marks(self) -> Sequence[ReportMark]:
+        """The marks of the report as it was released. Read it after `end`."""
+        ...
+
     async def judge_claims(self) -> ClaimReport:
         """Return the verdicts on the claims of the report as it was released. Call it after `end`."""
         ...
@@ -114,7 +120,7 @@ class ReportDraft:
         self._own_list = ModelSourceList()
         self._held_back: list[ReportPassage] = []
         self._shown_parts: list[str] = []
-        self._checked: list[str] = []
+        self._released = ReleasedBlocks()
 
     async def feed(self, text: str) -> str:
         """Take the next part of the report; return the text that may be shown now."""
@@ -124,8 +130,7 @@ class ReportDraft:
         """Return the rest of the report. It makes at most one model call."""
         rest = [await self._check_blocks([*self._remove_own_list(self._blocks.end()), *self._own_list.end()])]
         for passage in await self._repair_passages():
-            rest.append(mark_findings(passage.text, passage.findings))
-            self._checked.append(passage.text)
+            rest.append(self._released.add(passage.text, passage.findings))
         self._shown_parts += rest[1:]
         return "".join(rest) + await self._format_sources()
 
@@ -139,14 +144,18 @@ class ReportDraft:
             if findings or self._held_back:
                 self._held_back.append(ReportPassage(block, findings))
             else:
-                ready.append(block)
+                ready.append(self._released.add(block))
         self._shown_parts += ready
-        self._checked += ready
         return "".join(ready)
+
+    @property
+    def marks(self) -> Sequence[ReportMark]:
+        """The marks of the report as it was released."""
+        return self._released.marks
 
     async def judge_claims(self) -> ClaimReport:
         """Return the verdicts on the claims of the report as it was released."""
-        return await self._check.claim_report(self._checked)
+        return await self._check.claim_report(self._released.texts)
 
     async def _repair_passages(self) -> list[ReportPassage]:
         failing = [index for index, passage in enumerate(self._held_back) if passage.findings]
@@ -257,6 +266,11 @@ class StatedDraft:
         self._shown.append(await self._draft.feed(text))
         return self._shown[-1]
 
+    @property
+    def marks(self) -> Sequence[ReportMark]:
+        """The marks of the report as it was released."""
+        return self._draft.marks
+
     async def judge_claims(self) -> ClaimReport:
         """Return the verdicts on the claims of the report as it was released."""
         return await self._draft.judge_claims()
@@ -297,7 +311,7 @@ class UncitedDraft:
         self._waits = _MAY_CITE if check.checks_words else _MAY_BE_AN_ADDRESS
         self._blocks = Blocks()
         self._shown_characters = 0
-        self._checked: list[str] = []
+        self._released = ReleasedBlocks()
 
     async def feed(self, text: str) -> str:
         """Take the next part of the report; return the text that may be shown now."""
@@ -313,17 +327,21 @@ class UncitedDraft:
         """Return the rest of the report."""
         return "".join([await self._rest_of(block) for block in self._blocks.end()])
 
+    @property
+    def marks(self) -> Sequence[ReportMark]:
+        """The marks of the report as it was released."""
+        return self._released.marks
+
     async def judge_claims(self) -> ClaimReport:
         """Return the verdicts on the claims of the report as it was released."""
-        return await self._check.claim_report(self._checked)
+        return await self._check.claim_report(self._released.texts)
 
     async def _rest_of(self, block: str) -> str:
         # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
         # for the next block, too, if the end of this one arrived together with text of the next.
         block = _mask(block)
-        self._checked.append(block)
         shown, self._shown_characters = self._shown_characters, max(self._shown_characters - len(block), 0)
-        return mark_findings(block, await self._check.findings(block))[shown:]
+        return self._released.add(block, await self._check.findings(block))[shown:]
 
 
 REPAIR_SECONDS = 120.0
@@ -453,6 +471,7 @@ class CheckedReportModel(BaseChatModel):
         first = result.generations[0]
         draft = self.draft()
         text = await draft.feed(first.message.text) + await draft.end()
+        await report_claims(draft)
         message = cast("AIMessage", first.message).model_copy(update={"content": text})
         checked = ChatGeneration(message=message, generation_info=first.generation_info)
         return ChatResult(generations=[checked], llm_output=result.llm_output)
@@ -480,6 +499,7 @@ class CheckedReportModel(BaseChatModel):
                     yield bare
         if rest := await draft.end():
             yield _text_chunk(rest, message_id)
+        await report_claims(draft)
         for chunk in ending:
             yield chunk
 
@@ -606,8 +626,11 @@ async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], Draft]
 
 
 async def check_report(task: Task, report: str) -> str:
-    """Return a complete report with its findings marked and its sources listed."""
-    return await _run_draft((await build_unrepaired_draft(task, task.locale))(), report)
+    """Return a complete report with its findings marked and its sources listed; send an event about it."""
+    draft = (await build_unrepaired_draft(task, task.locale))()
+    text = await _run_draft(draft, report)
+    await report_claims(draft)
+    return text
 
 
 async def check_addition(task: Task, text: str) -> str:

@@ -71,9 +71,8 @@ class ReportCheck(SourceCheck):
     async def claim_report(self, blocks: Iterable[str]) -> ClaimReport:
         """Return the verdicts on the claims of a report, given by its blocks."""
         judged, left_out = list[JudgedClaim](), 0
-        for block in blocks:
-            for claim, verdict in await self._judge(block):
-                judged.append(JudgedClaim(claim.text, claim.citations, verdict, claim.row, claim.column))
+        for index, block in enumerate(blocks):
+            judged += [_as_judged(one, verdict, index) for one, verdict in await self._judge(block)]
             left_out += self._left_out.get(block, 0)
         unsearched = tuple(number for number in self.sources if judged and number not in self._indexed)
         return ClaimReport(tuple(judged), left_out, unsearched)
@@ -139,3 +138,9 @@ class ReportCheck(SourceCheck):
                 SourceIndex, number, source.title, texts, language
             )
         return self._indexed[number]
+
+
+def _as_judged(claim: Claim, verdict: Verdict, block: int) -> JudgedClaim:
+    return JudgedClaim(
+        claim.text, claim.citations, verdict, claim.row, claim.column, block, claim.start, claim.end
+    )

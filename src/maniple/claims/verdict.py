@@ -60,6 +60,11 @@ class JudgedClaim:
     verdict: Verdict
     row: str = ""
     column: str = ""
+    block: int = 0
+    """The index of its block in the report."""
+    start: int = 0
+    end: int = 0
+    """Its offsets in the Markdown of the block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from maniple.events.base import Event, EventPart, Identifier, Verbatim
 from maniple.types import (
     BROWSER_STATE,
+    CLAIMS_CHECKED,
     LEAD_DECISION,
     MODEL_UNREACHABLE,
     STEP_RESUMED,
@@ -309,6 +310,72 @@ class LeadDecided(Event, wire_name="lead_decision", ends_message=False, custom_e
     decision: Annotated[DecisionKind, Verbatim()]
     agent_name: Annotated[str | None, Verbatim()] = None
     hint: str | None = None
+
+
+class PassageView(EventPart):
+    """A sentence or table row of what was read.
+
+    `source` is the number of the source; 0 is what the user said or a program of the run printed. `start` is
+    the offset in characters in the text with the index `text_index` among the source's texts.
+    """
+
+    source: int
+    text: str
+    text_index: int
+    start: int
+
+
+class ClaimView(EventPart):
+    """A claim of the report, without citations and markup.
+
+    `row` and `column` are the heads of a claim that is a cell of a table. `passage` shows the verdict.
+    `mark` is the number of its mark among all `[unverified]` in the answer, from 1; null without one.
+    """
+
+    text: str
+    row: str
+    column: str
+    verdict: Annotated[Literal["supported", "contradicted", "absent", "open"], Verbatim()]
+    reason: str
+    citations: list[int]
+    passage: PassageView | None
+    mark: int | None
+
+
+class MarkedCitation(EventPart):
+    """A citation that could not be verified: an address, a source number or a quotation, and its mark."""
+
+    kind: Annotated[Literal["url", "number", "quotation"], Verbatim()]
+    text: str
+    reason: str
+    mark: int
+
+
+class ClaimsChecked(Event, wire_name="claims", ends_message=False, custom_event=CLAIMS_CHECKED):
+    """The check of a report has ended. The newest one of the turn that wrote the answer counts.
+
+    - `supported`: a source, or a calculation, says so; `contradicted`: a source says something else, or the
+      claim's own arithmetic is wrong; `absent`: a figure, date or quotation stands nowhere; `open`: no rule
+      decides it; `not_checked`: claims behind the limit; `exempt`: nothing in them has to be in a source.
+    - `citations` are the citations of all claims; `supporting_citations` those that are known to say what
+      their claim says.
+    - `claims` are at most 500, those with a mark first; `unlisted` is the number of the others. Exempt ones
+      are never listed. `marked_citations` are at most 500, too.
+    - `unsearched` are the numbers of sources that no claim cites and that were too long to be searched.
+    """
+
+    supported: int
+    contradicted: int
+    absent: int
+    open: int
+    not_checked: int
+    exempt: int
+    citations: int
+    supporting_citations: int
+    claims: list[ClaimView]
+    unlisted: int
+    marked_citations: list[MarkedCitation]
+    unsearched: list[int]
 
 
 class RunInterrupted(Event, wire_name="interrupt"):

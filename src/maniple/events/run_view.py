@@ -13,6 +13,7 @@ from maniple.events.model import (
     AgentStarted,
     BrowserStateChanged,
     ChatMessage,
+    ClaimsChecked,
     ErrorOccurred,
     MessageChunk,
     ModelEnded,
@@ -300,6 +301,8 @@ class TurnView:
     message_id_of_call: str = ""
     has_answered: bool = False
     """Whether its newest model call has written text and called no tool."""
+    claims: ClaimsChecked | None = None
+    """The check of its newest report."""
 
     @property
     def is_answering(self) -> bool:
@@ -335,6 +338,8 @@ class RunView:
     """The turn of the newest event that belongs to one; it may have ended."""
     answer: str = ""
     """The text of the newest message that an answering agent finished."""
+    claims: ClaimsChecked | None = None
+    """The check of the claims in that text; None if nothing in it was checked."""
     is_answer_streamed: bool = True
     """Whether the answer was sent as messages, and not only as the end of the conversation."""
     replacement: Replacement | None = None
@@ -485,10 +490,10 @@ class RunView:
                 self.turn.message_id_of_call = ""
             case MessageChunk():
                 self._apply_message(event)
-            case UserMessageReceived():
-                self.exchanges[event.message_id] = Exchange(event.content)
-            case UserMessageAnswered():
-                self.exchanges.setdefault(event.message_id, Exchange()).answer = event
+            case ClaimsChecked():
+                self.turn.claims = event
+            case UserMessageReceived() | UserMessageAnswered():
+                self._apply_to_exchange(event)
             case AgentEnded():
                 self._end_turn(event.agent_id)
             case StepResumed():
@@ -496,9 +501,15 @@ class RunView:
             case _:
                 pass
 
+    def _apply_to_exchange(self, event: UserMessageReceived | UserMessageAnswered) -> None:
+        if isinstance(event, UserMessageReceived):
+            self.exchanges[event.message_id] = Exchange(event.content)
+        else:
+            self.exchanges.setdefault(event.message_id, Exchange()).answer = event
+
     def _begin_turn(self, event: AgentStarted) -> None:
         if (self.agent_name, event.agent_name) == ("coordinator", "planner"):
-            self.answer = ""  # it announced the hand-off
+            self.answer, self.claims = "", None  # it announced the hand-off
         step_id = event.turn.step_id if event.turn else None
         self.turn = self.turns[event.agent_id] = TurnView(event.agent_id, event.agent_name, step_id)
 
@@ -513,7 +524,7 @@ class RunView:
             key: asked for key, asked in self.step_questions.items() if asked.turn_id != turn.agent_id
         }
         if turn.is_answering and turn.message_text.strip():
-            self.answer = turn.message_text
+            self.answer, self.claims = turn.message_text, turn.claims
 
     def _apply_message(self, event: MessageChunk) -> None:
         self.replacement = None

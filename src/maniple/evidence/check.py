@@ -206,25 +206,55 @@ class SourceCheck:
         return quoted.occurs_in(self._elsewhere)
 
 
+@dataclass(frozen=True, slots=True)
+class MarkedBlock:
+    """A block of a report with its marks."""
+
+    text: str
+    marks: Sequence[tuple[int, UnverifiedCitation]]
+    """Each finding with the number of its mark among all marks of `text`, from 1, in order."""
+
+
 def mark_findings(block: str, findings: Iterable[UnverifiedCitation]) -> str:
     """Return `block` with one `[unverified]` after each citation in `findings`.
 
     A claim gets none if a citation in it gets one.
     """
-    pieces, at = list[str](), 0
-    citations = [finding.citation for finding in findings]
-    ends = sorted(one.end for one in citations if one.kind != "claim")
-    separators = {
-        one.end: one.separator
-        for one in citations
-        if one.kind != "claim" or bisect_right(ends, one.start) == bisect_right(ends, one.end)
-    }
-    for end, separator in sorted(separators.items()):
+    return place_marks(block, findings).text
+
+
+def place_marks(block: str, findings: Iterable[UnverifiedCitation]) -> MarkedBlock:
+    """Return `block` with its marks as `mark_findings` sets them, and which mark is about which finding.
+
+    A claim without a mark of its own belongs to the first mark in it.
+    """
+    pieces, marks, at, number = list[str](), list[tuple[int, UnverifiedCitation]](), 0, 0
+    for end, about in sorted(_group_by_end([*findings]).items()):
         pieces.append(block[at:end])
-        if not block.startswith((MARK, f" {MARK}"), end):
-            pieces.append(f"{separator}{MARK}")
+        number += block.count(MARK, at, end) + 1
+        marks += [(number, one) for one in about]
+        if block.startswith((MARK, f" {MARK}"), end):
+            number -= 1  # the mark that the block has already is counted with the text behind it
+        else:
+            pieces.append(f"{about[-1].citation.separator}{MARK}")
         at = end
-    return "".join((*pieces, block[at:]))
+    return MarkedBlock("".join((*pieces, block[at:])), marks)
+
+
+def _group_by_end(findings: Sequence[UnverifiedCitation]) -> dict[int, list[UnverifiedCitation]]:
+    """Return the findings by the offset of their mark."""
+    groups = dict[int, list[UnverifiedCitation]]()
+    for one in findings:
+        if one.citation.kind != "claim":
+            groups.setdefault(one.citation.end, []).append(one)
+    ends = sorted(groups)
+    for one in findings:
+        if one.citation.kind == "claim":
+            first = bisect_right(ends, one.citation.start)
+            has_mark = first < bisect_right(ends, one.citation.end)
+            # In front: the separator is that of the citation.
+            groups.setdefault(ends[first] if has_mark else one.citation.end, []).insert(0, one)
+    return groups
 
 
 def _wordings(texts: Iterable[str]) -> str:

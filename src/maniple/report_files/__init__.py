@@ -5,7 +5,7 @@ from maniple.report_files.document import Report
 from maniple.report_files.file_formats import MEDIA_TYPES
 from maniple.report_files.html_page import policy
 from maniple.report_files.renderer import PrintBrowserMissing, PrintFailed, ReportRenderer
-from maniple.report_files.stored_reports import find_newest_report, load_report, read_answer
+from maniple.report_files.stored_reports import find_newest_report, load_report, read_answer, read_claims
 
 __all__ = [
     "MEDIA_TYPES",
@@ -19,6 +19,7 @@ __all__ = [
     "load_report",
     "policy",
     "read_answer",
+    "read_claims",
     "write_bundle",
     "write_with_figures",
 ]

@@ -4,9 +4,15 @@ import asyncio
 import re
 
 from maniple.events import (
+    AgentEnded,
+    AgentStarted,
+    ClaimsChecked,
     Event,
+    MessageChunk,
     PlanChanged,
+    RunStarted,
     RunStatusChanged,
+    RunView,
     SessionState,
     event_of,
     load_run_view,
@@ -62,6 +68,27 @@ def _answer_of(event: Event | None) -> str | None:
         return None
     content = event.messages[-1].content
     return content if isinstance(content, str) else ""
+
+
+_CLAIM_EVENTS = frozenset(
+    one.type for one in (RunStarted, AgentStarted, MessageChunk, ClaimsChecked, AgentEnded, RunStatusChanged)
+)
+"""The events that tell which check of claims belongs to the answer."""
+
+
+async def read_claims(store: Store, run: RunRecord) -> ClaimsChecked | None:
+    """Return the check of the claims in the answer that `read_answer` returns; None if nothing was checked.
+
+    Raises:
+        StoreError: the events cannot be read.
+    """
+    view, claims = RunView(), None
+    async for page in read_event_pages(store.events, run.run_id, types=_CLAIM_EVENTS):
+        for record in page:
+            view.apply_records([record])
+            if record.type == RunStatusChanged.type and view.has_answer:
+                claims = view.claims
+    return claims
 
 
 async def find_newest_report(store: Store, thread_id: str) -> tuple[RunRecord, str] | None:

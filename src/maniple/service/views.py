@@ -16,6 +16,8 @@ from maniple.events import (
     AgentEnded,
     AgentStarted,
     ChatMessage,
+    ClaimView,
+    MarkedCitation,
     PlanChanged,
     RunGap,
     RunInterrupted,
@@ -329,6 +331,44 @@ class ReportView(BaseModel):
     ended_at: float | None
     usage: UsageView
     artifacts: list[ArtifactView]
+
+
+Verdict = Literal["supported", "contradicted", "absent", "open"]
+"""A verdict on a claim, as the event `claims` has it."""
+
+
+class ClaimCounts(BaseModel):
+    """The number of claims by verdict, and of their citations.
+
+    `open`: no rule decides them; `not_checked`: claims behind the limit; `exempt`: nothing in them has to be
+    in a source. `supporting_citations` are those that are known to say what their claim says.
+    """
+
+    supported: int
+    contradicted: int
+    absent: int
+    open: int
+    not_checked: int
+    exempt: int
+    citations: int
+    supporting_citations: int
+
+
+class ClaimList(BaseModel):
+    """The claims of a run's answer in order, with their verdicts.
+
+    `counts` are always of all claims; null if nothing in the answer was checked. `unlisted` is the number of
+    claims behind the limit of 500, whatever their verdict. `marked_citations` are the marks that are about an
+    address, a source number or a quotation. `unsearched` are the numbers of sources that no claim cites and
+    that were too long to be searched.
+    """
+
+    run_id: str
+    counts: ClaimCounts | None = None
+    claims: list[ClaimView] = Field(default_factory=list[ClaimView])
+    unlisted: int = 0
+    marked_citations: list[MarkedCitation] = Field(default_factory=list[MarkedCitation])
+    unsearched: list[int] = Field(default_factory=list[int])
 
 
 class ThreadFile(BaseModel):

@@ -1,5 +1,6 @@
 """Routes of runs: status, events, answers, cancellation, reports and artifacts."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request, Response
@@ -34,9 +35,10 @@ from maniple.run_page import policy, render_run_page
 from maniple.run_page.pictures import FigureFinder
 from maniple.runs import AcceptedRun
 from maniple.service import Service
-from maniple.service.reports import read_report_view
+from maniple.service.reports import read_claim_list, read_report_view
 from maniple.service.views import (
     AgentUsageView,
+    ClaimList,
     MessageAccepted,
     PlanStatus,
     ReportView,
@@ -47,6 +49,7 @@ from maniple.service.views import (
     Sources,
     SourceView,
     UnreadPageView,
+    Verdict,
     next_before,
     read_gaps,
     read_interrupts,
@@ -62,6 +65,7 @@ _Number = Annotated[
     int, Query(ge=0, le=_MAX_EVENTS, description="Number of the newest event that the client has")
 ]
 _LastEventId = Annotated[int, Header(ge=0, le=_MAX_EVENTS, description="The same; the greater one counts")]
+_Verdicts = Annotated[Sequence[Verdict], Query(description="Only claims with one of these verdicts")]
 _Timed = Annotated[bool, Query(description="Add the time of each event: `at` (Unix seconds), its last key")]
 
 
@@ -299,6 +303,22 @@ async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -
         sources=[SourceView.model_validate(source) for source in await evidence.sources()],
         unread=[UnreadPageView.model_validate(page) for page in await evidence.unread()],
     )
+
+
+@router.get(
+    "/api/runs/{run_id}/claims",
+    summary="List the claims of a report",
+    responses=error_responses(404, 409),
+)
+async def list_claims(
+    run_id: _RunPath, service: ServiceOf, caller: CallerOf, verdict: _Verdicts = ()
+) -> ClaimList:
+    """The claims of the report with their verdicts, the passages that show them, and their marks.
+
+    409 while the run is active; 404 also if it ended without a report.
+    """
+    run = await service.engine.status(run_id, caller.owner)
+    return await read_claim_list(service.store, run, verdict)
 
 
 async def _view(service: Service, run: RunRecord) -> RunDetail:
