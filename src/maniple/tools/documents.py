@@ -42,6 +42,9 @@ SHOWN_PICTURES = "shown_pictures"
 MAX_SHOWN_PAGES = 4
 _PICTURE = "picture"
 _PLACE_CHARACTERS = 120
+_MIN_TEXT_BYTES = 40
+_MAX_WORD_BYTES = 200
+"""The bytes for each blank that a text has at most; Japanese has hardly any but the ends of lines."""
 _CACHED_PICTURE_BYTES = 20_000_000
 _PAGE = re.compile(r"#page=(\d{1,6})\Z")
 _PICTURE_BOX = re.compile(rb"RIFF.{4}WEBP|.{4}ftyp(?:hei[cfx]|avi[fs]|mif1)", re.DOTALL)
@@ -285,6 +288,12 @@ def find_place(text: str, line: int) -> str:
     return f"[line {line} is in: {shorten(heading, _PLACE_CHARACTERS)}]" if heading else ""
 
 
+def _has_words(head: bytes) -> bool:
+    """Return whether bytes without controls are long enough for a text, and parted by blanks."""
+    blanks = sum(map(head.count, (b" ", b"\n", b"\t")))
+    return len(head) >= _MIN_TEXT_BYTES and blanks * _MAX_WORD_BYTES >= len(head)
+
+
 def rendered_picture_reader(workspaces: Workspaces, documents: WorkspaceDocuments) -> ReadRendered:
     """Return a function that reads the pictures of the current thread."""
 
@@ -318,5 +327,6 @@ def identify_file(head: bytes, *, is_source: bool) -> FileKind:
             return FileKind(_PICTURE)
         unread = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
         # Text in an encoding that only a detector finds.
-        return FileKind("", unread) if unread or not is_probably_text(head) else FileKind("text")
+        is_text = is_probably_text(head) and _has_words(head)
+        return FileKind("text") if is_text and not unread else FileKind("", unread)
     return FileKind() if is_source else FileKind(identify_marked_text(decoded.text.encode(errors="replace")))
