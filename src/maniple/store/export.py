@@ -22,7 +22,8 @@ async def export_records(store: Store, thread_id: str | None = None) -> AsyncIte
     """Yield one JSON object per line, for one thread or for all: its kind (`record`), then its fields.
 
     The kinds are thread, run, input, event, tool_call, source (without its text), unread_page and
-    artifact (without its content); each follows the record that it belongs to. API keys and checkpoints are not exported.
+    artifact (without its content); each follows the record that it belongs to. API keys and checkpoints are
+    not exported.
     Raises `LookupError` for an unknown thread.
     """
     if thread_id is not None:
