@@ -61,7 +61,8 @@ check: browser-use-begun compiled lint
 pythons: setup
 	@nice bash .ci/try . --others
 
-page: setup
+page:
+	bash setup.sh
 	$(BIN)/python web/page_build.py
 
 docs: setup

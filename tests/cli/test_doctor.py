@@ -330,7 +330,7 @@ async def test_the_doctors_json_reports_that_the_team_can_answer_without_secrets
     assert (status, report["ok"]) == (0, True)
     names = [check["name"] for check in report["checks"]]
     assert names[:3] == ["Python", "settings", "models.basic"]
-    assert names[-4:] == ["browser", "reading pages", "data_dir", "cache_dir"]
+    assert names[-4:] == ["reading pages", "web page", "data_dir", "cache_dir"]
     assert KEY not in printed
 
 

@@ -89,13 +89,15 @@ async def _serve_http(settings: Settings, open_server: _OpenServerAt) -> int:
 async def _open_api(settings: Settings, progress: "Progress") -> AsyncGenerator[_OpenServer]:
     with pause_garbage_collection():
         from maniple.api import create_app
+        from maniple.replay.player import NOT_BUILT, is_built
 
     configure_service_logs(settings)
     app = create_app(settings, progress=progress)
     # Entered here because uvicorn would print a traceback instead of the error's message.
     async with app.router.lifespan_context(app):
         service: Service = app.state.service
-        greeting = "Serving on {url} (API documentation: /docs)."
+        missing = "" if is_built() else f" {NOT_BUILT}"
+        greeting = f"Serving on {{url}} (API documentation: /docs).{missing}"
         yield _OpenServer(app, service, service.engine.drain, greeting)
 
 

@@ -34,6 +34,11 @@ _HEAD = """\
 _MARKUP = re.compile("<(?=!--|/?script)", re.I)
 
 
+def is_built() -> bool:
+    """Return whether the page and the player, which are built together, are there."""
+    return any(ASSETS.glob("*"))
+
+
 @dataclass(frozen=True, slots=True)
 class Player:
     """The script and the style in each replay file, and KaTeX for files with formulas."""

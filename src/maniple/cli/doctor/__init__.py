@@ -17,6 +17,7 @@ from maniple.cli.doctor.checks import (
     check_network,
     check_notices,
     check_packages,
+    check_page,
     check_python,
     check_reading,
     check_sandbox,
@@ -112,6 +113,7 @@ async def _check_all(settings: Settings, *, build: bool) -> list[CheckResult]:
         *others,
         *extensions,
         check_reading(settings),
+        check_page(),
         *await check_mcp(settings),
         *folders,
     ]

@@ -35,6 +35,7 @@ from maniple.installation import installing
 from maniple.llms.embedded import Progress
 from maniple.llms.embedded.model_file import QWEN_CODER
 from maniple.reading.loaders import import_loader
+from maniple.replay.player import is_built
 from maniple.sandbox import find_chromium_isolation, open_sandbox
 from maniple.sandbox.backends.local import WARNING as UNSAFE
 from maniple.sandbox.host import find_programs
@@ -430,6 +431,7 @@ def _check_approval_of(settings: Settings, capabilities: Sequence[Capability]) -
         yield CheckResult("your own", "warning" if silent else "problem", str(error), remedy)
 
 
+_PAGE = "web page"
 _READING = "reading pages"
 _READABLE_FORMATS = "HTML, PDF, Word, RSS, Atom, JSON, CSV, text, pictures"
 
@@ -457,6 +459,15 @@ def _page_reader(fetch: FetchSettings) -> str:
             return f"through Jina's reader ({key}), or else directly"
         case _:
             return "directly"
+
+
+def check_page() -> CheckResult:
+    """Return whether the page of `maniple serve` is there: it is built at installation."""
+    if is_built():
+        return CheckResult(_PAGE, "ok", "built; `maniple serve` shows it at /")
+    return CheckResult(
+        _PAGE, "warning", "not built: `maniple serve` has none", "In the clone, run: make page"
+    )
 
 
 _MCP_CONNECT_SECONDS = 15.0
