@@ -299,6 +299,13 @@ def test_a_passage_says_where_it_is(index: FolderIndex, key: str, text: str, pla
     assert found.place.startswith(place)
 
 
+def test_a_title_and_a_path_count_more_than_the_text(index: FolderIndex) -> None:
+    index.put([document(f"{n}.txt", "something else of the same length, but tolls") for n in range(5)])
+    index.put([document("named/tolls.txt", "something else of the same length, no more")])
+    index.put([document("titled.txt", "something else of the same length, no more", "Tolls")])
+    assert {one.name for one in index.find("tolls", 2)} == {"named/tolls.txt", "titled.txt"}
+
+
 def test_words_are_alternatives_and_rare_ones_count_more(index: FolderIndex) -> None:
     index.put([document(f"{n}.txt", f"the annual report of station {n}") for n in range(30)])
     index.put([document("wanted.txt", "a gantry crane stands here")])

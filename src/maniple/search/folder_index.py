@@ -29,7 +29,8 @@ ALL = "all"
 """The collection of all documents of a folder."""
 TITLE_WEIGHT = 3.0
 PATH_WEIGHT = 2.0
-"""In BM25, beside 1 for the text."""
+HEAD_WEIGHT = 1.5
+"""In BM25, beside 1 for the text. The head is title and path, which each passage has, too."""
 MAX_QUERY_WORDS = 32
 _SCHEMA_VERSION = 1
 _BUSY_SECONDS = 10.0
@@ -62,8 +63,9 @@ CREATE TABLE passage (
 );
 CREATE INDEX passage_document ON passage (document);
 CREATE VIRTUAL TABLE whole USING fts5(title, path, body, content = '', tokenize = '{_TOKENIZER}');
-CREATE VIRTUAL TABLE part USING fts5(body, content = '', tokenize = '{_TOKENIZER}');
+CREATE VIRTUAL TABLE part USING fts5(head, body, content = '', tokenize = '{_TOKENIZER}');
 INSERT INTO whole (whole, rank) VALUES ('rank', 'bm25({TITLE_WEIGHT}, {PATH_WEIGHT}, 1.0)');
+INSERT INTO part (part, rank) VALUES ('rank', 'bm25({HEAD_WEIGHT}, 1.0)');
 """
 _SPLIT = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u2027\u3000-\u3004\u3008-\u3020\uff01-\uff0f]+")
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -296,14 +298,16 @@ class FolderIndex:
         ).lastrowid
         if not passages:
             return
-        bodies = list[str]()
+        bodies, head = list[str](), _indexed_words(f"{new.title}\n{new.name}")
         for passage in passages:
             row = self._database.execute(
                 "INSERT INTO passage (document, line, heading, text) VALUES (?, ?, ?, ?)",
                 (document, passage.line, passage.heading, passage.text),
             ).lastrowid
             bodies.append(_indexed_words(passage.text))
-            self._database.execute("INSERT INTO part (rowid, body) VALUES (?, ?)", (row, bodies[-1]))
+            self._database.execute(
+                "INSERT INTO part (rowid, head, body) VALUES (?, ?, ?)", (row, head, bodies[-1])
+            )
         self._database.execute(
             "INSERT INTO whole (rowid, title, path, body) VALUES (?, ?, ?, ?)",
             (document, _indexed_words(new.title), _indexed_words(new.name), "\n".join(bodies)),
@@ -324,10 +328,10 @@ class FolderIndex:
         passages = self._database.execute(
             "SELECT id, text FROM passage WHERE document = ? ORDER BY id", (document,)
         ).fetchall()
-        bodies = [_indexed_words(text) for _, text in passages]
+        bodies, head = [_indexed_words(text) for _, text in passages], _indexed_words(f"{title}\n{name}")
         for (row, _), body in zip(passages, bodies, strict=True):
             self._database.execute(
-                "INSERT INTO part (part, rowid, body) VALUES ('delete', ?, ?)", (row, body)
+                "INSERT INTO part (part, rowid, head, body) VALUES ('delete', ?, ?, ?)", (row, head, body)
             )
         if passages:
             self._database.execute(
@@ -386,7 +390,7 @@ class FolderIndex:
             " JOIN document ON document.id = document WHERE passage.id = ?",
             (passage,),
         ).fetchone()
-        coverage = self._cover(document, passage, words)
+        coverage = self._cover(passage, words)
         found = TextPassage(*where)
         rarest = [word.text for word in sorted(words, key=lambda word: -word.weight) if word.documents]
         place = found.locate(rarest, key)
@@ -403,25 +407,15 @@ class FolderIndex:
         ).fetchone()
         return row[0] if row else first
 
-    def _cover(self, document: int, passage: int, words: Sequence[_Word]) -> float:
-        found = sum(
-            word.weight
-            for word in words
-            if word.documents
-            and (
-                self._has("part", passage, word.condition)
-                or self._has("whole", document, f"{{title path}} : ({word.condition})")
-            )
-        )
+    def _cover(self, passage: int, words: Sequence[_Word]) -> float:
+        found = sum(word.weight for word in words if word.documents and self._has(passage, word.condition))
         return found / (sum(word.weight for word in words) or 1.0)
 
-    def _has(self, table: str, row: int, condition: str) -> bool:
-        return (
-            self._database.execute(
-                f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?", (condition, row)
-            ).fetchone()
-            is not None
-        )
+    def _has(self, passage: int, condition: str) -> bool:
+        row = self._database.execute(
+            "SELECT 1 FROM part WHERE part MATCH ? AND rowid = ?", (condition, passage)
+        ).fetchone()
+        return row is not None
 
 
 def _informative(words: Sequence[_Word], documents: int) -> list[_Word]:
