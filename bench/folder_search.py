@@ -2,6 +2,7 @@
 
 `python -m bench.folder_search [FOLDER]` measures 5,000 documents of FOLDER, else of the installed packages:
 real texts, each asked for with four of its words, and with one of its sentences of which a third is missing.
+500 more texts are not indexed: how often a hit for a question about them is weak, so that the web is asked.
 """
 
 import asyncio
@@ -16,11 +17,13 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from itertools import islice
 from pathlib import Path
 
 from maniple.search import FolderSearch
 from maniple.search.folder_index import FolderIndex
 from maniple.search.languages import FUNCTION_WORDS
+from maniple.search.providers.folder import WEAK_COVERAGE
 
 DOCUMENTS = 5_000
 QUERIES = 300
@@ -29,6 +32,26 @@ _SUFFIXES = (".md", ".rst", ".txt", ".py")
 _WORD = re.compile(r"\w+")
 _SENTENCE = re.compile(r"[A-Z][^.!?\n]*(?:\n[^.!?\n]+)*[.!?]")
 _SEED = 7
+
+_ABSENT = 500
+OUTSIDE = (
+    "who won the football world cup in 2022",
+    "best pasta recipe with mushrooms",
+    "current interest rate of the European Central Bank",
+    "symptoms of vitamin D deficiency in adults",
+    "how tall is the Eiffel tower",
+    "history of the Ottoman empire trade routes",
+    "price of a train ticket from Paris to Lyon",
+    "effects of climate change on coral reefs",
+    "population of Nairobi 2024",
+    "Chopin nocturne opus 9 analysis",
+    "how to train a puppy",
+    "causes of the French revolution",
+    "electric car battery range comparison 2026",
+    "mortgage rates in Germany",
+    "hiking trails in Patagonia",
+)
+"""Questions about something else."""
 
 Rank = Callable[[str], Sequence[str]]
 
@@ -121,6 +144,13 @@ def hit_share(queries: Sequence[tuple[str, str]], rank: Rank) -> float:
     return sum(list(rank(query))[:1] == [name] for name, query in queries) / len(queries)
 
 
+def weak_share(index: FolderIndex, queries: Sequence[tuple[str, str]], *, are_right: bool = False) -> float:
+    """The share of the queries whose best hit is weak; `are_right` counts those that find their document."""
+    found = [(name, (index.find(query, 1) or [None])[0]) for name, query in queries]
+    counted = [hit for name, hit in found if not are_right or (hit is not None and hit.name == name)]
+    return sum(hit is None or hit.coverage < WEAK_COVERAGE for hit in counted) / max(1, len(counted))
+
+
 async def read_text(name: str, body: bytes) -> tuple[str, str, str]:
     """The reader of the index: text as it is."""
     return name, body.decode("utf-8"), ""
@@ -136,9 +166,16 @@ async def build(folder: Path, databases: Path) -> float:
     return time.perf_counter() - started
 
 
-def measure(texts: Mapping[str, str], queries: int = QUERIES) -> dict[str, float]:
-    """Files a second, milliseconds a query, and the shares found first, beside those of a plain BM25."""
+def measure(all_texts: Mapping[str, str], queries: int = QUERIES) -> dict[str, float]:
+    """Files a second, milliseconds a query, and the shares found first, beside those of a plain BM25.
+
+    The last tenth of the texts, at most 500, is not indexed.
+    """
+    held_out = min(_ABSENT, len(all_texts) // 10)
+    texts = dict(islice(all_texts.items(), len(all_texts) - held_out))
+    absent = dict(islice(all_texts.items(), len(texts), None))
     plain = PlainBM25(texts)
+    absent_plain = PlainBM25(absent)
     kinds = {
         "keyword": list(keyword_queries(texts, plain, queries)),
         "sentence": list(sentence_queries(texts, plain, queries)),
@@ -168,7 +205,14 @@ def measure(texts: Mapping[str, str], queries: int = QUERIES) -> dict[str, float
                 figures[f"{kind}_hit1"] = hit_share(asked, rank)
                 figures[f"{kind}_hit1_plain"] = hit_share(asked, plain.rank)
                 figures[f"{kind}_ms_p50"] = statistics.median(times) * 1_000
+                figures[f"{kind}_right_weak"] = weak_share(index, asked, are_right=True)
                 figures[f"{kind}_ms_p95"] = sorted(times)[int(0.95 * len(times))] * 1_000
+            asked = [
+                *keyword_queries(absent, absent_plain, queries // 2),
+                *sentence_queries(absent, absent_plain, queries // 2),
+            ]
+            figures["absent_weak"] = weak_share(index, asked)
+            figures["outside_weak"] = weak_share(index, [("", query) for query in OUTSIDE])
         finally:
             index.close()
     return figures
@@ -177,7 +221,7 @@ def measure(texts: Mapping[str, str], queries: int = QUERIES) -> dict[str, float
 def main() -> None:
     """Print the figures."""
     folder = Path(sys.argv[1]) if sys.argv[1:] else Path(sysconfig.get_paths()["purelib"])
-    for name, value in measure(real_texts(folder)).items():
+    for name, value in measure(real_texts(folder, DOCUMENTS + _ABSENT)).items():
         print(f"{name:20} {value:10.3f}")
 
 

@@ -1,5 +1,6 @@
 import asyncio
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -52,6 +53,29 @@ async def test_one_that_cannot_answer_is_followed_by_the_next(provider, said: st
     answer = await SearchChain(providers, timeout_seconds=0.05).ask("q", limit=5)
     assert [(hit.url, hit.source) for hit in answer.hits] == [("https://c.test/", "two")]
     assert answer.failures == ({} if said is None else {"one": said})
+
+
+@pytest.mark.parametrize(
+    ("is_weak", "web", "found"),
+    [
+        (True, pages("web"), ["https://web.test/", "https://own.test/"]),
+        (True, [], ["https://own.test/"]),
+        (False, pages("web"), ["https://own.test/"]),
+    ],
+)
+async def test_the_next_one_is_asked_too_where_the_best_hit_is_weak(
+    is_weak: bool, web: list[SearchHit], found: list[str]
+) -> None:
+    own = [replace(hit, is_weak=is_weak) for hit in pages("own")]
+    chain = SearchChain({"own": FakeProvider(own), "web": FakeProvider(web)})
+    assert urls(await chain.search("q", limit=5)) == found
+
+
+async def test_a_weak_hit_stays_where_the_next_one_fails() -> None:
+    own = [replace(hit, is_weak=True) for hit in pages("own")]
+    broken = FakeProvider(failure=BROKEN)
+    answer = await SearchChain({"own": FakeProvider(own), "web": broken}).ask("q", limit=5)
+    assert (urls(answer.hits), list(answer.failures)) == (["https://own.test/"], ["web"])
 
 
 async def test_a_page_that_occurs_twice_counts_once() -> None:

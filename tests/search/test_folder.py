@@ -103,6 +103,21 @@ async def test_what_is_not_there_is_not_found(search: FolderSearch, query: str) 
     assert await names(search, query) == []
 
 
+@pytest.mark.parametrize(
+    ("query", "is_weak"),
+    [
+        ("How long do stone arches stand?", False),
+        ("What do arches of the Ottoman palaces in Istanbul look like?", True),
+    ],
+)
+async def test_a_hit_that_lacks_most_of_the_question_is_weak(
+    search: FolderSearch, query: str, is_weak: bool
+) -> None:
+    [hit, *_] = await search.search(query, limit=1)
+    assert hit.url == "folder:bridges.md"
+    assert hit.is_weak is is_weak
+
+
 async def test_the_best_document_comes_first_within_the_limit(search: FolderSearch, documents: Path) -> None:
     for number in range(8):
         (documents / f"{number}.txt").write_text("A list\n\nstone, " + "wood, " * 50 * number)

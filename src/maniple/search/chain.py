@@ -66,7 +66,11 @@ async def find_outage(search: SearchProvider) -> str:
 
 
 class SearchChain:
-    """Queries `providers`, by name: in order until one has hits, or all concurrently if `merges`."""
+    """Queries `providers`, by name: in order until one has hits, or all concurrently if `merges`.
+
+    In order, hits of which the best one is weak are not enough: the next provider is asked, too, and its hits
+    are put before and between them. They stay alone if it has none.
+    """
 
     def __init__(
         self,
@@ -136,18 +140,28 @@ class SearchChain:
         )
         if not answers:
             raise SearchError(_describe_failures(failures))
-        hits = merge_ranked(answers, limit) if self._merges else answers[-1]
-        return SearchAnswer(hits, failures)
+        return SearchAnswer(self._combine(answers, limit), failures)
+
+    def _combine(self, answers: Sequence[list[SearchHit]], limit: int) -> list[SearchHit]:
+        if self._merges:
+            return merge_ranked(answers, limit)
+        found = [answer for answer in answers if answer]
+        # Only the last one may be other than weak: its hits come first.
+        return merge_ranked(found[::-1], limit) if len(found) > 1 else [hit for hits in found for hit in hits]
+
+    def _is_enough(self, hits: Sequence[SearchHit]) -> bool:
+        """Return whether no other provider has to be asked: there are hits, and the best one is not weak."""
+        return bool(hits) and not hits[0].is_weak
 
     async def _ask_in_turn(
         self, names: Iterable[str], query: str, limit: int, failures: dict[str, str]
     ) -> list[list[SearchHit]]:
-        """Return the answers up to the first that is not empty; fill `failures`."""
+        """Return the answers up to the first that is neither empty nor weak; fill `failures`."""
         answers = []
         remaining = list(names)
         try:
             async with asyncio.timeout(self._total_seconds):
-                while remaining and not (answers and answers[-1]):
+                while remaining and not (answers and self._is_enough(answers[-1])):
                     try:
                         answers.append(await self._ask_provider(remaining[0], query, limit))
                         failures.pop(remaining[0], None)

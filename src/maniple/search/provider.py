@@ -67,6 +67,8 @@ class SearchHit:
     """Relevance from 0 to 1, where the engine reports it."""
     source: str = ""
     """The provider that found it, or all of them, separated by commas."""
+    is_weak: bool = False
+    """Whether it probably does not answer the query, so that others should be asked, too."""
 
 
 class ProviderFailure(SearchError):
@@ -377,9 +379,9 @@ def with_source(hits: Iterable[SearchHit], source: str) -> list[SearchHit]:
 
 def hit_to_dict(hit: SearchHit) -> dict[str, Any]:
     """Return the hit as the tool's JSON: fields without a value are left out, except `content`."""
-    return {
-        name: value for name, value in asdict(hit).items() if name == "content" or value not in (None, "")
-    }
+    values = asdict(hit)
+    del values["is_weak"]  # for the choice of providers only
+    return {name: value for name, value in values.items() if name == "content" or value not in (None, "")}
 
 
 def describe_mistakes(setting: str, error: ValidationError) -> str:
