@@ -21,6 +21,7 @@ from bench import (
     endurance,
     everyday,
     extraction,
+    folder_search,
     framework,
     live,
     long_run,
@@ -67,6 +68,11 @@ AT_MOST = {
     "page_open_5000_task_ms": 100,
     "page_scroll_5000_task_ms": 100,
     "page_token_ms": 50,
+    "folder_restart_seconds": 3,
+    "folder_keyword_ms_p95": 250,
+    "folder_sentence_ms_p95": 500,
+    "folder_keyword_right_weak": 0.05,
+    "folder_sentence_right_weak": 0.05,
     "cpu_1_of_bare": 0.45,
     "cpu_8_of_bare": 0.6,
     "cpu_1_no_proxy_of_bare": 0.45,
@@ -96,6 +102,10 @@ AT_MOST = {
 AT_LEAST = {
     "replay_events_per_s": 20_000,
     "extraction_f1": 0.9,
+    "folder_files_per_second": 100,
+    "folder_keyword_lead": -0.03,
+    "folder_sentence_lead": -0.03,
+    "folder_outside_weak": 0.9,
     "everyday_right": 16,
     "streams_progressing": endurance.AT_ONCE,
 }
@@ -133,6 +143,7 @@ PARTS = {
     "page": Part(lambda _: page.measure(), 45),
     "replay": Part(replay.measure, 15),
     "extraction": Part(lambda _: extraction.measure(), 20),
+    "folder_search": Part(lambda _: folder_search.measure(), 90),
     "everyday": Part(lambda _: everyday.measure(), 480),
 }
 
