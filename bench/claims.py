@@ -114,8 +114,8 @@ def _write_report() -> Iterator[str]:
         tonnes = plant * 37 % 90_000 + (1_013 if place % 3 else 1_031)
         text = (
             f"In that year, plant N{plant} made {tonnes} tonnes of steel [{number}]. The managers "
-            "of this plant on the bank of the river wait for the furnace, which is to be built before "
-            "they can go on.\n"
+            "of this plant on the bank of the river wait for the furnace, which is to be built before they can "
+            "go on.\n"
         )
         size += len(text)
         if size > REPORT_CHARACTERS:

@@ -64,6 +64,8 @@ async def test_what_the_cited_source_has_or_gives_is_supported(text):
         ("The Karsund terminal cost 158 million euros [1].", "contradicted"),
         ("| Route | Passengers [1] |\n|---|---|\n| Harwick | 987,500 |", "contradicted"),
         ("The water works delivered 18.4 million cubic metres to Falkenau [1].", "contradicted"),
+        ("A third ship will carry 1,151 cars [1].", "absent"),
+        ("The Karsund terminal of the ferry line has 1,151 cars.", "absent"),
     ],
 )
 async def test_what_the_cited_source_has_not_is_marked(text, kind):

@@ -44,9 +44,6 @@ _HYPOTHETICAL = re.compile(
     r"すべき|例えば|もし|예를 들어|만약|권장",
     re.IGNORECASE,
 )
-RIVAL_COVERAGE = 0.5
-"""The share of a claim's words from which a passage is about the same."""
-MAX_RIVALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,21 +185,7 @@ class ItemJudge:
             return Verdict("open", f"used for a calculation: {found.operation}")
         if not self.context.cited:
             return Verdict("open", f"no source was read that could have {figure.text}")
-        return self._doubt_absence(figure)
-
-    def _doubt_absence(self, figure: FigureMention) -> Verdict | None:
-        """Return why a figure that nothing explains is not marked: it may be a longer calculation."""
-        if not self._has_rival(figure):
-            return Verdict("open", f"no sentence has another figure in place of {figure.text}")
         return None if self.context.has_citation else self._doubt_uncited(figure)
-
-    def _has_rival(self, figure: FigureMention) -> bool:
-        """Whether a passage about the same has another figure of the kind, so that this one replaces it."""
-        return any(
-            rate >= RIVAL_COVERAGE and any(_is_alike(figure, other) for other in one.figures)
-            for index in self.context.cited
-            for rate, one in self.context.find_similar(index)[:MAX_RIVALS]
-        )
 
     def _is_conversion(self, figure: FigureMention) -> bool:
         """Whether a figure stands in brackets behind another one, in a unit that the sources do not use."""
@@ -255,7 +238,3 @@ def _report_support(text: str, one: IndexedPassage) -> Verdict:
 
 def _report_result(text: str, one: IndexedPassage) -> Verdict:
     return Verdict("supported", f"a result of the run has {text}", one.passage)
-
-
-def _is_alike(figure: FigureMention, other: FigureMention) -> bool:
-    return figure.kind == other.kind and figure.unit == other.unit
