@@ -13,7 +13,6 @@ from maniple.evidence.addresses import comparable_url, is_host_only, local_port
 from maniple.evidence.citations import Citation, find_citations
 from maniple.evidence.excerpt import MAX_SEARCHED as EXCERPT_SEARCHED
 from maniple.evidence.record import Evidence, Source
-from maniple.evidence.source_list import detect_language
 from maniple.evidence.wording import Quotation, searchable
 
 MAX_QUOTATIONS = 400
@@ -21,10 +20,6 @@ MAX_QUOTATIONS = 400
 MAX_SEARCHED = 8_000_000
 """Characters of all sources that are searched for quotations without a citation, earlier sources first.
 Sources that a sentence cites are always searched."""
-LANGUAGE_CHARACTERS = 5_000
-"""Characters of a source that tell its language."""
-LEAST_FOREIGN_WORDS = 8
-"""Words of a quotation from which it is taken for a translation of a source in another language."""
 PIECE_CHARACTERS = 60_000
 OVERLAP_CHARACTERS = 10_000
 """The overlap of the pieces of a long text. It is longer than any quotation."""
@@ -188,8 +183,6 @@ class SourceCheck:
                 await self._load(number)
         if await asyncio.to_thread(self._occurs, one.text, numbers, anywhere=not cited):
             return ""
-        if cited and await asyncio.to_thread(self._are_foreign, one.text, cited):
-            return ""
         named = ", ".join(f"[{number}]" for number in cited)
         return (
             f"these words stand in no source: {one.text}"
@@ -206,22 +199,6 @@ class SourceCheck:
         quoted = Quotation.of(words)
         stands = any(quoted.occurs_in(self._wordings.get(number, "")) for number in numbers)
         return stands or (anywhere and self._occurs_elsewhere(quoted))
-
-    def _are_foreign(self, words: str, numbers: Sequence[int]) -> bool:
-        """Whether sources are written in another language than a quotation, which is a translation then."""
-        language = detect_language(words)
-        return all(self._is_foreign(words, language, self._wordings.get(number, "")) for number in numbers)
-
-    def _is_foreign(self, words: str, language: str, wording: str) -> bool:
-        other = detect_language(wording[:LANGUAGE_CHARACTERS])
-        if not language or not other or language == other:
-            return False
-        tokens, known = searchable(words).split(), frozenset(wording.split())
-        if not words.isascii() and not known.intersection(tokens):
-            return True
-        # The language of a few words is a guess, and related languages share words.
-        is_long = len(tokens) >= LEAST_FOREIGN_WORDS
-        return is_long and 4 * sum(one in known for one in tokens) <= len(tokens)
 
     def _occurs_elsewhere(self, quoted: Quotation) -> bool:
         if self._elsewhere is None:
