@@ -2,6 +2,7 @@
 
 import pytest
 
+from maniple.claims.misplaced import is_miscopied
 from maniple.claims.report_check import ReportCheck
 from maniple.evidence import MemoryEvidence
 
@@ -104,3 +105,30 @@ async def test_names_of_units_may_have_suffixes(text):
 )
 async def test_the_head_of_a_table_may_have_two_rows(text, kind):
     assert await kinds(text) == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The board has 241,700 customers, which is 94% more than in 2023 [1].",
+        "The supply of water is a matter of 131 hectolitres a day for each inhabitant [1].",
+        "Pipes cost 43.8 million euros [1].",
+    ],
+)
+async def test_a_figure_that_was_miscopied_is_marked(text):
+    assert {"absent", "contradicted"} & {*await kinds(text)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "slip"),
+    [
+        ("314", "341", True),
+        ("48", "84", True),
+        ("1,240", "1,260", True),
+        ("48", "38", False),
+        ("400", "450", False),
+        ("1,240", "124", False),
+    ],
+)
+def test_a_slip_is_an_exchange_or_one_digit_of_many(one, other, slip):
+    assert is_miscopied(one, other) == slip

@@ -135,6 +135,31 @@ async def test_a_quotation_may_be_in_any_source_that_is_cited_or_in_any_at_all_w
     assert await wrong("It says “it is painted grey” ([A](https://a.test/page)) [2].") == []
 
 
+FRENCH = (
+    "Le maire de la ville a dit que les travaux du pont ne sont pas finis et que la route reste fermée. "
+    "« Nous avons perdu un an à cause de la crue », a-t-il ajouté dans une lettre aux habitants."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("The mayor writes: “We have lost a year because of the flood” [1].", 0),
+        ("The mayor: “Much water, little money, lost time” [1].", 0),
+        ("Le maire écrit : « Nous avons gagné un an grâce à la nouvelle route » [1].", 1),
+    ],
+)
+async def test_a_translated_quotation_is_not_looked_up(text, count):
+    check = await SourceCheck.of(Read(("https://f.test/", "Pont", FRENCH)))
+    assert len(await check.findings(text)) == count
+
+
+@pytest.mark.parametrize(("verb", "count"), [("opened", 0), ("closed", 1)])
+async def test_a_block_quote_may_name_its_speaker(verb, count):
+    text = f"> “The bridge was {verb} in 1932,” says the engineer Ida Holm [1]."
+    assert len(await wrong(text)) == count
+
+
 async def test_every_finding_is_marked_once():
     check = await SourceCheck.of(RECORD)
     text = "[x](https://c.test), so [9] “this was never said there” and | [unverified]\n"

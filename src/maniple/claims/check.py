@@ -14,7 +14,7 @@ from maniple.claims.arithmetic import (
     find_equations,
 )
 from maniple.claims.attribution import check_named_source, check_quotations
-from maniple.claims.context import ClaimContext
+from maniple.claims.context import CalculationBudget, ClaimContext
 from maniple.claims.item_judge import ItemJudge
 from maniple.claims.quantities import FigureMention
 from maniple.claims.source_index import SourceIndex
@@ -52,12 +52,22 @@ class ClaimCheck:
     unstored: set[int] = field(default_factory=set[int])
     _earlier: deque[FigureMention] = field(default_factory=lambda: deque(maxlen=MAX_EARLIER), init=False)
     """The last figures of the blocks judged before, the latest first."""
+    _budget: CalculationBudget = field(default_factory=CalculationBudget, init=False)
 
     def judge(self, claims: Sequence[Claim], language: str = "") -> list[Verdict]:
-        """Return the verdicts of the claims of one block, in order."""
-        contexts = [self._read(claim, language) for claim in claims]
+        """Return the verdicts of the claims of one block, in order; its figures are remembered."""
+        earlier = tuple(self._earlier)
+        contexts = [
+            replace(self._read(claim, language), earlier=earlier, budget=self._budget) for claim in claims
+        ]
+        self._earlier.extendleft(figure for one in contexts for figure in one.figures)
         totals = find_totals(contexts)
         return [self._judge(one, totals.get(place)) for place, one in enumerate(add_nearby(contexts))]
+
+    def forget_blocks(self) -> None:
+        """Forget the blocks that were judged."""
+        self._earlier.clear()
+        self._budget = CalculationBudget()
 
     def _read(self, claim: Claim, language: str) -> ClaimContext:
         cited = [self.sources[number] for number in claim.citations if number in self.sources]
@@ -131,8 +141,10 @@ class ClaimCheck:
         is_comparable = context.has_citation and len(context.terms) >= LEAST_WORDS
         if is_comparable and (other := find_in_other_source(context)):
             return other
+        # A claim without a citation may rest on any source, which would all have to be searched.
+        compared = context.cited if context.has_citation else ()
         best = max(
-            (one for index in context.cited for one in context.find_similar(index)[:1]),
+            (one for index in compared for one in context.find_similar(index)[:1]),
             default=None,
             key=itemgetter(0),
         )

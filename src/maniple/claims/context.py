@@ -17,8 +17,17 @@ SAME_LANGUAGE = 0.5
 GERMAN_NAMES = 3
 UNSPACED_TERMS = 8
 """Pairs of ideographs that a claim must have to be compared with a source that it does not cite."""
+MAX_CALCULATED = 1_200_000
+"""Results of calculations that are tried for a report, which takes a few seconds."""
 LEAST_TERMS = 3
 """The number of terms from which the words of a claim are compared."""
+
+
+@dataclass(slots=True)
+class CalculationBudget:
+    """How many results of calculations may still be tried for the figures of a report."""
+
+    left: int = MAX_CALCULATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,7 @@ class ClaimContext:
     nearby: tuple[FigureMention, ...] = ()
     earlier: tuple[FigureMention, ...] = ()
     """Figures of the blocks of the report before this one, the last ones first."""
+    budget: CalculationBudget = field(default_factory=CalculationBudget)
     similar: dict[int, list[tuple[float, IndexedPassage]]] = field(
         default_factory=dict[int, list[tuple[float, IndexedPassage]]]
     )

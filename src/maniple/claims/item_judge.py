@@ -1,7 +1,7 @@
 """Judges one figure or date of a claim."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from maniple.claims.calculation import explain_figure, find_use, has_cue
@@ -9,6 +9,7 @@ from maniple.claims.context import ClaimContext
 from maniple.claims.dates import DateMention
 from maniple.claims.misplaced import (
     choose_best,
+    find_miscopied,
     find_misplaced_date,
     find_misplacement,
     find_other_cell,
@@ -18,12 +19,14 @@ from maniple.claims.misplaced import (
     find_printed_figure,
 )
 from maniple.claims.passages import IndexedPassage
-from maniple.claims.quantities import FigureMention
+from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.verdict import Verdict
 
+FindSlip = Callable[[ClaimContext, FigureMention, SourceIndex], Verdict | None]
 ELSEWHERE_COVERAGE = 0.4
 """The share of a claim's words from which a passage of a source that is not cited speaks of the same."""
+_BRACKET = re.compile(r"\s?[(（](?:[^\W\d_]{1,12}\s|[≈~约約])?\Z")
 MAX_HITS = 200
 """Passages with a figure that are compared with the words of a claim."""
 # A recommendation or an example does not report what a source says.
@@ -62,9 +65,11 @@ class ItemJudge:
                 next(filter(None, map(self._find_in_cited, group)), None)
                 or next(filter(None, map(self._find_outside, group)), None)
                 or self._find_other_cell(figure)
-                or self._find_calculation(figure)
-                or self._find_contradiction(figure)
-                or self._find_doubt(figure)
+                or self._find_slip(figure, find_other_unit)
+                or next(filter(None, map(self._find_calculation, group)), None)
+                or self._find_slip(figure, find_miscopied)
+                or self._find_contradiction(group)
+                or self._find_doubt(group)
                 or self._report_absence(figure.text)
             )
 
@@ -121,6 +126,11 @@ class ItemJudge:
         found = (find_other_cell(self.context, figure, index) for index in self.context.cited)
         return next(filter(None, found), None)
 
+    def _find_slip(self, figure: FigureMention, find: FindSlip) -> Verdict | None:
+        """Return the figure of the passage most like the claim that this one was miscopied from."""
+        found = (find(self.context, figure, index) for index in self.context.cited)
+        return next(filter(None, found), None)
+
     def _find_outside(self, figure: FigureMention) -> Verdict | None:
         """Return the support of a figure by what the user said or a program printed."""
         if self.given.find_figure(figure):
@@ -135,14 +145,15 @@ class ItemJudge:
         found = explain_figure(self.context, figure)
         return None if found is None else Verdict("supported", f"calculated: {found.operation}")
 
-    def _find_contradiction(self, figure: FigureMention) -> Verdict | None:
+    def _find_contradiction(self, group: Sequence[FigureMention]) -> Verdict | None:
         """Return what a source or result has instead of a figure, or which other source of the run has it."""
+        figure = group[0]
         if printed := find_printed_figure(self.context, figure, self.results):
             return printed
         for index in self.context.cited:
-            for find in (find_other_unit, find_other_cell, find_other_figure):
+            for find in (find_other_cell, find_other_figure):
                 if found := find(self.context, figure, index):
-                    return found
+                    return (self._explain(group) if find is find_other_figure else None) or found
         for index in self.context.others:
             for _, one in choose_best(self.context, index.find_figure(figure)[:MAX_HITS], index):
                 if self.context.rate(one, index) >= ELSEWHERE_COVERAGE:
@@ -150,17 +161,47 @@ class ItemJudge:
                     return Verdict("contradicted", reason, one.passage)
         return None
 
-    def _find_doubt(self, figure: FigureMention) -> Verdict | None:
+    def _explain(self, group: Sequence[FigureMention]) -> Verdict | None:
+        """Return what a figure, read in any of its ways, may have been calculated from."""
+        for one in group:
+            if found := explain_figure(self.context, one, is_wide=True):
+                return Verdict("open", f"perhaps calculated: {found.operation}")
+        return None
+
+    def _find_doubt(self, group: Sequence[FigureMention]) -> Verdict | None:
         """Return why a figure that stands nowhere is not marked."""
+        figure = group[0]
         if figure.kind in ("year", "ordinal"):
             return Verdict("open", f"{figure.text} was not found")
-        if found := explain_figure(self.context, figure, is_wide=True):
-            return Verdict("open", f"perhaps calculated: {found.operation}")
+        if found := self._explain(group):
+            return found
+        if self.context.budget.left < 0:
+            return Verdict("open", f"{figure.text} was not calculated: the report has too many figures")
+        if self._is_conversion(figure):
+            return Verdict("open", f"{figure.text} is a conversion")
+        if self._is_repeated(figure):
+            return Verdict("open", f"{figure.text} is given before")
         if found := find_use(self.context, figure):
             return Verdict("open", f"used for a calculation: {found.operation}")
         if not self.context.cited:
             return Verdict("open", f"no source was read that could have {figure.text}")
         return None if self.context.has_citation else self._doubt_uncited(figure)
+
+    def _is_conversion(self, figure: FigureMention) -> bool:
+        """Whether a figure stands in brackets behind another one, in a unit that the sources do not use."""
+        behind = _BRACKET.search(self.context.claim.text, 0, figure.start)
+        if behind is None or not figure.unit or figure.kind not in ("quantity", "money"):
+            return False
+        return any(
+            one.end == behind.start() and one.kind == figure.kind and one.unit != figure.unit
+            for one in self.context.figures
+        )
+
+    def _is_repeated(self, figure: FigureMention) -> bool:
+        """Whether the report has given a figure before, and a source of the run has it."""
+        if not any(agree(figure, one) for one in self.context.earlier):
+            return False
+        return any(index.find_figure(figure) for index in self.context.others)
 
     def _doubt_uncited(self, figure: FigureMention) -> Verdict | None:
         """Return why a figure without a citation is not marked: general knowledge needs no source."""

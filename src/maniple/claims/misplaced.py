@@ -1,5 +1,6 @@
 """Figures that a source has, but for something else than the claim says, and figures that it has instead."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
@@ -19,6 +20,9 @@ RIVAL_COVERAGE = 0.6
 """The share of a claim's words, by weight, from which a passage speaks of the same thing."""
 FEW_TERMS, FEW_COVERAGE = 2, 0.8
 """The same for a date in a claim of few words."""
+SLIP_COVERAGE = 0.3
+"""The share of a claim's words from which a passage may have the figure that was miscopied."""
+SLIP_DIGITS = 3
 OWN_SHARE = 0.35
 """A figure is misplaced if its own passage has less than this share of what the other passage has."""
 
@@ -130,6 +134,41 @@ def find_other_unit(context: ClaimContext, figure: FigureMention, index: SourceI
                 reason = f"[{index.number}] has {other.text}, not {figure.text}"
                 return Verdict("contradicted", reason, one.passage)
     return None
+
+
+def find_miscopied(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
+    """Return a verdict if the passage most like the claim has the figure with two digits exchanged.
+
+    Also if one digit of three or more is another one.
+    """
+    if context.claim.kind == "cell" or not context.can_compare(index):
+        return None
+    for score, one in context.find_similar(index):
+        if score < SLIP_COVERAGE:
+            break
+        for other in one.figures:
+            if is_same_kind(figure, other) and is_miscopied(_digits(figure), _digits(other)):
+                if any(agree(own, other) for own in context.figures):
+                    continue
+                reason = f"not {figure.text} in [{index.number}], but {other.text}"
+                return Verdict("contradicted", reason, one.passage)
+    return None
+
+
+def is_miscopied(one: str, other: str) -> bool:
+    """Whether two numerals differ by two neighbouring digits exchanged, or by one digit of at least three."""
+    if len(one) != len(other):
+        return False
+    places = [place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
+    digits = [place for place, each in enumerate(one) if each.isdigit()]
+    if len(places) == 1:
+        is_long = min(len(re.sub(r"\D", "", text).rstrip("0")) for text in (one, other)) >= SLIP_DIGITS
+        return is_long and one[places[0]].isdigit() and other[places[0]].isdigit()
+    if len(places) != 2:
+        return False
+    first, second = places
+    between = [place for place in digits if first < place < second]
+    return not between and one[first] == other[second] and one[second] == other[first]
 
 
 def find_printed_figure(context: ClaimContext, figure: FigureMention, results: SourceIndex) -> Verdict | None:

@@ -29,7 +29,7 @@ class OperandPool:
     def __init__(self, context: ClaimContext, figure: FigureMention, index: SourceIndex) -> None:
         self.context = context
         self.index = index
-        self.own = [one for one in context.figures if one is not figure]
+        self.own = [one for one in context.figures if one.start != figure.start]
         self.near = [*find_near_passages(context, figure, index)]
         self.tables = self._find_tables()
 
@@ -44,8 +44,7 @@ class OperandPool:
     def find_wide_groups(self) -> Iterator[list[FigureMention]]:
         """Yield more figures: of sentences before the claim, of rows and columns, of all cited sources."""
         named = [*self._find_named_cells()]
-        yield [*self.own, *self.context.earlier]
-        yield [*self.own, *figures_of(self.near[:2]), *figures_of(named), *self.context.earlier]
+        yield [*self.own, *figures_of(self.near[:2]), *figures_of(named)]
         others = (index for index in self.context.cited if index is not self.index)
         best = (one for index in others for _, one in index.find_similar(self.context.label_terms, most=2))
         yield [*self.own, *figures_of(self.near), *figures_of(best)]
@@ -56,11 +55,12 @@ class OperandPool:
             yield from (figures_of(scanned[at : at + 2]) for at in range(len(scanned)))
         everything = self.all_figures()
         if len(everything) <= FEW_FIGURES:
-            yield [*self.own, *everything, *self.context.earlier]
+            yield [*self.own, *everything]
 
     def all_figures(self) -> list[FigureMention]:
-        """Return the figures of the first passages of the source."""
-        return figures_of(self.index.passages[:MAX_SCANNED])
+        """Return the figures of the first passages of the source, sentences before tables."""
+        first = self.index.passages[:MAX_SCANNED]
+        return figures_of(sorted(first, key=lambda one: one.table >= 0))
 
     def _find_named_cells(self) -> Iterator[IndexedPassage]:
         """Yield the cells of the rows that the claim names, of all tables."""

@@ -77,6 +77,12 @@ class ReportCheck(SourceCheck):
         unsearched = tuple(number for number in self.sources if judged and number not in self._indexed)
         return ClaimReport(tuple(judged), left_out, unsearched)
 
+    def start_report(self) -> None:
+        """Forget the blocks that were judged, before another report with the same sources."""
+        self._judged, self._left_out, self._claims_left = {}, {}, MAX_CLAIMS
+        if self._check is not None:
+            self._check.forget_blocks()
+
     async def supports_new_citations(self, before: str, after: str) -> bool:
         """Return whether each citation that `after` adds to a claim of `before` names a source of that claim.
 

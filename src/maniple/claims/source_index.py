@@ -293,11 +293,12 @@ class _PassageBuilder:
             words = line[start:end].strip()
             if words:
                 terms = find_terms(words)
+                dates = find_dates(words, self._language) if _may_have_date(words, terms) else []
                 yield IndexedPassage(
                     SourcePassage(self._number, words, at + start + line[start:end].index(words[0]), index),
                     terms,
-                    tuple(find_figures(words, self._language)),
-                    tuple(find_dates(words, self._language)) if _may_have_date(words, terms) else (),
+                    tuple(find_figures(words, self._language, dates)),
+                    tuple(dates),
                     self._around,
                 )
 

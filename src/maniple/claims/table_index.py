@@ -15,6 +15,12 @@ _CODE = re.compile(
 """A model, version, quarter or season, as in `C2`, `7.1`, `Q3`, `2022/23`."""
 
 
+_TOTALS = find_terms(
+    "total totale totaal totalt sum summe gesamt insgesamt zusammen somme ensemble suma soma totali "
+    "всего итого razem celkem összesen toplam yhteensä σύνολο المجموع 合计 总计 全体 합계 總計 合計 all"
+)
+
+
 def find_label_terms(text: str) -> frozenset[str]:
     """Return the terms and years of the head of a row or column, or of a text that may name it."""
     codes = (found[0].replace(" ", "") for found in _CODE.finditer(text))
@@ -67,9 +73,9 @@ class LabelIndex:
         return self._own.get(label, frozenset())
 
     def find_named(self, wanted: frozenset[str]) -> set[str]:
-        """Return the heads that a text with the terms `wanted` names."""
+        """Return the heads that a text with the terms `wanted` names; "in total" names none."""
         near = {label for term in wanted for label in self._labels.get(term, ())}
-        return {label for label in near if self._own[label] <= wanted}
+        return {label for label in near if self._own[label] <= wanted and not self._own[label] <= _TOTALS}
 
 
 class TableIndex:

@@ -13,6 +13,7 @@ from maniple.evidence.addresses import comparable_url, is_host_only, local_port
 from maniple.evidence.citations import Citation, find_citations
 from maniple.evidence.excerpt import MAX_SEARCHED as EXCERPT_SEARCHED
 from maniple.evidence.record import Evidence, Source
+from maniple.evidence.source_list import detect_language
 from maniple.evidence.wording import Quotation, searchable
 
 MAX_QUOTATIONS = 400
@@ -20,6 +21,10 @@ MAX_QUOTATIONS = 400
 MAX_SEARCHED = 8_000_000
 """Characters of all sources that are searched for quotations without a citation, earlier sources first.
 Sources that a sentence cites are always searched."""
+LEAST_FOREIGN = 5
+"""Words from which a quotation without a frequent word is compared with the language of its source."""
+LANGUAGE_CHARACTERS = 5_000
+"""Characters of a source that tell its language."""
 PIECE_CHARACTERS = 60_000
 OVERLAP_CHARACTERS = 10_000
 """The overlap of the pieces of a long text. It is longer than any quotation."""
@@ -183,6 +188,8 @@ class SourceCheck:
                 await self._load(number)
         if await asyncio.to_thread(self._occurs, one.text, numbers, anywhere=not cited):
             return ""
+        if cited and await asyncio.to_thread(self._are_foreign, one.text, cited):
+            return ""
         named = ", ".join(f"[{number}]" for number in cited)
         return (
             f"these words stand in no source: {one.text}"
@@ -199,6 +206,22 @@ class SourceCheck:
         quoted = Quotation.of(words)
         stands = any(quoted.occurs_in(self._wordings.get(number, "")) for number in numbers)
         return stands or (anywhere and self._occurs_elsewhere(quoted))
+
+    def _are_foreign(self, words: str, numbers: Sequence[int]) -> bool:
+        """Whether sources are written in another language than a quotation, which is a translation then."""
+        language = detect_language(words)
+        return all(self._is_foreign(words, language, self._wordings.get(number, "")) for number in numbers)
+
+    def _is_foreign(self, words: str, language: str, wording: str) -> bool:
+        other = detect_language(wording[:LANGUAGE_CHARACTERS])
+        if not other or language == other:
+            return False
+        tokens = searchable(words).split()
+        known = frozenset(wording.split())
+        if not language and len(tokens) < LEAST_FOREIGN:
+            return False
+        # Of a quotation without frequent words the language is not known.
+        return (2 if language else 3) * sum(one in known for one in tokens) < len(tokens)
 
     def _occurs_elsewhere(self, quoted: Quotation) -> bool:
         if self._elsewhere is None:

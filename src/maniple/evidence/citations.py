@@ -69,6 +69,9 @@ _CALLOUT = re.compile(
     rf"|\*\*\W{{0,6}}(?:{_CALLOUTS})[.!。]?\*\*",
     re.IGNORECASE,
 )
+_INNER = re.compile('["“”„«»「『]([^"“”„«»「」『』\n]{8,2000})["“”«»」』]')
+_MAX_SPEAKER_WORDS = 14
+"""Words beside a quotation in a block quote that may name who says it: `"…," says councillor A`."""
 _SPEAKER = re.compile(r"\A(?:\[!\w+\]|\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*[:：]))")
 
 
@@ -78,9 +81,16 @@ def find_blockquotes(prose: Prose) -> Iterator[Citation]:
         lines = [_PREFIX.sub("", line, count=1).strip() for line in prose.shown[start:end].split("\n")]
         words = _words(lines)
         if not _CALLOUT.match(words):
-            words = strip_tags(_SPEAKER.sub("", words, count=1))
+            words = _words_of_speaker(strip_tags(_SPEAKER.sub("", words, count=1)))
             if count_words(remove_addresses(words)) >= LEAST_WORDS_CITED:
                 yield Citation("quotation", start, start + len(prose.shown[start:end].rstrip()), words)
+
+
+def _words_of_speaker(words: str) -> str:
+    """Return the quotation inside of a block quote that also names its speaker, or all words."""
+    inner = [found[1] for found in _INNER.finditer(words)]
+    outside = count_words(remove_addresses(_INNER.sub(" ", words)))
+    return inner[0] if len(inner) == 1 and outside <= _MAX_SPEAKER_WORDS else words
 
 
 def _words(lines: list[str]) -> str:
