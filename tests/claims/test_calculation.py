@@ -132,3 +132,50 @@ async def test_a_figure_that_was_miscopied_is_marked(text):
 )
 def test_a_slip_is_an_exchange_or_one_digit_of_many(one, other, slip):
     assert is_miscopied(one, other) == slip
+
+
+TOWER = """# The radio tower of Hestvik
+
+The tower belongs to the town. It was closed in May 2019. The oldest lift dates from 1934.
+
+The mast was raised in 1951 to a height of 318 metres. The share of defects fell from 8.4% to 6.1%.
+
+The tower has 214 steps, said the architect Nils Aas. "We never counted them," said the mayor Ida Holm.
+
+| Year | Visitors | School classes |
+|---|---:|---:|
+| 2021 | 41,300 | 512 |
+| 2022 | 58,900 | 634 |
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The tower of the town was closed in May 2018 [1].",
+        "The mast was raised in 1957 to a height of 318 metres [1].",
+        "The share of defects fell by 2.3%, from 8.4% to 6.1% [1].",
+        "The number of visitors rose by 143% in 2022 [1].",
+        "The visitors of 2021 (41,300) and 2022 (58,900) make 100,300 [1].",
+        "In 2022 there were 41,300 visitors [1].",
+        "The mast has a height of 318 feet [1].",
+        "“We never counted them”, admitted the architect Nils Aas [1].",
+    ],
+)
+async def test_a_date_share_sum_cell_unit_or_speaker_that_differs_is_marked(text):
+    assert {"absent", "contradicted"} & {*await kinds(text, TOWER)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The tower of the town was closed in May 2019 [1].",
+        "The share of defects fell by 27%, from 8.4% to 6.1% [1].",
+        "The number of visitors rose by 43% in 2022 [1].",
+        "The visitors of 2021 (41,300) and 2022 (58,900) make 100,200 [1].",
+        "In 2021 there were 41,300 visitors, 30% less than in 2022 [1].",
+        "“We never counted them”, admitted the mayor Ida Holm [1].",
+    ],
+)
+async def test_what_agrees_in_them_is_not_marked(text):
+    assert not {"absent", "contradicted"} & {*await kinds(text, TOWER)}

@@ -28,7 +28,9 @@ _REPORTS = re.compile(
     r"nennt|rapporte|écrit|indique|informa|reporta|riporta|scrive|schrijft|meldt)\b"
 )
 _SAYS = re.compile(
-    r"\b(?:said|says|told|stated?s?|called|calls|argued|warned|announced|added|explained|wrote|sagte|sagt|"
+    r"\b(?:said|says|told|admit(?:s|ted)|not(?:es|ed)|conclud\w+|explain\w*|believes?|claims?|complain\w*|insist\w*|diz|"
+    r"explica\w*|admit\w+|advirti\w+|contó|cuenta|resume|rappelle|betont|klagt|meint|räumt\w*|avisa|conta|lembra|"
+    r"говорит|пояснил\w*|stated?s?|called|calls|argued|warned|announced|added|explained|wrote|sagte|sagt|"
     r"erklärte|nannte|"
     r"warnte|betonte|dit|déclaré|déclare|estime|affirme|ajouté|dijo|afirmó|declaró|ha detto|dice|disse|"
     r"afirmou|zei|zegt|сказал\w*|"
@@ -132,8 +134,9 @@ def _check_speaker(rest: str, quoted: str, index: SourceIndex) -> Iterator[Verdi
     names = find_names(f"x {rest}")
     if place is None or not names or not _SAYS.search(rest):
         return
-    near = index.passages[max(place - 1, 0) : place + 2]
     one = index.passages[place]
+    own = find_names(f"x {one.passage.text.replace(quoted, ' ')}")
+    near = [one] if own and _SAYS.search(one.passage.text) else index.passages[max(place - 1, 0) : place + 2]
     here = [line for line in near if _SAYS.search(line.passage.text)]
     speakers = frozenset[str]().union(*(find_names(f"x {line.passage.text}") for line in here))
     if not speakers or any(names & line.terms for line in near) or names & index.title_terms:

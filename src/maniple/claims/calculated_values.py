@@ -65,8 +65,9 @@ class CalculatedValue(NamedTuple):
     operation: tuple[str, ...]
     is_sum: bool = False
     """Whether it is a sum or difference, which a text may give without the unit."""
-    form: Literal["", "mean", "change", "share", "period"] = ""
-    """`change` and `share` are percentages; `period` is the time between two dates, in months or seconds."""
+    form: Literal["", "mean", "rise", "fall", "share", "period", "base"] = ""
+    """`rise`, `fall` and `share` are percentages; `period` is the time between two dates, in months or
+    seconds; `base` is a value before a change by a percentage, which is the last part but one."""
 
 
 def read_operands(figures: Iterable[FigureMention], most: int = MAX_OPERANDS) -> list[Operand]:
@@ -218,9 +219,8 @@ def divide_pair(one: Operand, other: Operand) -> Iterator[CalculatedValue]:
         return
     operation = (one.text, " / ", other.text)
     if one.unit == other.unit:
-        yield CalculatedValue(
-            100 * abs(a - b) / b, "%", ("(", one.text, " - ", other.text, ") / ", other.text), form="change"
-        )
+        parts = ("(", one.text, " - ", other.text, ") / ", other.text)
+        yield CalculatedValue(100 * abs(a - b) / b, "%", parts, form="rise" if a > b else "fall")
         yield CalculatedValue(a / b, "", operation)
         if one.kind != "percent":
             yield CalculatedValue(100 * a / b, "%", operation, form="share")
@@ -243,7 +243,9 @@ def _divide_by_percent(one: Operand, a: float, other: Operand, b: float) -> Iter
     elif other.kind == "percent" and one.kind != "points":
         for share in (100 + b, 100 - b):
             if share > 0:
-                yield CalculatedValue(100 * a / share, one.unit, (one.text, f" / {share:g} %"))
+                yield CalculatedValue(
+                    100 * a / share, one.unit, (one.text, " / (1 ± ", other.text, ")"), form="base"
+                )
 
 
 def multiply_pair(one: Operand, other: Operand) -> Iterator[CalculatedValue]:
@@ -256,7 +258,7 @@ def multiply_pair(one: Operand, other: Operand) -> Iterator[CalculatedValue]:
         yield CalculatedValue(a * b, one.unit, operation, is_sum=True)
         yield CalculatedValue(a / b, one.unit, (one.text, " / ", other.text), is_sum=True)
         yield CalculatedValue(a - a * b, one.unit, (one.text, " - ", *operation), is_sum=True)
-    elif not other.unit and other.is_judged:
+    elif not other.unit and other.is_judged and one.kind not in ("percent", "points"):
         yield CalculatedValue(a * b, one.unit, operation)
         if one.kind == "money":
             # A rate of exchange has no unit, and gives another currency.
@@ -274,7 +276,8 @@ def find_column_values(table: TableIndex, rows: set[str]) -> Iterator[Calculated
         yield CalculatedValue(total, unit, ("the sum of ", head), is_sum=True)
         yield CalculatedValue(total / len(cells), unit, ("the mean of ", head), is_sum=True, form="mean")
         named = [abs(float(figure.value)) for row, figure in cells if row in rows]
+        if len(named) > 1:
+            yield CalculatedValue(sum(named), unit, ("a sum of ", head), is_sum=True)
         for value in (sum(named), *named) if total else ():
-            yield CalculatedValue(value, unit, ("a sum of ", head), is_sum=True)
             yield CalculatedValue(total - value, unit, ("the sum of ", head, " without a row"), is_sum=True)
             yield CalculatedValue(100 * value / total, "%", ("a share of the sum of ", head), form="share")

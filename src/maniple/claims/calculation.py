@@ -40,20 +40,33 @@ _RATE = re.compile(
     re.IGNORECASE,
 )
 _CHANGE_WINDOW = 40
-_CHANGE_BEFORE = re.compile(
-    r"(?:\b(?:increased?|rise|rose|risen|growth|grew|grown|gain(?:ed)?|jump(?:ed)?|decreased?|decline[ds]?|"
-    r"fall|fell|fallen|drop(?:ped)?|reduction|reduced|up|down|slipped|climbed)(?: of| by)? |"
-    r"\b(?:um|Anstieg von|Rückgang von|hausse de|baisse de|augmenté de|diminué de|reculé de|aumento del?|"
-    r"aumentó un|creció un|cresceu|subida del?|caída del?|aumento di|calo del?|alta de|queda de|stijging van|"
-    r"daling van|на) )"
+_HEDGES = (
     r"(?:about |some |around |roughly |nearly |almost |over |rund |etwa |fast |gut |knapp |environ |près de |"
-    r"unos |casi |cerca de |quase )?\Z|(?:增长|增加|上升|提高|下降|减少|降低)了?约?\Z",
+    r"unos |casi |cerca de |quase )?"
+)
+_RISE_BEFORE = re.compile(
+    r"(?:\b(?:increased?|rise|rose|risen|growth|grew|grown|gain(?:ed)?|jump(?:ed)?|up|climbed|surged?)"
+    r"(?: of| by)? |"
+    r"\b(?:Anstieg von|hausse de|augmenté de|aumento del?|aumentó un|creció un|cresceu|subida del?|"
+    r"aumento di|alta de|stijging van|вырос\w* на) )" + _HEDGES + r"\Z|(?:增长|增加|上升|提高)了?约?\Z",
     re.IGNORECASE,
 )
-_CHANGE_BEHIND = re.compile(
-    r"\s?(?:more|less|fewer|higher|lower|larger|smaller|longer|shorter|faster|slower|cheaper|dearer|mehr|"
-    r"weniger|höher|niedriger|teurer|billiger|größer|kleiner|de plus|de moins|plus|moins|más|menos|mais|"
-    r"in più|in meno|meer|minder|больше|меньше|выше|ниже|増|減|増加|減少|上昇|低下|늘|줄)",
+_FALL_BEFORE = re.compile(
+    r"(?:\b(?:decreased?|decline[ds]?|fall|fell|fallen|drop(?:ped)?|reduction|reduced|down|slipped|lost)"
+    r"(?: of| by)? |"
+    r"\b(?:Rückgang von|baisse de|diminué de|reculé de|caída del?|calo del?|queda de|daling van|"
+    r"сни[зж]\w* на) )" + _HEDGES + r"\Z|(?:下降|减少|降低)了?约?\Z",
+    re.IGNORECASE,
+)
+_CHANGE_BEFORE = re.compile(r"(?:\b(?:by|um|на) )" + _HEDGES + r"\Z", re.IGNORECASE)
+_RISE_BEHIND = re.compile(
+    r"\s?(?:more|higher|larger|longer|faster|dearer|mehr|höher|teurer|größer|de plus|plus|más|mais|in più|"
+    r"meer|больше|выше|増|上昇|늘)",
+    re.IGNORECASE,
+)
+_FALL_BEHIND = re.compile(
+    r"\s?(?:less|fewer|lower|smaller|shorter|slower|cheaper|weniger|niedriger|billiger|kleiner|de moins|"
+    r"moins|menos|in meno|minder|меньше|ниже|減|低下|줄)",
     re.IGNORECASE,
 )
 _YEAR_WORDS = re.compile(
@@ -61,6 +74,7 @@ _YEAR_WORDS = re.compile(
     r"лет|года?|év\w*|yıl\w*|χρόνια|έτη|سنة|عام\w*|年|년)(?![^\W_])",
     re.IGNORECASE,
 )
+_PERCENT_ENDS = ("%", "percent", "Prozent", "pour cent", "por ciento", "por cento", "процентов", "procent")
 _SHARES = ("%", "pp", "x")
 _AVERAGE = re.compile(
     r"averag|mean\b|durchschnitt|mittel|moyen|promedio|\bmedia\b|\bmedio|médi[ao]|gemiddeld|средн|平均|평균",
@@ -210,7 +224,9 @@ class _Target:
         text = context.claim.text
         self._figure = figure
         self._budget = context.budget
-        self._is_change = is_change(text, figure)
+        self._directions = find_directions(text, figure)
+        self._is_change = any(self._directions) and figure.kind == "percent"
+        self._own_texts = frozenset(one.text for one in context.figures)
         self._has_average = _AVERAGE.search(text) is not None
         self._is_period = _YEAR_WORDS.match(text, figure.end) is not None
         self.unit = figure.unit
@@ -235,11 +251,25 @@ class _Target:
                         return Calculation("".join(one.operation).removesuffix(" + "))
         return None
 
-    def _has_unit(self, result: CalculatedValue) -> bool:
-        wanted = self._figure.unit
+    def _has_form(self, result: CalculatedValue) -> bool:
+        """Whether a mean is announced, a base has its percentage, and a change goes in its direction."""
         if result.form == "mean" and not self._has_average:
             return False
-        if result.form == "share" and self._is_change:
+        if result.form == "base" and result.operation[-2] not in self._own_texts:
+            return False
+        if result.unit != "%" or not self._is_change:
+            return True
+        if result.operation[1].endswith(_PERCENT_ENDS) and not self._own_texts.issuperset(
+            result.operation[1::2]
+        ):
+            # "From 14 to 31 %" is a rise by percentage points, unless the claim says otherwise.
+            return False
+        is_rise, is_fall = self._directions
+        return (result.form == "rise" and is_rise) or (result.form == "fall" and is_fall)
+
+    def _has_unit(self, result: CalculatedValue) -> bool:
+        wanted = self._figure.unit
+        if not self._has_form(result):
             return False
         if result.form == "period":
             return wanted == result.unit or (not wanted and self._is_period)
@@ -259,10 +289,17 @@ class _Target:
         )
 
 
-def is_change(text: str, figure: FigureMention) -> bool:
-    """Whether a text says that something rose or fell by a figure: `36 % more`, `an increase of 12 %`."""
+def find_directions(text: str, figure: FigureMention) -> tuple[bool, bool]:
+    """Return whether something may have risen by a figure, and whether it may have fallen.
+
+    `36 % more` and `an increase of 36 %` can only be a rise, `changed by 36 %` may be both.
+    """
     before, behind = text[max(figure.start - _CHANGE_WINDOW, 0) : figure.start], text[figure.end :]
-    return _CHANGE_BEHIND.match(behind) is not None or _CHANGE_BEFORE.search(before) is not None
+    rise = _RISE_BEHIND.match(behind) or _RISE_BEFORE.search(before)
+    fall = _FALL_BEHIND.match(behind) or _FALL_BEFORE.search(before)
+    if not (rise or fall) and _CHANGE_BEFORE.search(before):
+        return True, True
+    return rise is not None, fall is not None
 
 
 def count_significant(figure: FigureMention) -> int:

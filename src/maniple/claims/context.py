@@ -66,7 +66,7 @@ class ClaimContext:
         heads = (claim.column, claim.row) if is_cell else ("", "")
         groups = find_cell_figures(claim.text, heads[0], language, heads[1])
         if not is_cell:
-            groups = [*with_neighbours(groups)]
+            groups = [*with_neighbours(groups, with_percent=True)]
         outside = tuple(one for one in groups if not _is_inside(one[-1], dates))
         words = f"{claim.row} {claim.column} {claim.text}"
         # Months and units are compared with the dates and figures, not as words.
@@ -134,13 +134,18 @@ def blank_spans(text: str, spans: Iterable[TextSpan]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def with_neighbours(groups: Sequence[tuple[FigureMention, ...]]) -> Iterator[tuple[FigureMention, ...]]:
+def with_neighbours(
+    groups: Sequence[tuple[FigureMention, ...]], *, with_percent: bool = False
+) -> Iterator[tuple[FigureMention, ...]]:
     """Yield figures with their alternatives, a bare one also in the units of the ones beside it.
 
     In "18.4 instead of 19.1 million" the first is 18.4 million, and in "2 + 3 = 5 km" it is 2 km. Years
-    between them are passed over.
+    between them are passed over. `with_percent` tells that a bare figure may also be a percentage.
     """
-    units = [one[0] if one[0].unit or one[0].scale != 1 else None for one in groups]
+    units = [
+        one[0] if _gives_unit(one[0]) or (with_percent and one[0].kind == "percent") else None
+        for one in groups
+    ]
     before, behind = _carry_on(units), _carry_on(units[::-1])[::-1]
     for group, following, last in zip(groups, behind, before, strict=True):
         one = group[0]
@@ -149,6 +154,11 @@ def with_neighbours(groups: Sequence[tuple[FigureMention, ...]]) -> Iterator[tup
         else:
             beside = (each for each in (following, last) if each is not None)
             yield tuple(dict.fromkeys((*group, *(_scale_like(one, other) for other in beside))))
+
+
+def _gives_unit(one: FigureMention) -> bool:
+    """Whether a bare figure beside this one may be in its unit."""
+    return one.kind in ("money", "quantity") or (one.kind == "number" and one.scale != 1)
 
 
 def _carry_on(figures: Sequence[FigureMention | None]) -> list[FigureMention | None]:

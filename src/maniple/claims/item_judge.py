@@ -8,13 +8,17 @@ from maniple.claims.calculation import explain_figure, find_use, has_cue
 from maniple.claims.context import ClaimContext
 from maniple.claims.dates import DateMention
 from maniple.claims.misplaced import (
+    RIVAL_COVERAGE,
     choose_best,
+    find_better_dated,
+    find_date_of_figure,
     find_miscopied,
     find_misplaced_date,
     find_misplacement,
     find_other_cell,
     find_other_date,
     find_other_figure,
+    find_other_sum,
     find_other_unit,
     find_printed_figure,
 )
@@ -66,6 +70,7 @@ class ItemJudge:
                 or next(filter(None, map(self._find_outside, group)), None)
                 or self._find_other_cell(figure)
                 or self._find_slip(figure, find_other_unit)
+                or find_other_sum(self.context, figure)
                 or next(filter(None, map(self._find_calculation, group)), None)
                 or self._find_slip(figure, find_miscopied)
                 or self._find_contradiction(group)
@@ -90,7 +95,9 @@ class ItemJudge:
         objection: Verdict | None = None
         for index in self.context.cited:
             for hit in choose_best(self.context, index.find_date(date)[:MAX_HITS], index):
-                found = find_misplaced_date(self.context, date, hit, index)
+                found = find_misplaced_date(self.context, date, hit, index) or find_better_dated(
+                    self.context, date, hit[1], index
+                )
                 if found is None:
                     return _report_support(date.text, hit[1])
                 objection = objection or found
@@ -103,7 +110,8 @@ class ItemJudge:
     def _find_other_date(self, date: DateMention) -> Verdict | None:
         # "In 2023 it had 815": both may be worked out from the figures of 2024.
         if date.month is None and any(one.is_judged for one in self.context.figures):
-            return None
+            found = (find_date_of_figure(self.context, date, index) for index in self.context.cited)
+            return next(filter(None, found), None)
         found = (find_other_date(self.context, date, index) for index in self.context.cited)
         return next(filter(None, found), None)
 
@@ -113,6 +121,8 @@ class ItemJudge:
         for index in self.context.cited:
             for hit in choose_best(self.context, index.find_figure(figure)[:MAX_HITS], index):
                 found = find_misplacement(self.context, figure, hit, index)
+                if found is None and figure.unit and not hit[0].unit:
+                    found = find_other_unit(self.context, figure, index, least=RIVAL_COVERAGE)
                 if found is None:
                     return _report_support(figure.text, hit[1])
                 objection = objection or found

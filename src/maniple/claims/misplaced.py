@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import TypeVar
 
 from maniple.claims.context import LEAST_TERMS, ClaimContext
 from maniple.claims.dates import DateMention, agree_dates
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import FigureMention, agree
-from maniple.claims.segments import FigureClause, belongs_to_other, has_comparison, split_segments
+from maniple.claims.segments import FigureClause, belongs_to_other, find_comparison, split_segments
 from maniple.claims.source_index import SourceIndex
-from maniple.claims.table_index import TableIndex
+from maniple.claims.table_index import TableIndex, find_label_terms
 from maniple.claims.terms import find_terms
 from maniple.claims.verdict import Verdict
 
@@ -20,6 +21,10 @@ RIVAL_COVERAGE = 0.6
 """The share of a claim's words, by weight, from which a passage speaks of the same thing."""
 FEW_TERMS, FEW_COVERAGE = 2, 0.8
 """The same for a date in a claim of few words."""
+DATED_SHARE = 0.5
+"""A date is misplaced if its own passage has less than this share of what a passage with another date has."""
+DATED_COVERAGE = 0.4
+"""The share of a claim's words from which the passage with its figure tells its year."""
 SLIP_COVERAGE = 0.3
 """The share of a claim's words from which a passage may have the figure that was miscopied."""
 SLIP_DIGITS = 3
@@ -82,6 +87,40 @@ def find_misplaced_date(
     return None
 
 
+def find_better_dated(
+    context: ClaimContext, date: DateMention, hit: IndexedPassage, index: SourceIndex
+) -> Verdict | None:
+    """Return a verdict if a passage like the claim has other dates, and `hit`, with this one, is unlike it.
+
+    That passage must have all figures of the claim, which may be calculated otherwise.
+    """
+    if len(context.dates) > 1 or not context.is_same_language(index) or hit.table >= 0:
+        return None
+    mine = context.rate(hit, index)
+    for score, one in context.find_similar(index):
+        exact = [other for other in one.dates if _is_as_exact(date, other)]
+        if score < RIVAL_COVERAGE or mine > DATED_SHARE * score or one is hit:
+            break
+        figures = (figure for figure in context.figures if figure.is_judged)
+        is_complete = all(any(agree(figure, other) for other in one.figures) for figure in figures)
+        if exact and is_complete and not any(agree_dates(date, other) for other in one.dates):
+            return Verdict("contradicted", f"not {date.text} in [{index.number}]", one.passage)
+    return None
+
+
+def find_date_of_figure(context: ClaimContext, date: DateMention, index: SourceIndex) -> Verdict | None:
+    """Return a verdict if the passage with a figure of the claim gives another year, and none this one."""
+    if len(context.dates) > 1 or index.find_date(date):
+        return None
+    for figure in context.figures:
+        hits = choose_best(context, index.find_figure(figure), index) if figure.is_judged else []
+        for _, one in hits[:1]:
+            years = {other.year for other in one.dates}
+            if len(years) == 1 and context.rate(one, index) >= DATED_COVERAGE and one.table < 0:
+                return Verdict("contradicted", f"not {date.text} in [{index.number}]", one.passage)
+    return None
+
+
 def find_other_cell(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
     """Return a verdict if the cell of a table that the claim names has another figure."""
     cell = _find_own_cell(context, figure, index)
@@ -111,6 +150,10 @@ def find_other_date(context: ClaimContext, date: DateMention, index: SourceIndex
     for score, one in context.find_similar(index):
         exact = [other for other in one.dates if _is_as_exact(date, other)]
         shared = len(one.terms & context.terms)
+        if exact and shared and score < FEW_COVERAGE:
+            # "Two cables join it. One of them failed in May": the subject stands in the sentence before.
+            known = one.terms | index.terms_before(one)
+            score, shared = index.coverage(context.own_terms(index), known), len(known & context.terms)
         least = RIVAL_COVERAGE if shared >= LEAST_TERMS else FEW_COVERAGE
         if score < least or shared < FEW_TERMS or not exact:
             continue
@@ -123,14 +166,21 @@ def _is_as_exact(date: DateMention, other: DateMention) -> bool:
     return (date.month is None or other.month is not None) and (date.day is None or other.day is not None)
 
 
-def find_other_unit(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
-    """Return a verdict if the source has the same digits with another unit, scale or currency."""
+def find_other_unit(
+    context: ClaimContext, figure: FigureMention, index: SourceIndex, *, least: float = RIVAL_COVERAGE / 2
+) -> Verdict | None:
+    """Return a verdict if a passage like the claim has the digits with another unit, scale or currency."""
     digits = _digits(figure)
     for score, one in context.find_similar(index):
-        if score < RIVAL_COVERAGE / 2:
+        if score < least:
             break
         for other in one.figures:
-            if _digits(other) == digits and other.unit and (figure.unit or figure.kind != other.kind):
+            if (
+                _digits(other) == digits
+                and not agree(figure, other)
+                and other.unit
+                and (figure.unit or figure.kind != other.kind)
+            ):
                 reason = f"[{index.number}] has {other.text}, not {figure.text}"
                 return Verdict("contradicted", reason, one.passage)
     return None
@@ -169,6 +219,22 @@ def is_miscopied(one: str, other: str) -> bool:
     first, second = places
     between = [place for place in digits if first < place < second]
     return not between and one[first] == other[second] and one[second] == other[first]
+
+
+def find_other_sum(context: ClaimContext, figure: FigureMention) -> Verdict | None:
+    """Return a verdict if a figure is the sum of the two others of its claim, but for a digit."""
+    same = [one for one in context.figures if is_same_kind(figure, one) and one.start != figure.start]
+    if len(same) != 2 or any(abs(one.value) >= abs(figure.value) for one in same):
+        return None
+    scale = figure.factor * figure.scale
+    total = sum(abs(one.value) for one in same) / scale
+    if is_miscopied(_squeeze(abs(figure.value) / scale), _squeeze(total)):
+        return Verdict("contradicted", f"{same[0].text} + {same[1].text} is not {figure.text}")
+    return None
+
+
+def _squeeze(number: Decimal) -> str:
+    return re.sub(r"\D", "", f"{number.normalize():f}")
 
 
 def find_printed_figure(context: ClaimContext, figure: FigureMention, results: SourceIndex) -> Verdict | None:
@@ -212,9 +278,11 @@ def _find_wrong_cell(
     context: ClaimContext, figure: FigureMention, hit: IndexedPassage, index: SourceIndex
 ) -> Verdict | None:
     table, wanted = index.tables[hit.table], context.label_terms
+    if compared := find_comparison(context.claim.text):
+        # "279,000, less than half of the level of 2019": what is compared with is another cell.
+        claim = context.claim
+        wanted = find_label_terms(f"{claim.row} {claim.column} {claim.text[: compared.start()]}")
     rows, columns = table.rows.find_named(wanted), table.columns.find_named(wanted)
-    if has_comparison(context.claim.text):
-        return None
     if rows and hit.row not in rows and not table.rows.shares_more(hit.row, wanted, rows):
         own, place = table.find_cells(rows, [hit.column]), "row"
     elif columns and hit.column not in columns and not table.columns.shares_more(hit.column, wanted, columns):
@@ -258,7 +326,7 @@ def _find_own_cell(context: ClaimContext, figure: FigureMention, index: SourceIn
 
 
 def _digits(figure: FigureMention) -> str:
-    return "".join(one for one in figure.text if one.isdigit() or one in ".,").strip(".,")
+    return "".join(one for one in figure.text if one.isdecimal() or one in ".,").strip(".,")
 
 
 def choose_best(

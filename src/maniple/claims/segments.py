@@ -84,9 +84,9 @@ def belongs_to_other(claimed: FigureClause, found: FigureClause) -> bool:
     return bool(parts[place]) and not parts[place] & wanted and any(part & wanted for part in others)
 
 
-def has_comparison(text: str) -> bool:
-    """Whether a text compares something with something else, which it may name as well."""
-    return _COMPARISON.search(text) is not None
+def find_comparison(text: str) -> re.Match[str] | None:
+    """Return the word behind which a text names something to compare with, such as `than`."""
+    return _COMPARISON.search(text)
 
 
 def _without(text: str, figure: TextSpan, start: int, end: int) -> str:

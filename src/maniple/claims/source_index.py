@@ -172,6 +172,11 @@ class SourceIndex:
         place = self.place_of(one)
         return [one, *self.passages[max(place - 1, 0) : place], *self.passages[place + 1 : place + 2]]
 
+    def terms_before(self, one: IndexedPassage) -> frozenset[str]:
+        """Return the terms of the passage before one; none at the beginning, and in tables."""
+        place = self._place_of.get(id(one), 0)
+        return self.passages[place - 1].terms if place and one.table < 0 else frozenset()
+
     def around(self, one: IndexedPassage) -> frozenset[str]:
         """Return the terms of a passage, the ones beside it, its headings and the title."""
         place = self.place_of(one)
