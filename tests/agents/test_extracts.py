@@ -216,6 +216,20 @@ async def test_a_search_that_finds_only_known_pages_reports_that():
     assert len(first) < 1_500
 
 
+async def test_what_a_search_cannot_find_is_shown_once():
+    async def search(query: str) -> str:
+        """Search."""
+        return json.dumps([*json.loads(await tavily_search.ainvoke({"query": query})), {"note": "Locked."}])
+
+    gappy = StructuredTool.from_function(coroutine=search, name="tavily_search")
+    told = script(*[call("tavily_search", query=query) for query in ("first", "other")])
+    async with scripted_team(told, toolbox=Offer({"researcher": [gappy]})) as it:
+        await it.run("Compare shops.")
+        first, other = map(json.loads, shown(it))
+    assert first[-1] == {"note": "Locked."}
+    assert [hit["cite"] for hit in other] == [1, 3]
+
+
 async def test_what_is_no_list_of_hits_and_what_failed_pass():
     async def search(query: str) -> str:
         """Search."""

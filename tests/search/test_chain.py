@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from maniple.errors import SearchError
-from maniple.search import SearchChain
+from maniple.search import SearchChain, SearchGaps, find_gaps
+from maniple.search.chain import RunSearchCache
 from maniple.search.provider import ProviderFailure, RateLimited, SearchHit
 from tests.search.fake_providers import FakeProvider, pages
 
@@ -204,3 +205,24 @@ async def test_reasons_of_any_length_stay_readable() -> None:
     with pytest.raises(SearchError) as caught:
         await chain.search("q", limit=5)
     assert len(str(caught.value)) < 800
+
+
+class GappyProvider(FakeProvider):
+    """Cannot find everything."""
+
+    async def find_gaps(self) -> SearchGaps:
+        return SearchGaps("One file is locked.", is_passing=True)
+
+
+async def test_what_a_provider_cannot_find_is_reported_by_all_around_it() -> None:
+    chain = SearchChain({"one": FakeProvider(pages("a")), "two": GappyProvider(pages("b"))})
+    assert await RunSearchCache(chain, str).find_gaps() == SearchGaps("One file is locked.", True)
+    assert await find_gaps(FakeProvider(pages("a"))) == SearchGaps()
+
+
+async def test_hits_of_a_search_that_finds_more_soon_are_not_cached() -> None:
+    provider = GappyProvider(pages("a"))
+    cache = RunSearchCache(provider, lambda: "run")
+    for _ in range(2):
+        await cache.search("q", limit=5)
+    assert len(provider.asked) == 2

@@ -10,15 +10,18 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.app import open_runtime
+from maniple.cli.doctor.checks import check_document_folder
 from maniple.config import FetchSettings, ModelSettings, ModelsSettings, SearchSettings, Settings
 from maniple.crawler import Crawler
 from maniple.errors import ToolFailure
 from maniple.runs.turn import stream_run
+from maniple.search import SearchContext, open_search
 from maniple.tools.web import DocumentReader, open_document_folder
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import call, reply, serving
 from tests.reading.files import docx, paragraph
 from tests.team import checked, data, plan, step
+from tests.tools.built import build_search
 
 pytestmark = pytest.mark.anyio
 
@@ -120,3 +123,30 @@ def test_a_document_folder_without_its_provider_is_not_opened(documents: Path) -
     settings = settings_of(documents)
     own = settings.search.model_copy(update={"providers": ("wikipedia",)})
     assert open_document_folder(settings.model_copy(update={"search": own})) is None
+
+
+async def test_a_search_says_which_documents_it_cannot_find(documents: Path) -> None:
+    (documents / "scan.pdf").write_bytes(b"%PDF-1.7 damaged")
+    settings = settings_of(documents)
+    folder = await asyncio.to_thread(open_document_folder, settings)
+    async with open_search(settings.search, SearchContext(folder=folder)) as search:
+        tool = build_search(search, 5)
+        found = json.loads(await tool.ainvoke({"query": "bridge 1901"}))
+        nothing = json.loads(await tool.ainvoke({"query": "zeppelins"}))
+    assert [list(one) for one in nothing] == [["note"]]
+    assert found[0]["url"] == "folder:notes.md"
+    assert "scan.pdf" in found[-1]["note"]
+
+
+async def test_doctor_lists_the_documents_that_cannot_be_read(documents: Path) -> None:
+    (documents / "scan.pdf").write_bytes(b"%PDF-1.7 damaged")
+    settings = settings_of(documents)
+    [before] = await check_document_folder(settings)
+    assert (before.status, before.detail.split(" of ")[0]) == ("ok", "0")
+    folder = await asyncio.to_thread(open_document_folder, settings)
+    assert folder is not None
+    async with aclosing(folder):
+        await folder.search("bridge", limit=1)
+    [after] = await check_document_folder(settings)
+    assert (after.status, after.detail.split(" of ")[0]) == ("warning", "2")
+    assert "scan.pdf: is a" in after.detail

@@ -270,7 +270,10 @@ async def _search_web(tool: BaseTool, task: Task) -> str:
     if not hits:
         return truncate_middle(found, RESULT_CHARACTERS)
     room = RESULT_CHARACTERS // len(hits)
-    return "\n".join(_format_hit(hit, task.request, room) for hit in hits)
+    return "\n".join(
+        truncate_middle(str(hit["note"]), room) if "note" in hit else _format_hit(hit, task.request, room)
+        for hit in hits
+    )
 
 
 def _format_hit(hit: Mapping[str, Any], asked: str, characters: int) -> str:

@@ -31,6 +31,8 @@ class SearchCapability(Capability):
         guard = context.service(OutgoingGuard) or OutgoingGuard()
         opening = open_search(settings, SearchContext(run_key, locale, folder))
         provider = await context.stack.enter_async_context(opening)
+        if folder is not None:
+            folder.start()
         missing = await asyncio.to_thread(missing_settings, settings)
         return Offer(
             services={TeamSearch: TeamSearch(GuardedSearch(provider, guard), settings.max_results)},

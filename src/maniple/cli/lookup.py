@@ -73,20 +73,28 @@ async def _search(
     import asyncio
     import logging
 
+    from maniple.capabilities.extensions import document_loaders
     from maniple.cli.process import WrongUsage
     from maniple.errors import Unavailable
+    from maniple.reading.fork_server import ForkServer
     from maniple.search import SearchContext, open_chain
     from maniple.tools.web import open_document_folder
 
     # Failures are printed below; without a handler Python would print the log as well.
     logging.getLogger("maniple").addHandler(logging.NullHandler())
-    context = SearchContext(folder=await asyncio.to_thread(open_document_folder, settings))
+    readers = ForkServer(await asyncio.to_thread(document_loaders, settings))
+    context = SearchContext(folder=await asyncio.to_thread(open_document_folder, settings, readers))
     try:
         async with open_chain(settings.search, context) as chain:
             answer = await chain.ask(query, limit=limit or settings.search.max_results)
+            gaps = await chain.find_gaps()
     except Unavailable as error:
         raise WrongUsage(str(error)) from error
+    finally:
+        readers.close()
     _print_failures(answer, consoles)
+    if gaps.text:
+        consoles.note(gaps.text, "yellow")
     if as_json:
         _print_json(answer)
     else:

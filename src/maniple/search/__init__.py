@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from maniple.config.web_settings import SearchSettings
 from maniple.errors import Unavailable
-from maniple.search.chain import RunSearchCache, SearchAnswer, SearchChain, find_outage
+from maniple.search.chain import (
+    RunSearchCache,
+    SearchAnswer,
+    SearchChain,
+    SearchGaps,
+    find_gaps,
+    find_outage,
+)
 from maniple.search.provider import ProviderSpec, SearchContext, SearchHit, SearchProvider
 from maniple.search.providers import missing_settings, parse_options, select_providers
 from maniple.search.providers.folder import FolderSearch
@@ -18,8 +25,10 @@ __all__ = [
     "SearchAnswer",
     "SearchChain",
     "SearchContext",
+    "SearchGaps",
     "SearchHit",
     "SearchProvider",
+    "find_gaps",
     "find_outage",
     "missing_settings",
     "open_chain",

@@ -65,6 +65,30 @@ async def find_outage(search: SearchProvider) -> str:
     return await search.describe_outage() if isinstance(search, OutageReporter) else ""
 
 
+@dataclass(frozen=True, slots=True)
+class SearchGaps:
+    """What a search cannot find although it belongs to what is searched."""
+
+    text: str = ""
+    """Sentences for models and people; "" for nothing."""
+    is_passing: bool = False
+    """Whether the same search will find more soon, without a change of the settings."""
+
+
+@runtime_checkable
+class GapReporter(Protocol):
+    """A search that can report what it does not find."""
+
+    async def find_gaps(self) -> SearchGaps:
+        """Return what cannot be found now."""
+        ...
+
+
+async def find_gaps(search: SearchProvider) -> SearchGaps:
+    """Return what a search cannot find now."""
+    return await search.find_gaps() if isinstance(search, GapReporter) else SearchGaps()
+
+
 class SearchChain:
     """Queries `providers`, by name: in order until one has hits, or all concurrently if `merges`.
 
@@ -109,6 +133,12 @@ class SearchChain:
             return ""
         proxy = self._breaker.unreachable_proxy()
         return _NO_PROXY_ANSWER.format(proxy) if proxy else NO_ANSWER
+
+    async def find_gaps(self) -> SearchGaps:
+        """See `GapReporter`."""
+        gaps = [await find_gaps(provider) for provider in self._providers.values()]
+        text = " ".join(one.text for one in gaps if one.text)
+        return SearchGaps(text, any(one.is_passing for one in gaps))
 
     async def _is_reachable(self, name: str) -> bool:
         """Return whether a provider may answer; start the cooldown of one that cannot be reached."""
@@ -299,7 +329,8 @@ class _CacheEntry:
 class RunSearchCache:
     """Caches the results of each run. `run_key` returns the run's name, or "" if nothing is cached.
 
-    Concurrent equal queries share one request. Failures and empty results are not cached.
+    Concurrent equal queries share one request. Failures, empty results and those of a search that finds more
+    soon are not cached.
     """
 
     def __init__(
@@ -316,6 +347,10 @@ class RunSearchCache:
     async def describe_outage(self) -> str:
         """See `OutageReporter`."""
         return await find_outage(self._provider)
+
+    async def find_gaps(self) -> SearchGaps:
+        """See `GapReporter`."""
+        return await find_gaps(self._provider)
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
         """See `SearchProvider.search`."""
@@ -347,7 +382,7 @@ class RunSearchCache:
             raise
         entry.waiters -= 1
         entry.request, entry.hits = None, tuple(hits)
-        if not hits:
+        if not hits or (await self.find_gaps()).is_passing:
             self._remove(key, entry)
         return list(hits)
 

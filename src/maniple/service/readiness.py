@@ -14,7 +14,7 @@ from maniple.capabilities.mcp import obstacles_of
 from maniple.errors import StoreError
 from maniple.redaction import Redactor
 from maniple.sandbox.package_environment import find_environment
-from maniple.search import find_outage
+from maniple.search import find_gaps, find_outage
 from maniple.service.views import ModelReadiness, PartReadiness, Readiness
 from maniple.store import Store
 from maniple.types import Worker
@@ -91,7 +91,7 @@ async def readiness(
 ) -> Readiness:
     """Return the readiness of each part. Runs need the store and the models; the rest is optional."""
     stored, reached, search = await asyncio.gather(
-        _store(store), reach.reached() if reach else _embedded(), _search(runtime)
+        _store(store), reach.reached() if reach else _embedded(), _search(runtime, redactor)
     )
     return Readiness(
         ready=stored.ready and reached.suffices,
@@ -121,10 +121,18 @@ async def _store(store: Store) -> PartReadiness:
     return PartReadiness(ready=True)
 
 
-async def _search(runtime: Runtime) -> PartReadiness:
-    """Whether a search may be answered; a provider that was reached is checked again after a minute."""
+async def _search(runtime: Runtime, redactor: Redactor) -> PartReadiness:
+    """Whether a search may be answered, and what it cannot find.
+
+    A provider that was reached is checked again after a minute.
+    """
     outage = "" if runtime.search is None else await find_outage(runtime.search)
-    return PartReadiness(ready=False, why=outage) if outage else _equipped(runtime.missing, "researcher")
+    if outage:
+        return PartReadiness(ready=False, why=outage)
+    equipped = _equipped(runtime.missing, "researcher")
+    if runtime.search is None or not equipped.ready:
+        return equipped
+    return PartReadiness(ready=True, why=redactor.text((await find_gaps(runtime.search)).text))
 
 
 def _sandbox(runtime: Runtime) -> PartReadiness:

@@ -479,7 +479,7 @@ class Health(BaseModel):
 
 
 class PartReadiness(BaseModel):
-    """Whether one part is ready, and the reason if it is not."""
+    """Whether one part is ready, and the reason if it is not, or what it lacks."""
 
     ready: bool
     why: str = ""

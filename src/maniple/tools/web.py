@@ -20,7 +20,7 @@ from maniple.outgoing import OutgoingGuard, SecretRefused
 from maniple.reading import MAX_TEXT_CHARACTERS
 from maniple.reading.fork_server import ForkServer
 from maniple.scope.run_scope import run_key, thread_key
-from maniple.search import FolderSearch, SearchProvider, find_outage
+from maniple.search import FolderSearch, SearchGaps, SearchProvider, find_gaps, find_outage
 from maniple.search.provider import SearchHit, hit_to_dict
 from maniple.search.providers.folder import MEDIA_TYPES, SCHEME
 from maniple.tools.documents import SHOWN_PICTURES
@@ -55,10 +55,13 @@ async def search_web(search: TeamSearch, /, query: str) -> str:
     """Return a JSON array of hits, best first.
 
     Each hit is `{title, url, content, score?, source?, cite?}`: `source` is the provider, `cite` the hit's
-    number among the sources of the run. The tool raises `SearchError` if no provider is available.
+    number among the sources of the run. What the search cannot find is the `note` of one more element. The
+    tool raises `SearchError` if no provider is available.
     """
     hits = await search.provider.search(query, limit=search.max_results)
-    return json.dumps(await cited([hit_to_dict(hit) for hit in hits]), ensure_ascii=False)
+    gaps = (await find_gaps(search.provider)).text
+    notes = [{"note": gaps}] if gaps else []
+    return json.dumps([*await cited([hit_to_dict(hit) for hit in hits]), *notes], ensure_ascii=False)
 
 
 def name_site(url: str) -> str:
@@ -88,6 +91,10 @@ class GuardedSearch:
     async def describe_outage(self) -> str:
         """See `maniple.search.chain.OutageReporter`."""
         return await find_outage(self.provider)
+
+    async def find_gaps(self) -> SearchGaps:
+        """See `maniple.search.chain.GapReporter`."""
+        return await find_gaps(self.provider)
 
 
 def name_picture(url: str) -> str:

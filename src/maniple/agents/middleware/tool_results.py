@@ -147,11 +147,14 @@ class WebExtracts(ResultMiddleware):
         if not hits or not all(isinstance(hit, dict) for hit in hits):
             return content
         query = _query_text(request)
-        for hit in hits:
+        listed = [hit for hit in hits if "note" not in hit]
+        for hit in listed:
             hit["content"] = self._extract(str(hit.get("content") or ""), query, HIT_CHARACTERS).text
-        found = {hit.get("cite") for hit in hits}
+        found = {hit.get("cite") for hit in listed}
         seen = _seen_citations(request.state["messages"])
-        repeats = f"{_NOTHING_NEW} {len(found)} of {len(found)} known already." if found <= seen else ""
+        repeats = (
+            f"{_NOTHING_NEW} {len(found)} of {len(found)} known already." if listed and found <= seen else ""
+        )
         return json.dumps(hits, ensure_ascii=False) + repeats
 
     def _shorten_page(self, content: str, request: ToolCallRequest, kept: str = "") -> str:
@@ -212,6 +215,11 @@ def _shorten_repeats(result: ToolMessage, seen: dict[str, list[str]]) -> ToolMes
         return result
     shown: list[dict[str, Any]] = []
     for hit in hits:
+        if "note" in hit:  # what the search cannot find: said once, until it changes
+            notes = seen.setdefault("note", [])
+            shown += [] if hit["note"] in notes else [hit]
+            notes.append(hit["note"])
+            continue
         extracts, content = seen.setdefault(str(hit.get("url")), []), str(hit.get("content") or "")
         named = {key: hit[key] for key in ("url", "cite") if key in hit}
         is_known = any(content in one for one in extracts)

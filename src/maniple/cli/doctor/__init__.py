@@ -9,6 +9,7 @@ from maniple.cli.doctor.checks import (
     CheckResult,
     can_answer,
     check_browser,
+    check_document_folder,
     check_engine,
     check_extensions,
     check_folders,
@@ -114,6 +115,7 @@ async def _check_all(settings: Settings, *, build: bool) -> list[CheckResult]:
         *extensions,
         check_reading(settings),
         check_page(),
+        *await check_document_folder(settings),
         *await check_mcp(settings),
         *folders,
     ]

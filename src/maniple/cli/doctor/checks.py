@@ -5,10 +5,11 @@ import importlib.util
 import logging
 import os
 import shutil
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -34,6 +35,7 @@ from maniple.errors import ConfigError, FetchError, McpError, SandboxError, Unav
 from maniple.installation import installing
 from maniple.llms.embedded import Progress
 from maniple.llms.embedded.model_file import QWEN_CODER
+from maniple.reading.fork_server import ForkServer
 from maniple.reading.loaders import import_loader
 from maniple.replay.player import is_built
 from maniple.sandbox import find_chromium_isolation, open_sandbox
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
 
 CheckStatus = Literal["ok", "warning", "problem"]
 _MARKS = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "problem": ("✘", "red")}
+
+
+_UNREADABLE_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +212,31 @@ async def check_search(settings: Settings) -> CheckResult:
     if folder is not None and not folder.is_dir():
         return CheckResult("web search", "warning", f"{folder} does not exist", "Correct search.folder.")
     return CheckResult("web search", "ok", asked)
+
+
+async def check_document_folder(settings: Settings) -> Sequence[CheckResult]:
+    """Return what of `search.folder` can be found; nothing without it. Nothing is indexed."""
+    readers = ForkServer(await asyncio.to_thread(document_loaders, settings))
+    folder = await asyncio.to_thread(open_document_folder, settings, readers)
+    if folder is None or settings.search.folder is None or not settings.search.folder.is_dir():
+        return []
+    async with aclosing(folder):
+        try:
+            state = await folder.state()
+        except (OSError, sqlite3.Error) as error:
+            remedy = "Delete the folder folder-index in data_dir; the index is made again."
+            return [CheckResult("documents", "warning", f"the index cannot be read: {error}", remedy)]
+    detail = f"{state.indexed:,} of {state.files:,} documents of {settings.search.folder} are indexed"
+    if state.unreadable:
+        listed = "; ".join(f"{name}: {reason}" for name, reason in state.unreadable.items())
+        detail = f"{detail}. Not readable: {shorten(listed, _UNREADABLE_CHARACTERS)}"
+    if state.pending:
+        detail = f"{detail}. {len(state.pending):,} are read in the background once the team searches"
+    detail = " ".join(filter(None, (f"{detail}.", *state.notices, state.left_out)))
+    if not state.unreadable and not state.notices:
+        return [CheckResult("documents", "ok", detail)]
+    remedy = "Replace what cannot be read, such as by copies without a password or with text."
+    return [CheckResult("documents", "warning", detail, remedy)]
 
 
 @contextmanager

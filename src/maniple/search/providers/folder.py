@@ -25,6 +25,7 @@ from maniple.config.web_settings import SearchSettings
 from maniple.errors import SearchError, ToolFailure
 from maniple.locks import file_lock
 from maniple.reading.formats import formats_by_suffix, media_types_by_suffix
+from maniple.search.chain import SearchGaps
 from maniple.search.folder_files import FolderListing, IndexFiles, list_folder, name_some, read_file_below
 from maniple.search.folder_index import (
     DocumentPassage,
@@ -96,7 +97,7 @@ class FolderState:
         return self.indexed + len(self.pending) + len(self.unreadable)
 
     def describe_gaps(self) -> str:
-        """Return what a search in the folder cannot find; "" if that is nothing."""
+        """Return which documents a search does not find; "" if there are none."""
         parts = list(self.notices)
         if self.pending:
             parts.append(
@@ -107,7 +108,7 @@ class FolderState:
             named = [f"{name} ({reason})" for name, reason in islice(self.unreadable.items(), 4)]
             shown = name_some(named + [""] * (len(self.unreadable) - len(named)))
             parts.append(f"Not searched, because they cannot be read: {shown}.")
-        return " ".join(filter(None, (*parts, self.left_out)))
+        return " ".join(parts)
 
 
 class FolderSearch:
@@ -132,7 +133,7 @@ class FolderSearch:
         self._asking = _IndexThread(self._open_files, folder, "folder-search")
         self._building = _IndexThread(self._open_files, folder, "folder-index")
         self._refreshing: asyncio.Task[None] | None = None
-        self._listing = FolderListing()
+        self._listing: FolderListing | None = None
         self._is_checked = False
         self._damaged: Path | None = None
         """A database that a search has found to be damaged."""
@@ -155,9 +156,17 @@ class FolderSearch:
             raise ProviderFailure(f"The index of {self._folder} cannot be used: {error}.") from error
         return [_hit(passage) for passage in found]
 
+    async def find_gaps(self) -> SearchGaps:
+        """See `maniple.search.chain.GapReporter`; "" where the folder or its index cannot be read at all."""
+        try:
+            state = await self.state()
+        except (OSError, sqlite3.Error):
+            return SearchGaps()  # the search itself fails, and gives the reason
+        return SearchGaps(state.describe_gaps(), bool(state.pending))
+
     async def state(self) -> FolderState:
-        """Return what of the folder can be found now. It looks for changes, but does not read them."""
-        listing = await asyncio.to_thread(list_folder, self._folder, SUFFIXES)
+        """Return what could be found at the last look for changes; it looks itself where there was none."""
+        listing = self._listing or await asyncio.to_thread(list_folder, self._folder, SUFFIXES)
         known = await self._asking.run(FolderIndex.documents)
         present = {name: known[name] for name in listing.files if name in known}
         pending = tuple(sorted(self._changes(listing, known)))
@@ -220,29 +229,29 @@ class FolderSearch:
 
     async def _refresh(self) -> None:
         """Index what has changed. A process that finds another one at it waits for it."""
-        await self._list_files()
+        listing = self._listing = await self._list_files()
         files = await asyncio.to_thread(self._open_files)
         try:
-            if self._damaged is None and self._is_checked and not await self._survey():
+            if self._damaged is None and self._is_checked and not await self._survey(listing):
                 return
             async with file_lock(files.lock, lambda: None):
-                await self._build(files)
+                await self._build(files, listing)
             self._notices.pop("failure", None)
         except (sqlite3.Error, OSError) as error:
             self._notices["failure"] = f"The index of {self._folder} cannot be changed: {error}."
             _log.warning("%s", self._notices["failure"])
 
-    async def _build(self, files: IndexFiles) -> None:
+    async def _build(self, files: IndexFiles, listing: FolderListing) -> None:
         if self._damaged is not None:
             await self._replace(files, self._damaged)
         try:
-            await self._index_changes()
+            await self._index_changes(listing)
         except sqlite3.DatabaseError as error:
             if not is_damaged(error) or self._building.path is None:
                 raise
             self._report_damage(error)
             await self._replace(files, self._building.path)
-            await self._index_changes()
+            await self._index_changes(listing)
 
     async def _replace(self, files: IndexFiles, damaged: Path) -> None:
         await asyncio.gather(self._building.disconnect(), self._asking.disconnect())
@@ -254,15 +263,15 @@ class FolderSearch:
         _log.warning("%s", message)
         self._notices["damage"] = message
 
-    async def _list_files(self) -> None:
+    async def _list_files(self) -> FolderListing:
         if not await asyncio.to_thread(self._folder.is_dir):
             raise ProviderFailure(f"The folder {self._folder} does not exist; correct search.folder.")
-        self._listing = await asyncio.to_thread(list_folder, self._folder, SUFFIXES)
+        return await asyncio.to_thread(list_folder, self._folder, SUFFIXES)
 
-    async def _survey(self) -> bool:
+    async def _survey(self, listing: FolderListing) -> bool:
         """Return whether there is anything to do."""
         known = await self._building.run(FolderIndex.documents)
-        return bool(self._changes(self._listing, known) or known.keys() - self._listing.files.keys())
+        return bool(self._changes(listing, known) or known.keys() - listing.files.keys())
 
     def _changes(
         self, listing: FolderListing, known: Mapping[str, KnownDocument]
@@ -277,26 +286,25 @@ class FolderSearch:
                 found[name] = one
         return found
 
-    async def _index_changes(self) -> None:
+    async def _index_changes(self, listing: FolderListing) -> None:
         if not self._is_checked:
             await self._building.run(FolderIndex.check)
             self._is_checked = True
         known = await self._building.run(FolderIndex.documents)
-        gone = known.keys() - self._listing.files.keys()
+        gone = known.keys() - listing.files.keys()
         if gone:
             await self._building.run(lambda index: index.remove(gone))
-        changes = list(self._changes(self._listing, known).items())
+        changes = [(name, listing.files[name], one) for name, one in self._changes(listing, known).items()]
         for start in range(0, len(changes), _BATCH):
             read = await asyncio.gather(
-                *(self._read_file(name, one) for name, one in changes[start : start + _BATCH])
+                *(self._read_file(*change) for change in changes[start : start + _BATCH])
             )
             await self._building.run(partial(_store, read))
 
     async def _read_file(
-        self, name: str, known: KnownDocument | None
+        self, name: str, stamp: IndexStamp, known: KnownDocument | None
     ) -> NewDocument | tuple[str, IndexStamp]:
         """Return the document; only its name and stamp where the content is known."""
-        stamp = self._listing.files[name]
         async with self._slots:
             try:
                 body, digest = await asyncio.to_thread(_read_with_digest, self._folder, name)
