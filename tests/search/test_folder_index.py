@@ -315,6 +315,24 @@ def test_words_are_alternatives_and_rare_ones_count_more(index: FolderIndex) -> 
     assert 0 < found.coverage < 0.5
 
 
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Die Häuser in der Straße sind mit roten Ziegeln gedeckt, und das ist nicht neu.", "Haus Ziegel"),
+        ("Los puentes de la ciudad se cerraron por las lluvias que no paraban.", "puente cerrar"),
+        ("Les bateaux et les écluses du canal sont dans un état qui nous inquiète.", "bateau écluse"),
+        ("Мосты через реку были построены в том же году, что и вокзал.", "мост построена"),
+        ("The bridges of the city were closed for the winter.", "bridge closing"),
+    ],
+)
+def test_words_are_found_in_other_forms_of_their_language(index: FolderIndex, text: str, query: str) -> None:
+    index.put([document("a.txt", text), document("b.txt", "The ferry of the city sails in the winter.")])
+    [found, *_] = index.find(query, 1)
+    assert (found.name, found.coverage) == ("a.txt", 1.0)
+    index.remove(["a.txt"])
+    assert index.find(query, 1) == []
+
+
 def test_a_query_of_function_words_is_no_error(index: FolderIndex) -> None:
     index.put([document("a.txt", "To be, or not to be")])
     found = index.find("to be or not to be", 1)

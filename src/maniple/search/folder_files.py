@@ -14,7 +14,6 @@ from maniple.search.folder_index import IndexStamp, database_name
 MAX_FILES = 50_000
 MAX_FILE_BYTES = MAX_DOCUMENT_BYTES
 _LOCK = "lock"
-_DATABASE = re.compile(rf"{re.escape(database_name())}-(\d+)\.db")
 _NAMED = 3
 
 
@@ -144,6 +143,7 @@ class IndexFiles:
             self._temporary = tempfile.TemporaryDirectory(prefix="maniple-folder-")
             folder = Path(self._temporary.name)
         self._folder = folder
+        self._pattern = re.compile(rf"{re.escape(database_name())}-(\d+)\.db")
 
     @property
     def lock(self) -> Path:
@@ -169,7 +169,7 @@ class IndexFiles:
             self._temporary.cleanup()
 
     def _numbers(self) -> list[int]:
-        found = (_DATABASE.fullmatch(path.name) for path in self._folder.iterdir())
+        found = (self._pattern.fullmatch(path.name) for path in self._folder.iterdir())
         return [int(one[1]) for one in found if one]
 
     def _path(self, number: int) -> Path:

@@ -13,9 +13,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
-from maniple.search.languages import without_function_words
+from maniple.search.languages import (
+    WordStemmer,
+    identify_language,
+    without_function_words,
+)
 from maniple.search.passages import (
     MAX_PASSAGES,
     TextPassage,
@@ -30,7 +36,9 @@ ALL = "all"
 TITLE_WEIGHT = 3.0
 PATH_WEIGHT = 2.0
 HEAD_WEIGHT = 1.5
-"""In BM25, beside 1 for the text. The head is title and path, which each passage has, too."""
+STEM_WEIGHT = 0.2
+"""In BM25, beside 1 for the text. The head is title and path, which each passage has, too. Stems are those of
+other languages than English: a word's own form counts more than its other ones."""
 MAX_QUERY_WORDS = 32
 _SCHEMA_VERSION = 1
 _BUSY_SECONDS = 10.0
@@ -53,8 +61,8 @@ CREATE TABLE collection (
 CREATE TABLE document (
     id INTEGER PRIMARY KEY, collection INTEGER NOT NULL, name TEXT NOT NULL, modified_ns INTEGER NOT NULL,
     size INTEGER NOT NULL, sha256 BLOB NOT NULL, reader TEXT NOT NULL, read_at REAL NOT NULL,
-    format TEXT NOT NULL, title TEXT NOT NULL, characters INTEGER NOT NULL, note TEXT NOT NULL,
-    problem TEXT NOT NULL,
+    format TEXT NOT NULL, language TEXT NOT NULL, title TEXT NOT NULL, characters INTEGER NOT NULL,
+    note TEXT NOT NULL, problem TEXT NOT NULL,
     UNIQUE (collection, name)
 );
 CREATE TABLE passage (
@@ -62,10 +70,10 @@ CREATE TABLE passage (
     text TEXT NOT NULL
 );
 CREATE INDEX passage_document ON passage (document);
-CREATE VIRTUAL TABLE whole USING fts5(title, path, body, content = '', tokenize = '{_TOKENIZER}');
-CREATE VIRTUAL TABLE part USING fts5(head, body, content = '', tokenize = '{_TOKENIZER}');
-INSERT INTO whole (whole, rank) VALUES ('rank', 'bm25({TITLE_WEIGHT}, {PATH_WEIGHT}, 1.0)');
-INSERT INTO part (part, rank) VALUES ('rank', 'bm25({HEAD_WEIGHT}, 1.0)');
+CREATE VIRTUAL TABLE whole USING fts5(title, path, body, stems, content = '', tokenize = '{_TOKENIZER}');
+CREATE VIRTUAL TABLE part USING fts5(head, body, stems, content = '', tokenize = '{_TOKENIZER}');
+INSERT INTO whole (whole, rank) VALUES ('rank', 'bm25({TITLE_WEIGHT}, {PATH_WEIGHT}, 1.0, {STEM_WEIGHT})');
+INSERT INTO part (part, rank) VALUES ('rank', 'bm25({HEAD_WEIGHT}, 1.0, {STEM_WEIGHT})');
 """
 _SPLIT = re.compile(r"[\s!-/:-@\[-`{-~\u2010-\u2027\u3000-\u3004\u3008-\u3020\uff01-\uff0f]+")
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -140,12 +148,13 @@ def is_damaged(error: sqlite3.Error) -> bool:
     return (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED
 
 
+@cache
 def database_name() -> str:
     """Return the name, without suffix, of the databases that this program can use.
 
     It names all that the indexed words depend on: they are computed again when a document is removed.
     """
-    return f"v{_SCHEMA_VERSION}-unicode{unicodedata.unidata_version}"
+    return f"v{_SCHEMA_VERSION}-unicode{unicodedata.unidata_version}-snowball{version('snowballstemmer')}"
 
 
 class FolderIndex:
@@ -155,6 +164,7 @@ class FolderIndex:
     """
 
     def __init__(self, database: Path, folder: Path, collection: str = ALL) -> None:
+        self._stemmer = WordStemmer()
         self._database = sqlite3.connect(
             database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -285,32 +295,31 @@ class FolderIndex:
     def _insert(self, new: NewDocument) -> None:
         characters, note = len(new.text.strip()), new.note
         passages = list(split_document(new.text, new.format_key))
+        language = identify_language(new.text)
         if len(passages) == MAX_PASSAGES:
             note = f"{note} Only its first {MAX_PASSAGES:,} passages are indexed.".strip()
         columns = (
-            "collection, name, modified_ns, size, sha256, reader, read_at, format, title, characters, note, "
-            "problem"
+            "collection, name, modified_ns, size, sha256, reader, read_at, format, language, title, "
+            "characters, note, problem"
         )
         values = (self._collection, new.name, new.stamp.modified_ns, new.stamp.size, new.sha256, new.reader)
         document = self._database.execute(
-            f"INSERT INTO document ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*values, time.time(), new.format_key, new.title, characters, note, new.problem),
+            f"INSERT INTO document ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*values, time.time(), new.format_key, language, new.title, characters, note, new.problem),
         ).lastrowid
         if not passages:
             return
-        bodies, head = list[str](), _indexed_words(f"{new.title}\n{new.name}")
-        for passage in passages:
+        whole, parts = self._indexed(new.title, new.name, language, [one.text for one in passages])
+        for passage, part in zip(passages, parts, strict=True):
             row = self._database.execute(
                 "INSERT INTO passage (document, line, heading, text) VALUES (?, ?, ?, ?)",
                 (document, passage.line, passage.heading, passage.text),
             ).lastrowid
-            bodies.append(_indexed_words(passage.text))
             self._database.execute(
-                "INSERT INTO part (rowid, head, body) VALUES (?, ?, ?)", (row, head, bodies[-1])
+                "INSERT INTO part (rowid, head, body, stems) VALUES (?, ?, ?, ?)", (row, *part)
             )
         self._database.execute(
-            "INSERT INTO whole (rowid, title, path, body) VALUES (?, ?, ?, ?)",
-            (document, _indexed_words(new.title), _indexed_words(new.name), "\n".join(bodies)),
+            "INSERT INTO whole (rowid, title, path, body, stems) VALUES (?, ?, ?, ?, ?)", (document, *whole)
         )
 
     def _remove(self, name: str) -> None:
@@ -322,24 +331,48 @@ class FolderIndex:
 
     def _delete(self, document: int) -> None:
         """Delete a document. Contentless tables must be given the words that they forget."""
-        name, title = self._database.execute(
-            "SELECT name, title FROM document WHERE id = ?", (document,)
+        name, title, language = self._database.execute(
+            "SELECT name, title, language FROM document WHERE id = ?", (document,)
         ).fetchone()
         passages = self._database.execute(
             "SELECT id, text FROM passage WHERE document = ? ORDER BY id", (document,)
         ).fetchall()
-        bodies, head = [_indexed_words(text) for _, text in passages], _indexed_words(f"{title}\n{name}")
-        for (row, _), body in zip(passages, bodies, strict=True):
+        whole, parts = self._indexed(title, name, language, [text for _, text in passages])
+        for (row, _), part in zip(passages, parts, strict=True):
             self._database.execute(
-                "INSERT INTO part (part, rowid, head, body) VALUES ('delete', ?, ?, ?)", (row, head, body)
+                "INSERT INTO part (part, rowid, head, body, stems) VALUES ('delete', ?, ?, ?, ?)",
+                (row, *part),
             )
         if passages:
             self._database.execute(
-                "INSERT INTO whole (whole, rowid, title, path, body) VALUES ('delete', ?, ?, ?, ?)",
-                (document, _indexed_words(title), _indexed_words(name), "\n".join(bodies)),
+                "INSERT INTO whole (whole, rowid, title, path, body, stems) VALUES ('delete', ?, ?, ?, ?, ?)",
+                (document, *whole),
             )
         self._database.execute("DELETE FROM passage WHERE document = ?", (document,))
         self._database.execute("DELETE FROM document WHERE id = ?", (document,))
+
+    def _indexed(
+        self, title: str, name: str, language: str, texts: Sequence[str]
+    ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return the columns of `whole`, and those of `part` for each passage.
+
+        The same texts always give the same words: see `database_name`.
+        """
+        titles, names = normalize_words(title), normalize_words(name)
+        head = pair_unspaced(f"{titles}\n{names}", with_ends=True)
+        head_stems = self._stemmer.stems_of(f"{titles}\n{names}", language)
+        normal = [normalize_words(text) for text in texts]
+        bodies = [pair_unspaced(text, with_ends=True) for text in normal]
+        stems = [self._stemmer.stems_of(text, language) for text in normal]
+        parts = [(head, body, f"{head_stems} {own}") for body, own in zip(bodies, stems, strict=True)]
+        paired = (pair_unspaced(text, with_ends=True) for text in (titles, names))
+        return (*paired, "\n".join(bodies), " ".join((head_stems, *stems))), parts
+
+    def _languages(self) -> list[str]:
+        rows = self._database.execute(
+            "SELECT DISTINCT language FROM document WHERE collection = ?", (self._collection,)
+        )
+        return [language for (language,) in rows]
 
     def _count(self) -> int:
         [count] = self._database.execute(
@@ -350,8 +383,11 @@ class FolderIndex:
     def _weigh(self, texts: Sequence[str]) -> list[_Word]:
         count = self._count()
         words = list[_Word]()
+        languages = self._languages()
         for text in texts:
-            condition = _condition(text)
+            # A document has the word in one of these forms, by its language.
+            forms = dict.fromkeys((text, *(self._stemmer.stem(text, language) for language in languages)))
+            condition = f"({' OR '.join(map(_condition, forms))})" if len(forms) > 1 else _condition(text)
             [found] = self._database.execute(
                 "SELECT count(*) FROM whole WHERE whole MATCH ?", (condition,)
             ).fetchone()
@@ -435,11 +471,6 @@ def _fuse(wholes: Mapping[int, float], parts: Mapping[int, float]) -> list[int]:
         for document in (*wholes, *parts)
     }
     return sorted(scores, key=lambda document: (-scores[document], document))
-
-
-def _indexed_words(text: str) -> str:
-    """Return what is indexed of a text. The same text always gives the same words; see `database_name`."""
-    return pair_unspaced(normalize_words(text), with_ends=True)
 
 
 def query_words(query: str) -> list[str]:

@@ -1,13 +1,16 @@
-"""Function words of languages: they tell the language of a text, and say nothing about its topic."""
+"""Languages: their function words, which say nothing about a topic, and the stems of their other words."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 MIN_FUNCTION_WORDS = 3
 """A text with fewer is of no known language."""
 _SAMPLE_CHARACTERS = 4_000
 _WORD = re.compile(r"[^\W\d_]+")
+_MAX_STEMS = 200_000
+"""Of each language in memory; some 20 MB."""
 FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
     language: frozenset(words.split())
     for language, words in {
@@ -106,6 +109,42 @@ def without_function_words(words: Sequence[str]) -> list[str]:
     languages = [FUNCTION_WORDS[name] for name, count in counts.items() if count == most]
     kept = [word for word in words if not any(word in known for known in languages)]
     return kept or list(words)
+
+
+class WordStemmer:
+    """The Snowball stemmers, which tell what a word is without its endings. For one thread.
+
+    English words stay as they are: SQLite stems them.
+    """
+
+    def __init__(self) -> None:
+        self._stemmers: dict[str, Any] = {}
+        self._stems: dict[str, dict[str, str]] = {}
+
+    def stem(self, word: str, language: str) -> str:
+        """Return the stem of a word in lower case; `language` is one of `FUNCTION_WORDS`, or "" for none."""
+        if language in ("", "english"):
+            return word
+        known = self._stems.setdefault(language, {})
+        if (stem := known.get(word)) is None:
+            if len(known) >= _MAX_STEMS:
+                known.clear()
+            stem = known[word] = self._stemmer(language).stemWord(word)
+        return stem
+
+    def stems_of(self, text: str, language: str) -> str:
+        """Return the stems of the words of a text in lower case that are not their own stems."""
+        if language in ("", "english"):
+            return ""
+        stems = ((word, self.stem(word, language)) for word in _WORD.findall(text))
+        return " ".join(stem for word, stem in stems if stem != word)
+
+    def _stemmer(self, language: str) -> Any:
+        if language not in self._stemmers:
+            import snowballstemmer
+
+            self._stemmers[language] = snowballstemmer.stemmer(language)
+        return self._stemmers[language]
 
 
 def _count(words: Sequence[str]) -> Counter[str]:
