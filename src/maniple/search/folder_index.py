@@ -385,9 +385,10 @@ class FolderIndex:
         words = list[_Word]()
         languages = self._languages()
         for text in texts:
-            # A document has the word in one of these forms, by its language.
-            forms = dict.fromkeys((text, *(self._stemmer.stem(text, language) for language in languages)))
-            condition = f"({' OR '.join(map(_condition, forms))})" if len(forms) > 1 else _condition(text)
+            # Only documents of another language than English have stems.
+            stems = dict.fromkeys(self._stemmer.stem(text, language) for language in languages)
+            others = [f"stems : {_condition(stem)}" for stem in stems if stem != text]
+            condition = f"({' OR '.join((_condition(text), *others))})" if others else _condition(text)
             [found] = self._database.execute(
                 "SELECT count(*) FROM whole WHERE whole MATCH ?", (condition,)
             ).fetchone()

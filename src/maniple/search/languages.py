@@ -8,6 +8,8 @@ from typing import Any
 MIN_FUNCTION_WORDS = 3
 """A text with fewer is of no known language."""
 _SAMPLE_CHARACTERS = 4_000
+_MIN_SHARE = 0.15
+_MIN_LEAD = 1.3
 _WORD = re.compile(r"[^\W\d_]+")
 _MAX_STEMS = 200_000
 """Of each language in memory; some 20 MB."""
@@ -91,12 +93,15 @@ FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
 
 
 def identify_language(text: str) -> str:
-    """Return the language with most function words in the beginning of a text; "" for a tie or too few."""
-    counts = _count(_WORD.findall(text[:_SAMPLE_CHARACTERS].casefold()))
-    best = counts.most_common(2)
-    if not best or best[0][1] < MIN_FUNCTION_WORDS or (len(best) > 1 and best[0][1] == best[1][1]):
-        return ""
-    return best[0][0]
+    """Return the language of the function words in the beginning of a text; "" where it is not clear.
+
+    Code and tables have few of them, and some that are words of another language by chance.
+    """
+    words = _WORD.findall(text[:_SAMPLE_CHARACTERS].casefold())
+    counts = _count(words)
+    (best, most), (_, second) = (*counts.most_common(2), ("", 0), ("", 0))[:2]
+    is_clear = most >= max(MIN_FUNCTION_WORDS, _MIN_SHARE * len(words)) and most >= _MIN_LEAD * second
+    return best if is_clear else ""
 
 
 def without_function_words(words: Sequence[str]) -> list[str]:
