@@ -20,6 +20,7 @@ from pathlib import Path
 from maniple.search.languages import (
     WordStemmer,
     identify_language,
+    possible_languages,
     without_function_words,
 )
 from maniple.search.passages import (
@@ -48,6 +49,7 @@ _CANDIDATES = 50
 _PASSAGE_CANDIDATES = 200
 _COMMON_SHARE = 0.5
 """A word of more documents than this says nothing about one of them: BM25 gives it no weight."""
+_LANGUAGE_SHARE = 0.1
 _MIN_DOCUMENTS = 20
 """In a smaller collection no word counts as common."""
 _UNUSED_SECONDS = 60 * 86_400.0
@@ -230,7 +232,8 @@ class FolderIndex:
         The query's words are alternatives: a document is ranked by those that it has. Words that most
         documents have are left out where there are others.
         """
-        words = self._weigh(query_words(query))
+        named = query_words(query)
+        words = self._weigh(without_function_words(named)[:MAX_QUERY_WORDS], self._languages(named))
         known = _informative(words, self._count())
         if not known:
             return []
@@ -368,9 +371,17 @@ class FolderIndex:
         paired = (pair_unspaced(text, with_ends=True) for text in (titles, names))
         return (*paired, "\n".join(bodies), " ".join((head_stems, *stems))), parts
 
-    def _languages(self) -> list[str]:
+    def _languages(self, words: Sequence[str]) -> list[str]:
+        """Return the languages whose stems are looked for: the query's, else those of many documents.
+
+        Where few documents have stems, each counts as a rare word, and would outweigh the words themselves.
+        """
+        named = possible_languages(words)
+        if len(named) == 1:
+            return named
         rows = self._database.execute(
-            "SELECT DISTINCT language FROM document WHERE collection = ?", (self._collection,)
+            "SELECT language FROM document WHERE collection = ? GROUP BY language HAVING count(*) >= ?",
+            (self._collection, _LANGUAGE_SHARE * self._count()),
         )
         return [language for (language,) in rows]
 
@@ -380,10 +391,9 @@ class FolderIndex:
         ).fetchone()
         return count
 
-    def _weigh(self, texts: Sequence[str]) -> list[_Word]:
+    def _weigh(self, texts: Sequence[str], languages: Sequence[str]) -> list[_Word]:
         count = self._count()
         words = list[_Word]()
-        languages = self._languages()
         for text in texts:
             # Only documents of another language than English have stems.
             stems = dict.fromkeys(self._stemmer.stem(text, language) for language in languages)
@@ -475,10 +485,9 @@ def _fuse(wholes: Mapping[int, float], parts: Mapping[int, float]) -> list[int]:
 
 
 def query_words(query: str) -> list[str]:
-    """Return the informative words of a query, each once, at most `MAX_QUERY_WORDS`."""
+    """Return the words of a query, each once."""
     pieces = _SPLIT.split(pair_unspaced(normalize_words(query)))
-    words = [piece for piece in dict.fromkeys(pieces) if any(map(str.isalnum, piece))]
-    return without_function_words(words)[:MAX_QUERY_WORDS]
+    return [piece for piece in dict.fromkeys(pieces) if any(map(str.isalnum, piece))]
 
 
 def _condition(word: str) -> str:

@@ -109,11 +109,16 @@ def without_function_words(words: Sequence[str]) -> list[str]:
 
     Where several languages may be meant, those of all of them are left out. `words` are in lower case.
     """
-    counts = _count(words)
-    most = max(counts.values(), default=0)
-    languages = [FUNCTION_WORDS[name] for name, count in counts.items() if count == most]
+    languages = [FUNCTION_WORDS[name] for name in possible_languages(words)]
     kept = [word for word in words if not any(word in known for known in languages)]
     return kept or list(words)
+
+
+def possible_languages(words: Sequence[str]) -> list[str]:
+    """Return the languages of a query with most of its function words; none where it has none."""
+    counts = _count(words)
+    most = max(counts.values(), default=0)
+    return [name for name, count in counts.items() if count == most]
 
 
 class WordStemmer:
