@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from maniple.agents.report_score import remove_score
 from tests.api.in_process import InProcessService, open_service
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import SIMPLE, call, reply
@@ -54,6 +55,6 @@ async def test_only_unread_sources_are_repaired_or_marked(model, tmp_path, is_go
             f"{RIGHT}\n\n{ALTERED[:-5]} [unverified] [1].\n\n"
             "See https://archive.test/bridge [unverified] for more."
         )
-    assert kept == f"# The bridge\n\n{body}\n\n{listed}"
+    assert remove_score(kept) == f"# The bridge\n\n{body}\n\n{listed}"
     assert shown.strip() == kept
     assert model.stats["by_role"]["reporter"] == 2

@@ -53,6 +53,7 @@ async def test_the_claims_of_a_report_are_read_with_their_passages_also_after_a_
     assert (marked["mark"], marked["text"]) == (1, "It is 730 metres long.")
     assert (wrong["claims"], wrong["counts"]) == ([marked], read["counts"])
     assert (read["counts"]["supported"], read["unlisted"]) == (1, 0)
+    assert read["score"].startswith("*1 of 2 claims")
     assert refused.status_code == 422
 
 
@@ -71,3 +72,20 @@ async def test_an_answer_without_claims_has_no_counts_and_one_that_is_not_there_
     refused = await it.client.get(f"/api/runs/{run_id}/claims")
     assert (refused.status_code, refused.json()["code"]) == (404, "no_report")
     assert (await it.client.get("/api/runs/nowhere/claims")).status_code == 404
+
+
+async def test_the_answer_of_a_member_that_works_alone_is_judged_but_not_changed(model, tmp_path):
+    answer = "The bridge was opened in 1932 [1]. It is 730 metres long [1]."
+    async with open_site({"/bridge": Reply(PAGE)}) as site:
+        model.reset({"manus": [call("crawl_tool", url=f"{site.url}/bridge"), reply(answer)]})
+        fetch, team = {"allow_private": ["127.0.0.0/8"]}, {"members": ["researcher", "manus"]}
+        async with open_service(model.base_url, tmp_path, fetch=fetch, team=team) as it:
+            run_id = (await it.run(agent="manus"))["run_id"]
+            frames = await it.events_of(run_id)
+            read = await it.get(f"/api/runs/{run_id}/claims")
+    assert frames[-1][1]["messages"][-1]["content"] == answer
+    right, wrong = read["claims"]
+    assert (right["verdict"], right["mark"]) == ("supported", None)
+    assert (wrong["verdict"], wrong["mark"]) == ("absent", None)
+    assert read["score"].startswith("*1 of 2 claims")
+    assert [one["supported"] for name, one in frames if name == "claims"] == [1]

@@ -9,6 +9,7 @@ from maniple.errors import ToolFailure
 from maniple.events import (
     AgentEnded,
     AgentStarted,
+    ClaimsChecked,
     Event,
     MessageChunk,
     MessageDelta,
@@ -271,3 +272,24 @@ def test_a_draft_is_no_plan_and_ends_with_its_turn_or_the_plan():
         None,
     )
     assert ("draft" in draft.data(), "draft" in whole.data()) == (True, False)
+
+
+def checked_claims(score: str) -> ClaimsChecked:
+    counts = dict.fromkeys(ClaimsChecked.model_fields, 0)
+    lists = {"claims": [], "marked_citations": [], "unsearched": []}
+    return ClaimsChecked.model_validate({**counts, **lists, "score": score})
+
+
+@pytest.mark.parametrize("agent", ["reporter", "manus", "browser"])
+def test_the_check_of_claims_is_that_of_the_turn_that_wrote_the_answer(agent):
+    view = RunView()
+    for number, score in ((1, "first"), (2, "second"), (3, "")):
+        mark = TurnMark(f"{agent}_{number}")
+        view.apply(AgentStarted(agent_name=agent, agent_id=mark.agent_id).in_turn(mark))
+        view.apply(MessageChunk(message_id="m", delta=MessageDelta(content="4")).in_turn(mark))
+        if score:
+            view.apply(checked_claims("broken off").in_turn(mark))
+            view.apply(checked_claims(score).in_turn(mark))
+        view.apply(AgentEnded(agent_name=agent, agent_id=mark.agent_id).in_turn(mark))
+        is_stale = agent == "browser"  # its text is no answer here
+        assert (view.claims.score if view.claims else "") == (score or ("second" if is_stale else ""))

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from maniple.agents.report_score import remove_score
 from tests.crawler.web import Reply, open_site
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.runs.killing import Mortal
@@ -73,5 +74,5 @@ async def test_the_report_and_its_sources_are_as_if_nothing_had_happened(tmp_pat
     assert [(one["number"], one["url"], one["kind"]) for one in read] == [(1, url, "page")]
     assert "They say “nobody has complained since the spring” [1]." in undisturbed
     assert "https://made.test/up [unverified], so “tea costs" in undisturbed
-    assert undisturbed.endswith(f"## Sources\n\n- [1] Tea: <{url}>")
+    assert remove_score(undisturbed).endswith(f"## Sources\n\n- [1] Tea: <{url}>")
     assert len(site.requests) == 2

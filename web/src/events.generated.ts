@@ -85,6 +85,7 @@ export interface ClaimView {
 
 /** The check of a report has ended. The newest one of the turn that wrote the answer counts.
  *
+ * - `score` is the line with which the report ends, as Markdown; "" if nothing in it could be checked.
  * - `supported`: a source, or a calculation, says so; `contradicted`: a source says something else, or the
  *   claim's own arithmetic is wrong; `absent`: a figure, date or quotation stands nowhere; `open`: no rule
  *   decides it; `not_checked`: claims behind the limit; `exempt`: nothing in them has to be in a source.
@@ -95,6 +96,7 @@ export interface ClaimView {
  * - `unsearched` are the numbers of sources that no claim cites and that were too long to be searched. */
 export interface ClaimsChecked {
   type: "claims";
+  score: string;
   supported: number;
   contradicted: number;
   absent: number;

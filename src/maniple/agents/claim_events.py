@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.callbacks import adispatch_custom_event
 
+from maniple.agents.report_score import format_score
 from maniple.claims.verdict import ClaimReport, JudgedClaim, SourcePassage, Verdict, VerdictKind
 from maniple.document.nodes import MARK
 from maniple.evidence.check import UnverifiedCitation, place_marks
@@ -62,29 +63,25 @@ class ReleasedBlocks:
         return marked.text
 
 
-class CheckedText(Protocol):
-    """A report whose claims were checked."""
+async def report_claims(
+    checked: ClaimReport, marks: Sequence[ReportMark], report: str, locale: str = ""
+) -> str:
+    """Send an event about the claims of a complete `report`; none if nothing in it had to be checked.
 
-    @property
-    def marks(self) -> Sequence[ReportMark]:
-        """The marks of the report as it was released."""
-        ...
-
-    async def judge_claims(self) -> ClaimReport:
-        """Return the verdicts on the claims of the report as it was released."""
-        ...
-
-
-async def report_claims(text: CheckedText) -> None:
-    """Send an event about the claims of a report; none if nothing in it had to be checked."""
-    report = await text.judge_claims()
-    if event := describe_claims(report, text.marks):
-        with suppress(RuntimeError):  # outside of a run there is no stream of events
-            await adispatch_custom_event(CLAIMS_CHECKED, event)
+    Returns what belongs behind the report: its score, with the line breaks before it.
+    """
+    event = describe_claims(checked, marks)
+    if not event:
+        return ""
+    score = format_score(event, report, locale) if event["citations"] or _has_decided(checked) else ""
+    with suppress(RuntimeError):  # outside of a run there is no stream of events
+        await adispatch_custom_event(CLAIMS_CHECKED, {"score": score, **event})
+    missing_breaks = 2 - (len(report) - len(report.rstrip("\n")))
+    return "\n" * max(missing_breaks, 0) + score if score else ""
 
 
 def describe_claims(report: ClaimReport, marks: Sequence[ReportMark] = ()) -> dict[str, Any]:
-    """Return the fields of the event `ClaimsChecked`; {} if nothing had to be checked.
+    """Return the fields of the event `ClaimsChecked` but the score; {} if nothing had to be checked.
 
     A claim in which a citation is marked is absent, whatever the rest of it is.
     """
@@ -98,7 +95,7 @@ def describe_claims(report: ClaimReport, marks: Sequence[ReportMark] = ()) -> di
         **{kind: counts[kind] for kind in ("supported", "contradicted", "absent", "open")},
         "not_checked": report.left_out,
         "exempt": len(judged) - len(checked),
-        "citations": sum(len(one.claim.citations) for one in checked),
+        "citations": sum(len(report.sources.intersection(one.claim.citations)) for one in checked),
         "supporting_citations": sum(_is_supported_by_citation(one.claim) for one in checked),
         "claims": listed,
         "unlisted": len(checked) - len(listed),
@@ -137,6 +134,11 @@ def _with_marks(claims: Sequence[JudgedClaim], marks: Sequence[ReportMark]) -> I
             yield _MarkedClaim(replace(claim, verdict=absent), within[0].number)
         else:
             yield _MarkedClaim(claim, None)
+
+
+def _has_decided(report: ClaimReport) -> bool:
+    """Return whether a rule could decide a claim. An answer of words alone, without sources, has none."""
+    return any(one.verdict.kind in ("supported", "contradicted", "absent") for one in report.claims)
 
 
 def _is_supported_by_citation(claim: JudgedClaim) -> bool:

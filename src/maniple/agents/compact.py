@@ -504,7 +504,8 @@ class CompactReporter:
         pieces = _build_material(task.request, done, language) if done else [task.request]
 
         # A small model is not asked for repairs.
-        model = CheckedReportModel(model=self.model, draft=await build_unrepaired_draft(task, language))
+        draft = await build_unrepaired_draft(task, language)
+        model = CheckedReportModel(model=self.model, draft=draft, locale=language)
 
         async def send(shown: Sequence[BaseMessage]) -> AIMessage:
             material = HumanMessage("\n".join(piece.text for piece in shown[1:]))

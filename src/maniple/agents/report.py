@@ -39,6 +39,7 @@ from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import read_message
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
+from maniple.agents.report_score import is_score, may_be_score
 from maniple.agents.task import StepResult, Task, current_task
 from maniple.claims.report_check import ReportCheck
 from maniple.claims.verdict import ClaimReport
@@ -135,7 +136,7 @@ class ReportDraft:
         return "".join(rest) + await self._format_sources()
 
     def _remove_own_list(self, blocks: Sequence[str]) -> list[str]:
-        return [left for block in blocks for left in self._own_list.feed(block)]
+        return [left for block in blocks if not is_score(block) for left in self._own_list.feed(block)]
 
     async def _check_blocks(self, blocks: Sequence[str]) -> str:
         ready: list[str] = []
@@ -318,6 +319,8 @@ class UncitedDraft:
         ready = [await self._rest_of(block) for block in self._blocks.feed(text)]
         if self._blocks.pending_characters <= MAX_AHEAD:
             begun = self._blocks.pending
+            if may_be_score(begun):
+                return "".join(ready)
             if not self._waits.search(begun) and not (self._check.checks_claims and _DIGIT.search(begun)):
                 ready.append(begun[self._shown_characters :])
                 self._shown_characters = len(begun)
@@ -339,6 +342,8 @@ class UncitedDraft:
     async def _rest_of(self, block: str) -> str:
         # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
         # for the next block, too, if the end of this one arrived together with text of the next.
+        if is_score(block):
+            return ""
         block = _mask(block)
         shown, self._shown_characters = self._shown_characters, max(self._shown_characters - len(block), 0)
         return self._released.add(block, await self._check.findings(block))[shown:]
@@ -421,13 +426,14 @@ def _parse_passages(answer: str) -> dict[int, str]:
 class CheckedReportModel(BaseChatModel):
     """A chat model that passes the answer of `model` through a draft; each call gets a new draft.
 
-    Callbacks, events and the answer contain only the checked text. Thoughts pass immediately; usage and
-    finish reason pass unchanged. Only asynchronous calls are supported.
+    Callbacks, events and the answer contain only the checked text, which ends with its score. Thoughts pass
+    immediately; usage and finish reason pass unchanged. Only asynchronous calls are supported.
     """
 
     # LangChain makes the representation of each model for traces, which takes long for nested ones.
     model: BaseChatModel = Field(exclude=True, repr=False)
     draft: Callable[[], Draft] = Field(exclude=True, repr=False)
+    locale: str = Field(default="", exclude=True)
     cache: Any = Field(default=False, exclude=True)
     """Caching is off, because the result of the check differs in each run."""
 
@@ -471,7 +477,7 @@ class CheckedReportModel(BaseChatModel):
         first = result.generations[0]
         draft = self.draft()
         text = await draft.feed(first.message.text) + await draft.end()
-        await report_claims(draft)
+        text += await _report_draft(draft, text, self.locale)
         message = cast("AIMessage", first.message).model_copy(update={"content": text})
         checked = ChatGeneration(message=message, generation_info=first.generation_info)
         return ChatResult(generations=[checked], llm_output=result.llm_output)
@@ -483,7 +489,7 @@ class CheckedReportModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        draft, ending = self.draft(), list[ChatGenerationChunk]()
+        draft, ending, shown = self.draft(), list[ChatGenerationChunk](), list[str]()
         message_id: str | None = None
         stream = cast("Any", self.model._astream(messages, stop, None, **kwargs))
         async with aclosing(stream) as chunks:
@@ -491,6 +497,7 @@ class CheckedReportModel(BaseChatModel):
                 message_id = chunk.message.id or message_id
                 ready, bare = await draft.feed(chunk.text), _without_text(chunk)
                 if ready:
+                    shown.append(ready)
                     yield _text_chunk(ready, message_id)
                 # The end must come last, so it waits for the text that is still being checked.
                 if ending or _is_end(chunk):
@@ -498,8 +505,10 @@ class CheckedReportModel(BaseChatModel):
                 elif _has_more(bare):
                     yield bare
         if rest := await draft.end():
+            shown.append(rest)
             yield _text_chunk(rest, message_id)
-        await report_claims(draft)
+        if score := await _report_draft(draft, "".join(shown), self.locale):
+            yield _text_chunk(score, message_id)
         for chunk in ending:
             yield chunk
 
@@ -538,6 +547,7 @@ _LIST_AT_END = re.compile(r"(?:\A|\n+)## [^\n]+\n\n(?:- \[\d+\] [^\n]+\n?)+\Z")
 """The list of sources as `format_source_list` writes it."""
 _LISTED_NUMBER = re.compile(r"^- \[(\d+)\]", re.MULTILINE)
 _ITEM_READERS = frozenset({READ_FILE, READ_ITEM, SEARCH_ITEMS})
+"""The tools that show members the conversation's own files, such as the user's."""
 _READ_HERE = ("researcher", "browser")
 """Workers whose results come from the web, so that their quotations must occur in what the run has read."""
 
@@ -558,7 +568,7 @@ class CheckedReport(AgentMiddleware[Any, Any]):
                 messages.insert(-1, HumanMessage(f"The sources, to be cited by number:\n{listed}"))
         if task.results:
             draft = partial(_build_stated, draft, task.results, task.locale)
-        model = CheckedReportModel(model=request.model, draft=draft)
+        model = CheckedReportModel(model=request.model, draft=draft, locale=task.locale)
         return await handler(request.override(model=model, messages=messages))
 
 
@@ -566,22 +576,23 @@ def _build_stated(draft: Callable[[], Draft], results: Sequence[StepResult], loc
     return StatedDraft(draft(), results, locale)
 
 
-async def build_source_check(task: Task) -> ReportCheck:
-    """Return the check for the report of `task`."""
+async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_READERS) -> ReportCheck:
+    """Return the check for the report of `task`; what calls of `tools` (None: of all) returned is given."""
     trusted_texts = (task.request, task.caller, *task.thread_texts)
     given = [result.text for result in task.results if result.agent not in _READ_HERE]
-    given += await _read_texts_of_items()
+    given += await _read_tool_texts(tools)
     researched = any(result.agent in _READ_HERE for result in task.results)
     evidence = current_evidence()
     record = MemoryEvidence() if evidence is None else evidence
     return await ReportCheck.of(record, trusted_texts, given, researched=researched)
 
 
-async def _read_texts_of_items() -> list[str]:
-    """Return what the run's members were shown of the conversation's own files, such as the user's."""
+async def _read_tool_texts(tools: Collection[str] | None) -> list[str]:
+    """Return what calls of `tools`, or of all tools, showed the run's members."""
     scope = run_scope()
     rows = await scope.ledger.list_by_run(scope.run_id) if scope.ledger is not None else ()
-    read = (read_message(row.result, row.tool_name, "") for row in rows if row.tool_name in _ITEM_READERS)
+    chosen = (row for row in rows if tools is None or row.tool_name in tools)
+    read = (read_message(row.result, row.tool_name, "") for row in chosen)
     return [one.text for one in read if one is not None and one.status != "error"]
 
 
@@ -626,11 +637,10 @@ async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], Draft]
 
 
 async def check_report(task: Task, report: str) -> str:
-    """Return a complete report with its findings marked and its sources listed; send an event about it."""
+    """Return a complete report with its findings marked, its sources listed and its score; send its event."""
     draft = (await build_unrepaired_draft(task, task.locale))()
     text = await _run_draft(draft, report)
-    await report_claims(draft)
-    return text
+    return text + await _report_draft(draft, text, task.locale)
 
 
 async def check_addition(task: Task, text: str) -> str:
@@ -640,3 +650,22 @@ async def check_addition(task: Task, text: str) -> str:
 
 async def _run_draft(draft: Draft, text: str) -> str:
     return await draft.feed(text) + await draft.end()
+
+
+async def judge_answer(task: Task, answer: str) -> None:
+    """Send an event about the claims of an answer that its member has streamed, so that it has no marks.
+
+    What its tools returned counts as given: the figures of a program are no claims about a source. Nothing is
+    judged where the calls are not recorded.
+    """
+    if run_scope().ledger is None:
+        return
+    check, blocks = await build_source_check(task, None), Blocks()
+    await report_claims(
+        await check.claim_report([*blocks.feed(answer), *blocks.end()]), (), answer, task.locale
+    )
+
+
+async def _report_draft(draft: Draft, text: str, locale: str) -> str:
+    """Send the event about a complete report; return the score to add to its `text`."""
+    return await report_claims(await draft.judge_claims(), draft.marks, text, locale)

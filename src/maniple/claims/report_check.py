@@ -75,7 +75,7 @@ class ReportCheck(SourceCheck):
             judged += [_as_judged(one, verdict, index) for one, verdict in await self._judge(block)]
             left_out += self._left_out.get(block, 0)
         unsearched = tuple(number for number in self.sources if judged and number not in self._indexed)
-        return ClaimReport(tuple(judged), left_out, unsearched)
+        return ClaimReport(tuple(judged), left_out, unsearched, frozenset(self.sources))
 
     def start_report(self) -> None:
         """Forget the blocks that were judged, before another report with the same sources."""

@@ -76,6 +76,8 @@ class ClaimReport:
     """The number of claims behind the limit, which were not checked."""
     unsearched: tuple[int, ...] = ()
     """The numbers of sources that no claim cites and that were too long to be searched."""
+    sources: frozenset[int] = frozenset()
+    """The numbers of all sources of the run."""
 
     @property
     def counts(self) -> dict[VerdictKind, int]:

@@ -354,6 +354,7 @@ class MarkedCitation(EventPart):
 class ClaimsChecked(Event, wire_name="claims", ends_message=False, custom_event=CLAIMS_CHECKED):
     """The check of a report has ended. The newest one of the turn that wrote the answer counts.
 
+    - `score` is the line with which the report ends, as Markdown; "" if nothing in it could be checked.
     - `supported`: a source, or a calculation, says so; `contradicted`: a source says something else, or the
       claim's own arithmetic is wrong; `absent`: a figure, date or quotation stands nowhere; `open`: no rule
       decides it; `not_checked`: claims behind the limit; `exempt`: nothing in them has to be in a source.
@@ -364,6 +365,7 @@ class ClaimsChecked(Event, wire_name="claims", ends_message=False, custom_event=
     - `unsearched` are the numbers of sources that no claim cites and that were too long to be searched.
     """
 
+    score: str
     supported: int
     contradicted: int
     absent: int

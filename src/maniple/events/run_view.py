@@ -525,6 +525,8 @@ class RunView:
         }
         if turn.is_answering and turn.message_text.strip():
             self.answer, self.claims = turn.message_text, turn.claims
+        elif turn.claims is not None:  # a member alone, whose answer is only the end of the conversation
+            self.claims = turn.claims
 
     def _apply_message(self, event: MessageChunk) -> None:
         self.replacement = None

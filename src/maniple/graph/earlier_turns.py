@@ -19,6 +19,7 @@ from maniple.graph.state import (
     is_users,
     private_of,
     progress_of,
+    report_text,
 )
 from maniple.scope.inputs import Cancel, EndedRun, Message, ReceivedInput, Retry
 from maniple.scope.run_scope import RunScope, run_scope
@@ -200,8 +201,8 @@ def _replies_by_request(state: State) -> dict[str, list[str]]:
             request = one.id or ""
         elif is_report(one):
             reports += 1
-            if one.text != last:
-                begins = shorten(one.text, _REPORT_CHARACTERS)
+            if (text := report_text(one)) != last:
+                begins = shorten(text, _REPORT_CHARACTERS)
                 replies.setdefault(request, []).append(
                     f"Your team's report (file {report_path(reports)}): {begins}"
                 )

@@ -9,6 +9,7 @@ from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeSt
 from langgraph.runtime import Runtime
 
 from maniple.agents import find_author, is_handover
+from maniple.agents.report_score import remove_score
 from maniple.agents.turn_record import TurnRecord
 from maniple.graph.plan import PlanProgress
 from maniple.graph.step_records import StepRecord, apply_records
@@ -215,7 +216,7 @@ def conversation_of(state: State) -> list[BaseMessage]:
     for message in state["messages"]:
         author = find_author(message)
         if message.name in ("coordinator", "reporter") or (author and not is_handover(message)):
-            conversation.append(AIMessage(message.text, id=message.id))
+            conversation.append(AIMessage(report_text(message), id=message.id))
         elif author is None and message.type != "system":
             conversation.append(message)
         if summary and message.id == summary["upto"]:
@@ -225,7 +226,12 @@ def conversation_of(state: State) -> list[BaseMessage]:
 
 def reports_of(state: State) -> list[str]:
     """Return all reports and answers of the thread except small talk, oldest first."""
-    return [one.text for one in state["messages"] if is_report(one)]
+    return [report_text(one) for one in state["messages"] if is_report(one)]
+
+
+def report_text(message: BaseMessage) -> str:
+    """Return the text of a message of the team without the score of a report, which is no text of it."""
+    return remove_score(message.text)
 
 
 def mirrored_reports(state: State) -> list[MirroredText]:
@@ -242,7 +248,7 @@ def answer_of(state: State) -> str:
     # An API caller sends back answers without a name; what the coordinator says by itself is no report.
     replies = (one for one in earlier if isinstance(one, AIMessage) and not is_handover(one))
     answers = reports or [one for one in replies if one.name not in DIRECTORS]
-    return answers[-1].text if answers else ""
+    return report_text(answers[-1]) if answers else ""
 
 
 def is_report(message: BaseMessage) -> bool:

@@ -53,6 +53,7 @@ async def read_claim_list(store: Store, run: RunRecord, verdicts: Collection[Ver
         return ClaimList(run_id=run.run_id)
     return ClaimList(
         run_id=run.run_id,
+        score=checked.score,
         counts=ClaimCounts(**checked.model_dump(include={*ClaimCounts.model_fields})),
         claims=[one for one in checked.claims if not verdicts or one.verdict in verdicts],
         unlisted=checked.unlisted,

@@ -357,13 +357,14 @@ class ClaimCounts(BaseModel):
 class ClaimList(BaseModel):
     """The claims of a run's answer in order, with their verdicts.
 
-    `counts` are always of all claims; null if nothing in the answer was checked. `unlisted` is the number of
-    claims behind the limit of 500, whatever their verdict. `marked_citations` are the marks that are about an
-    address, a source number or a quotation. `unsearched` are the numbers of sources that no claim cites and
-    that were too long to be searched.
+    `score` is the last line of the report, as Markdown. `counts` are always of all claims; null if nothing in
+    the answer was checked. `unlisted` is the number of claims behind the limit of 500, whatever their
+    verdict. `marked_citations` are the marks that are about an address, a source number or a quotation.
+    `unsearched` are the numbers of sources that no claim cites and that were too long to be searched.
     """
 
     run_id: str
+    score: str = ""
     counts: ClaimCounts | None = None
     claims: list[ClaimView] = Field(default_factory=list[ClaimView])
     unlisted: int = 0

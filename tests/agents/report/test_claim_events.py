@@ -55,7 +55,8 @@ def test_a_suspicion_is_told_as_open_and_without_its_reason():
 
 def test_only_a_passage_of_a_cited_source_makes_a_citation_support_its_claim():
     passages = [SourcePassage(1, "5 m", 7), SourcePassage(2, "5 m", 7), None]
-    event = describe_claims(ClaimReport(tuple(claim("supported", one) for one in passages)))
+    judged = tuple(claim("supported", one) for one in passages)
+    event = describe_claims(ClaimReport(judged, sources=frozenset({1, 2})))
     assert (event["citations"], event["supporting_citations"]) == (3, 1)
 
 
@@ -74,7 +75,7 @@ def test_a_claim_in_which_a_citation_is_marked_has_that_mark():
 def test_of_too_many_claims_those_with_a_mark_are_listed_and_the_rest_is_counted():
     many = [claim("supported", text="word " * 900)] * (2 * MAX_LISTED_CLAIMS) + [claim("absent")]
     event = describe_claims(ClaimReport(tuple(many), left_out=3))
-    assert ClaimsChecked.model_validate(event).data() == event
+    assert ClaimsChecked.model_validate({"score": "", **event}).data() == {"score": "", **event}
     assert (len(event["claims"]), event["unlisted"]) == (MAX_LISTED_CLAIMS, MAX_LISTED_CLAIMS + 1)
     assert (event["claims"][-1]["verdict"], event["not_checked"]) == ("absent", 3)
     assert max(len(one["text"]) for one in event["claims"]) <= TEXT_CHARACTERS

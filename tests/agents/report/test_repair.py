@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from maniple.agents.report_score import remove_score
 from maniple.scope.budget import Budget, UsageMeter
 from tests.agents.report.research import research_team
 from tests.graph.metered import metered
@@ -34,9 +35,8 @@ async def test_if_the_budget_ends_first_the_report_is_marked_and_the_run_reports
         frames = await metered(it, meter, thread_id="repair budget")
         assert it.server.stats["by_role"]["reporter"] == 1
     assert MARKED in joined_text(frames)
-    assert data(frames, "end_of_workflow")[0]["messages"][-1]["content"].endswith(
-        "<https://bridge.test/history>"
-    )
+    report = data(frames, "end_of_workflow")[0]["messages"][-1]["content"]
+    assert remove_score(report).endswith("<https://bridge.test/history>")
     assert "5 model calls" in meter.exhausted
 
 

@@ -5,6 +5,7 @@ from langchain_core.runnables import RunnableLambda
 
 from maniple.agents import StepResult, Task
 from maniple.agents.compact import CompactReporter
+from maniple.agents.report_score import remove_score
 from maniple.config import ModelsSettings
 from maniple.evidence import MemoryEvidence
 from maniple.llms import open_chat_models
@@ -34,7 +35,7 @@ async def report(answer: str) -> tuple[str, int]:
 
 async def test_what_does_not_hold_is_marked_in_one_call():
     text, calls = await report("The king, see https://evil.test: “it was opened by the mayor himself”.")
-    assert text == (
+    assert remove_score(text) == (
         "The king, see https://evil.test [unverified]: “it was opened by the mayor himself” [unverified].\n\n"
         + LIST
     )

@@ -15,7 +15,7 @@ from langgraph.types import Command
 from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
 from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fence_untrusted, fences_to_code
-from maniple.agents.report import check_report
+from maniple.agents.report import check_report, judge_answer
 from maniple.agents.step_outcome import MAX_ENTRIES, ParsedAnswer, StepOutcome, parse_answer, parse_failure
 from maniple.agents.task import (
     LATER_TRY_FAILED,
@@ -47,6 +47,7 @@ from maniple.graph.state import (
     mirrored_reports,
     private_of,
     progress_of,
+    report_text,
     reports_of,
     request_of,
     texts_of_user,
@@ -257,7 +258,8 @@ class WorkerNode:
                 start_page=options.start_page,
             )
         try:
-            return await self._try(progress, step, task)
+            attempt = await self._try(progress, step, task)
+            return await self._judged(task, attempt) if options.agent == self.role.name else attempt
         except BudgetExhausted as error:
             if self.role.name == REPORTER:
                 return _Attempt(await write_bare_report(task, str(error)))
@@ -280,6 +282,15 @@ class WorkerNode:
         parsed = parse_answer(answer, is_report=is_reporter)
         # What the user did not approve is not tried in another way.
         return _Attempt.of(parsed, is_final=parsed.outcome.reason.startswith(REJECTED_BY_USER))
+
+    async def _judged(self, task: Task, attempt: _Attempt) -> _Attempt:
+        """Return the attempt of a member that works alone; what is known of its claims is sent."""
+        if not attempt.reason:
+            try:
+                await judge_answer(task, attempt.text)
+            except Exception as error:  # noqa: BLE001 - no answer may be lost because of its check
+                _log.warning("The claims of an answer could not be checked: %s", error, exc_info=True)
+        return attempt
 
     async def _failed(self, task: Task, error: Exception) -> _Attempt:
         """Return the outcome of a step that an error ended; a report is compiled by code if possible."""
@@ -490,7 +501,7 @@ def _is_shown(role: Role, item: Item) -> bool:
 
 
 def _thread_texts(state: State) -> list[str]:
-    reports = [one.text for one in state["messages"] if one.name == "reporter"]
+    reports = [report_text(one) for one in state["messages"] if one.name == "reporter"]
     return [*texts_of_user(state), *(one.text for one in exchange_of(state)), *reports]
 
 
