@@ -47,6 +47,16 @@ async def test_a_question_is_answered_as_data_and_in_words(model, tmp_path, mode
     assert f"thread_id: {run['thread_id']}" in words(result)
 
 
+async def test_a_run_names_the_score_of_its_answer(model, tmp_path):
+    report = {"coder": [reply("There are 1060 of them.")], "reporter": [reply("There are 1,060.")]}
+    model.reset({**SIMPLE, **report})
+    async with hosted(model.base_url, tmp_path) as host:
+        asked = await host.run(**QUESTION)
+        run = await host.run("get_run", run_id=asked["run_id"])
+    assert run["score"].startswith("*1 of 1 claims")
+    assert run["answer"].endswith(run["score"])
+
+
 @pytest.mark.parametrize("mode", ERAS)
 async def test_progress_reports_which_steps_and_agents_begin(model, tmp_path, mode):
     model.reset(SIMPLE)

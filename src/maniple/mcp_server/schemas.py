@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from maniple.errors import ManipleError
 from maniple.events import PlanChanged, UserMessageAnswered, UserMessageReceived, load_run_view
 from maniple.graph import RunOptions
+from maniple.report_files import read_claims
 from maniple.run_page.markup import sanitize_markdown
 from maniple.runs import RunRequest
 from maniple.service import Service
@@ -180,6 +181,7 @@ class RunResult(BaseModel):
     thread_id: str = Field(description="Pass it to ask_team to continue this conversation.")
     status: RunState
     answer: str = Field(description="Markdown; empty if there is none yet.")
+    score: str = Field(description="How many claims of the answer its sources support; empty if unknown.")
     plan: PlanStatus | None = Field(description="With the status of each step; null without a plan.")
     messages: list[UserMessageView] = Field(description="What the user wrote to the run while it worked.")
     gaps: list[GapView] = Field(description="The steps whose results are missing in the answer, and why.")
@@ -211,6 +213,8 @@ class RunResult(BaseModel):
             yield f"the user wrote: {one.message}"
             if one.reply:
                 yield f"  the lead replied: {one.reply}"
+        if self.score and self.score not in self.answer:
+            yield f"score: {self.score.strip('*')}"
         yield from (f"not complete: {gap.step} ({gap.reason})" for gap in self.gaps)
         used = self.usage
         yield (
@@ -226,12 +230,14 @@ async def read_run_result(service: Service, run: RunRecord) -> RunResult:
     view = await load_run_view(
         store.events, run.run_id, [PlanChanged, UserMessageReceived, UserMessageAnswered]
     )
+    checked = await read_claims(store, run)
     failed = ErrorView(code=run.error_code, message=run.error or "") if run.error_code else None
     return RunResult(
         run_id=run.run_id,
         thread_id=run.thread_name,
         status=run.status,
         answer=await _answer(store, run),
+        score=checked.score if checked is not None else "",
         plan=PlanStatus.model_validate(view.plan.data()) if view.plan is not None else None,
         messages=[
             UserMessageView(message=one.message, reply=one.answer.content if one.answer else "")
