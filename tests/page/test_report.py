@@ -164,7 +164,7 @@ def test_a_report_is_read_with_its_contents_and_sources_by_keyboard(
     entry.get_by_role("button", name="Back to the text: 2").press("Enter")
     expect(citation).to_be_focused()
 
-    marks = view.get_by_role("note", name="unverified: This was not found in what the team has read.")
+    marks = view.locator(".unverified")
     expect(marks).to_have_count(3)
     view.get_by_role("button", name="Show the next").press("Enter")
     expect(marks.first).to_be_focused()
@@ -182,6 +182,26 @@ def test_a_report_is_read_with_its_contents_and_sources_by_keyboard(
     page.go_back()
     expect(view).to_be_hidden()
     expect(page.get_by_label("Your question")).to_be_editable()
+
+
+def test_a_mark_has_reason_and_passage_and_leads_to_its_claim_in_the_list(
+    page: Page, model: OpenAIServer, site: str
+):
+    claims = "Tea costs 3 euros [1].\n\nTea costs 812 euros [1].\n"
+    text = f"# Tea\n\nIn `[unverified]` code it is no mark.\n\n{claims}"
+    reported(page, model, site, text)
+    view = opened(page)
+    mark = view.get_by_role("button", name=re.compile("^unverified: "))
+    mark.focus()
+    expect(page.get_by_role("tooltip")).to_contain_text(re.compile("Without support|Contradicted"))
+    claims = view.locator("details.claims")
+    expect(claims.locator("summary")).to_contain_text(re.compile(r"of \d claims"))
+    expect(view.get_by_text(re.compile(r"of \d claims")).locator("visible=true")).to_have_count(1)
+    expect(claims.get_by_text("Tea costs 812 euros.")).to_be_hidden()
+    mark.press("Enter")
+    chosen = claims.get_by_role("listitem").filter(has_text="812")
+    expect(chosen).to_be_focused()
+    expect(chosen.get_by_role("link", name="The price of tea")).to_have_attribute("href", f"{site}/tea")
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-import { numbersIn } from "./evidence";
+import type { Explanation } from "./claims";
+import { MARK, numbersIn } from "./evidence";
 import { texts } from "./texts";
 
 /** The service's data about a source, in addition to the report's. */
@@ -20,9 +21,15 @@ export interface References {
 
 /**
  * Link the citations of a rendered text to its list of sources and back, and add the reason to `[unverified]` marks.
- * `known` has more data about the sources; without it, the list's texts are used.
+ * `known` has more data about the sources; without it, the list's texts are used. `reasons` has what is known about
+ * the marks, by their numbers in the text; `onClaim` is called with the index of a claim whose mark is chosen.
  */
-export function reference(place: HTMLElement, known: ReadonlyMap<number, Source> = new Map()): References {
+export function reference(
+  place: HTMLElement,
+  known: ReadonlyMap<number, Source> = new Map(),
+  reasons: ReadonlyMap<number, Explanation> = new Map(),
+  onClaim: (claim: number) => void = () => undefined,
+): References {
   const entries = entriesIn(place);
   const cameFrom = new Map<number, HTMLElement>();
   for (const [number, entry] of entries) settle(entry, number, known.get(number), () => cameFrom.get(number)?.focus());
@@ -30,9 +37,20 @@ export function reference(place: HTMLElement, known: ReadonlyMap<number, Source>
     if (entries.size === 0 || citation.closest(".source > .cite")) continue;
     link(citation, entries, known, cameFrom);
   }
-  const marks = place.querySelectorAll<HTMLElement>("span.unverified");
-  for (const mark of marks) explain(mark);
-  return { unverified: marks.length, entries };
+  const marks = numbered(place);
+  for (const [mark, number] of marks) explain(mark, reasons.get(number), onClaim);
+  return { unverified: marks.size, entries };
+}
+
+/** The marks with their numbers: code may have the same text, which is no mark but counts. */
+function numbered(place: HTMLElement): Map<HTMLElement, number> {
+  const marks = new Map<HTMLElement, number>();
+  let count = 0;
+  for (const one of place.querySelectorAll<HTMLElement>("span.unverified, code")) {
+    if (one.matches("code")) count += one.textContent.split(MARK).length - 1;
+    else marks.set(one, (count += 1));
+  }
+  return marks;
 }
 
 /** The items of the last list that begin with a number in brackets and contain a link. */
@@ -108,12 +126,20 @@ function link(
   citation.replaceChildren(...parts);
 }
 
-function explain(mark: HTMLElement): void {
+function explain(mark: HTMLElement, known: Explanation | undefined, onClaim: (claim: number) => void): void {
+  const lines = known?.lines ?? [texts.unverifiedWhy];
   mark.textContent = texts.unverified;
-  mark.dataset["card"] = texts.unverifiedWhy;
+  mark.dataset["card"] = lines.join("\n");
   mark.tabIndex = 0;
-  mark.setAttribute("role", "note");
-  mark.setAttribute("aria-label", `${texts.unverified}: ${texts.unverifiedWhy}`);
+  mark.setAttribute("aria-label", `${texts.unverified}: ${lines.join(" ")}`);
+  const choose = known && known.claim >= 0 ? () => onClaim(known.claim) : null;
+  mark.setAttribute("role", choose ? "button" : "note");
+  mark.onclick = choose;
+  mark.onkeydown = choose && ((event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    choose();
+  });
 }
 
 function span(className: string, textContent: string): HTMLSpanElement {

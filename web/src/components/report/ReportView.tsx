@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { type CheckedClaims, explanations, NOTHING_CHECKED, scoreText } from "../../claims";
 import type { References, Source } from "../../references";
 import { reference } from "../../references";
 import { texts } from "../../texts";
@@ -7,6 +8,7 @@ import { useService } from "../service";
 import { Contents, headingsIn } from "./Contents";
 import { Menu } from "./Menu";
 import { AlsoRead } from "./AlsoRead";
+import { ClaimList } from "./ClaimList";
 import { downloads, type Entry } from "./entries";
 
 interface Shown {
@@ -30,10 +32,19 @@ export function ReportView({ runId, title, text, isWritten, more = [], onClose }
   const view = useRef<HTMLElement>(null);
   const [found, setFound] = useState<Found | null>(null);
   const [news, setNews] = useState({ text: "", isBad: false });
-  const known = useSources(runId);
+  const evidence = useEvidence(runId);
+  const list = useRef<HTMLDetailsElement>(null);
+  const showClaim = useCallback((index: number) => {
+    if (list.current) list.current.open = true;
+    list.current?.querySelectorAll<HTMLElement>(".claim")[index]?.focus();
+  }, []);
   const onWritten = useCallback(
-    (place: HTMLElement) => setFound({ ...reference(place, known ?? undefined), headings: headingsIn(place) }),
-    [known],
+    (place: HTMLElement) => {
+      const { sources, checked } = evidence ?? { sources: new Map<number, Source>(), checked: NOTHING_CHECKED };
+      if (checked.claims.length > 0) hideScore(place, scoreText(checked));
+      setFound({ ...reference(place, sources, explanations(checked), showClaim), headings: headingsIn(place) });
+    },
+    [evidence],
   );
   useFocusInside(view);
   const entries = [
@@ -57,29 +68,47 @@ export function ReportView({ runId, title, text, isWritten, more = [], onClose }
         <article>
           {found && found.unverified > 0 && <Unverified count={found.unverified} view={view} />}
           {!/^#\s/m.test(text.slice(0, 2_000)) && title && <h1 class="title">{title}</h1>}
-          {known && <Markdown text={text} isWritten={isWritten} runId={runId} onWritten={onWritten} />}
-          {found && known && <AlsoRead sources={[...known.values()].filter((one) => !found.entries.has(one.number))} />}
+          {evidence && <Markdown text={text} isWritten={isWritten} runId={runId} onWritten={onWritten} />}
+          {found && evidence && <ClaimList checked={evidence.checked} sources={evidence.sources} list={list} />}
+          {found && evidence && (
+            <AlsoRead sources={[...evidence.sources.values()].filter((one) => !found.entries.has(one.number))} />
+          )}
         </article>
       </div>
     </section>
   );
 }
 
-/** The sources of the run by number; null until they are loaded, and empty if that fails. */
-function useSources(runId: string): ReadonlyMap<number, Source> | null {
+interface Evidence {
+  /** The sources of the run by number. */
+  sources: ReadonlyMap<number, Source>;
+  checked: CheckedClaims;
+}
+
+/** What the service knows about a report; null until it is loaded, and empty as far as that fails. */
+function useEvidence(runId: string): Evidence | null {
   const { ask, has } = useService();
-  const [known, setKnown] = useState<ReadonlyMap<number, Source> | null>(null);
+  const [evidence, setEvidence] = useState<Evidence | null>(null);
   useEffect(() => {
     const leaving = new AbortController();
-    const path = `/api/runs/${encodeURIComponent(runId)}/sources`;
-    const request = has(path) ? ask(path, { signal: leaving.signal }).then((response) => response.json()) : Promise.resolve({});
-    request
-      // The report's own list of sources stays.
-      .catch(() => ({}))
-      .then(({ sources = [] }: { sources?: Source[] }) => setKnown(new Map(sources.map((one) => [one.number, one]))));
+    const load = async <Data,>(name: string, nothing: Data): Promise<Data> => {
+      const path = `/api/runs/${encodeURIComponent(runId)}/${name}`;
+      if (!has(path)) return nothing;
+      // Without it, the report's own list of sources stays, and marks have no reasons; a run at work has no claims yet.
+      return ask(path, { signal: leaving.signal }).then((response) => response.json() as Promise<Data>).catch(() => nothing);
+    };
+    void Promise.all([load("sources", { sources: [] as Source[] }), load("claims", NOTHING_CHECKED)]).then(
+      ([{ sources }, checked]) => setEvidence({ sources: new Map(sources.map((one) => [one.number, one])), checked }),
+    );
     return () => leaving.abort();
   }, [runId]);
-  return known;
+  return evidence;
+}
+
+/** Hide the score at the end of the text: it opens the list of claims. */
+function hideScore(place: HTMLElement, score: string): void {
+  const last = [...place.querySelectorAll<HTMLElement>("p > em:only-child")].at(-1);
+  if (last && score && last.textContent === score && last.parentElement!.textContent.trim() === score) last.parentElement!.hidden = true;
 }
 
 /** Move the focus into the view and make the rest of the page inert; undo both at the end. */
