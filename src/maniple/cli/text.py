@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from maniple.text import counted
 
 if TYPE_CHECKING:
-    from maniple.events import BrowserStepChanged, Event
+    from maniple.events import BrowserStepChanged, ClaimsChecked, ClaimView, Event
     from maniple.evidence import Source
 
 _EXCEPTION = re.compile(r"[\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Warning)\b")
@@ -224,3 +224,36 @@ def source_lines(sources: Iterable["Source"]) -> Iterator[str]:
         title = ", ".join([one_line(one.title, 100), *about])
         yield f"[{one.number}] {title} ({one.kind}, {at:%Y-%m-%d %H:%M})"
         yield f"    {one.url}"
+
+
+def claim_lines(checked: "ClaimsChecked", *, with_all: bool = False) -> Iterator[str]:
+    """Yield the score of an answer, then the claims and citations that are marked, safe to print.
+
+    With `with_all` also the other claims. A claim is followed by its reason and what a source says.
+    """
+    if checked.score:
+        yield one_line(clean(checked.score.strip("*")))
+    shown = [one for one in checked.claims if with_all or one.verdict in ("contradicted", "absent")]
+    numbers = {one.mark for one in shown}
+    for one in shown:
+        yield from _claim_lines(one)
+    for citation in checked.marked_citations:
+        if citation.mark not in numbers:
+            yield f"- {citation.kind}: {one_line(clean(citation.text))}"
+            yield f"    {one_line(clean(citation.reason))}"
+    if not shown and not checked.marked_citations:
+        yield "Nothing in the answer is marked."
+    if checked.unlisted:
+        yield f"{counted(checked.unlisted, 'more claim')} not listed."
+
+
+def _claim_lines(claim: "ClaimView") -> Iterator[str]:
+    heads = " · ".join(filter(None, (claim.row, claim.column)))
+    cited = "".join(f"[{number}]" for number in claim.citations)
+    text = f"{heads}: {claim.text}" if heads else claim.text
+    yield f"- {claim.verdict}: {one_line(clean(text))} {cited}".rstrip()
+    if claim.reason:
+        yield f"    {one_line(clean(claim.reason))}"
+    if claim.passage is not None:
+        place = f"[{claim.passage.source}]" if claim.passage.source else "given"
+        yield f"    {place} {one_line(clean(claim.passage.text))}"

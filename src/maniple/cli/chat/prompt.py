@@ -39,7 +39,7 @@ from maniple.cli.chat.session import (
 )
 from maniple.cli.options import SAVE_FORMATS, UnknownMember, parse_members
 from maniple.cli.render import Consoles
-from maniple.cli.text import clean, one_line, source_lines, time_ago
+from maniple.cli.text import claim_lines, clean, one_line, source_lines, time_ago
 from maniple.errors import FileError, ManipleError
 from maniple.media_types import REPORT_SUFFIXES
 from maniple.text import counted
@@ -302,6 +302,15 @@ async def _sources(session: ChatSession, rest: str) -> str:
     return "\n".join(source_lines(found)) or "This conversation has no sources yet."
 
 
+async def _claims(session: ChatSession, rest: str) -> str:
+    if rest.casefold() not in ("", "all"):
+        return "Usage: /claims, or /claims all to list the supported and unchecked ones, too"
+    checked = await session.conversations.claims(session.thread_id)
+    if checked is None:
+        return "No claims of this conversation were checked yet."
+    return "\n".join(claim_lines(checked, with_all=bool(rest)))
+
+
 async def _page(session: ChatSession, rest: str) -> str:
     try:
         path = await write_page(session)
@@ -355,6 +364,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/file": SlashCommand("/file PATH", "gives the team a copy of a file or folder", _file),
     "/files": SlashCommand("/files [all]", "lists the files of this conversation", _files),
     "/sources": SlashCommand("/sources", "lists the sources of the last answer, as it cites them", _sources),
+    "/claims": SlashCommand("/claims [all]", "lists what in the last answer lacks support", _claims),
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
     "/save": SlashCommand(
         "/save FILE",

@@ -24,6 +24,7 @@ from maniple.cli.store_admin import TERMINAL_OWNER, find_thread
 from maniple.cli.text import clean, one_line, time_ago
 from maniple.errors import FileError, ManipleError
 from maniple.events import (
+    ClaimsChecked,
     RunInterrupted,
     RunStatusChanged,
     RunView,
@@ -136,6 +137,13 @@ class Conversations:
                     return found
             before = runs[-1].created_at
         return []
+
+    async def claims(self, thread_id: str) -> ClaimsChecked | None:
+        """Return the check of the claims in a thread's newest answer; None if nothing in it was checked."""
+        from maniple.report_files import find_newest_report, read_claims
+
+        found = await find_newest_report(self.store, thread_id)
+        return await read_claims(self.store, found[0]) if found is not None else None
 
     async def is_in_progress(self, thread_id: str) -> bool:
         """Return whether another process runs on the thread."""
@@ -619,7 +627,7 @@ async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[st
     if form != "markdown":
         renderer = session.renderer or ReportRenderer(None)
         return await renderer.render(report, form), {}
-    markdown, figures = session.report, dict[str, bytes]()
+    markdown, figures = report.markdown, dict[str, bytes]()
     if report.figures:
         folder = f"{PurePath(name).name[: -len(_suffix_of(name)) or None]}_files"
         markdown, figures = await asyncio.to_thread(write_with_figures, report, folder)

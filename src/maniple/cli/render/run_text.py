@@ -113,6 +113,8 @@ def summary_line(run: RunView, seconds: float) -> str:
     parts = [_STATUS_TEXTS.get(status, status), duration(seconds)]
     if run.gaps:
         parts.insert(1, f"{counted(len(run.gaps), 'step')} not complete")
+    if run.claims is not None and run.claims.score and run.claims.score not in run.answer:
+        parts.append(one_line(clean(run.claims.score.strip("*"))))
     if usage.model_calls:
         parts.append(counted(usage.model_calls, "model call"))
     if tokens := usage.input_tokens + usage.output_tokens:
