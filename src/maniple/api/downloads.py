@@ -157,7 +157,7 @@ async def render_report(
     }
     if as_file:
         headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(_name(view, form), safe='')}"
-    report = await load_report(finder, view.markdown, with_files=form == "zip")
+    report = await load_report(finder, view.markdown, with_files=form == "zip", with_claims=form != "json")
     if form == "json":
         markdown = (await renderer.render(report, "markdown")).decode()
         return JSONResponse(view.model_copy(update={"markdown": markdown}).model_dump(), headers=headers)

@@ -19,6 +19,7 @@ from maniple.events import (
     read_event,
 )
 from maniple.report_files.document import Report
+from maniple.report_files.unsupported import append_unsupported
 from maniple.run_page.markup import image_targets, link_targets
 from maniple.run_page.pictures import FigureFinder
 from maniple.run_page.run_files import RunFiles, find_run_files
@@ -106,10 +107,13 @@ async def find_newest_report(store: Store, thread_id: str) -> tuple[RunRecord, s
     return None
 
 
-async def load_report(finder: FigureFinder, markdown: str, *, with_files: bool = False) -> Report:
+async def load_report(
+    finder: FigureFinder, markdown: str, *, with_files: bool = False, with_claims: bool = True
+) -> Report:
     """Return the report of the finder's run with its title, date, sources and figures.
 
-    `with_files` adds the files that it links to, and those that the run made.
+    `with_files` adds the files that it links to, and those that the run made; `with_claims` the list of its
+    claims that are not supported.
 
     Raises:
         StoreError: the run's sources, plan or artifacts cannot be read.
@@ -117,9 +121,10 @@ async def load_report(finder: FigureFinder, markdown: str, *, with_files: bool =
     store, run = finder.store, finder.run
     linked = await asyncio.to_thread(link_targets, markdown) if with_files else []
     made = await find_run_files(finder) if with_files else RunFiles()
+    checked = await read_claims(store, run) if with_claims else None
     return Report(
         await _title_of(store, run, markdown),
-        markdown,
+        append_unsupported(markdown, checked),
         await store.evidence(run.run_id).sources(),
         run.ended_at,
         run.status == "budget_exhausted",
