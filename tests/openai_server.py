@@ -55,6 +55,12 @@ _RUN = re.compile(r"#run=(\w+)")
 _INDEX_OF = re.compile(r'"index of ([^"]+)"')
 
 
+def words(count: int) -> list[str]:
+    """Return pieces of a report that is shown word by word: with digits a paragraph is shown when it ends."""
+    letters = str.maketrans("0123456789", "abcdefghij")
+    return [f"w{number} ".translate(letters) for number in range(count)]
+
+
 def reply(text: str, **options: Any) -> Json:
     """A reply of text; `options` are the other keys of a reply."""
     return {"text": text, **options}

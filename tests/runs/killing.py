@@ -58,11 +58,18 @@ class EventCounter:
 
     def __init__(self) -> None:
         self.count = 0
+        self._has_ended = False
         self._changed = asyncio.Condition()
 
     async def increment(self) -> None:
         async with self._changed:
             self.count += 1
+            self._changed.notify_all()
+
+    async def end(self) -> None:
+        """No more events come: who still waits, waits in vain."""
+        async with self._changed:
+            self._has_ended = True
             self._changed.notify_all()
 
     async def wait_for(self, number: int) -> None:
@@ -72,7 +79,8 @@ class EventCounter:
     async def wait_until(self, on: Callable[[], bool]) -> None:
         """Wait until a condition on the received events holds."""
         async with self._changed:
-            await self._changed.wait_for(on)
+            await self._changed.wait_for(lambda: on() or self._has_ended)
+        assert on(), f"the followers ended after {self.count} events"
 
 
 class Site:

@@ -7,7 +7,7 @@ import random
 import httpx
 import pytest
 
-from tests.openai_server import BRIEF, serving
+from tests.openai_server import BRIEF, serving, words
 from tests.runs.killing import EventCounter, Mortal
 from tests.serving import environment
 from tests.sizes import sizes
@@ -84,7 +84,7 @@ async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(
     each = [drops // streams + (number < drops % streams) for number in range(streams)]
     # Killed when it is stored and not told, it is told from the store, where it ends with its last word, in
     # one piece: so slowly that a busy machine's followers keep up.
-    report = [*(f"w{n} " for n in range(pieces - 1)), f"w{pieces - 1}"]
+    report = [*words(pieces - 1), "end"]
     script = {**BRIEF, "by_history": True, "reporter": [{"chunks": report, "delay_seconds": 0.05}]}
     with serving(script) as model:
         async with Mortal(environment(model.base_url, tmp_path), tmp_path) as server:
@@ -96,8 +96,7 @@ async def test_dropped_connections_and_kills_lose_repeat_and_reorder_nothing(
                 for run_id, leaves in zip(run_ids, each, strict=True)
             ]
             async with asyncio.TaskGroup() as group:
-                for follower in followers:
-                    group.create_task(follower.follow(server))
+                group.create_task(_follow_all(followers, server, counter))
                 await counter.wait_until(lambda: all(len(one.heard) > BEFORE_THE_REPORT for one in followers))
                 for kill in range(kills):
                     await counter.wait_for((kill + 1) * streams * pieces // (kills + 2))
@@ -122,6 +121,11 @@ def _says_what_the_model_said(turns: list[tuple[str, str]], report: str) -> None
     assert texts[-1] == report
     assert all(report.startswith(text) for text in texts)
     assert [text for agent, text in turns if agent == "coder"][-1] == "1 + 3 = 4"
+
+
+async def _follow_all(followers: list[Follower], server: Mortal, counter: EventCounter) -> None:
+    await asyncio.gather(*(follower.follow(server) for follower in followers))
+    await counter.end()
 
 
 async def _begin(client, name: str) -> str:

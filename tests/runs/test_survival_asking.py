@@ -108,8 +108,7 @@ async def test_unrecorded_calls_are_asked_about_and_recorded_ones_never_repeated
                 run_ids = await together(_begin(client, f"r{n}") for n in range(runs))
             people = [Person(run_id, counter, answers) for run_id in run_ids]
             async with asyncio.TaskGroup() as group:
-                for person in people:
-                    group.create_task(person.attend(server))
+                group.create_task(_attend_all(people, server, counter))
                 for moment in moments:
                     await counter.wait_for(moment)
                     await server.kill()
@@ -136,6 +135,11 @@ def _is_right(lines: Counter[str], at_kills: dict[str, int], each: list[dict[str
         # Nothing runs a second time without a word; what a kill cut off may not have written its line.
         assert lines[line] <= 1 + answers.count(AGAIN), (line, answers)
         assert lines[line] >= 1 or SKIP in answers, (line, answers)
+
+
+async def _attend_all(people: list[Person], server: Mortal, counter: EventCounter) -> None:
+    await asyncio.gather(*(person.attend(server) for person in people))
+    await counter.end()
 
 
 async def _begin(client: httpx.AsyncClient, name: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.environment import environment
 from tests.grammar import Client
-from tests.openai_server import SIMPLE, serving
+from tests.openai_server import SIMPLE, serving, words
 from tests.safety.logged_server import open_server
 from tests.safety.test_faults import QUESTION, REPORT, frames_in, last_words, of
 
@@ -56,7 +56,7 @@ def fill(disk: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_disk_that_fills_in_mid_run_is_reported_and_the_run_goes_on_after_a_restart(tmp_path):
-    slow = {"chunks": [f"w{number} " for number in range(1_000)], "delay_seconds": 0.02}
+    slow = {"chunks": words(1_000), "delay_seconds": 0.02}
     data = tmp_path / "disk"
     data.mkdir()
     with (
@@ -91,7 +91,7 @@ def _heard_until_full(url: str, disk: Path) -> tuple[str, Path]:
         with client.stream("POST", f"{url}/api/chat/stream", json=QUESTION) as response:
             for text in response.iter_text():
                 heard += text
-                if ballast is None and re.search(r"w[2-9]\d ", heard):  # pieces are joined
+                if ballast is None and re.search(r"\bw[c-j][a-j] ", heard):  # pieces are joined
                     ballast = fill(disk)
     assert ballast is not None
     return heard, ballast
