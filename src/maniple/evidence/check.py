@@ -25,6 +25,9 @@ LEAST_FOREIGN = 5
 """Words from which a quotation without a frequent word is compared with the language of its source."""
 LANGUAGE_CHARACTERS = 5_000
 """Characters of a source that tell its language."""
+LEAST_LATIN = 0.3
+"""The share of Latin letters from which a source in another script is in a second language, too."""
+_NOT_LATIN = re.compile(r"[^\x00-\u024f]+")
 PIECE_CHARACTERS = 60_000
 OVERLAP_CHARACTERS = 10_000
 """The overlap of the pieces of a long text. It is longer than any quotation."""
@@ -213,8 +216,8 @@ class SourceCheck:
         return all(self._is_foreign(words, language, self._wordings.get(number, "")) for number in numbers)
 
     def _is_foreign(self, words: str, language: str, wording: str) -> bool:
-        other = detect_language(wording[:LANGUAGE_CHARACTERS])
-        if not other or language == other:
+        languages = _detect_languages(wording)
+        if not languages or language in languages:
             return False
         tokens = searchable(words).split()
         known = frozenset(wording.split())
@@ -227,6 +230,16 @@ class SourceCheck:
         if self._elsewhere is None:
             self._elsewhere = _wordings([*self._conversation, *self._results])
         return quoted.occurs_in(self._elsewhere)
+
+
+def _detect_languages(wording: str) -> set[str]:
+    """Return the languages of a source, without guesses: of its main script, and of much Latin text in it."""
+    sample = wording[:LANGUAGE_CHARACTERS]
+    latin = _NOT_LATIN.sub("", sample)
+    found = {detect_language(sample)}
+    if len(latin) > LEAST_LATIN * len(sample):
+        found.add(detect_language(latin))
+    return found - {""}
 
 
 @dataclass(frozen=True, slots=True)
