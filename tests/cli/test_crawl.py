@@ -34,7 +34,9 @@ async def test_a_program_gets_one_object(tmp_path: Path, site: Site) -> None:
     said = json.loads(output)
     assert (said["url"], said["title"]) == (f"{site.url}/a", "News")
     assert said["markdown"].startswith("# Tea")
-    assert list(said) == ["url", "title", "markdown", "sections", "first", "last", "note"]
+    keys = ["url", "title", "markdown", "sections", "first", "last", "note", "kind", "publication"]
+    assert list(said) == keys
+    assert set(said["publication"]) == {"published", "author", "publisher"}
 
 
 async def test_a_long_page_is_read_on_at_a_section(tmp_path: Path, site: Site) -> None:
