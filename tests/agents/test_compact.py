@@ -192,6 +192,30 @@ async def test_a_program_that_was_cut_is_not_run(sandboxed):
     assert [one["tool_input"]["code"] for one in data(frames, "tool_call")] == ["print(4)"]
 
 
+async def test_a_program_of_an_example_is_not_run_and_is_asked_for_again(sandboxed):
+    copied = reply("```python\nimport math\nprint(math.factorial(17) + 10)\n```")
+    script = small(sort("coder"), copied, reply("print(14)"), reply("14"))
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run("4 and 10 together?")
+        assert "factorial(17)" in it.server.requests[3]["messages"][-1]["content"]
+    assert [one["tool_result"] for one in data(frames, "tool_call_result")] == ["14"]
+
+
+@pytest.mark.parametrize(("copies", "title"), [(1, "P"), (2, "Add 10 to it")])
+async def test_a_plan_of_an_example_is_refused_and_then_the_sorted_member_gets_the_request(
+    sandboxed, copies, title
+):
+    example = reply(json.dumps({**PLAN, "title": "Compute 12*9 + 10"}))
+    script = small(sort("coder"), reply("print(14)"), reply("14"))
+    script["planner"] = [example] * copies + script["planner"]
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run("Add 10 to it")
+    shown = data(frames, "plan")[-1]
+    assert (shown["title"] == "P") is (title == "P")
+    assert [one["agent_name"] for one in shown["steps"]] == ["coder", "reporter"]
+    assert shown["steps"][0]["title"] == ("c" if copies == 1 else title)
+
+
 async def test_a_program_that_fails_twice_leaves_its_error_as_the_steps_reason(sandboxed):
     script = small(sort("coder"), reply("print(1/0)"), reply("print(1/0)"))
     async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:

@@ -38,7 +38,7 @@ from maniple.agents.task import (
 from maniple.errors import ManipleError, ModelError, ToolFailure
 from maniple.evidence import extract
 from maniple.llms import ask
-from maniple.prompts import read_examples, render
+from maniple.prompts import find_copied, read_examples, render
 from maniple.tools.code import WRITTEN
 from maniple.tools.web import find_address
 
@@ -320,14 +320,14 @@ class CompactCoder:
     async def _try_programs(
         self, tool: BaseTool, task: Task, messages: list[BaseMessage], promised: PromisedFiles
     ) -> str:
-        output, result, defined = "", "", ""
+        output, result, defined, given = "", "", "", messages[-1].text
         for number in range(_TRIES):
             answer = await self._written(messages, is_optional=bool(result))
             if answer is None:  # a doubtful result is better than running the program again in another try
                 return result
-            code, output = _extract_program(answer.text), _TOO_LONG
-            problem = ""
-            if not is_truncated(answer):
+            code, problem = _extract_program(answer.text), ""
+            output = _TOO_LONG if is_truncated(answer) else _refuse_copy(code, given)
+            if not output:
                 output, ran = await call_tool(tool, number, code=code)
                 code, output = str(ran["code"]), output.strip()
                 if output and not _FAILURE.search(output):
@@ -380,6 +380,12 @@ class CompactCoder:
             if is_optional:
                 return None
             raise
+
+
+def _refuse_copy(code: str, given: str) -> str:
+    """Return why a program is not run that computes what an example in the prompt does; "" if it is run."""
+    copied = find_copied(code, given)
+    return f"The program was not run: {copied} is from an example and not in the request." if copied else ""
 
 
 def _extract_program(text: str) -> str:

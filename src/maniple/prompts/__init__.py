@@ -1,14 +1,15 @@
 """Renders prompts from Markdown templates."""
 
-import json
 from datetime import datetime
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template, TemplateError, TemplateSyntaxError
 
 from maniple.errors import ConfigError
+from maniple.prompts.examples import find_copied as find_copied
+from maniple.prompts.examples import read_examples as read_examples
+from maniple.prompts.examples import read_material
 
 
 @cache
@@ -24,13 +25,6 @@ def _environment() -> Environment:
     )
 
 
-@cache
-def read_examples() -> dict[str, list[tuple[str, Any]]]:
-    """Return the worked examples for small models, by name: pairs of a question and its answer."""
-    text = (files(__name__) / "compact" / "examples.json").read_text(encoding="utf-8")
-    return json.loads(text)
-
-
 def preload() -> None:
     """Read every prompt now, so that no file is read while the team works."""
     folder = files(__name__)
@@ -39,6 +33,7 @@ def preload() -> None:
             if file.name.endswith(".md"):
                 _environment().get_template(f"{prefix}{file.name}")
     read_examples()
+    read_material()
 
 
 def render(name: str, **values: object) -> str:

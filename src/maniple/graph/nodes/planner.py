@@ -57,7 +57,7 @@ from maniple.graph.written_plan import (
 )
 from maniple.llms import PartialAnswer, Shape, ShapeError, ask_for, capabilities_of
 from maniple.llms.context_windows import room_of
-from maniple.prompts import read_examples, render
+from maniple.prompts import find_copied, read_examples, render
 from maniple.scope.run_scope import current_meter, run_scope
 from maniple.search import SearchProvider
 from maniple.text import without_thoughts
@@ -122,7 +122,10 @@ class PlannerNode:
     async def _one_step(self, state: State, options: RunOptions, error: PlanError) -> Plan:
         """Return the plan after no answer of the planner could be used: one member does everything."""
         roles = await find_current_roles(self.roles, self.search)
-        members = [name for name in options.enabled(self.available) if name != REPORTER]
+        enabled: Sequence[Worker] = options.enabled(self.available)
+        if profile_of(self._model(options)).plans_by_examples:
+            enabled = self._for_small_model(enabled, state)
+        members = [name for name in enabled if name != REPORTER]
         briefs = {name: f"{roles[name].brief} {roles[name].description}" for name in members if name in roles}
         written = error.__cause__.answer if isinstance(error.__cause__, ShapeError) else ""
         request = request_of(state)
@@ -179,7 +182,9 @@ class PlannerNode:
             members = self._for_small_model(members, state)
             messages = _compact_messages(state, options, members)
             shape = compact_plan_shape(members, COMPACT_STEPS)
-            plan, message_id = await _plan(model, messages, shape, _DraftSender(members, COMPACT_STEPS))
+            given = messages[-1].text
+            sender = _DraftSender(members, COMPACT_STEPS)
+            plan, message_id = await _plan(model, messages, shape, sender, lambda it: _refuse_copy(it, given))
             is_sorted = private_of(state).get("next") in COMPACT_MEMBERS
             return add_worker_step(plan, members, request_of(state)) if is_sorted else plan, message_id
         messages = await self._messages(state, options, members)
@@ -311,7 +316,11 @@ class _DraftSender:
 
 
 async def _plan(
-    model: BaseChatModel, messages: Sequence[BaseMessage], shape: Shape[Plan], sender: _DraftSender
+    model: BaseChatModel,
+    messages: Sequence[BaseMessage],
+    shape: Shape[Plan],
+    sender: _DraftSender,
+    check: Callable[[Plan], Plan] = lambda plan: plan,
 ) -> tuple[Plan, str | None]:
     members, max_steps = sender.members, sender.max_steps
     is_small = profile_of(model).plans_by_examples
@@ -323,7 +332,7 @@ async def _plan(
                 model,
                 shown,
                 shape,
-                check=lambda plan: normalize_plan(plan, members, max_steps, always_reports=is_small),
+                check=lambda plan: check(normalize_plan(plan, members, max_steps, always_reports=is_small)),
                 receive=sender.receive,
             ),
         )
@@ -333,6 +342,15 @@ async def _plan(
             "Configure a stronger model (BASIC_MODEL)."
         ) from error
     return plan, answer.id
+
+
+def _refuse_copy(plan: Plan, given: str) -> Plan:
+    """Return the plan; raises `ValueError` if it plans what an example plans and `given` does not have."""
+    steps = (text for step in plan.steps for text in (step.title, step.description))
+    texts = [plan.thought, plan.title, *steps]
+    if copied := find_copied("\n".join(texts), given):
+        raise ValueError(f"{copied} is in an example, not in the request. Plan this request: {given}")
+    return plan
 
 
 async def _found(search: SearchProvider, request: str) -> str:
