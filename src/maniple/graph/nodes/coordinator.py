@@ -48,6 +48,7 @@ from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.adaptation import format_unfinished
 from maniple.graph.clarification import ASK_TOOL, as_question, find_question, merge_clarifications
 from maniple.graph.earlier_turns import format_decided_turns
+from maniple.graph.follow_ups import complete_follow_up
 from maniple.graph.handoff import HANDOFF, PLAN_KEY, find_step, handoff_tool, is_handoff, locale_of
 from maniple.graph.state import (
     ANSWER_MARK,
@@ -249,7 +250,11 @@ class CoordinatorNode:
 
     async def _compact(self, state: State, options: RunOptions) -> _CoordinatorOutcome:
         """Classify the request; answer small talk and questions that the model can answer without tools."""
-        asked, files = request_of(state), private_of(state).get("files") or ()
+        # Only the messages, so that the request of the turn before is ignored.
+        written = request_of({"messages": state["messages"]})
+        asked = await complete_follow_up(self.model, state, written)
+        files = private_of(state).get("files") or ()
+        state = with_private(state, request=asked)
         seen = await self.pictures.look(files, self.model) if self.pictures is not None else SeenPictures()
         outcome = await self._answer_compact(state, options, seen)
         unseen = _find_unsaid(state, asked, seen.unseen)
@@ -257,7 +262,7 @@ class CoordinatorNode:
             note = write_unseen_note(choose_language(asked, options.locale or outcome.language), unseen)
             text = f"{text_with_note(answer)}\n\n{note}"
             outcome = replace(outcome, answer=answer.model_copy(update={"content": text}))
-        request = seen.extend(asked) if seen.descriptions else outcome.request
+        request = seen.extend(asked) if seen.descriptions else asked if asked != written else ""
         return replace(outcome, request=request, unseen=unseen)
 
     async def _answer_compact(
