@@ -36,7 +36,7 @@ class SourcePassage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rules know about a claim, the reason in a short sentence, and the passage that shows it.
+    """What is known about a claim, the reason in a short sentence, and the passage that shows it.
 
     The reason has no text of a source but figures, because the passage is untrusted.
     """
@@ -44,6 +44,8 @@ class Verdict:
     kind: VerdictKind
     reason: str = ""
     passage: SourcePassage | None = None
+    decided_by: Literal["rule", "judge"] = "rule"
+    """Whether a rule or a model has decided."""
 
     @property
     def is_marked(self) -> bool:

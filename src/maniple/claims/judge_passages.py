@@ -1,0 +1,268 @@
+"""Chooses the passages of the sources that a judge of claims is shown, by BM25 over pieces of their texts."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from math import log
+from typing import Literal
+
+from maniple.claims.dates import DateMention, find_dates
+from maniple.claims.figures import find_figures
+from maniple.claims.passages import IndexedPassage
+from maniple.claims.quantities import FigureMention
+from maniple.claims.source_index import SourceIndex
+from maniple.claims.split import Claim
+from maniple.claims.terms import find_terms, iterate_terms
+from maniple.claims.verdict import SourcePassage
+
+PIECE_CHARACTERS = 600
+"""Characters of a piece of a source, with the head of its table."""
+HEAD_CHARACTERS = 200
+"""Characters of the head of a table that its pieces repeat."""
+MAX_PIECES = 4
+"""Pieces that are shown for a claim in one request."""
+MAX_POSTINGS = 2_000
+"""Pieces of a source that are rated for one word, earlier ones first."""
+SATURATION, LENGTH_SHARE = 1.2, 0.75
+"""The constants k1 and b of BM25 (Robertson and Zaragoza 2009)."""
+BEFORE_WEIGHT = 0.3
+"""The weight of the words before a claim, and of its heading, beside those of the claim."""
+FIGURE_WEIGHT = 2.0
+"""The weight of a figure or date of the claim, beside that of an equally rare word."""
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»‹›「」『』〝〟｢｣＂", '"') | dict.fromkeys("‘’‚‛`´＇", "'"))
+_SPACES = re.compile(r"[\s\u200b\u00ad]+")
+_OWN_QUOTES = "\"' "
+_HEADING = re.compile(r"#{1,6}\s+")
+
+Origin = Literal["source", "user", "program"]
+"""Where a piece comes from: a source of the run, what the user said, what a program of the run printed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourcePiece:
+    """Consecutive sentences or rows of a source."""
+
+    origin: Origin
+    parts: tuple[SourcePassage, ...]
+    heading: str = ""
+    """The heading above it, or the title of the source."""
+    head: str = ""
+    """The head of the table that its rows are from."""
+
+    @property
+    def source(self) -> int:
+        """The number of its source; 0 for the user and programs."""
+        return self.parts[0].source
+
+    @property
+    def text(self) -> str:
+        """What is shown."""
+        lines = [self.head, *(one.text for one in self.parts)] if self.head else [self._join()]
+        return "\n".join(lines)
+
+    def find_part(self, span: str) -> SourcePassage | None:
+        """Return the part in which `span` stands, or which has most of its words; None if it stands nowhere.
+
+        White space and the forms of quotation marks are not compared.
+        """
+        wanted = normalise(span)
+        if not any(map(str.isalnum, wanted)) or wanted not in normalise(self.text):
+            return None
+        words = find_terms(span)
+        whole = (one for one in self.parts if wanted in normalise(one.text))
+        return next(whole, None) or max(self.parts, key=lambda one: len(find_terms(one.text) & words))
+
+    def _join(self) -> str:
+        return " ".join(one.text for one in self.parts)
+
+
+def normalise(text: str) -> str:
+    """Return a text with one kind of space and of quotation mark, without those at its ends."""
+    plain = unicodedata.normalize("NFKC", text.translate(_QUOTES)).translate(_QUOTES)
+    return _SPACES.sub(" ", plain).strip(_OWN_QUOTES)
+
+
+@dataclass(slots=True)
+class PassageFinder:
+    """Finds the pieces of a run's sources that a claim may rest on.
+
+    `given` is what the user has said, `results` what programs of the run have printed.
+    """
+
+    sources: Mapping[int, SourceIndex]
+    given: SourceIndex
+    results: SourceIndex
+    _searches: dict[int, "_PieceSearch"] = field(default_factory=dict[int, "_PieceSearch"], init=False)
+
+    def find(
+        self, claim: Claim, language: str = "", *, shown: Collection[SourcePiece] = (), is_wide: bool = False
+    ) -> list[SourcePiece]:
+        """Return at most four pieces that are not in `shown`, those of cited sources first.
+
+        If nothing in a cited source is like the claim, for example in another language, its beginning is
+        returned. `is_wide` adds the sources that the claim does not cite.
+        """
+        query = _read_query(claim, language)
+        cited = [self.sources[number] for number in claim.citations if number in self.sources]
+        near = cited or [*self.sources.values()]
+        far = [one for one in self.sources.values() if one not in near] if is_wide else []
+        known = {*map(id, shown)}
+        first = [one for one in self._rank(near, query) if id(one) not in known]
+        first += [one for one in self._begin(cited) if id(one) not in known and one not in first]
+        outside = self._rank([self.given, self.results, *far], query)
+        beside = [one for one in outside if id(one) not in known]
+        share = MAX_PIECES - min(len(beside), MAX_PIECES // 2 if is_wide else 1)
+        chosen = first[:share]
+        return chosen + beside[: MAX_PIECES - len(chosen)]
+
+    def _rank(self, indexes: Sequence[SourceIndex], query: "_ClaimQuery") -> list[SourcePiece]:
+        """Return the pieces like a claim, the best one of each source first, then by rating."""
+        rated = [self._search_of(one).rate(query) for one in indexes]
+        ordered = [sorted(some, key=lambda pair: -pair[0]) for some in rated]
+        best = sorted((some[0] for some in ordered if some), key=lambda pair: -pair[0])
+        others = sorted((pair for some in ordered for pair in some[1:]), key=lambda pair: -pair[0])
+        return [piece for _, piece in (*best, *others)]
+
+    def _begin(self, indexes: Sequence[SourceIndex]) -> Iterator[SourcePiece]:
+        for index in indexes:
+            yield from self._search_of(index).pieces[:MAX_PIECES]
+
+    def _search_of(self, index: SourceIndex) -> "_PieceSearch":
+        if id(index) not in self._searches:
+            origin: Origin = (
+                "user" if index is self.given else "program" if index is self.results else "source"
+            )
+            self._searches[id(index)] = _PieceSearch(index, origin)
+        return self._searches[id(index)]
+
+
+@dataclass(frozen=True, slots=True)
+class _ClaimQuery:
+    """The words of a claim with their weights, and its figures and dates."""
+
+    terms: Mapping[str, float]
+    figures: Sequence[FigureMention]
+    dates: Sequence[DateMention]
+
+
+def _read_query(claim: Claim, language: str) -> _ClaimQuery:
+    words = f"{claim.row} {claim.column} {claim.text}"
+    around = find_terms(f"{claim.heading} {claim.before}")
+    terms = dict.fromkeys(around, BEFORE_WEIGHT) | dict.fromkeys(find_terms(words), 1.0)
+    dates = find_dates(claim.text, language)
+    return _ClaimQuery(terms, find_figures(claim.text, language, dates), dates)
+
+
+class _PieceSearch:
+    """The pieces of a source, and their words."""
+
+    def __init__(self, index: SourceIndex, origin: Origin) -> None:
+        self._index = index
+        self.pieces: list[SourcePiece] = []
+        self._piece_of: list[int] = []
+        for piece, passages in cut_pieces(index, origin):
+            self._piece_of += [len(self.pieces)] * passages
+            self.pieces.append(piece)
+        self._postings: dict[str, list[tuple[int, int]]] = {}
+        self._lengths: list[int] = []
+        for number, piece in enumerate(self.pieces):
+            counts = Counter(iterate_terms(f"{piece.heading} {piece.text}"))
+            self._lengths.append(counts.total())
+            for term, count in counts.items():
+                self._postings.setdefault(term, []).append((number, count))
+        self._mean = sum(self._lengths) / max(len(self._lengths), 1) or 1.0
+
+    def rate(self, query: _ClaimQuery) -> list[tuple[float, SourcePiece]]:
+        """Return the pieces that have something of a claim, each with its rating above 0."""
+        ratings = dict[int, float]()
+        for term, weight in query.terms.items():
+            self._add(ratings, self._postings.get(term, ()), weight)
+        for places in self._find_exact(query):
+            self._add(ratings, [(place, 1) for place in sorted(places)], FIGURE_WEIGHT)
+        return [(rating, self.pieces[place]) for place, rating in ratings.items()]
+
+    def _add(self, ratings: dict[int, float], postings: Sequence[tuple[int, int]], weight: float) -> None:
+        known = len(self.pieces)
+        rarity = log(1 + (known - len(postings) + 0.5) / (len(postings) + 0.5))
+        for place, count in postings[:MAX_POSTINGS]:
+            length = 1 - LENGTH_SHARE + LENGTH_SHARE * self._lengths[place] / self._mean
+            gain = count * (SATURATION + 1) / (count + SATURATION * length)
+            ratings[place] = ratings.get(place, 0.0) + weight * rarity * gain
+
+    def _find_exact(self, query: _ClaimQuery) -> Iterator[set[int]]:
+        """Yield, for each figure and date of a claim, the pieces that have it."""
+        for date in query.dates:
+            yield {*self._places(hit for _, hit in self._index.find_date(date))}
+        for figure in query.figures:
+            yield {*self._places(hit for _, hit in self._index.find_figure(figure))}
+
+    def _places(self, hits: Iterator[IndexedPassage]) -> Iterator[int]:
+        yield from (self._piece_of[self._index.place_of(one)] for one in hits if self._index.has_place(one))
+
+
+def cut_pieces(index: SourceIndex, origin: Origin = "source") -> Iterator[tuple[SourcePiece, int]]:
+    """Yield the pieces of a source in order, each with the number of its passages in the index.
+
+    A piece ends before a heading, and where a table begins or ends. A sentence or row that is longer than a
+    piece is a piece by itself, and is cut.
+    """
+    builder = _PieceBuilder(origin, index.title)
+    for _, group in groupby(index.passages, key=lambda one: (one.passage.text_index, one.passage.start)):
+        yield from builder.add([*group])
+    yield from builder.finish()
+
+
+class _PieceBuilder:
+    def __init__(self, origin: Origin, title: str) -> None:
+        self._origin: Origin = origin
+        self._heading = title
+        self._place: tuple[int, int] = (0, -1)
+        """The index of the text, and of the table in it."""
+        self._head = ""
+        self._parts: list[SourcePassage] = []
+        self._passages = 0
+        self._length = 0
+
+    def add(self, group: Sequence[IndexedPassage]) -> Iterator[tuple[SourcePiece, int]]:
+        """Add a sentence, or the cells of a row."""
+        one = group[0]
+        heading = _HEADING.match(one.passage.text)
+        place = (one.passage.text_index, max(cell.table for cell in group))
+        if heading or place != self._place or self._length + len(one.passage.text) >= PIECE_CHARACTERS:
+            yield from self.finish()
+        if heading:
+            self._heading = one.passage.text[heading.end() :].strip()
+        if place != self._place:
+            self._place, self._head = place, _format_head(group)
+        self._length = self._length or len(self._head)
+        room = PIECE_CHARACTERS - len(self._head)
+        self._parts.append(_cut(one.passage, room))
+        self._passages += len(group)
+        self._length += len(one.passage.text) + 1
+        # What does not fit is shown, too, though its words lead to the first piece.
+        for start in range(room, len(one.passage.text), room):
+            yield from self.finish()
+            self._parts.append(_cut(one.passage, room, start))
+            self._length = len(self._head) + len(self._parts[0].text)
+
+    def finish(self) -> Iterator[tuple[SourcePiece, int]]:
+        """Yield the piece that has begun, if any."""
+        if self._parts:
+            piece = SourcePiece(self._origin, tuple(self._parts), self._heading, self._head)
+            yield piece, self._passages
+        self._parts, self._passages, self._length = [], 0, 0
+
+
+def _format_head(row: Sequence[IndexedPassage]) -> str:
+    columns = [one.column for one in row if one.table >= 0]
+    return f"| | {' | '.join(columns)} |"[:HEAD_CHARACTERS] if any(columns) else ""
+
+
+def _cut(passage: SourcePassage, room: int, start: int = 0) -> SourcePassage:
+    if len(passage.text) <= room:
+        return passage
+    text = passage.text[start : start + room]
+    return SourcePassage(passage.source, text, passage.start + start, passage.text_index)
