@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from maniple.evidence import Evidence, MemoryEvidence, RedactedEvidence, source_text
+from maniple.evidence import Evidence, MemoryEvidence, NotedFinding, RedactedEvidence, source_text
 from maniple.evidence.source_list import format_source_list
 from maniple.reading.publication import Publication
 from maniple.redaction import Redactor
@@ -197,3 +197,40 @@ async def test_a_page_that_could_not_be_read_is_no_source_until_it_is_read(evide
     assert len(await evidence.unread()) == 2
     await evidence.add(LONG, "A", "page", "a", asked=PAGE)
     assert await evidence.unread() == []
+
+
+def a_finding(
+    statement: str = "It opened in 1932.", *, source: int = 1, quote: str = "in 1932"
+) -> NotedFinding:
+    return NotedFinding(source, statement, quote, "0" * 64, 3, 10)
+
+
+async def test_findings_are_recorded_in_order_with_their_places(evidence: Evidence):
+    await evidence.add(PAGE, "A", "page", "text")
+    assert await evidence.add_finding(a_finding())
+    assert await evidence.add_finding(a_finding("It\n closed.", quote="closed"))
+    assert await evidence.add_finding(a_finding(quote="opened in 1932"))
+    first, second = await evidence.findings()
+    assert (first.quote, first.start, first.end, first.inherited) == ("opened in 1932", 3, 10, False)
+    assert (second.statement, second.quote) == ("It closed.", "closed")
+    assert first.noted_at >= second.noted_at > 0
+
+
+async def test_a_finding_of_an_unknown_source_is_not_recorded(evidence: Evidence):
+    assert not await evidence.add_finding(a_finding())
+    assert await evidence.findings() == []
+
+
+@pytest.mark.parametrize("wrong", [a_finding(" "), a_finding(quote=""), a_finding("x" * 601)])
+async def test_a_finding_beyond_the_limits_is_an_error(evidence: Evidence, wrong: NotedFinding):
+    await evidence.add(PAGE, "A", "page", "text")
+    with pytest.raises(ValueError, match="finding"):
+        await evidence.add_finding(wrong)
+
+
+async def test_secrets_in_findings_are_masked():
+    evidence = RedactedEvidence(MemoryEvidence(), Redactor(["sk-canary-0123456789"]))
+    await evidence.add(PAGE, "A", "page", "text")
+    await evidence.add_finding(a_finding("The key is sk-canary-0123456789."))
+    (finding,) = await evidence.findings()
+    assert finding.statement == "The key is ***."

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from maniple.errors import StoreError
+from maniple.evidence import NotedFinding
 from maniple.reading.publication import Publication
 from maniple.store import open_store
 from tests.store.samples import a_run, stored_run
@@ -47,7 +48,7 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
             "ALTER TABLE runs DROP COLUMN stalls; ALTER TABLE runs DROP COLUMN retries;"
             "DROP TABLE source_aliases; ALTER TABLE sources DROP COLUMN inherited;"
             "ALTER TABLE sources DROP COLUMN published; ALTER TABLE sources DROP COLUMN author;"
-            "ALTER TABLE sources DROP COLUMN publisher; DROP TABLE unread_pages;"
+            "ALTER TABLE sources DROP COLUMN publisher; DROP TABLE unread_pages; DROP TABLE findings;"
             "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
             "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"
             "PRAGMA user_version = 3;"
@@ -118,3 +119,20 @@ async def test_another_thread_inherits_nothing(store):
     other = await stored_run(store)
     await store.runs.start(other.run_id)
     assert await store.evidence(other.run_id).sources() == []
+
+
+async def test_a_run_begins_with_the_findings_of_the_run_before_it(store):
+    first = await stored_run(store)
+    before = store.evidence(first.run_id)
+    await before.add("https://e.test/a", "A", "page", "text of a")
+    noted = NotedFinding(1, "It is a text.", "text of a", "0" * 64, 0, 9)
+    assert await before.add_finding(noted)
+    evidence = store.evidence((await start_run_on(store, first)).run_id)
+    (inherited,) = await evidence.findings()
+    assert (inherited.statement, inherited.quote, inherited.inherited) == ("It is a text.", "text of a", True)
+    assert await evidence.add_finding(noted)
+    assert [one.inherited for one in await evidence.findings()] == [False]
+    assert [one.inherited for one in await before.findings()] == [False]
+    await store.threads.delete(first.thread_id)
+    assert await evidence.findings() == []
+    assert await store.check() == []

@@ -117,7 +117,7 @@ async def test_a_tool_in_a_file_of_its_own_reaches_its_worker(tmp_path: Path) ->
 @pytest.mark.usefixtures("count_lines")
 async def test_the_model_sees_neither_services_nor_the_docstring(tmp_path: Path) -> None:
     offer = await opened(tmp_path)
-    (tool,) = offer.extra_tools["researcher"]
+    tool = next(one for one in offer.extra_tools["researcher"] if one.name == "count_lines")
     assert convert_to_openai_tool(tool)["function"] == {
         "name": "count_lines",
         "description": "Count the lines of a file in Workspaces.",

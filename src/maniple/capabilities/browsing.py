@@ -27,6 +27,7 @@ from maniple.sandbox import find_chromium_isolation
 from maniple.search import find_outage
 from maniple.store.configured import storage_folder
 from maniple.tools.browser import browser_tool, browser_use_tool, browsing_tool
+from maniple.tools.findings import NOTE_FINDING
 from maniple.tools.items import StoredResults, ThreadItems
 from maniple.tools.registry import TOOLS
 from maniple.tools.thread_browser import ThreadBrowser, browser_services
@@ -86,9 +87,11 @@ class BrowserCapability(Capability):
 
 
 def _readers(context: CapabilityContext) -> list[BaseTool]:
-    """Return the tools that read what the browser downloads and what the run has read."""
-    files, stored = TOOLS["read_file"].build(context.services), context.service(StoredResults)
-    return [*([files] if files else []), *([stored.reader()] if stored else [])]
+    """Return the tools that read what the browser downloads and what the run has read, and note findings."""
+    files, noting = (TOOLS[name].build(context.services) for name in ("read_file", NOTE_FINDING))
+    stored = context.service(StoredResults)
+    readers = [*([files] if files else []), *([stored.reader()] if stored else [])]
+    return [*readers, noting] if readers and noting else readers
 
 
 def browsing_offer(

@@ -84,6 +84,11 @@ def belongs_to_other(claimed: FigureClause, found: FigureClause) -> bool:
     return bool(parts[place]) and not parts[place] & wanted and any(part & wanted for part in others)
 
 
+def split_clauses(text: str) -> list[str]:
+    """Return the clauses of a text: at commas, semicolons, and words such as `and`."""
+    return [clause for clause in _BOUNDARY.split(text) if clause.strip()]
+
+
 def find_comparison(text: str) -> re.Match[str] | None:
     """Return the word behind which a text names something to compare with, such as `than`."""
     return _COMPARISON.search(text)

@@ -72,6 +72,16 @@ _OPPOSITES = tuple(
 )
 
 
+def has_negation(text: str) -> bool:
+    """Whether a text has a word that negates, in any language known here."""
+    return _NEGATION.search(text) is not None
+
+
+def has_other_direction(claimed: str, found: str) -> bool:
+    """Whether one text has a word such as `rose` or `more` where the other has only its opposite."""
+    return any(_is_opposite(first, second, claimed, found) for first, second in _OPPOSITES)
+
+
 def find_suspicion(context: ClaimContext, index: SourceIndex) -> Verdict | None:
     """Return a `suspect` verdict if the most similar passage of a source differs in a word that decides."""
     if context.claim.kind == "cell" or not context.is_same_language(index):
@@ -87,11 +97,10 @@ def find_suspicion(context: ClaimContext, index: SourceIndex) -> Verdict | None:
 
 def _find_differences(context: ClaimContext, one: IndexedPassage, index: SourceIndex) -> Iterator[str]:
     claimed, found = context.claim.text, one.passage.text
-    if (_NEGATION.search(claimed) is None) != (_NEGATION.search(found) is None):
+    if has_negation(claimed) != has_negation(found):
         yield "a negation differs"
-    for first, second in _OPPOSITES:
-        if _is_opposite(first, second, claimed, found):
-            yield "a direction or order differs"
+    if has_other_direction(claimed, found):
+        yield "a direction or order differs"
     if is_unspaced(claimed):
         return
     names = find_names(f"x {claimed}") & context.own_terms(index)

@@ -3,6 +3,7 @@
 from maniple.evidence.addresses import comparable_url
 from maniple.evidence.extract import Extract, extract
 from maniple.evidence.memory import MemoryEvidence
+from maniple.evidence.noted_findings import NotedFinding
 from maniple.evidence.record import Evidence, Source, SourceKind, UnreadPage, find_newest_text
 from maniple.evidence.redacted import RedactedEvidence
 
@@ -10,6 +11,7 @@ __all__ = [
     "Evidence",
     "Extract",
     "MemoryEvidence",
+    "NotedFinding",
     "RedactedEvidence",
     "Source",
     "SourceKind",

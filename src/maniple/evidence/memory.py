@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from maniple.evidence.noted_findings import MAX_FINDINGS, NotedFinding, prepare_finding
 from maniple.evidence.record import Source, SourceKind, UnreadPage
 from maniple.evidence.source_text import (
     MAX_CHARACTERS,
@@ -26,6 +27,7 @@ class MemoryEvidence:
         self._texts: dict[str, str] = {}
         self._read: dict[int, dict[str, None]] = {}
         self._unread: dict[str, UnreadPage] = {}
+        self._findings: dict[tuple[int, str], NotedFinding] = {}
         self._characters = 0
 
     @property
@@ -60,6 +62,18 @@ class MemoryEvidence:
     def _is_read(self, form: str) -> bool:
         number = self._numbers.get(form)
         return number is not None and self._sources[number].kind == "page"
+
+    async def add_finding(self, finding: NotedFinding) -> bool:
+        finding = prepare_finding(finding)
+        key = (finding.source, finding.statement)
+        has_room = key in self._findings or len(self._findings) < MAX_FINDINGS
+        if finding.source not in self._sources or not has_room:
+            return False
+        self._findings[key] = finding
+        return True
+
+    async def findings(self) -> Sequence[NotedFinding]:
+        return [*self._findings.values()]
 
     async def sources(self) -> Sequence[Source]:
         return [self._source_at(number) for number in self._sources]

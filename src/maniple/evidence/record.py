@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from maniple.evidence.noted_findings import NotedFinding
 from maniple.reading.publication import Publication
 
 SourceKind = Literal["result", "page"]
@@ -76,6 +77,18 @@ class Evidence(Protocol):
 
     async def unread(self) -> Sequence[UnreadPage]:
         """Return the pages that could not be read, and were not read at another time, oldest first."""
+        ...
+
+    async def add_finding(self, finding: NotedFinding) -> bool:
+        """Record a finding and the time; return whether there was room for it, and its source is known.
+
+        The same statement about the same source replaces the earlier one. Raises `ValueError` for one beyond
+        the limits of the record.
+        """
+        ...
+
+    async def findings(self) -> Sequence[NotedFinding]:
+        """Return all findings, oldest first, those of the thread's earlier runs before the run's own."""
         ...
 
     async def sources(self) -> Sequence[Source]:

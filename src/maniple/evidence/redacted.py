@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
+from maniple.evidence.noted_findings import NotedFinding
 from maniple.evidence.record import Evidence, Source, SourceKind, UnreadPage
 from maniple.reading.publication import Publication
 from maniple.redaction import Redactor
@@ -30,6 +32,13 @@ class RedactedEvidence:
 
     async def unread(self) -> Sequence[UnreadPage]:
         return await self._evidence.unread()
+
+    async def add_finding(self, finding: NotedFinding) -> bool:
+        statement = await asyncio.to_thread(self._redactor.value, finding.statement)
+        return await self._evidence.add_finding(replace(finding, statement=statement))
+
+    async def findings(self) -> Sequence[NotedFinding]:
+        return await self._evidence.findings()
 
     async def sources(self) -> Sequence[Source]:
         return await self._evidence.sources()

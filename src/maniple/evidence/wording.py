@@ -122,6 +122,18 @@ def searchable(text: str) -> str:
     return f"{words}{joint}{_HYPHEN.sub('', words)}" if _BROKEN_WORD.search(text) else words
 
 
+def blank_markup(text: str) -> str:
+    """Return a text of the same length with spaces for link targets, reference numbers and page headings."""
+    for pattern in (_PAGE_BREAK, _LINK_TARGET, _REFERENCE):
+        text = pattern.sub(lambda found: " " * len(found[0]), text)
+    return text
+
+
+def split_at_ellipses(text: str) -> list[str]:
+    """Return the parts of a quotation between its ellipses."""
+    return _ELLIPSIS.split(text)
+
+
 def count_words(text: str) -> float:
     """Return the number of words of `text`; for scripts without spaces, it is estimated from the length."""
     unspaced = sum(len(found[0]) / _PER_WORD[found.lastgroup or ""] for found in _UNSPACED.finditer(text))

@@ -15,12 +15,13 @@ from maniple.agents.task import PARTIAL_WORK, REJECTED_BY_USER, StepFailed
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.text import shorten, without_thoughts
 from maniple.tools.files import READ_FILE
+from maniple.tools.findings import NOTE_FINDING
 from maniple.tools.interaction import ASK_USER
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
 from maniple.types import STEP_FAILED, STEP_PARTIAL, SUMMARY_SOURCE
 
-_NO_WORK = frozenset({ASK_USER, "terminate"})
+_NO_WORK = frozenset({ASK_USER, NOTE_FINDING, "terminate"})
 """Tools whose calls do not count as work."""
 PASSIVE_TOOLS = _NO_WORK | {READ_ITEM, SEARCH_ITEMS}
 """The tools of a member that has none to work with; it may still read what is there."""

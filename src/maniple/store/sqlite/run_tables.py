@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from maniple.errors import StoreError
+from maniple.evidence.noted_findings import MAX_FINDINGS, NotedFinding, prepare_finding
 from maniple.evidence.record import Source, SourceKind, UnreadPage
 from maniple.evidence.source_text import (
     MAX_CHARACTERS,
@@ -33,6 +34,15 @@ _INSERT_EVENTS = (
 _CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, ended_at, attempts"
 _ARTIFACT_COLUMNS = "artifact_id, run_id, thread_id, owner, name, media_type, size, sha256, created_at"
 _SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256, published, author, publisher, inherited"
+
+_INSERT_FINDING = (
+    "INSERT INTO findings (run_id, number, statement, quote, sha256, span_start, span_end, noted_at) "
+    "SELECT run_id, number, ?3, ?4, ?5, ?6, ?7, ?8 FROM sources WHERE run_id = ?1 AND number = ?2 "
+    "AND (SELECT count(*) FROM findings WHERE run_id = ?1 AND NOT inherited) < ?9 "
+    "ON CONFLICT (run_id, number, statement) DO UPDATE SET quote = excluded.quote, "
+    "sha256 = excluded.sha256, span_start = excluded.span_start, span_end = excluded.span_end, "
+    "noted_at = excluded.noted_at, inherited = 0 RETURNING 1"
+)
 
 
 class SqliteInputs:
@@ -333,6 +343,19 @@ class SqliteEvidence:
             "AND page.comparable IN (sources.comparable, alias.comparable)) ORDER BY position"
         )
         return [UnreadPage(*row) for row in await self._database.fetch(sql, (self._run_id,))]
+
+    async def add_finding(self, finding: NotedFinding) -> bool:
+        one = prepare_finding(finding)
+        row = (one.source, one.statement, one.quote, one.sha256, one.start, one.end, one.noted_at)
+        return bool(await self._database.execute(_INSERT_FINDING, (self._run_id, *row, MAX_FINDINGS)))
+
+    async def findings(self) -> Sequence[NotedFinding]:
+        sql = (
+            "SELECT number, statement, quote, sha256, span_start, span_end, noted_at, inherited "
+            "FROM findings WHERE run_id = ? ORDER BY position"
+        )
+        rows = await self._database.fetch(sql, (self._run_id,))
+        return [NotedFinding(*row[:7], inherited=bool(row[7])) for row in rows]
 
     async def sources(self) -> Sequence[Source]:
         return await self._database.read(self._select_sources)

@@ -10,6 +10,7 @@ from hmac import compare_digest
 from typing import Any, TypeVar, Unpack
 from uuid import uuid4
 
+from maniple.evidence.noted_findings import MAX_FINDINGS
 from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.executors import run_to_completion
 from maniple.store.protocols import RunChange
@@ -301,7 +302,7 @@ def add_inputs(connection: sqlite3.Connection, run_id: str, inputs: Iterable[Inp
 
 
 def inherit_sources(connection: sqlite3.Connection, run_id: str) -> None:
-    """Give a run without sources those of the newest earlier run of its thread that has any."""
+    """Give a run without sources those of its thread's newest earlier run with any, and its findings."""
     sql = (
         "SELECT earlier.run_id FROM runs earlier, runs this WHERE this.run_id = ?1 "
         "AND earlier.thread_id = this.thread_id AND earlier.created_at < this.created_at "
@@ -315,12 +316,17 @@ def inherit_sources(connection: sqlite3.Connection, run_id: str) -> None:
         "sources": "number, comparable, url, title, kind, retrieved_at, sha256, published, author, publisher",
         "source_aliases": "number, comparable, url, redirects",
         "readings": "number, text_run_id, sha256",
+        "findings": "number, statement, quote, sha256, span_start, span_end, noted_at",
     }
     for table, columns in copies.items():
         order = "number" if table == "sources" else "position"
         copy = f"SELECT ?1, {columns} FROM {table} WHERE run_id = ?2 ORDER BY {order}"
         connection.execute(f"INSERT INTO {table} (run_id, {columns}) {copy}", (run_id, *found))
-    connection.execute("UPDATE sources SET inherited = 1 WHERE run_id = ?", (run_id,))
+    for table in ("sources", "findings"):
+        connection.execute(f"UPDATE {table} SET inherited = 1 WHERE run_id = ?", (run_id,))
+    newest = "SELECT position FROM findings WHERE run_id = ?1 ORDER BY position DESC LIMIT ?2"
+    older = f"DELETE FROM findings WHERE run_id = ?1 AND position NOT IN ({newest})"
+    connection.execute(older, (run_id, MAX_FINDINGS))
 
 
 class SqliteKeys:
