@@ -48,12 +48,15 @@ async def test_a_question_is_answered_as_data_and_in_words(model, tmp_path, mode
 
 
 async def test_a_run_names_the_score_of_its_answer(model, tmp_path):
-    report = {"coder": [reply("There are 1060 of them.")], "reporter": [reply("There are 1,060.")]}
+    report = {
+        "coder": [reply("Trees: 1060. Oaks: 215. Beeches: 845.")],
+        "reporter": [reply("There are 1,060 trees. Oaks are 215 of them. There are 845 beeches.")],
+    }
     model.reset({**SIMPLE, **report})
     async with hosted(model.base_url, tmp_path) as host:
         asked = await host.run(**QUESTION)
         run = await host.run("get_run", run_id=asked["run_id"])
-    assert run["score"].startswith("*1 of 1 claims")
+    assert run["score"].startswith("*3 of 3 claims")
     assert run["answer"].endswith(run["score"])
 
 
@@ -196,7 +199,7 @@ async def test_a_call_that_is_cancelled_leaves_its_run(model, tmp_path, mode, to
         newest = await host.run("get_run")
         assert newest["status"] == "running"
         assert newest["run_id"] in lines[0], "the client learns the id before the answer"
-        model.release()
+        await anyio.to_thread.run_sync(model.release)
         done = await host.run("get_run", run_id=newest["run_id"], wait_seconds=60)
     assert done["status"] == ("completed" if tool == "ask_team" else "interrupted")
 
@@ -208,8 +211,9 @@ async def test_a_call_returns_the_run_when_its_time_is_over(model, tmp_path, too
         run = await host.run(tool, **QUESTION, wait_seconds=0.05)
         assert run["status"] in ("queued", "running")
         again = await host.run("get_run", run_id=run["run_id"], wait_seconds=0.05)
-        assert (again["run_id"], again["status"]) == (run["run_id"], "running")
-        model.release()
+        assert again["run_id"] == run["run_id"]
+        assert again["status"] in ("queued", "running")
+        await anyio.to_thread.run_sync(model.release)
         done = await host.run("get_run", run_id=run["run_id"], wait_seconds=60)
         assert done["status"] == ("completed" if tool == "ask_team" else "interrupted")
         assert host.service is not None
@@ -346,7 +350,7 @@ async def test_what_the_user_writes_to_a_working_run_is_reported_and_in_its_resu
                 [run] = await host.service.store.runs.list("", 10, None)
                 await engine.send_message(run.run_id, "Use euros\nthroughout.")
             elif message == "the lead replies: Gladly.":
-                model.release()
+                await anyio.to_thread.run_sync(model.release)
 
         result = await host.client.call_tool("ask_team", QUESTION, progress_callback=hear)
     assert "the user writes: Use euros throughout." in told

@@ -22,6 +22,8 @@ TEXT_CHARACTERS = 300
 """Characters of a claim, a reason or a passage that an event has."""
 HEAD_CHARACTERS = 80
 """Characters of the head of a row or column."""
+LEAST_DECIDED = 3
+"""Claims that are decided in a report without citations from which it ends with its score."""
 OPAQUE = "\ufffc"
 """What stands for code and formulas in the text of a claim."""
 _SHOWN: Mapping[VerdictKind, str] = {
@@ -73,7 +75,7 @@ async def report_claims(
     event = describe_claims(checked, marks)
     if not event:
         return ""
-    score = format_score(event, report, locale) if event["citations"] or _has_decided(checked) else ""
+    score = format_score(event, report, locale) if _has_score(event) else ""
     with suppress(RuntimeError):  # outside of a run there is no stream of events
         await adispatch_custom_event(CLAIMS_CHECKED, {"score": score, **event})
     missing_breaks = 2 - (len(report) - len(report.rstrip("\n")))
@@ -136,9 +138,10 @@ def _with_marks(claims: Sequence[JudgedClaim], marks: Sequence[ReportMark]) -> I
             yield _MarkedClaim(claim, None)
 
 
-def _has_decided(report: ClaimReport) -> bool:
-    """Return whether a rule could decide a claim. An answer of words alone, without sources, has none."""
-    return any(one.verdict.kind in ("supported", "contradicted", "absent") for one in report.claims)
+def _has_score(event: Mapping[str, Any]) -> bool:
+    """Return whether a score tells something: not below "1 + 3 = 4", nor below words without sources."""
+    decided = event["supported"] + event["contradicted"] + event["absent"]
+    return bool(event["citations"]) or decided >= LEAST_DECIDED
 
 
 def _is_supported_by_citation(claim: JudgedClaim) -> bool:
