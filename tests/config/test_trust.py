@@ -1,6 +1,7 @@
 """Settings files of a folder that was never trusted: what is harmless applies, the rest is named."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,7 +110,7 @@ def test_a_setting_of_an_untrusted_file_has_no_effect_and_is_named(folder: Path,
     settings = loaded()
     assert settings == load_settings(folder / "none", env_file=folder / "none", environment=ENVIRONMENT)
     (notice,) = settings.notices
-    assert f" {name}. " in notice or f" {name}," in notice
+    assert re.search(rf" {re.escape(name)}(?:\. |,| \()", notice)
     assert "maniple trust" in notice and str(folder / "conf.yaml") in notice
 
 
@@ -119,7 +120,10 @@ def test_a_variable_of_an_untrusted_env_file_has_no_effect_and_is_named(folder: 
     (folder / ".env").write_text(f"{variable}={value}\n")
     settings = loaded()
     assert settings == load_settings(folder / "none", env_file=folder / "none", environment=ENVIRONMENT)
-    assert f" {name}. " in settings.notices[0] and str(folder / ".env") in settings.notices[0]
+    assert (
+        re.search(rf" {re.escape(name)}(?:\. | \()", settings.notices[0])
+        and str(folder / ".env") in settings.notices[0]
+    )
 
 
 def test_all_of_them_together_are_named_in_one_notice(folder: Path) -> None:
@@ -262,3 +266,21 @@ def test_names_that_a_stranger_chose_are_printed_safely_and_not_in_masses(folder
     (folder / "conf.yaml").write_text(yaml.safe_dump(dict.fromkeys(keys, 1)))
     (notice,) = loaded().notices
     assert "\x1b" not in notice and len(notice) < 1_500
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("server.prot", "server.port?"), ("sandbx", "sandbox?"), ("models.basic.modle", "basic.model?")],
+)
+def test_a_misspelt_setting_of_an_untrusted_file_is_said_to_be_none(
+    folder: Path, name: str, meant: str
+) -> None:
+    (folder / "conf.yaml").write_text(yaml.safe_dump(nested({name: 1})))
+    (notice,) = loaded().notices
+    assert f"{name} (there is no such" in notice
+    assert meant in notice
+
+
+def test_a_name_of_a_stranger_that_is_like_none_has_no_suggestion(folder: Path) -> None:
+    (folder / "conf.yaml").write_text(yaml.safe_dump({"qqqqqq": 1}))
+    assert "did you" not in loaded().notices[0]

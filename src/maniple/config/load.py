@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from maniple.config.mcp_settings import fill_variables
+from maniple.config.placeholders import describe_placeholders
 from maniple.config.settings import Settings
 from maniple.config.sources import (
     ALIASES,
@@ -59,7 +60,8 @@ def load_settings(
 
     Files that do not exist are skipped. Raises `ConfigError` that lists every mistake with its file, line and
     key; values are never repeated in it, since they may be secrets. Variables and keys of MCP servers that
-    are probably misspelt, and limits that can never be reached, are in `Settings.notices`.
+    are probably misspelt, limits that can never be reached, and keys that are placeholders, are in
+    `Settings.notices`.
     """
     environment = os.environ if environment is None else environment
     file, variables = Path(path or _SETTINGS_FILE), Path(env_file or _VARIABLES_FILE)
@@ -84,6 +86,7 @@ def load_settings(
             *_unknown_variables(source),
             *_ineffective_limits(settings),
             *_misspelled_server_keys(settings),
+            *describe_placeholders(settings, origin),
         ]
         return settings.with_notices(notices, origin)
     except ValidationError as error:

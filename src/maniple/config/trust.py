@@ -4,6 +4,7 @@ A command reads both files in the folder where it is called, which may be a down
 that the caller names are trusted, and so is the folder of the source tree that the program runs from.
 """
 
+import difflib
 import hashlib
 import os
 import re
@@ -88,14 +89,15 @@ def restrict_to_harmless(
 ) -> tuple[SettingsSource, list[str]]:
     """Return the part of `source` that an untrusted folder may set, and the names of all other settings.
 
-    A setting that equals its default has no effect, so it is not named.
+    A name that is no setting stands with the one that it probably means. A setting that equals its default
+    has no effect, so it is not named.
     """
     harmless = SettingsSource(strangers=source.strangers)
     known: list[str] = []
     unknown: list[str] = []
-    for keys, value, field in _walk_settings(source.values, settings, ()):
+    for keys, value, field, model in _walk_settings(source.values, settings, ()):
         if field is None:
-            unknown.append(".".join(keys))
+            unknown.append(_describe_unknown(keys, model))
         elif HARMLESS in field.metadata:
             harmless.put(keys, value, source.places.get(keys, ""))
         elif not _is_default(value, field):
@@ -113,8 +115,8 @@ def describe_skipped(file: Path, names: Iterable[str]) -> str:
 
 def _walk_settings(
     values: Mapping[Any, Any], model: type[BaseModel], above: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], Any, FieldInfo | None]]:
-    """Yield the path, the value and the field of each setting; the field of an unknown key is None."""
+) -> Iterator[tuple[tuple[str, ...], Any, FieldInfo | None, type[BaseModel]]]:
+    """Yield path, value, field and section of each setting; the field of an unknown key is None."""
     for key, value in values.items():
         keys = (*above, str(key))
         field = model.model_fields.get(str(key))
@@ -122,7 +124,7 @@ def _walk_settings(
         if section is not None and isinstance(value, Mapping):
             yield from _walk_settings(value, section, keys)
         else:
-            yield keys, value, field
+            yield keys, value, field, model
 
 
 def _section_of(field: FieldInfo) -> type[Section] | None:
@@ -139,8 +141,16 @@ def _is_default(value: Any, field: FieldInfo) -> bool:
     return value is None or bool(value == default)
 
 
+def _describe_unknown(keys: tuple[str, ...], model: type[BaseModel]) -> str:
+    """Return an unknown name, safe to print, with the setting that it probably means."""
+    name = _UNPRINTABLE.sub("?", ".".join(keys))[:_MAX_NAME_LENGTH]
+    close = difflib.get_close_matches(keys[-1][:_MAX_NAME_LENGTH], model.model_fields, n=1)
+    meant = f"; did you mean {'.'.join((*keys[:-1], *close))}?" if close else ""
+    return f"{name} (there is no such setting{meant})"
+
+
 def _shorten_names(names: list[str]) -> list[str]:
-    """Return names that a stranger has chosen, safe to print and few."""
-    shown = [_UNPRINTABLE.sub("?", name)[:_MAX_NAME_LENGTH] for name in names[:_MAX_UNKNOWN_NAMES]]
+    """Return few of the names that a stranger has chosen."""
+    shown = names[:_MAX_UNKNOWN_NAMES]
     more = len(names) - len(shown)
     return [*shown, f"{more} more unknown names"] if more else shown
