@@ -183,6 +183,22 @@ async def test_a_file_that_no_program_writes_is_asked_for_once_and_leaves_a_gap_
     assert "hello" in frames[-1][1]["messages"][-1]["content"], "what the program printed is of use"
 
 
+async def test_what_the_sandbox_notes_for_the_model_is_in_no_report():
+    note = "[sandbox: The sandbox ended since the last call: variables are gone.]"
+
+    @tool
+    async def python_repl_tool(code: str) -> str:
+        """Run Python."""
+        return f"98\n[took 1.2 s]\n{note}"
+
+    script = small(sort("coder"), reply("print(14*7)"), reply("Done."))
+    async with scripted_team(script, models=COMPACT, toolbox=Offer({"coder": [python_repl_tool]})) as it:
+        frames = await it.run("14*7")
+        material = str(it.server.requests[3]["messages"])
+    assert note not in material
+    assert joined_text(frames).endswith("Done.\n\n```\n98\n```")
+
+
 async def test_a_program_that_was_cut_is_not_run(sandboxed):
     cut = reply("```python\nprint(1)\nprint(", finish_reason="length")
     script = small(sort("coder"), cut, reply("print(4)"), reply("4"))

@@ -38,7 +38,15 @@ async def test_a_follow_up_reaches_planner_and_coder_with_what_it_refers_to():
 
 
 @pytest.mark.parametrize(
-    "completed", ["What is 4 plus 11?", "What is 108 minus 6?", "What is it?", "4 plus 10\n\nSure!", " "]
+    "completed",
+    [
+        "What is 4 plus 11?",
+        "What is 108 minus 6?",
+        "What is it?",
+        "4 plus 10\n\nSure!",
+        " ",
+        "4加10等于多少？",
+    ],
 )
 async def test_a_completion_that_loses_or_invents_numbers_is_not_used(completed):
     planned, _ = await second_turn(completed, "and plus 10?")

@@ -61,7 +61,7 @@ async def test_a_process_ended_by_a_signal_names_it(sandbox: Sandbox, workspace:
     )
     assert completed.text() == (
         "[exit code 139, SIGSEGV]\n"
-        "[The Python process ended: variables and background processes are gone; files are kept.]"
+        "[sandbox: The Python process ended: variables and background processes are gone; files are kept.]"
     )
 
 

@@ -39,6 +39,7 @@ from maniple.errors import ManipleError, ModelError, ToolFailure
 from maniple.evidence import extract
 from maniple.llms import ask
 from maniple.prompts import find_copied, read_examples, render
+from maniple.sandbox.notes import drop_notes
 from maniple.tools.code import WRITTEN
 from maniple.tools.web import find_address
 
@@ -333,7 +334,7 @@ class CompactCoder:
                 if output and not _FAILURE.search(output):
                     # What the first program defined without printing stays for the second one.
                     whole = code if _DEFINES.search(code) else f"{defined}{code}"
-                    result = f"{_CODE_LINE}{whole}{_OUTPUT_LINE}{truncate_middle(output, RESULT_CHARACTERS)}"
+                    result = f"{_CODE_LINE}{whole}{_OUTPUT_LINE}{_describe_output(output)}"
                     missing = await promised.find_missing(task)
                     doubts = (f"It did not write the file {name}." for name in missing)
                     problem = find_doubt(task.request, task.files, whole, output) or next(doubts, "")
@@ -450,13 +451,19 @@ def _find_ignored(request: str, given: str, output: str) -> Iterator[str]:
 
 def find_printed(output: str) -> str:
     """Return what a program printed, without the lines in brackets that the sandbox adds."""
-    return "\n".join(line for line in output.splitlines() if not _ADDED_LINE.match(line)).strip()
+    return drop_notes(output)
+
+
+def _describe_output(output: str) -> str:
+    """Return what a program printed, its figures and its files: what a report may repeat."""
+    made = (line for line in output.splitlines() if FIGURES_LINE.match(line) or _WRITTEN_LINE.match(line))
+    return "\n".join(filter(None, [truncate_middle(find_printed(output), RESULT_CHARACTERS), *made]))
 
 
 def _find_error_line(output: str) -> str:
     """Return the line that names the error. Lines in brackets are added by the sandbox."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    own_lines = [line for line in lines if not line.startswith("[")]
+    own_lines = [line.strip() for line in drop_notes(output).splitlines() if line.strip()]
     return (own_lines or lines or ["it printed nothing"])[-1]
 
 
@@ -464,7 +471,6 @@ ANSWER_TOKENS = 260
 _TOKENS = {"answer": ANSWER_TOKENS, "reporter": 260, "result": 120}
 """How long answers are by the prompts that they follow."""
 FIGURES_LINE = re.compile(r"^\[figures drawn: (.+)\]$", re.M)
-_ADDED_LINE = re.compile(rf"{re.escape(WRITTEN)}|\[(?:figures drawn|over \d|took )")
 _SHOWN_LINES = 30
 _PUNCTUATION = re.compile(r"[\s*_`|,'\u2019\u202f]+")
 _DEFINES = re.compile(r"^(?:async def |def |class |\w+ *= *lambda\b)", re.M)

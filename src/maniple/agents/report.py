@@ -55,6 +55,7 @@ from maniple.llms import Capabilities, capabilities_of
 from maniple.llms.streams import limit_answer
 from maniple.prompts import render
 from maniple.reading.markdown import MarkdownScanner
+from maniple.sandbox.notes import is_state, may_be_state
 from maniple.scope.run_scope import run_scope
 from maniple.text import shorten, without_thoughts
 from maniple.tools.evidence import current_evidence
@@ -136,7 +137,7 @@ class ReportDraft:
         return "".join(rest) + await self._format_sources()
 
     def _remove_own_list(self, blocks: Sequence[str]) -> list[str]:
-        return [left for block in blocks if not is_score(block) for left in self._own_list.feed(block)]
+        return [left for block in blocks if not _is_left_out(block) for left in self._own_list.feed(block)]
 
     async def _check_blocks(self, blocks: Sequence[str]) -> str:
         ready: list[str] = []
@@ -186,6 +187,11 @@ class ReportDraft:
         heading = self._own_list.heading or heading_for(report, self._locale)
         added = format_source_list(sources, heading)
         return "\n" * max(2 - _newlines_behind(report), 0) + added if added else ""
+
+
+def _is_left_out(block: str) -> bool:
+    """Return whether a block is no text of a report: a score of its claims, or a note that a tool gave."""
+    return is_score(block) or is_state(block)
 
 
 def _mask(block: str) -> str:
@@ -319,7 +325,7 @@ class UncitedDraft:
         ready = [await self._rest_of(block) for block in self._blocks.feed(text)]
         if self._blocks.pending_characters <= MAX_AHEAD:
             begun = self._blocks.pending
-            if may_be_score(begun):
+            if may_be_score(begun) or may_be_state(begun):
                 return "".join(ready)
             if not self._waits.search(begun) and not (self._check.checks_claims and _DIGIT.search(begun)):
                 ready.append(begun[self._shown_characters :])
@@ -342,7 +348,7 @@ class UncitedDraft:
     async def _rest_of(self, block: str) -> str:
         # The shown part contains nothing that could be marked, so no mark can lie before its end. That holds
         # for the next block, too, if the end of this one arrived together with text of the next.
-        if is_score(block):
+        if _is_left_out(block):
             return ""
         block = _mask(block)
         shown, self._shown_characters = self._shown_characters, max(self._shown_characters - len(block), 0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from maniple.agents.compact import PROMPT_ONLY, example_messages
+from maniple.agents.compact import PROMPT_ONLY, example_messages, is_chinese
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.text_tools import is_truncated
 from maniple.agents.task import truncate_middle
@@ -36,7 +36,8 @@ async def complete_follow_up(model: BaseChatModel, state: State, request: str) -
         return request
     before, answer = (truncate_middle(text, _SHOWN_CHARACTERS) for text in (before, answer))
     shown = f"Question: {before}\nAnswer: {answer}\nLast message: {request}"
-    pairs = read_examples()["follow_up"]
+    # In another language, even a short request is answered in that of the nearest example.
+    pairs = [pair for pair in read_examples()["follow_up"] if is_chinese(pair[1]) == is_chinese(request)]
     messages = [SystemMessage(render("compact/follow_up")), *example_messages(pairs), HumanMessage(shown)]
 
     async def send(prompt: Sequence[BaseMessage]) -> AIMessage:
@@ -51,10 +52,11 @@ async def complete_follow_up(model: BaseChatModel, state: State, request: str) -
 
 
 def _is_safe(text: str, request: str, shown: str) -> bool:
-    """Return whether a completed request keeps all numbers of the request, and invents none."""
+    """Return whether a completed request keeps the language and all numbers, and invents none."""
     numbers = set(_NUMBER.findall(text))
     keeps = set(_NUMBER.findall(request)) <= numbers <= set(_NUMBER.findall(shown))
-    return bool(text) and "\n" not in text and keeps and not find_copied(text, shown)
+    is_plain = bool(text) and "\n" not in text and is_chinese(text) == is_chinese(request)
+    return is_plain and keeps and not find_copied(text, shown)
 
 
 def _find_request_before(state: State) -> str:

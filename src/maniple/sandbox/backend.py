@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from maniple.sandbox.notes import SILENCE, format_state
 from maniple.workspace.files import FileHead, Workspace
 
 OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
 """Receives the output of a call piece by piece, on the event loop; it must not block."""
 
-SILENCE = "[no output; print what you want to see]"
 # A shorter time is useless to a model and would make the result of the same call differ each time.
 _REPORTED_SECONDS = 0.5
 
@@ -48,7 +48,7 @@ class ExecutionResult:
         elif self.exit_code:
             parts.append(f"[exit code {self.exit_code}{_signal_name(self.exit_code)}]")
         output = "\n".join(parts) or silence
-        return "\n".join(filter(None, (output, self._duration(), self.lost and f"[{self.lost}]")))
+        return "\n".join(filter(None, (output, self._duration(), self.lost and format_state(self.lost))))
 
     def _duration(self) -> str:
         is_reported = self.seconds > _REPORTED_SECONDS and not self.timed_out

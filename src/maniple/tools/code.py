@@ -12,7 +12,7 @@ from langchain_core.callbacks import adispatch_custom_event
 from maniple.errors import FileError
 from maniple.reading.pictures import identify_picture
 from maniple.sandbox import ExecutionResult, Sandbox
-from maniple.sandbox.backend import SILENCE
+from maniple.sandbox.notes import SILENCE
 from maniple.scope.run_scope import thread_key
 from maniple.tools.registry import define_tool
 from maniple.tools.text_file import escape_unprintable

@@ -81,3 +81,10 @@ async def test_a_score_that_a_model_writes_without_sources_is_not_shown():
     text = f"It is red.\n\n{ENGLISH}\n\n*Note:* it is old.\n"
     shown = [await draft.feed(one) for one in text]
     assert "".join([*shown, await draft.end()]) == text.replace(f"{ENGLISH}\n\n", "")
+
+
+async def test_a_note_about_the_sandbox_that_a_model_repeats_is_not_shown():
+    draft = UncitedDraft(await ReportCheck.of(MemoryEvidence()))
+    parts = ["4.\n\n[sand", "box: The sandbox ended; ", "files are kept.]\n\n", "[sandbox]: a word"]
+    shown = [await draft.feed(part) for part in parts]
+    assert "".join([*shown, await draft.end()]) == "4.\n\n[sandbox]: a word"
