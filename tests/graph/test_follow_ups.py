@@ -10,6 +10,7 @@ from maniple.agents.offers import Offer
 from maniple.graph.earlier_turns import history_of
 from maniple.tools.evidence import source_line
 from maniple.tools.items import StoredResults, ThreadItems
+from maniple.tools.registry import load_tools
 from maniple.workspace import Workspaces
 from tests.openai_server import call, reply
 from tests.team import plan, scripted_team, step
@@ -61,6 +62,26 @@ async def test_a_follow_up_is_given_the_last_report_with_its_sources(tmp_path):
     final = next(data for name, data in frames if name == "final_session_state")["messages"][-1]["content"]
     assert final.startswith("# Tee\n\n1610 [1].")
     assert URL in final, "a source of the first run is cited and listed in the second"
+
+
+async def test_a_follow_up_is_given_the_findings_behind_the_last_report_by_item(tmp_path):
+    workspaces = Workspaces(tmp_path)
+    noting = load_tools()["note_finding"].build({})
+    assert noting is not None
+    note = call("note_finding", statement="Tea came in 1610.", source=1, quote="Tea came to Europe in 1610.")
+    script = {
+        "coordinator": [HANDOFF, HANDOFF],
+        "planner": [planned("researcher", "reporter"), planned("reporter")],
+        "researcher": [call("crawl_tool", url=URL), note, reply("It came in 1610 [1].")],
+        "reporter": [reply(FIRST), reply("# Tee\n\n1610 [1].")],
+    }
+    toolbox = Offer({"researcher": [crawl_tool]}, extra_tools={"researcher": [noting]})
+    async with scripted_team(script, toolbox=toolbox, items=ThreadItems(workspaces)) as it:
+        await it.run("When did tea come to Europe?", thread_id="t")
+        await it.run("Half as long, in German", thread_id="t")
+        prompts = it.prompts("reporter")
+    for one in prompts:
+        assert one.index("(file sources/1.md)") < one.index("- Tea came in 1610.")
 
 
 async def test_when_the_rest_is_planned_again_the_planner_sees_the_items_so_far(tmp_path):

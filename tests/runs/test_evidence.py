@@ -19,6 +19,7 @@ from maniple.runs import EngineConfig, InProcessEngine, RunRequest, open_engine
 from maniple.search import SearchHit
 from maniple.store import Store, open_store
 from maniple.tools.evidence import cited, source_line
+from maniple.tools.registry import load_tools
 from tests.agents.test_compact import COMPACT
 from tests.openai_server import OpenAIServer, call, reply, serving
 from tests.runs.test_recovery import events_of
@@ -58,7 +59,9 @@ def script(*replies: dict) -> dict:
 async def process(
     folder: Path, server: OpenAIServer, **options: Any
 ) -> AsyncIterator[tuple[InProcessEngine, Store]]:
-    toolbox = Offer({"researcher": [tavily_search, crawl_tool]})
+    noting = load_tools()["note_finding"].build({})
+    assert noting is not None
+    toolbox = Offer({"researcher": [tavily_search, crawl_tool]}, extra_tools={"researcher": [noting]})
     rules = EngineConfig(drain_seconds=0, redactor=Redactor([KEY]))
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
@@ -156,3 +159,27 @@ async def test_small_models_read_extracts_of_what_is_recorded_alike(tmp_path):
             sources = await store.evidence(run_id).sources()
     assert [source.url for source in sources] == ["https://e.test/tea"], frames
     assert "[1] Tea — https://e.test/tea\n3 euros" in server.requests[-1]["messages"][-1]["content"]
+
+
+async def test_a_run_resumed_in_another_process_has_its_findings(tmp_path):
+    crawl = call("crawl_tool", url="https://e.test/tea")
+    note = call("note_finding", statement="Tea costs 3 euros.", source=1, quote="Tea costs 3 euros")
+    wrong = call("note_finding", statement="Tea costs 4 euros.", source=1, quote="Tea costs 3 euros")
+    with serving(script(crawl, wrong, note, {"hang": True})) as server:
+        async with process(tmp_path, server) as (engine, store):
+            run_id = await begun(engine)
+            await asyncio.to_thread(server.wait_for, lambda stats: stats["by_role"].get("researcher") == 4)
+            before = await store.evidence(run_id).findings()
+        server.reset(script(crawl, wrong, note))
+        async with process(tmp_path, server) as (engine, store):
+            frames = checked(await events_of(engine, run_id))
+            after = await store.evidence(run_id).findings()
+        shown = [one for one in server.requests if "You are the reporter" in str(one["messages"][0])]
+    assert status(frames) == "completed"
+    assert [(one.source, one.statement, one.quote) for one in before] == [
+        (1, "Tea costs 3 euros.", "Tea costs 3 euros")
+    ]
+    assert [(one.statement, one.start) for one in after] == [(before[0].statement, before[0].start)]
+    assert "- Tea costs 3 euros." in str(shown[0]["messages"])
+    assert "4 euros" not in str(shown[0]["messages"])
+    assert any("4 euros" in one["tool_result"] for one in data(frames, "tool_call_result"))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from maniple.evidence import NotedFinding
 from maniple.store import KeyLimits, export_records
 from tests.store.samples import some_events, stored_run
 
@@ -18,16 +19,19 @@ async def test_everything_of_a_thread_is_exported_but_secrets(store):
     )
     await store.ledger.begin(run.run_id, "c", "bash_tool", '{"cmd": "ls"}')
     await store.evidence(run.run_id).add("https://e.test/a", "A page", "page", "What it says")
+    noted = NotedFinding(1, "It says so.", "it says", "0" * 64, 5, 12)
+    assert await store.evidence(run.run_id).add_finding(noted)
     artifact = await store.artifacts.add(run, "a.txt", "text/plain", b"content")
     await store.keys.add("key", KeyLimits())
     lines = [json.loads(line) async for line in export_records(store, run.thread_id)]
     kinds = [line.pop("record") for line in lines]
-    assert kinds == ["thread", "run", *["event"] * 1200, "tool_call", "source", "artifact"]
+    assert kinds == ["thread", "run", *["event"] * 1200, "tool_call", "source", "finding", "artifact"]
     assert lines[1]["request"] == {"messages": ["é"]}
     assert lines[1201]["data"] == {"delta": "word 1200"}
     assert [line["at"] for line in lines[1200:1202]] == [None, 12.5]
-    assert lines[-3]["arguments"] == {"cmd": "ls"}
-    assert (lines[-2]["run_id"], lines[-2]["url"]) == (run.run_id, "https://e.test/a")
+    assert lines[-4]["arguments"] == {"cmd": "ls"}
+    assert (lines[-3]["run_id"], lines[-3]["url"]) == (run.run_id, "https://e.test/a")
+    assert (lines[-2]["source"], lines[-2]["quote"]) == (1, "it says")
     assert "What it says" not in str(lines)
     assert lines[-1]["sha256"] == artifact.sha256
     everything = [json.loads(line) async for line in export_records(store)]

@@ -34,6 +34,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field
 
 from maniple.agents.claim_events import ReleasedBlocks, ReportMark, report_claims
+from maniple.agents.finding_briefing import FINDINGS_SHARE, format_findings
 from maniple.agents.gap_statements import is_stated, state_gap
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import read_message
@@ -52,6 +53,7 @@ from maniple.evidence.citation import Citation
 from maniple.evidence.excerpt import find_excerpt
 from maniple.evidence.source_list import ModelSourceList, format_source_list, format_sources, heading_for
 from maniple.llms import Capabilities, capabilities_of
+from maniple.llms.context_windows import room_of
 from maniple.llms.streams import limit_answer
 from maniple.prompts import render
 from maniple.reading.markdown import MarkdownScanner
@@ -559,7 +561,7 @@ _READ_HERE = ("researcher", "browser")
 
 
 class CheckedReport(AgentMiddleware[Any, Any]):
-    """Adds the sources to the reporter's prompt, and checks the report. Must be innermost."""
+    """Adds sources and findings to the reporter's prompt, and checks the report. Must be innermost."""
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         task = current_task()
@@ -572,10 +574,20 @@ class CheckedReport(AgentMiddleware[Any, Any]):
                 messages = _without_source_list(messages, task.history.report, sources)
                 listed = fence_untrusted(format_sources(sources))
                 messages.insert(-1, HumanMessage(f"The sources, to be cited by number:\n{listed}"))
+                if noted := await _format_noted(task, sources, room_of(request.model)):
+                    messages.insert(-1, HumanMessage(noted))
         if task.results:
             draft = partial(_build_stated, draft, task.results, task.locale)
         model = CheckedReportModel(model=request.model, draft=draft, locale=task.locale)
         return await handler(request.override(model=model, messages=messages))
+
+
+async def _format_noted(task: Task, sources: Sequence[Source], room: int) -> str:
+    """Return the findings of the run, and those behind the last report; `room` is that of a prompt."""
+    evidence = current_evidence()
+    findings = await evidence.findings() if evidence is not None else ()
+    has_files = task.items_of_thread is not None
+    return format_findings(findings, sources, int(FINDINGS_SHARE * room), has_files=has_files)
 
 
 def _build_stated(draft: Callable[[], Draft], results: Sequence[StepResult], locale: str) -> StatedDraft:

@@ -124,7 +124,8 @@ class Enclosures:
         evidence = self._store.evidence(self._run.run_id)
         sources = [asdict(source) for source in await evidence.sources()]
         unread = [asdict(page) for page in await evidence.unread()]
-        yield _line(f"{path}/sources", _json({"sources": sources, "unread": unread}))
+        findings = [asdict(one) for one in await evidence.findings()]
+        yield _line(f"{path}/sources", _json({"sources": sources, "unread": unread, "findings": findings}))
         left = MAX_PICTURES
         for figure in self._figures:
             if len(figure.content) > left:

@@ -312,12 +312,31 @@ class UnreadPageView(_StoredView):
     tried_at: float
 
 
+class FindingView(_StoredView):
+    """A statement that a member noted while reading, and the words of the source that it was checked against.
+
+    The words stand from `start` to `end`, in characters, in the text of the source with the digest `sha256`
+    (hex). `noted_at` in Unix seconds; `inherited` ones are of an earlier run of the thread.
+    """
+
+    source: int
+    statement: str
+    quote: str
+    sha256: str
+    start: int
+    end: int
+    noted_at: float
+    inherited: bool
+
+
 class Sources(BaseModel):
     """The pages that the run has read so far, by number."""
 
     sources: list[SourceView]
     unread: list[UnreadPageView] = []
     """Addresses that could not be read; the report cannot rest on them."""
+    findings: list[FindingView] = []
+    """What members noted while reading, in the order in which they did."""
 
 
 class ReportView(BaseModel):

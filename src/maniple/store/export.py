@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from maniple.evidence import Evidence
 from maniple.store.configured import ARTIFACTS, DATABASE
 from maniple.store.error_translation import translate_errors
 from maniple.store.executors import run_in_thread
@@ -63,12 +64,19 @@ async def _export_run(store: Store, run: RunRecord) -> AsyncIterator[str]:
     for call in await store.ledger.list_by_run(run.run_id):
         parsed = {"arguments": _parse(call.arguments), "result": _parse(call.result)}
         yield _line("tool_call", {**asdict(call), **parsed})
-    for source in await store.evidence(run.run_id).sources():
-        yield _line("source", {"run_id": run.run_id, **asdict(source)})
-    for page in await store.evidence(run.run_id).unread():
-        yield _line("unread_page", {"run_id": run.run_id, **asdict(page)})
+    async for line in _export_evidence(store.evidence(run.run_id), run.run_id):
+        yield line
     for artifact in await store.artifacts.list_by_run(run.run_id):
         yield _line("artifact", asdict(artifact))
+
+
+async def _export_evidence(evidence: Evidence, run_id: str) -> AsyncIterator[str]:
+    for source in await evidence.sources():
+        yield _line("source", {"run_id": run_id, **asdict(source)})
+    for page in await evidence.unread():
+        yield _line("unread_page", {"run_id": run_id, **asdict(page)})
+    for finding in await evidence.findings():
+        yield _line("finding", {"run_id": run_id, **asdict(finding)})
 
 
 def _parse(text: str | None) -> Any:

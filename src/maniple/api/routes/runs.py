@@ -39,6 +39,7 @@ from maniple.service.reports import read_claim_list, read_report_view
 from maniple.service.views import (
     AgentUsageView,
     ClaimList,
+    FindingView,
     MessageAccepted,
     PlanStatus,
     ReportView,
@@ -296,12 +297,13 @@ async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> S
 
 @router.get("/api/runs/{run_id}/sources", summary="List the sources of a run", responses=error_responses(404))
 async def read_sources(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> Sources:
-    """The addresses that the run's searches found and its members opened, as its report numbers them."""
+    """What the run's searches found and its members opened, by the report's numbers, with their findings."""
     run = await service.engine.status(run_id, caller.owner)
     evidence = service.store.evidence(run.run_id)
     return Sources(
         sources=[SourceView.model_validate(source) for source in await evidence.sources()],
         unread=[UnreadPageView.model_validate(page) for page in await evidence.unread()],
+        findings=[FindingView.model_validate(one) for one in await evidence.findings()],
     )
 
 
