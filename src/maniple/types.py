@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeGuard, get_args
 
+JudgeMode = Literal["auto", "on", "off"]
+"""When a model judges the claims of reports: if it was measured to do so well, always, never."""
 LLMType = Literal["basic", "reasoning", "vision"]
 LLM_TYPES: tuple[LLMType, ...] = get_args(LLMType)
 
@@ -30,7 +32,9 @@ REPAIR_SOURCE = "report_repair"
 """The value of `lc_source` for the model call that repairs passages of a report."""
 DESCRIPTION_SOURCE = "picture_description"
 """The same key of the call that describes a picture to a member whose model does not see."""
-UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE, DESCRIPTION_SOURCE})
+JUDGE_SOURCE = "claim_judge"
+"""The same key of the calls that judge the claims of a report."""
+UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE, DESCRIPTION_SOURCE, JUDGE_SOURCE})
 """Sources whose answers are not part of an agent's output."""
 TOOL_OUTPUT = "maniple_tool_output"
 """LangChain custom event: output that a tool prints while it runs."""

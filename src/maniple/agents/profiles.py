@@ -7,6 +7,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from maniple.agents.browsing import BrowserWorker, BrowsingResources
+from maniple.agents.claim_judge import JudgeChoice
 from maniple.agents.compact import CompactBrowser as PageReading
 from maniple.agents.compact import CompactCoder, CompactReporter, CompactResearcher
 from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictures
@@ -144,7 +145,7 @@ def _middleware(context: WorkerContext, offer: Offer) -> list[Middleware]:
     reader = offer.service(ItemPictureReader)
     middleware: list[Middleware] = [TruncationNotes(), *([ItemPictures(reader)] if reader else [])]
     if context.name == "reporter":
-        return [*middleware, CheckedReport()]
+        return [*middleware, CheckedReport(offer.service(JudgeChoice))]
     if context.tools or context.name in offer.dynamic_tools:
         middleware += result_guards(context.model, offer.service(Redactor), offer.service(StoredResults))
     return [*middleware, *(each for make in offer.middleware for each in make(context))]

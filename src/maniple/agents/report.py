@@ -34,6 +34,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field
 
 from maniple.agents.claim_events import ReleasedBlocks, ReportMark, report_claims
+from maniple.agents.claim_judge import ClaimJudge, JudgeChoice
 from maniple.agents.finding_briefing import FINDINGS_SHARE, format_findings
 from maniple.agents.gap_statements import is_stated, state_gap
 from maniple.agents.middleware.base import ModelHandler
@@ -79,6 +80,10 @@ RepairPassages = Callable[[Sequence[ReportPassage]], Awaitable[Mapping[int, str]
 """Returns new texts for passages by their indexes; passages that cannot be repaired are left out."""
 
 
+JudgeBlocks = Callable[[Sequence[str]], Awaitable[None]]
+"""Asks a judge about the claims of blocks that the rules leave open; the check takes the verdicts."""
+
+
 class Draft(Protocol):
     """A report that is checked while the model writes it."""
 
@@ -103,7 +108,8 @@ class Draft(Protocol):
 class ReportDraft:
     """Checks a report block by block while the model writes it, and releases the blocks that pass.
 
-    From the first block with a finding on, all blocks are held back until the report is complete. Then
+    From the first block with a finding on, all blocks are held back until the report is complete; with a
+    `judge` from the first block with a claim that the rules leave open. Then the judge is asked about these,
     `repair` is called once, remaining findings are marked in the text, and a list of the cited sources
     replaces the list that the model wrote. `at_hand` are the sources to list if the report cites none.
     """
@@ -113,11 +119,13 @@ class ReportDraft:
         check: ReportCheck,
         repair: RepairPassages | None = None,
         *,
+        judge: JudgeBlocks | None = None,
         locale: str = "",
         at_hand: Collection[int] = (),
     ) -> None:
         self._check = check
         self._repair = repair
+        self._judge = judge
         self._locale = locale
         self._at_hand = at_hand
         self._blocks = Blocks()
@@ -131,8 +139,9 @@ class ReportDraft:
         return await self._check_blocks(self._remove_own_list(self._blocks.feed(text)))
 
     async def end(self) -> str:
-        """Return the rest of the report. It makes at most one model call."""
+        """Return the rest of the report. It makes at most one model call, beside those of the judge."""
         rest = [await self._check_blocks([*self._remove_own_list(self._blocks.end()), *self._own_list.end()])]
+        await self._judge_passages()
         for passage in await self._repair_passages():
             rest.append(self._released.add(passage.text, passage.findings))
         self._shown_parts += rest[1:]
@@ -145,7 +154,7 @@ class ReportDraft:
         ready: list[str] = []
         for block in map(_mask, blocks):
             findings = await self._check.findings(block)
-            if findings or self._held_back:
+            if findings or self._held_back or await self._waits_for_judge(block):
                 self._held_back.append(ReportPassage(block, findings))
             else:
                 ready.append(self._released.add(block))
@@ -161,13 +170,34 @@ class ReportDraft:
         """Return the verdicts on the claims of the report as it was released."""
         return await self._check.claim_report(self._released.texts)
 
+    async def _waits_for_judge(self, block: str) -> bool:
+        return self._judge is not None and bool(await self._check.find_pending(block))
+
+    async def _judge_passages(self) -> None:
+        """Ask the judge about what is held back; its findings join those of the rules."""
+        if self._judge is None or not self._held_back:
+            return
+        await self._judge([passage.text for passage in self._held_back])
+        self._held_back = [await self._add_wrong_claims(passage) for passage in self._held_back]
+
+    async def _add_wrong_claims(self, passage: ReportPassage) -> ReportPassage:
+        """Return a passage with its claims as the judge sees them; its citations are not looked up again."""
+        others = [one for one in passage.findings if one.citation.kind != "claim"]
+        findings = [*others, *await self._check.find_wrong_claims(passage.text)]
+        ordered = sorted(findings, key=lambda one: (one.citation.end, one.citation.start))
+        return ReportPassage(passage.text, ordered)
+
     async def _repair_passages(self) -> list[ReportPassage]:
         failing = [index for index, passage in enumerate(self._held_back) if passage.findings]
         if failing and self._repair is not None:
             replies = await self._repair([self._held_back[index] for index in failing])
-            for place, index in enumerate(failing):
-                if reply := _mask(replies.get(place, "")).strip():
-                    self._held_back[index] = await self._choose_passage(self._held_back[index], reply)
+            texts = [_mask(replies.get(place, "")).strip() for place in range(len(failing))]
+            if self._judge is not None:
+                # Else a repair would pass that only words a wrong claim in another way.
+                await self._judge([*filter(None, texts)])
+            for text, index in zip(texts, failing, strict=True):
+                if text:
+                    self._held_back[index] = await self._choose_passage(self._held_back[index], text)
         return self._held_back
 
     async def _choose_passage(self, passage: ReportPassage, reply: str) -> ReportPassage:
@@ -561,7 +591,14 @@ _READ_HERE = ("researcher", "browser")
 
 
 class CheckedReport(AgentMiddleware[Any, Any]):
-    """Adds sources and findings to the reporter's prompt, and checks the report. Must be innermost."""
+    """Adds sources and findings to the reporter's prompt, and checks the report. Must be innermost.
+
+    `judge` chooses the model that judges the claims which rules leave open; None: nobody does.
+    """
+
+    def __init__(self, judge: JudgeChoice | None = None) -> None:
+        super().__init__()
+        self._judge = judge
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         task = current_task()
@@ -569,7 +606,10 @@ class CheckedReport(AgentMiddleware[Any, Any]):
         messages = [*request.messages]
         draft: Callable[[], Draft] = partial(UncitedDraft, check)
         if check.sources:
-            draft = partial(ReportDraft, check, ReportRepair(request.model, check), locale=task.locale)
+            repair = ReportRepair(request.model, check)
+            model = self._judge.find_model() if self._judge else None
+            judge = ClaimJudge(model, check) if model else None
+            draft = partial(ReportDraft, check, repair, judge=judge, locale=task.locale)
             if sources := await _choose_sources(check, task):
                 messages = _without_source_list(messages, task.history.report, sources)
                 listed = fence_untrusted(format_sources(sources))

@@ -65,7 +65,9 @@ async def open_models(
         def remember(features: Mapping[str, bool]) -> None:
             learned.store(url, model, features)
 
-        return Capabilities(learned.of(url, model), on_learned=remember)
+        return Capabilities(
+            learned.of(url, model), on_learned=remember, judging=learned.judging_of(url, model)
+        )
 
     configured, stream_rate = settings.models, settings.server.stream_rate
     if configured.basic is None:

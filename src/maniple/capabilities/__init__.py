@@ -2,7 +2,9 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from typing import Any
 
+from maniple.agents.claim_judge import JudgeChoice
 from maniple.agents.offers import Offer
 from maniple.capabilities.base import Capability, CapabilityContext, open_all
 from maniple.capabilities.browsing import BrowserCapability
@@ -77,6 +79,11 @@ def _shared_services(
             Redactor: redactor_of(settings),
             OutgoingGuard: OutgoingGuard(secrets_of(settings)),
             **({FolderSearch: folder} if folder is not None else {}),
-            **({ChatModels: models} if models is not None else {}),
+            **(_model_services(settings, models) if models is not None else {}),
         }
     )
+
+
+def _model_services(settings: Settings, models: ChatModels) -> dict[type[Any], Any]:
+    evidence = settings.evidence
+    return {ChatModels: models, JudgeChoice: JudgeChoice(evidence.judge, models, evidence.llm)}

@@ -31,8 +31,8 @@ MAX_ROUNDS = 3
 """Requests for one claim: the first, one after an answer that does not count, one with other passages."""
 CLAIM_CHARACTERS, CONTEXT_CHARACTERS = 1_200, 300
 """Characters of a claim, and of what stands before it or at its row or column, in a request."""
-LEAST_WORDS = 4
-"""Words of a claim from which the span of an answer must have one of them; fewer may all be reworded."""
+LEAST_WORDS = 2
+"""Words of a claim that its sources know from which the sentence of a span must have one of them."""
 OPAQUE = "\ufffc"
 CONSTANTS = frozenset(
     map(Decimal, (1, 2, 4, 7, 10, 12, 24, 30, 52, 60, 100, 360, 365, 366, 1_000, 1_024, 3_600, 10**6, 10**9))
@@ -267,8 +267,8 @@ class JudgeRounds:
             case.refuse("its pid is not one of the passages of the claim")
         elif part is None:
             case.refuse("its span does not stand in the passage, word for word")
-        elif not self._is_about(case.pending, given.span or ""):
-            case.refuse("its span has nothing of the claim")
+        elif not self._is_about(case.pending, part):
+            case.refuse("the sentence of its span has nothing of the claim")
         elif _is_cited(case.pending.claim, piece):
             self._take_cited(case, given, piece, part, is_supported=is_supported)
         elif is_supported:
@@ -303,8 +303,8 @@ class JudgeRounds:
         else:
             case.accept(Verdict("supported", f"{name} says so (judge model)", part))
 
-    def _is_about(self, pending: PendingClaim, span: str) -> bool:
-        """Return whether a span has a word or figure of a claim.
+    def _is_about(self, pending: PendingClaim, part: SourcePassage) -> bool:
+        """Return whether a sentence or row of a source has a word or figure of a claim.
 
         A claim in another language than its sources may have neither, so only what they know is compared.
         """
@@ -313,10 +313,10 @@ class JudgeRounds:
         known = {one for one in words if any(index.knows(one) for index in self._finder.sources.values())}
         if len(known) < LEAST_WORDS or 2 * len(known) < len(words):
             return True
-        if not known.isdisjoint(find_terms(span)):
+        if not known.isdisjoint(find_terms(part.text)):
             return True
         figures = {one.value for one in find_figures(claim.text, pending.language)}
-        return any(one.value in figures for one in find_figures(span))
+        return any(one.value in figures for one in find_figures(part.text))
 
     def _find_absent_figures(self, pending: PendingClaim) -> Iterator[FigureMention]:
         """Yield the figures of a claim that have to be calculated; none of a claim that a rule supports."""

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from maniple.claims.added_citations import find_added_citations, has_claims
 from maniple.claims.attribution import find_source_labels
 from maniple.claims.check import ClaimCheck
+from maniple.claims.judge_passages import PassageFinder
+from maniple.claims.judging import JudgeRounds, PendingClaim, needs_judge
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim, find_claims
 from maniple.claims.verdict import ClaimReport, JudgedClaim, Verdict
@@ -22,11 +24,13 @@ MAX_INDEXED = 4_000_000
 """Characters of all sources in which claims are looked up, earlier sources first. Cited ones always are."""
 LANGUAGE_CHARACTERS = 5_000
 """Characters of a source that tell its language."""
+ClaimKey = tuple[str, str, str, str, tuple[int, ...]]
+"""What a verdict of a judge is about: a claim, the text before it, its row and column, and its citations."""
 _NOTHING = hashlib.sha256(b"").hexdigest()
 
 
 class ReportCheck(SourceCheck):
-    """A `SourceCheck` that also judges the claims of a report by rule.
+    """A `SourceCheck` that also judges the claims of a report by rule, and takes the verdicts of a judge.
 
     The sources are indexed when the first block is judged. Verdicts are stored by block, so that the report
     as it was released can be summed up without judging it again.
@@ -52,6 +56,8 @@ class ReportCheck(SourceCheck):
         self._textless, self._unstored = set[int](), set[int]()
         self._claims_left = MAX_CLAIMS
         self._left_out: dict[str, int] = {}
+        self._decided: dict[ClaimKey, Verdict] = {}
+        self._finder: PassageFinder | None = None
 
     @property
     def checks_claims(self) -> bool:
@@ -60,13 +66,18 @@ class ReportCheck(SourceCheck):
 
     async def findings(self, block: str) -> list[UnverifiedCitation]:
         """Return the citations in `block` that could not be verified, and its wrong claims, in order."""
-        found = await super().findings(block)
+        found = [*await super().findings(block), *await self.find_wrong_claims(block)]
+        return sorted(found, key=lambda one: (one.citation.end, one.citation.start))
+
+    async def find_wrong_claims(self, block: str) -> list[UnverifiedCitation]:
+        """Return the claims in `block` that are contradicted or absent, in order."""
+        found = list[UnverifiedCitation]()
         for claim, verdict in await self._judge(block):
             if verdict.is_marked:
                 citation = Citation("claim", claim.start, claim.end, claim.text, claim.citations)
                 shown = verdict.passage.text if verdict.passage else ""
                 found.append(UnverifiedCitation(citation, verdict.reason, shown))
-        return sorted(found, key=lambda one: (one.citation.end, one.citation.start))
+        return found
 
     async def claim_report(self, blocks: Iterable[str]) -> ClaimReport:
         """Return the verdicts on the claims of a report, given by its blocks."""
@@ -77,9 +88,36 @@ class ReportCheck(SourceCheck):
         unsearched = tuple(number for number in self.sources if judged and number not in self._indexed)
         return ClaimReport(tuple(judged), left_out, unsearched, frozenset(self.sources))
 
+    async def find_pending(self, block: str) -> list[PendingClaim]:
+        """Return the claims of a block that the rules leave open and that no judge was asked about."""
+        claims = await self.list_claims(block)
+        return [one for one in claims if needs_judge(one.rule) and _key_of(one.claim) not in self._decided]
+
+    async def list_claims(self, block: str) -> list[PendingClaim]:
+        """Return all claims of a block, with their verdicts."""
+        language = language_of(block)
+        return [PendingClaim(claim, verdict, language) for claim, verdict in await self._judge(block)]
+
+    async def open_judging(self, claims: Sequence[PendingClaim]) -> JudgeRounds:
+        """Return the rounds in which a judge is asked about `claims`, with passages of the sources."""
+        check = await self._open_check()
+        if self._finder is None:
+            self._finder = PassageFinder(check.sources, check.given, check.results)
+        return await asyncio.to_thread(JudgeRounds, claims, self._finder)
+
+    def take_verdicts(self, verdicts: Iterable[tuple[PendingClaim, Verdict]]) -> None:
+        """Take the verdicts of a judge. They count for the same claims in other blocks, too."""
+        self._decided |= {_key_of(pending.claim): verdict for pending, verdict in verdicts}
+        for block, judged in self._judged.items():
+            self._judged[block] = [(claim, self._decide(claim, verdict)) for claim, verdict in judged]
+
+    def _decide(self, claim: Claim, rule: Verdict) -> Verdict:
+        return self._decided.get(_key_of(claim), rule) if needs_judge(rule) else rule
+
     def start_report(self) -> None:
         """Forget the blocks that were judged, before another report with the same sources."""
         self._judged, self._left_out, self._claims_left = {}, {}, MAX_CLAIMS
+        self._decided = {}
         if self._check is not None:
             self._check.forget_blocks()
 
@@ -111,7 +149,8 @@ class ReportCheck(SourceCheck):
             self._left_out[block] = len(claims) - len(kept)
             language = language_of(block)
             verdicts = await asyncio.to_thread(check.judge, kept, language)
-            self._judged[block] = [*zip(kept, verdicts, strict=True)]
+            pairs = zip(kept, verdicts, strict=True)
+            self._judged[block] = [(claim, self._decide(claim, verdict)) for claim, verdict in pairs]
         return self._judged[block]
 
     async def _open_check(self) -> ClaimCheck:
@@ -150,3 +189,7 @@ def _as_judged(claim: Claim, verdict: Verdict, block: int) -> JudgedClaim:
     return JudgedClaim(
         claim.text, claim.citations, verdict, claim.row, claim.column, block, claim.start, claim.end
     )
+
+
+def _key_of(claim: Claim) -> ClaimKey:
+    return claim.text, claim.before, claim.row, claim.column, claim.citations

@@ -25,6 +25,7 @@ from maniple.config.service_settings import (
 from maniple.config.sources import SettingsOrigin
 from maniple.config.team_settings import (
     MAX_TOOLS,
+    EvidenceSettings,
     SkillSettings,
     TeamSettings,
     ToolSettings,
@@ -46,6 +47,7 @@ class Settings(Section):
     models: ModelsSettings = ModelsSettings()
     embedded: EmbeddedSettings = EmbeddedSettings()
     team: TeamSettings = TeamSettings()
+    evidence: EvidenceSettings = EvidenceSettings()
     tools: tuple[ToolSettings, ...] = Field(default=(), max_length=MAX_TOOLS)
     """The user's own tools."""
     skills: tuple[SkillSettings, ...] = Field(default=(), max_length=MAX_TOOLS)

@@ -8,6 +8,7 @@ tests features by short calls instead. `models.*.capabilities` in the settings o
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import Runnable
 
 from maniple.errors import ModelError
+from maniple.llms.judge_measurements import JudgeMeasurement
 
 Feature = Literal[
     "tools",
@@ -65,6 +67,8 @@ ANSWER_TOKENS = 60
 
 CACHE_SECONDS = 7 * 24 * 3600
 """Learned features expire after a week, because an endpoint may be upgraded."""
+JUDGE_SECONDS = 90 * 24 * 3600
+"""The measurement as a judge of claims is kept for longer, because it takes many calls."""
 
 _UNTIL_KNOWN: Mapping[Feature, bool] = {
     **dict.fromkeys(FEATURES, True),
@@ -86,6 +90,8 @@ class Capabilities:
     fixed: Mapping[str, bool] = field(default_factory=dict)
     """Features set in the settings; they take precedence over learned ones."""
     on_learned: Callable[[Mapping[str, bool]], None] | None = None
+    judging: JudgeMeasurement | None = None
+    """How well the model judges claims, if that was measured."""
     has_answered: bool = False
     """Whether an answer in words had no thoughts that only a closing mark ends; the first one is held."""
 
@@ -140,7 +146,7 @@ def capabilities_of(model: Runnable[Any, Any]) -> Capabilities:
 
 
 class CapabilityCache:
-    """A small JSON file: `{"URL MODEL": {"at": seconds, "features": {name: bool}}}`.
+    """A small JSON file: `{"URL MODEL": {"at": seconds, "features": {name: bool}, "judge": measurement}}`.
 
     A file that cannot be read or written is no error; it only costs a few repeated calls.
     """
@@ -148,18 +154,36 @@ class CapabilityCache:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._entries = _fresh_entries(_read_cache(path))
+        self._writing = threading.Lock()
 
     def of(self, url: str, model: str) -> dict[str, bool]:
         """Return the known features of a model at an endpoint."""
         stored = self._entries.get(f"{url} {model}", {}).get("features", {})
         return {name: works for name, works in stored.items() if isinstance(works, bool)}
 
+    def judging_of(self, url: str, model: str) -> JudgeMeasurement | None:
+        """Return how well a model judges claims; None if that is not known, or no longer."""
+        return JudgeMeasurement.of(self._entries.get(f"{url} {model}", {}).get("judge"))
+
     def store(self, url: str, model: str, features: Mapping[str, bool]) -> asyncio.Future[None]:
         """Store learned features; the returned future is done when they are on disk."""
         known = {**self.of(url, model), **features}
-        self._entries[f"{url} {model}"] = {"at": time.time(), "features": known}
-        text = json.dumps(self._entries, indent=1)
-        return asyncio.get_running_loop().run_in_executor(None, _write_cache, self._path, text)
+        return self._store(f"{url} {model}", {"at": time.time(), "features": known})
+
+    def store_judging(self, url: str, model: str, found: JudgeMeasurement) -> asyncio.Future[None]:
+        """Store how well a model judges claims, as `store` does."""
+        return self._store(f"{url} {model}", {"judge": found.to_json()})
+
+    def _store(self, name: str, values: Mapping[str, Any]) -> asyncio.Future[None]:
+        self._entries[name] = {**self._entries.get(name, {}), **values}
+        return asyncio.get_running_loop().run_in_executor(None, self._write, name, dict(values))
+
+    def _write(self, name: str, values: Mapping[str, Any]) -> None:
+        # What another process has stored meanwhile stays.
+        with self._writing:
+            entries = _fresh_entries(_read_cache(self._path))
+            entries[name] = {**entries.get(name, {}), **values}
+            _write_cache(self._path, json.dumps(entries, indent=1))
 
 
 def _read_cache(path: Path) -> dict[str, dict]:
@@ -171,16 +195,25 @@ def _read_cache(path: Path) -> dict[str, dict]:
 
 
 def _fresh_entries(entries: dict[str, dict]) -> dict[str, dict]:
+    fresh = dict[str, dict]()
+    for name, entry in entries.items():
+        if not isinstance(entry, dict):
+            continue
+        known = dict[str, Any]()
+        if isinstance(entry.get("features"), dict) and _is_fresh(entry.get("at"), CACHE_SECONDS):
+            known |= {"at": entry["at"], "features": entry["features"]}
+        measured = JudgeMeasurement.of(entry.get("judge"))
+        if measured is not None and _is_fresh(measured.at, JUDGE_SECONDS):
+            known["judge"] = measured.to_json()
+        if known:
+            fresh[name] = known
+    return fresh
+
+
+def _is_fresh(at: object, seconds: float) -> bool:
+    # Entries from the future were written with a wrong clock and would never expire.
     now = time.time()
-    return {
-        name: entry
-        for name, entry in entries.items()
-        if isinstance(entry, dict)
-        and isinstance(entry.get("features"), dict)
-        and isinstance(entry.get("at"), int | float)
-        # Entries from the future were written with a wrong clock and would never expire.
-        and now - CACHE_SECONDS < entry["at"] < now + CACHE_SECONDS
-    }
+    return isinstance(at, int | float) and now - seconds < at < now + seconds
 
 
 def _write_cache(path: Path, text: str) -> None:
