@@ -1,10 +1,18 @@
+from dataclasses import replace
+
 import pytest
 
-from maniple.search.chain import merge_ranked
+from maniple.search.merging import (
+    deduplicate,
+    find_kind,
+    label_hits,
+    merge_ranked,
+    sort_newest_first,
+)
 from maniple.search.provider import (
     CONTENT_CHARACTERS,
     TITLE_CHARACTERS,
-    deduplicate,
+    SearchHit,
     is_web_address,
     make_hit,
     parse_hits,
@@ -83,3 +91,66 @@ def test_what_many_found_far_up_comes_first() -> None:
 
 def test_a_page_first_in_every_list_fits_best() -> None:
     assert [one.score for one in merge_ranked([pages("a", "b"), pages("a")], 5)] == [1.0, 0.4919]
+
+
+def paper(title: str, url: str, **known: str) -> SearchHit:
+    return SearchHit(title, url, known.pop("content", ""), kind="paper", **known)  # pyright: ignore
+
+
+def test_a_paper_of_two_engines_is_one_hit_with_the_fullest_abstract() -> None:
+    short = paper("Arches", "https://doi.org/10.1000/x", doi="10.1000/x", content="Short.", source="a")
+    full = paper("Arches of stone", "https://b.test/1", doi="10.1000/X", content="Longer text.", source="b")
+    [hit] = merge_ranked([[short], [replace(full, full_text_url="https://b.test/1.pdf", author="Ito")]], 5)
+    assert (hit.title, hit.url, hit.content) == ("Arches", "https://doi.org/10.1000/x", "Longer text.")
+    assert (hit.source, hit.author, hit.full_text_url) == ("a, b", "Ito", "https://b.test/1.pdf")
+    assert hit.score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("other", "works"),
+    [
+        ({"title": "On  stone ARCHES.", "published": "2020-05", "author": "K. Ito"}, 1),
+        ({"title": "On stone arches", "published": "2020", "author": ""}, 1),
+        ({"title": "On stone arches", "published": "2020", "author": "Lena Vogt"}, 2),
+        ({"title": "On stone arches", "published": "2021", "author": "Kei Ito"}, 2),
+        ({"title": "On stone arches", "published": "", "author": "Kei Ito"}, 2),
+    ],
+)
+def test_a_title_and_a_year_with_a_common_author_is_one_work(other: dict[str, str], works: int) -> None:
+    first = paper("On stone arches", "https://a.test/1", published="2020-01-31", author="Kei Ito")
+    assert len(deduplicate([first, paper(url="https://b.test/2", **other)])) == works
+
+
+def test_papers_whose_short_title_says_nothing_stay_apart() -> None:
+    hits = [paper("Errata", f"https://{name}.test/", published="2020") for name in "ab"]
+    assert deduplicate(hits) == hits
+
+
+def test_a_hit_that_joins_two_known_works_makes_them_one() -> None:
+    by_doi = paper("A longer title", "https://a.test/", doi="10.1000/x")
+    by_title = paper("On stone arches", "https://b.test/", published="2020")
+    both = paper("On stone arches", "https://c.test/", doi="10.1000/x", published="2020-02")
+    [hit] = merge_ranked([[by_doi, by_title], [both]], 5)
+    assert (hit.url, hit.score, hit.published) == ("https://a.test/", 1.0, "2020")
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("https://de.wikipedia.org/wiki/Bogen", "encyclopaedia"),
+        ("https://doi.org/10.1000/x", "paper"),
+        ("https://old.reddit.com/r/x", "forum"),
+        ("https://notreddit.com/", None),
+        ("folder:a.md", None),
+        ("http://[::1", None),
+    ],
+)
+def test_a_kind_is_known_by_the_host_and_never_guessed(url: str, kind: str | None) -> None:
+    assert find_kind(url) == kind
+    assert label_hits([make_hit("x", url, "")], "one")[0].kind == (kind or "")
+
+
+def test_the_newest_come_first_and_undated_hits_keep_their_order() -> None:
+    days = ("", "2020", "2023-04-01", "soon", "2023-05")
+    hits = [paper(day, f"https://a.test/{at}", published=day) for at, day in enumerate(days)]
+    assert [hit.title for hit in sort_newest_first(hits)] == ["2023-05", "2023-04-01", "2020", "", "soon"]

@@ -15,6 +15,7 @@ from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 from maniple.reading.fork_server import ForkServer
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
+from maniple.search import SearchHit
 from maniple.tools.browser import browser_tool
 from maniple.tools.documents import WorkspaceDocuments
 from maniple.tools.evidence import current_evidence
@@ -40,6 +41,20 @@ async def test_each_hit_has_its_number_and_keeps_it() -> None:
         assert [(hit["url"], hit["cite"]) for hit in hits] == [("https://a.test/", 1), ("https://b.test/", 2)]
     assert [source.kind for source in await evidence.sources()] == ["result", "result"]
     assert await evidence.texts(2) == ["more"]
+
+
+async def test_what_a_hit_says_of_its_publication_describes_the_source() -> None:
+    class Library:
+        async def search(self, query: str, *, limit: int) -> list[SearchHit]:
+            about = {"published": "2017-06-12", "author": "Ada Ito", "publisher": "Arches"}
+            return [SearchHit("Stone", "https://a.test/", "An abstract.", **about)]
+
+    evidence = MemoryEvidence()
+    await call_tool(build_search(Library(), 5), evidence, query="stone")
+    (source,) = await evidence.sources()
+    assert (source.published, source.author, source.publisher) == ("2017-06-12", "Ada Ito", "Arches")
+    [text] = await evidence.texts(1)
+    assert ("2017-06-12" in text, "Ada Ito" in text, text.endswith("An abstract.")) == (True, True, True)
 
 
 async def test_a_page_is_recorded_as_it_was_read() -> None:

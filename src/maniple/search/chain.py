@@ -5,11 +5,11 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from maniple.errors import SearchError
-from maniple.evidence.addresses import comparable_url
+from maniple.search.merging import deduplicate, label_hits, merge_ranked
 from maniple.search.provider import (
     ProviderFailure,
     ProxyUnreachable,
@@ -17,14 +17,10 @@ from maniple.search.provider import (
     SearchHit,
     SearchProvider,
     check_reachable,
-    deduplicate,
-    with_source,
 )
 
 _log = logging.getLogger(__name__)
 
-RANK_CONSTANT = 60
-"""`k` of reciprocal rank fusion, as in the paper: how little the first ranks outweigh the next ones."""
 MAX_CACHED_QUERIES = 512
 """Of all runs together; the least recently used is evicted. With 5 hits each, some 6 MB."""
 MAX_CACHE_AGE_SECONDS = 3_600.0
@@ -240,7 +236,7 @@ class SearchChain:
             raise
         self._breaker.reset(name)
         self._reached_until[name] = self._clock() + REACHED_SECONDS
-        return with_source(deduplicate(hits)[:limit], name)
+        return label_hits(deduplicate(hits)[:limit], name)
 
 
 def _describe_failures(failures: Mapping[str, str]) -> str:
@@ -293,28 +289,6 @@ class CircuitBreaker:
         return [name for name in candidates if name not in paused] or [
             name for name in candidates if not isinstance(self._open[name].failure, RateLimited)
         ]
-
-
-def merge_ranked(lists: Sequence[Sequence[SearchHit]], limit: int) -> list[SearchHit]:
-    """Merge ranked lists by reciprocal rank fusion (Cormack, Clarke, Büttcher: SIGIR 2009); at most `limit`.
-
-    A page in several lists keeps the title and extract of the first. Its score is the sum of 1/(k + rank),
-    divided by the highest possible sum.
-    """
-    found: dict[str, list[SearchHit]] = {}
-    points: dict[str, float] = {}
-    for hits in lists:
-        for rank, hit in enumerate(hits, start=1):
-            page = comparable_url(hit.url)
-            found.setdefault(page, []).append(hit)
-            points[page] = points.get(page, 0.0) + 1 / (RANK_CONSTANT + rank)
-    best = sorted(found, key=lambda page: -points[page])[:limit]  # stable: then by list
-    return [_merge_hit(found[page], points[page] * (RANK_CONSTANT + 1) / len(lists)) for page in best]
-
-
-def _merge_hit(hits: Sequence[SearchHit], score: float) -> SearchHit:
-    sources = dict.fromkeys(hit.source for hit in hits)
-    return replace(hits[0], score=round(score, 4), source=", ".join(sources))
 
 
 @dataclass(slots=True, eq=False)

@@ -9,11 +9,11 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from html import unescape
 from importlib.metadata import version
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -31,7 +31,6 @@ from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.egress.upstream import UpstreamProxy
 from maniple.errors import ConfigError, SearchError
-from maniple.evidence.addresses import comparable_url
 from maniple.retry_after import retry_after_seconds
 from maniple.text import fix_surrogates, shorten
 
@@ -50,6 +49,7 @@ _MISTAKE_CHARACTERS = 300
 _PARSED_CHARACTERS = 10 * CONTENT_CHARACTERS
 _HIGHLIGHT = re.compile("</?(?:b|strong|em|i|mark)>", re.IGNORECASE)
 """The tags with which engines highlight the words of the query."""
+HitKind = Literal["paper", "encyclopaedia", "news", "forum", "code", "video"]
 _SCHEMES = ("http", "https")
 _PORTS = {"http": 80, "https": 443}
 
@@ -69,6 +69,18 @@ class SearchHit:
     """The provider that found it, or all of them, separated by commas."""
     is_weak: bool = False
     """Whether it probably does not answer the query, so that others should be asked, too."""
+    kind: HitKind | Literal[""] = ""
+    """What it is, where the engine or the host tells."""
+    published: str = ""
+    """`YYYY-MM-DD`, or `YYYY-MM` or `YYYY` where no more is known."""
+    author: str = ""
+    """The names of its authors, separated by commas."""
+    publisher: str = ""
+    """The journal, the conference or the site."""
+    doi: str = ""
+    """In lower case, without `https://doi.org/`."""
+    full_text_url: str = ""
+    """Where everybody may read all of a paper: its PDF, where the engine knows it."""
 
 
 class ProviderFailure(SearchError):
@@ -157,13 +169,22 @@ class ProviderSpec:
 class HttpEndpoint:
     """The HTTP API of one engine. Bounds time and size, and turns every failure into a `ProviderFailure`.
 
-    `remedies` map a status code to a sentence about what to do; 200 means a malformed body.
+    `remedies` map a status code to a sentence about what to do; 200 means a malformed body. A `Retry-After`
+    of at most `patience_seconds` is waited for once, within the timeout.
     """
 
-    def __init__(self, name: str, timeout_seconds: float, remedies: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        timeout_seconds: float,
+        remedies: Mapping[int, str] | None = None,
+        *,
+        patience_seconds: float | None = None,
+    ) -> None:
         self.name = name
         self._timeout_seconds = timeout_seconds
         self._remedies = remedies or {}
+        self._patience_seconds = patience_seconds
         self._client: httpx.AsyncClient | None = None
 
     async def get_json(
@@ -185,10 +206,13 @@ class HttpEndpoint:
         """GET a body of at most `MAX_RESPONSE_BYTES`; raises `ProviderFailure`."""
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                client = await self._get_client()
-                async with client.stream("GET", url, params=params, headers=headers) as response:
-                    self._raise_for_status(response)
-                    return await self._read_body(response)
+                try:
+                    return await self._request(url, params, headers)
+                except RateLimited as limited:
+                    if self._patience_seconds is None or limited.cooldown_seconds > self._patience_seconds:
+                        raise
+                    await asyncio.sleep(limited.cooldown_seconds)
+                return await self._request(url, params, headers)
         except TimeoutError as error:
             raise ProviderFailure(f"{self.name} did not answer in {self._timeout_seconds:g} s.") from error
         except ResponseRefused as error:
@@ -198,6 +222,12 @@ class HttpEndpoint:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise ProviderFailure(f"{self.name} could not be reached: {reason}") from error
+
+    async def _request(self, url: str, params: Mapping[str, str], headers: Mapping[str, str] | None) -> bytes:
+        client = await self._get_client()
+        async with client.stream("GET", url, params=params, headers=headers) as response:
+            self._raise_for_status(response)
+            return await self._read_body(response)
 
     async def aclose(self) -> None:
         """Close the connections; the next request opens new ones."""
@@ -362,19 +392,6 @@ def is_web_address(url: str) -> bool:
         return parts.scheme in _SCHEMES and bool(parts.hostname)
     except ValueError:
         return False
-
-
-def deduplicate(hits: Iterable[SearchHit]) -> list[SearchHit]:
-    """Return each page once, at its first position."""
-    first: dict[str, SearchHit] = {}
-    for hit in hits:
-        first.setdefault(comparable_url(hit.url), hit)
-    return list(first.values())
-
-
-def with_source(hits: Iterable[SearchHit], source: str) -> list[SearchHit]:
-    """Return the hits with the name of the provider that found them."""
-    return [replace(hit, source=source) for hit in hits]
 
 
 def hit_to_dict(hit: SearchHit) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote
 
-from maniple.evidence import Evidence
+from maniple.evidence import Evidence, Source
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.reading.page_kind import describe_obstacle, find_obstacle, outline_text
 from maniple.reading.publication import Publication
@@ -58,17 +58,27 @@ def current_evidence() -> Evidence | None:
 async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Record search hits; return each `{title, url, content, …}` with its source number as `cite`.
 
-    Outside of a run nothing is recorded and no hit gets a number.
+    `published`, `author` and `publisher` of a hit, where it has them, describe the source and are part of its
+    text. Outside of a run nothing is recorded and no hit gets a number.
     """
     evidence = current_evidence()
     if evidence is None:
         return [dict(hit) for hit in hits]
     await _wait_for_earlier_calls()
-    sources = [await evidence.add(hit["url"], hit["title"], "result", hit["content"]) for hit in hits]
+    sources = [await _record_hit(evidence, hit) for hit in hits]
     return [
         {**hit, "cite": source.number} if source.number else dict(hit)
         for hit, source in zip(hits, sources, strict=True)
     ]
+
+
+async def _record_hit(evidence: Evidence, hit: Mapping[str, Any]) -> Source:
+    about = Publication(*(hit.get(name) or "" for name in ("published", "author", "publisher")))
+    text = "\n\n".join(filter(None, (about.line, hit["content"])))
+    source = await evidence.add(hit["url"], hit["title"], "result", text)
+    if source.number and about:
+        await evidence.describe(source.number, about)
+    return source
 
 
 async def source_line(
