@@ -207,3 +207,21 @@ def test_hundred_kilobytes_of_anything_are_read_in_linear_time(piece):
     started = time.process_time()
     find_figures(text)
     assert time.process_time() - started < 8
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("41 h 17 min 08 s", 148_628),
+        ("4 min 06 s", 246),
+        ("15 часов 35 минут", 56_100),
+        ("1 minuto e 17 secondi", 77),
+    ],
+)
+def test_the_parts_of_a_period_are_one_figure(text, value):
+    (figure,) = find_figures(text)
+    assert (figure.value, figure.unit) == (value, "s")
+
+
+def test_four_digits_that_count_people_are_no_year():
+    assert [one.kind for one in find_figures("全年出生人口2180人")] == ["number"]

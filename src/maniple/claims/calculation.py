@@ -45,17 +45,25 @@ _HEDGES = (
     r"unos |casi |cerca de |quase )?"
 )
 _RISE_BEFORE = re.compile(
-    r"(?:\b(?:increased?|rise|rose|risen|growth|grew|grown|gain(?:ed)?|jump(?:ed)?|up|climbed|surged?)"
+    r"(?:\b(?:increased?|rise|rose|risen|growth|grew|grown|gain(?:ed)?|jump(?:ed)?|climbed|surged?|"
+    r"(?<!mak[es] )(?<!made )(?<!making )(?<!adds )(?<!add )(?<!took )(?<!take )(?<!takes )up)"
     r"(?: of| by)? |"
-    r"\b(?:Anstieg von|hausse de|augmenté de|aumento del?|aumentó un|creció un|cresceu|subida del?|"
-    r"aumento di|alta de|stijging van|вырос\w* на) )" + _HEDGES + r"\Z|(?:增长|增加|上升|提高)了?约?\Z",
+    r"\b(?:Anstieg von|hausse de|augment(?:é|e|ait|ent) de|progress(?:é|e|ion) de|aumento (?:del?|di)|"
+    r"aument(?:ó|ado|a) (?:en )?un|creci(?:ó|do) (?:en )?un|sub(?:ió|e|ido) un|"
+    r"cresc(?:eu|er|ido)(?: em)?|aument(?:ou|ado)(?: em)?|sub(?:iu|ida) (?:de )?|subida del?|"
+    r"(?:aument|cresci|salit)\w* del|alta de|stijging van|(?:stegen|gestegen|groeide) met|вырос\w* на) )"
+    + _HEDGES
+    + r"\Z|(?:增长|增加|上升|提高)了?约?\Z",
     re.IGNORECASE,
 )
 _FALL_BEFORE = re.compile(
     r"(?:\b(?:decreased?|decline[ds]?|fall|fell|fallen|drop(?:ped)?|reduction|reduced|down|slipped|lost)"
     r"(?: of| by)? |"
-    r"\b(?:Rückgang von|baisse de|diminué de|reculé de|caída del?|calo del?|queda de|daling van|"
-    r"сни[зж]\w* на) )" + _HEDGES + r"\Z|(?:下降|减少|降低)了?约?\Z",
+    r"\b(?:Rückgang von|baiss(?:e|é|ent|ait) de|diminu(?:é|e|ent) de|recul(?:é|e)? de|chute de|"
+    r"caída del?|(?:baj|ca|descend|disminu|reduj)\w*[óo] (?:en )?un|"
+    r"(?:calat|ridott|dimess|diminuit|sces)\w* del|perso il|calo del?|queda de|"
+    r"(?:caiu|diminuiu|recuou|baixou)(?: em)?|daling van|(?:gedaald|daalde) met|"
+    r"(?:сни[зж]|упал|сократил|уменьшил)\w* на) )" + _HEDGES + r"\Z|(?:下降|减少|降低)了?约?\Z",
     re.IGNORECASE,
 )
 _CHANGE_BEFORE = re.compile(r"(?:\b(?:by|um|на) )" + _HEDGES + r"\Z", re.IGNORECASE)
@@ -81,42 +89,6 @@ _AVERAGE = re.compile(
     re.IGNORECASE,
 )
 _NARROW, _WIDE = 0.021, 0.121
-_CUE = re.compile(
-    r"\b(?:together|total\w*|combined|sum|overall|altogether|average|mean|median|share|ratio|times|twice|"
-    r"doubl\w+|trebl\w+|"
-    r"tripl\w+|half|halv\w+|third|quarter|fifth|tenth|more|less|fewer|higher|lower|longer|shorter|larger|"
-    r"smaller|older|younger|"
-    r"faster|slower|cheaper|dearer|than|difference|differ\w*|gap|margin|growth|grew|rose|risen|rising|fell|"
-    r"fallen|falling|increas\w+|"
-    r"decreas\w+|declin\w+|drop\w*|gain\w*|los[est]\w*|up|down|by|per|each|of (?:the|all)|both|remain\w*|"
-    r"rest|left|equals?|"
-    r"equivalent|corresponds?|roughly|calculat\w+|comput\w+|estimat\w+|implies|implying|after|later|"
-    r"earlier|ago|years?|"
-    r"zusammen|insgesamt|gesamt\w*|summe|durchschnitt\w*|mittel|anteil|mal|doppelt\w*|hälfte|drittel|"
-    r"viertel|mehr|weniger|höher|"
-    r"niedriger|länger|kürzer|größer|kleiner|älter|jünger|teurer|billiger|als|differenz|unterschied|"
-    r"wachstum|wuchs|stieg\w*|"
-    r"gestiegen|sank\w*|gesunken|fiel|zunahme|rückgang|um|pro|je|beide\w*|übrig\w*|rest|entspricht|macht|"
-    r"rechnerisch|jahre?n?|"
-    r"ensemble|total\w*|somme|moyenne|part|fois|double|moitié|tiers|quart|plus|moins|supérieure?|"
-    r"inférieure?|que|écart|"
-    r"différence|hausse|baisse|croissance|augment\w+|diminu\w+|recul\w*|par|chaque|deux|reste|soit|"
-    r"correspond|ans?|"
-    r"juntos|juntas|total|suma|promedio|media|proporción|veces|doble|mitad|tercio|cuarto|más|menos|mayor|"
-    r"menor|diferencia|"
-    r"aument\w+|crec\w+|baj\w+|cay\w+|por|cada|ambos|ambas|resto|años?|insieme|totale|somma|media|quota|"
-    r"volte|doppio|metà|terzo|"
-    r"più|meno|differenza|crescita|calo|per|ciascun\w|entramb\w|anni|juntos|soma|média|vezes|dobro|metade|"
-    r"terço|mais|"
-    r"diferença|queda|anos|samen|totaal|gemiddeld\w*|aandeel|keer|dubbel\w*|helft|derde|kwart|meer|minder|"
-    r"hoger|lager|dan|"
-    r"verschil|groei|daling|gestegen|gedaald|jaar|вместе|всего|итого|сумм\w+|средн\w+|дол[яи]|раза?|вдвое|"
-    r"половин\w+|треть|"
-    r"больше|меньше|выше|ниже|чем|разниц\w+|рост|вырос\w*|сни[зж]\w+|на|лет)\b"
-    r"|%|＝|=|≈|~|合计|合計|共|总|總|平均|占|倍|比|差|多|少|增长|增長|增加|下降|减少|減少|每|半|一半|约合|合わせ|全体|割合|より|増|減|"
-    r"합계|총|평균|비율|보다|증가|감소",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +96,6 @@ class Calculation:
     """A calculation that gives a figure, for the reader: `5.3 + 3.8`."""
 
     operation: str
-
-
-def has_cue(text: str) -> bool:
-    """Whether a text has a word that announces a calculation, such as `together` or `more than`."""
-    return _CUE.search(text) is not None
 
 
 def explain_figure(

@@ -31,7 +31,7 @@ _NEGATIONS = frozenset(["no", "not", "nicht", "pas", "non", "não", "не", "nie
 _OPPOSITE: dict[Hedge, Hedge] = {"": "", "about": "about", "over": "under", "under": "over"}
 _CLOCK = re.compile(
     r"[ \u00a0]?(?:Uhr\b|[ap]\.?[ ]?m\b\.?|o['’]clock|[点點](?![一二三四五六七八九\d])"
-    r"|時(?!間)|시(?!간)|h[ ]?\d\d\b|heures? du)",
+    r"|時(?!間)|시(?!간)|h[ ]?\d\d\b(?![ ]?min)|heures? du)",
     re.I,
 )
 _BEHIND = re.compile(

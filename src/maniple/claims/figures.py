@@ -41,7 +41,7 @@ _NUMBER = re.compile(
     r"(?P<skip>https?://\S+|www\.\S+|\bdoi:\S+|\b10\.\d{4,9}/\S+"
     r"|\\?\[\^?\d{1,3}(?:[ ,;，、–-]{1,3}\d{1,3}){0,40}\\?\](?!\()"
     r"|【\d[^】\n]{0,30}】|\d{1,3}(?:[:：]\d{1,3}){1,3}(?![\d%])"
-    r"|\d{1,2}[ ]?h[ ]?[0-5]\d(?!\w)|\d{1,6}(?:-\d{1,6}){2,8}(?!\d)"
+    r"|\d{1,2}[ ]?h[ ]?[0-5]\d(?!\w|[ ]?min)|\d{1,6}(?:-\d{1,6}){2,8}(?!\d)"
     r"|\+\d{1,3}(?:[ \-./()]{1,2}\d{2,9}){2,6}(?!\d))"
     rf"|百分之(?P<percent>{CHINESE_NUMERAL}|\d+(?:\.\d+)?)"
     r"|(?P<below>[一二两三四五六七八九十]{1,3})分之(?P<above>[一二两三四五六七八九十]{1,3})"
@@ -69,6 +69,8 @@ _PENCE = re.compile(r"p(?![\w./])")
 _PENCE_LENGTH = 4
 """Characters of pence; `1080p` is something else, and so is `720p`, which no text adds up."""
 _LARGEST_ORDINAL = 31
+_COUNTED = re.compile("[人名个個件家户戶戸辆輛台臺头頭座所位次本冊冊份只隻棵株艘架명개대권채]")
+"""What four digits count that are no year, in languages without spaces."""
 _TENTHS = re.compile(r"成(?![为立功员本长人果品分就都了家交熟])")
 _MANY = re.compile(r"[多余餘来]")
 _FACTOR_WORDS = re.compile(
@@ -86,6 +88,13 @@ _RANGE = re.compile(
 )
 _DASH = re.compile("[-–—~]|to|bis|à|至|到")
 _LONGEST_RANGE = 14
+_PERIOD_UNITS = ("s", "month")
+_GROUPED = re.compile(r"\d{1,3}(?:[,\u00a0\u202f]\d{3})+")
+"""Digits with separators of thousands: no label, as in "in the last round 18,640 took part"."""
+_PADDED_UNIT = re.compile(r"[ \u00a0]?(?:min|s|sec)(?![^\W_])|秒|分")
+PADDED_LENGTH = 2
+"""Digits of minutes and seconds that may begin with a zero: `4 min 06 s`."""
+_PERIOD_GAP = re.compile(r"[ \u00a0]?(?:,|and|und|et|y|e|en|и|och|og|i|a)?[ \u00a0]?")
 _FIRST_YEAR, _LAST_YEAR = 1000, 2199
 _HUNDRED = Decimal(100)
 _ONE = Decimal(1)
@@ -105,7 +114,36 @@ def find_figures(
     found = [*_find_digits(plain, language), *_find_words(plain, language), *_find_factor_words(plain)]
     found.sort(key=lambda one: (one.start, -one.end))
     found = _without_dates(found, find_dates(text, language) if dates is None else dates)
-    return _share_units(plain, _without_overlaps(found))
+    return _share_units(plain, _join_periods(plain, _without_overlaps(found)))
+
+
+def _join_periods(text: str, figures: Sequence[FigureMention]) -> list[FigureMention]:
+    """Return figures with the parts of a period as one: `41 h 17 min 08 s`."""
+    joined = list[FigureMention]()
+    for one in figures:
+        last = joined[-1] if joined else None
+        if last and _is_part(last, one) and _PERIOD_GAP.fullmatch(text, last.end, one.start):
+            values = [last.value + one.value]
+            text_of_both = f"{last.text}{text[last.end : one.start]}{one.text}"
+            joined[-1] = replace(
+                one,
+                start=last.start,
+                text=text_of_both,
+                readings=(*values,),
+                steps=one.steps[:1],
+                about=last.about,
+                is_judged=True,
+            )
+        else:
+            joined.append(one)
+    return joined
+
+
+def _is_part(one: FigureMention, other: FigureMention) -> bool:
+    """Whether `other` is a period in a smaller unit, less than one of the last unit of `one`."""
+    if one.unit not in _PERIOD_UNITS or one.unit != other.unit or one.is_word or other.is_word:
+        return False
+    return other.factor < one.factor and abs(other.value) < one.factor == one.precision
 
 
 def with_unit(figure: FigureMention, tail: FigureTail) -> FigureMention:
@@ -166,8 +204,8 @@ def _find_digits(text: str, language: str) -> Iterator[FigureMention]:
 
 
 def _read_number(text: str, start: int, token: str, part: str, language: str) -> FigureMention | None:
-    readings = _read_mixed(token, part, language)
     end = start + len(token) + len(part)
+    readings = _read_mixed(text, end, token, part, language)
     if not readings:
         return None
     begin, currency = _find_currency(text, start)
@@ -188,9 +226,10 @@ def _read_number(text: str, start: int, token: str, part: str, language: str) ->
     return replace(figure, about="over") if many else figure
 
 
-def _read_mixed(token: str, part: str, language: str) -> Readings:
+def _read_mixed(text: str, end: int, token: str, part: str, language: str) -> Readings:
     """Return the values of digits with a fraction behind them: `10½` is rounded to halves."""
-    readings = read_digits(token, language)
+    is_padded = len(token) == PADDED_LENGTH and _PADDED_UNIT.match(text, end) is not None
+    readings = read_digits(token.removeprefix("0") if is_padded else token, language)
     if not readings or not part:
         return readings
     share = Decimal(FRACTION_SIGNS[part])
@@ -314,9 +353,12 @@ def _classify(text: str, figure: FigureMention, digits: tuple[int, int], languag
     if not bare:
         small = figure.kind == "quantity" and is_denominator(text, figure.start, words, figure.end)
         return replace(figure, about=hedge, is_judged=not small) if hedge or small else figure
-    if is_label(text, figure.start, words) or _is_ordinal(text, figure, digits, language):
+    is_grouped = _GROUPED.fullmatch(figure.text) is not None
+    if (is_label(text, figure.start, words) and not is_grouped) or _is_ordinal(
+        text, figure, digits, language
+    ):
         return replace(figure, kind="ordinal", is_judged=False)
-    if end - figure.start == 4 and _is_year(figure):
+    if end - figure.start == 4 and _is_year(figure) and not _COUNTED.match(text, end):
         return replace(figure, kind="year", about=hedge)
     is_whole = figure.precision == 1
     small = is_whole and abs(figure.value) <= SMALL_NUMBER

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from maniple.claims.calculation import explain_figure, find_use, has_cue
+from maniple.claims.calculation import explain_figure, find_use
+from maniple.claims.calculation_cues import announces_calculation, has_cue
 from maniple.claims.context import ClaimContext
 from maniple.claims.dates import DateMention
 from maniple.claims.misplaced import (
@@ -25,9 +26,23 @@ from maniple.claims.misplaced import (
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.source_index import SourceIndex
+from maniple.claims.typical_errors import (
+    find_confused_percentage,
+    find_confused_ratio,
+    find_swapped_digits,
+    find_wrong_digit,
+    find_wrong_scale,
+)
 from maniple.claims.verdict import Verdict
 
 FindSlip = Callable[[ClaimContext, FigureMention, SourceIndex], Verdict | None]
+_TYPICAL_ERRORS: tuple[FindSlip, ...] = (
+    find_wrong_digit,
+    find_confused_percentage,
+    find_confused_ratio,
+    find_wrong_scale,
+    find_swapped_digits,
+)
 ELSEWHERE_COVERAGE = 0.4
 """The share of a claim's words from which a passage of a source that is not cited speaks of the same."""
 _BRACKET = re.compile(r"\s?[(（](?:[^\W\d_]{1,12}\s|[≈~约約])?\Z")
@@ -73,6 +88,7 @@ class ItemJudge:
                 or find_other_sum(self.context, figure)
                 or next(filter(None, map(self._find_calculation, group)), None)
                 or self._find_slip(figure, find_miscopied)
+                or next(filter(None, (self._find_slip(figure, find) for find in _TYPICAL_ERRORS)), None)
                 or self._find_contradiction(group)
                 or self._find_doubt(group)
                 or self._report_absence(figure.text)
@@ -161,9 +177,12 @@ class ItemJudge:
         if printed := find_printed_figure(self.context, figure, self.results):
             return printed
         for index in self.context.cited:
-            for find in (find_other_cell, find_other_figure):
-                if found := find(self.context, figure, index):
-                    return (self._explain(group) if find is find_other_figure else None) or found
+            if not self._may_be_calculated(figure) and (
+                found := find_other_cell(self.context, figure, index)
+            ):
+                return found
+            if found := find_other_figure(self.context, figure, index):
+                return self._explain(group) or found
         for index in self.context.others:
             for _, one in choose_best(self.context, index.find_figure(figure)[:MAX_HITS], index):
                 if self.context.rate(one, index) >= ELSEWHERE_COVERAGE:
@@ -185,8 +204,6 @@ class ItemJudge:
             return Verdict("open", f"{figure.text} was not found")
         if found := self._explain(group):
             return found
-        if self.context.budget.left < 0:
-            return Verdict("open", f"{figure.text} was not calculated: the report has too many figures")
         if self._is_conversion(figure):
             return Verdict("open", f"{figure.text} is a conversion")
         if self._is_repeated(figure):
@@ -195,6 +212,17 @@ class ItemJudge:
             return Verdict("open", f"used for a calculation: {found.operation}")
         if not self.context.cited:
             return Verdict("open", f"no source was read that could have {figure.text}")
+        return self._doubt_calculated(figure)
+
+    def _may_be_calculated(self, figure: FigureMention) -> bool:
+        claim = self.context.claim
+        return claim.kind == "sentence" and announces_calculation(claim.text, figure)
+
+    def _doubt_calculated(self, figure: FigureMention) -> Verdict | None:
+        if self.context.budget.left < 0:
+            return Verdict("open", f"{figure.text} was not calculated: the report has too many figures")
+        if self._may_be_calculated(figure):
+            return Verdict("open", f"{figure.text} may be calculated")
         return None if self.context.has_citation else self._doubt_uncited(figure)
 
     def _is_conversion(self, figure: FigureMention) -> bool:

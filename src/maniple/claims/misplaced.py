@@ -228,12 +228,13 @@ def find_other_sum(context: ClaimContext, figure: FigureMention) -> Verdict | No
         return None
     scale = figure.factor * figure.scale
     total = sum(abs(one.value) for one in same) / scale
-    if is_miscopied(_squeeze(abs(figure.value) / scale), _squeeze(total)):
+    if is_miscopied(squeeze_digits(abs(figure.value) / scale), squeeze_digits(total)):
         return Verdict("contradicted", f"{same[0].text} + {same[1].text} is not {figure.text}")
     return None
 
 
-def _squeeze(number: Decimal) -> str:
+def squeeze_digits(number: Decimal) -> str:
+    """Return the digits of a number without a point, as in `159` for 15.90."""
     return re.sub(r"\D", "", f"{number.normalize():f}")
 
 

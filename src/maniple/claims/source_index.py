@@ -328,7 +328,9 @@ class _PassageBuilder:
             self._tables[-1].cells.append(one)
             yield one
         if _HAS_FIGURE.search(row):
-            figures, dates = find_figures(row, self._language), find_dates(row, self._language)
+            dates = find_dates(row, self._language)
+            groups = self._find_figures(row, "", self._head[0])
+            figures = [one for group in groups for one in (group[-1:] if group[-1].kind == "year" else group)]
             yield IndexedPassage(passage, find_terms(line), tuple(figures), tuple(dates), self._around)
 
     def _find_figures(self, cell: str, row: str, column: str) -> list[tuple[FigureMention, ...]]:
