@@ -107,6 +107,8 @@ def explain_figure(
     table's column. With `is_wide`, figures of the sentences before the claim, of rows and columns of
     tables, sums of lists, differences of years and conversions to other periods are tried as well.
     """
+    if context.budget.left < 0:
+        return None
     target = _Target(figure, context)
     for index in choose_sources(context):
         pool = OperandPool(context, figure, index)

@@ -17,8 +17,8 @@ SAME_LANGUAGE = 0.5
 GERMAN_NAMES = 3
 UNSPACED_TERMS = 8
 """Pairs of ideographs that a claim must have to be compared with a source that it does not cite."""
-MAX_CALCULATED = 600_000
-"""Results of calculations that are tried for a report, which takes about two seconds."""
+MAX_CALCULATED = 300_000
+"""Results of calculations that are tried for a report, which takes about one second."""
 LEAST_TERMS = 3
 """The number of terms from which the words of a claim are compared."""
 

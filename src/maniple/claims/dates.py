@@ -35,6 +35,8 @@ _PERIOD = re.compile(
     r"(?P<y4>\d{4})(?!\d)",
     re.I,
 )
+_PERIOD_WORD = re.compile(r"[QHS][1-4]|quart|half|halb|trimest|semest", re.I)
+_DIGIT = re.compile(r"\d")
 _FISCAL = re.compile(r"\b(?:FY|GJ)[ ]?['’]?(?P<year>20\d\d|\d\d)(?![\w/–-])")
 _ORDINALS = (
     ("first", "1", "erste", "premier", "prim"),
@@ -147,8 +149,12 @@ def find_dates(text: str, language: str = "") -> list[DateMention]:
     sign touches is a year. `language` is an ISO 639 code.
     """
     plain = fold_digits(text)
-    found = [*_find_numeric(plain), *_find_asian(plain), *_find_named(plain, language), *_find_periods(plain)]
-    found += [*_find_fiscal(plain), *_find_spans(plain), *_find_years(plain)]
+    # The quick tests below only pass over patterns that cannot match.
+    found = [] if plain.isascii() else [*_find_asian(plain)]
+    if _DIGIT.search(plain):
+        found += [*_find_numeric(plain), *_find_named(plain, language), *_find_fiscal(plain)]
+        found += [*_find_spans(plain), *_find_years(plain)]
+        found += _find_periods(plain) if _PERIOD_WORD.search(plain) else ()
     found.sort(key=lambda one: (one.start, -one.end))
     kept = list[DateMention]()
     for one in found:

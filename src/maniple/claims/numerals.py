@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 
+from maniple.claims.unit_names import SCALE_WORDS
+
 Readings = tuple[tuple[Decimal, Decimal], ...]
 """The values that digits may have, the likeliest first, each with the value of its last digit."""
 
@@ -241,6 +243,13 @@ def _fraction_words() -> dict[str, Decimal]:
     return {name: Decimal(value) for value, names in _FRACTIONS.items() for name in names.split()}
 
 
+@cache
+def _telling_words() -> frozenset[str]:
+    """Return the words without one of which a text has no number in words; an article alone is none."""
+    scales = (word for words in SCALE_WORDS for word in words.split())
+    return frozenset((*(_number_words().keys() - _ARTICLES), *_fraction_words(), *scales))
+
+
 def find_number_words(text: str) -> list[NumberWord]:
     """Return the numbers in words of `text`: `twenty-five`, `dreißig`, `two thirds`, `half`.
 
@@ -248,6 +257,8 @@ def find_number_words(text: str) -> list[NumberWord]:
     value 1: the caller looks at what follows.
     """
     found = list[NumberWord]()
+    if _telling_words().isdisjoint(_WORD.findall(text.casefold())):
+        return found
     words, fractions = _number_words(), _fraction_words()
     run = list[tuple[int, int, int]]()
     for word in _WORD.finditer(text):

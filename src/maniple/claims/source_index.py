@@ -34,7 +34,9 @@ MAX_CAPTION = 120
 """Characters of a line above a table that may give the unit of its cells."""
 _DELIMITER = re.compile(r"[\s|:-]*-[\s|:-]*")
 _BAR = re.compile(r"(?<!\\)\|")
-_MAY_BE_DATE = re.compile(r"\d{4}|\d[./’'‐-]\d|[年月日년월일]|\b(?:FY|Q[1-4]|H[12]|[1-4]Q)|['’]\d\d")
+_MAY_BE_DATE = re.compile(
+    r"(?<!\d)\d{4}(?!\d)|\d[./’'‐-]\d|[年月日년월일]|\b(?:FY|Q[1-4]|H[12]|[1-4]Q)|['’]\d\d"
+)
 _HAS_FIGURE = re.compile(r"\d")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _NARROW, _WIDE = 0.03, 0.13
@@ -70,6 +72,8 @@ class SourceIndex:
         for place, one in enumerate(self.passages):
             for term in one.terms:
                 self._postings.setdefault(term, []).append(place)
+        self._place_sets: dict[str, frozenset[int]] = {}
+        """The postings of terms that were looked up as sets."""
         self._index_values()
 
     def _index_values(self) -> None:
@@ -150,12 +154,19 @@ class SourceIndex:
                 for place in postings[:MAX_CANDIDATES]:
                     scores[place] = scores.get(place, 0.0) + weight
             else:
-                for place, score in scores.items():
-                    if term in self.passages[place].terms:
-                        scores[place] = score + weight
+                known = self._places_of(term)
+                for place in scores.keys() & known if len(known) > len(scores) else known:
+                    if place in scores:
+                        scores[place] += weight
         whole = sum(map(self.weight, wanted)) or 1.0
-        best = nsmallest(most, scores.items(), key=lambda one: (-one[1], one[0]))
-        return [(score / whole, self.passages[place]) for place, score in best]
+        best = nsmallest(most, [(-score, place) for place, score in scores.items()])
+        return [(-score / whole, self.passages[place]) for score, place in best]
+
+    def _places_of(self, term: str) -> frozenset[int]:
+        """Return the places of a frequent term as a set, which is made once."""
+        if term not in self._place_sets:
+            self._place_sets[term] = frozenset(self._postings[term])
+        return self._place_sets[term]
 
     def place_of(self, one: IndexedPassage) -> int:
         """Return the index of a passage in `passages`."""

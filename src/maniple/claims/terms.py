@@ -3,8 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 STEM_CHARACTERS = 6
+MAX_CACHED = 20_000
+"""Words whose stems are remembered."""
 _LEAST_LETTERS = 3
 _LETTERS = frozenset("AEIOY")
 """Capitals that are words by themselves in some language. Others are names, as in `group B`."""
@@ -47,9 +50,8 @@ def iterate_terms(text: str) -> Iterator[str]:
         if _IS_UNSPACED.match(word):
             yield from (word[at : at + 2] for at in range(len(word) - 1))
         elif len(word) >= _LEAST_LETTERS:
-            folded = _fold(word)
-            if folded not in _STOP_WORDS:
-                yield _stem(folded)
+            if term := _read_term(word):
+                yield term
         elif word.isupper() and word not in _LETTERS:
             yield word.casefold()
 
@@ -68,6 +70,13 @@ def find_names(text: str) -> frozenset[str]:
         ):
             found.update(iterate_terms(word[0]))
     return frozenset(found)
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _read_term(word: str) -> str:
+    """Return the stem of a word; "" for a stop word."""
+    folded = _fold(word)
+    return "" if folded in _STOP_WORDS else _stem(folded)
 
 
 def _fold(word: str) -> str:

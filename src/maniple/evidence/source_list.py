@@ -48,6 +48,7 @@ _FREQUENT = {
     "pt": "o os as e é uma do não para",
     "nl": "de het een en van is dat niet voor",
 }
+_FREQUENT_WORDS = {code: frozenset(words.split()) for code, words in _FREQUENT.items()}
 _WORD = re.compile(r"[^\W\d_]+")
 _SAMPLE_CHARACTERS = 5_000
 _CLEAR_WORDS = 3
@@ -206,8 +207,8 @@ def _detect(text: str) -> _DetectedLanguage:
         if len(letters.findall(sample)) > len(sample) / 20:
             return _DetectedLanguage(name)
     words = _WORD.findall(sample.casefold())
-    counts = {code: sum(word in frequent.split() for word in words) for code, frequent in _FREQUENT.items()}
+    counts = {code: sum(map(frequent.__contains__, words)) for code, frequent in _FREQUENT_WORDS.items()}
     first, second = sorted(counts, key=lambda code: -counts[code])[:2]
     leads = counts[first] > counts[second]
-    found = set(words) & set(_FREQUENT[first].split())
+    found = _FREQUENT_WORDS[first].intersection(words)
     return _DetectedLanguage(first, leads and len(found) >= _CLEAR_WORDS, leads)
