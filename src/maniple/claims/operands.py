@@ -53,6 +53,9 @@ class OperandPool:
         if not self.context.can_compare(self.index):
             scanned = self.index.passages[:MAX_SCANNED]
             yield from (figures_of(scanned[at : at + 2]) for at in range(len(scanned)))
+            # The words do not tell whose share is meant: any of the source may be one of the cells.
+            shares = (one for passage in scanned for one in passage.figures if one.kind == "percent")
+            yield [*_figures_of_cells(named), *shares]
         everything = self.all_figures()
         if len(everything) <= FEW_FIGURES:
             yield [*self.own, *everything]
