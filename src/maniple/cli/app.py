@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from maniple.cli.judge_eval import evaluation
 from maniple.cli.lookup import crawl, search
 from maniple.cli.mcp import mcp
 from maniple.cli.options import (
@@ -74,6 +75,7 @@ def _root(
       maniple mcp list               list the configured MCP servers and their tools
       maniple mcp serve              offer the team as tools to an MCP host
       maniple trust                  let all settings of this folder apply
+      maniple eval judge --set DIR   measure how well a model judges claims
       maniple doctor                 check the set-up and show how to fix it
 
     \b
@@ -484,6 +486,7 @@ def doctor(  # noqa: PLR0913 - typer reads the options from the signature
 
 
 app.command("trust")(trust)
+app.add_typer(evaluation)
 app.add_typer(keys)
 app.add_typer(database)
 app.add_typer(mcp)

@@ -30,6 +30,7 @@ from maniple.cli.doctor.checks import (
 from maniple.cli.doctor.model_checks import (
     check_capabilities,
     check_endpoints,
+    check_judge,
     check_local_model,
     configured_models,
     show_learned,
@@ -125,7 +126,9 @@ async def _check_models(settings: Settings) -> list[CheckResult]:
     """Check the model that would answer: an endpoint, else a local server, else the embedded model."""
     if configured_models(settings):
         learned = await asyncio.to_thread(show_learned, settings)
-        return [*await check_endpoints(settings), *learned, *_check_embedded(settings, needed=False)]
+        judge = await asyncio.to_thread(check_judge, settings)
+        found = [*await check_endpoints(settings), *learned, *([judge] if judge else [])]
+        return [*found, *_check_embedded(settings, needed=False)]
     if settings.origin.skips_models:
         remedy = "If you know where its files come from, run: maniple trust"
         return [CheckResult("model", "problem", "the folder that names it is not trusted", remedy)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 
+from maniple.agents.claim_judge import name_prompt
 from maniple.agents.team_models import LEARNED_FILE, open_models
 from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
@@ -80,6 +81,43 @@ def show_learned(settings: Settings) -> list[CheckResult]:
         if known:
             findings.append(CheckResult(setting.setting, "ok", f"learned from calls: {known}"))
     return findings
+
+
+def check_judge(settings: Settings) -> CheckResult | None:
+    """Return which model judges claims, or why none does; None if no model is configured. Blocks on disk."""
+    evidence = settings.evidence
+    by_type = dict(configured_models(settings))
+    model = by_type.get(evidence.llm) or next(iter(by_type.values()), None)
+    if model is None:
+        return None
+    cache = CapabilityCache(settings.cache_dir / LEARNED_FILE)
+    objections = {one.model: _find_objection(cache, one, evidence.llm) for one in _with_fallbacks(model)}
+    objection = next((f"{name}: {why}" for name, why in objections.items() if why), "")
+    url = name_endpoint(model, f"models.{evidence.llm}", MODEL_PREFIXES[evidence.llm]).url
+    measured = cache.judging_of(url, model.model)
+    rates = f"; measured: {measured.describe()}" if measured else ""
+    if evidence.judge == "off":
+        return CheckResult("evidence.judge", "ok", f"off: rules alone judge the claims of reports{rates}")
+    if evidence.judge == "on":
+        status: CheckStatus = "warning" if objection else "ok"
+        doubt = f"; {objection}" if objection else ""
+        return CheckResult("evidence.judge", status, f"on: {model.model} judges claims{rates}{doubt}")
+    if objection:
+        remedy = "Measure it with labelled claims: maniple eval judge --set FOLDER" if not rates else ""
+        detail = f"auto: no model judges claims. {objection}{rates}"
+        return CheckResult("evidence.judge", "ok", detail, remedy)
+    return CheckResult("evidence.judge", "ok", f"auto: {model.model} judges claims{rates}")
+
+
+def _with_fallbacks(model: ModelSettings) -> Iterator[ModelSettings]:
+    yield model
+    for one in model.fallbacks:
+        yield from _with_fallbacks(one)
+
+
+def _find_objection(cache: CapabilityCache, model: ModelSettings, kind: LLMType) -> str:
+    measured = cache.judging_of(name_endpoint(model, f"models.{kind}", "").url, model.model)
+    return "it was not measured" if measured is None else measured.find_objection(name_prompt())
 
 
 async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> CheckResult:

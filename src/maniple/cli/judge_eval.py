@@ -1,0 +1,225 @@
+"""`maniple eval judge`: measures with labelled claims how well a model judges, and stores the result."""
+
+import asyncio
+import json as json_module
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from maniple.cli.options import ConfigOption, finish, read_settings
+from maniple.cli.process import WrongUsage
+
+if TYPE_CHECKING:
+    from maniple.claims.judging import PendingClaim
+    from maniple.config import Settings
+    from maniple.evidence import MemoryEvidence
+    from maniple.llms.judge_measurements import JudgeMeasurement
+
+Label = Literal["right", "wrong"]
+MARKED = ("contradicted", "absent")
+
+evaluation = typer.Typer(name="eval", no_args_is_help=True, help="Measure models with labelled material.")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledClaim:
+    """A line of `claims.jsonl`: Markdown with citations, and whether it is right."""
+
+    report: str
+    label: Label
+    kind: str
+
+
+@dataclass(slots=True)
+class JudgeScore:
+    """What a judge said about the claims of a set. A line is marked if one of its claims is."""
+
+    totals: Counter[tuple[Label, str]] = field(default_factory=Counter[tuple[Label, str]])
+    marked: Counter[tuple[Label, str]] = field(default_factory=Counter[tuple[Label, str]])
+    with_rules: Counter[Label] = field(default_factory=Counter[Label])
+    """Lines that are marked in a report: by a rule, or, if the rules leave them open, by the judge."""
+    verdicts: Counter[tuple[Label, str]] = field(default_factory=Counter[tuple[Label, str]])
+    not_checked: int = 0
+    mistakes: list[str] = field(default_factory=list[str])
+
+    def count(self, label: Label) -> tuple[int, int]:
+        """Return how many lines with a label the judge marked, and how many there are."""
+        hits, total = (
+            sum(number for (one, _), number in some.items() if one == label)
+            for some in (self.marked, self.totals)
+        )
+        return hits, total
+
+
+@evaluation.command("judge")
+def eval_judge(
+    folders: Annotated[
+        list[Path],
+        typer.Option(
+            "--set", metavar="FOLDER", exists=True, file_okay=False, help="Labelled set; repeatable."
+        ),
+    ],
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print each mistake.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Measure how well the model of evidence.llm judges claims, and store the result.
+
+    \b
+    Examples:
+      maniple eval judge --set claims
+      maniple eval judge --set first --set second --verbose
+
+    \b
+    A set has its sources in sources/NUMBER.md, and claims.jsonl with an object a line: report
+    (Markdown that cites the sources by number), label (right or wrong) and kind (any word).
+    Every claim is put to the model, 20 in a call, even where rules would decide it.
+
+    \b
+    With evidence.judge: auto, a model judges the claims of reports if at most 3 % of 300 honest
+    claims or more were marked, and at least 85 % of the wrong ones. The result counts for 90
+    days, and for the prompt with which it was made; maniple doctor shows it.
+
+    \b
+    Exit status: 0 measured, 1 the model failed, 2 wrong usage, settings or set.
+    """
+    finish(_measure(read_settings(config), folders, verbose=verbose))
+
+
+async def _measure(settings: "Settings", folders: Sequence[Path], *, verbose: bool) -> int:
+    from maniple.agents.claim_judge import find_objection, name_prompt
+    from maniple.agents.team_models import LEARNED_FILE, open_models
+    from maniple.cli.render import Consoles
+    from maniple.llms.capabilities import CapabilityCache, capabilities_of
+    from maniple.llms.judge_measurements import JudgeMeasurement
+
+    consoles = Consoles.of_this_process()
+    score = JudgeScore()
+    async with open_models(settings, consoles.progress()) as (models, _):
+        await models.load()
+        model: Any = models.get(settings.evidence.llm)
+        for folder in folders:
+            consoles.note(f"Asking {model.endpoint} about {folder}.")
+            await measure_set(model, folder, score)
+        honest, wrong = score.count("right"), score.count("wrong")
+        found = JudgeMeasurement(
+            honest[1], honest[0], wrong[1], wrong[0], score.not_checked, name_prompt(), time.time()
+        )
+        print(describe_score(score, found, verbose=verbose))
+        if score.not_checked == honest[1] + wrong[1]:
+            consoles.note("The model decided nothing, so nothing is stored.", "yellow")
+            return 1
+        capabilities_of(model).judging = found
+        objection = find_objection(model)
+        print(f"evidence.judge: auto uses this model{f' not: {objection}' if objection else ''}.")
+        cache = await asyncio.to_thread(CapabilityCache, settings.cache_dir / LEARNED_FILE)
+        await cache.store_judging(model.endpoint.url, model.endpoint.model, found)
+    return 0
+
+
+async def measure_set(model: Any, folder: Path, score: JudgeScore) -> None:
+    """Put the claims of a set to `model`, and add what it says to `score`. Raises `WrongUsage` for no set."""
+    from maniple.agents.claim_judge import JudgeCalls
+    from maniple.claims.report_check import ReportCheck
+
+    texts, lines = await asyncio.to_thread(read_set, folder)
+    check = await ReportCheck.of(await _record(texts), researched=True)
+    claims = list["PendingClaim"]()
+    owners = dict[int, int]()
+    found_by_rule = list[bool]()
+    for place, line in enumerate(lines):
+        check.start_report()
+        own = [one for one in await check.list_claims(f"{line.report}\n") if one.rule.kind != "exempt"]
+        found_by_rule.append(bool(await check.findings(f"{line.report}\n")))
+        owners |= {id(one): place for one in own}
+        claims += own
+    rounds = await check.open_judging(claims)
+    await JudgeCalls(model, rounds).run()
+    by_line: list[list[tuple[PendingClaim, str, str]]] = [[] for _ in lines]
+    for case in rounds.cases:
+        # The verdict of the judge itself, without that of the rules.
+        kind = case.verdict.kind if case.verdict else "not checked"
+        by_line[owners[id(case.pending)]].append((case.pending, kind, case.why or case.refusal))
+    for line, found, is_found in zip(lines, by_line, found_by_rule, strict=True):
+        _add(score, line, found, is_found=is_found)
+
+
+async def _record(texts: Sequence[str]) -> "MemoryEvidence":
+    from maniple.evidence import MemoryEvidence
+
+    record = MemoryEvidence()
+    for number, text in enumerate(texts, start=1):
+        title = text.lstrip("# \n").partition("\n")[0]
+        await record.add(f"https://{number}.invalid/", title, "page", text)
+    return record
+
+
+def _add(
+    score: JudgeScore,
+    line: LabelledClaim,
+    found: Sequence[tuple["PendingClaim", str, str]],
+    *,
+    is_found: bool,
+) -> None:
+    from maniple.claims.judging import needs_judge
+
+    key = line.label, line.kind
+    kinds = [kind for _, kind, _ in found]
+    is_marked = any(kind in MARKED for kind in kinds)
+    score.totals[key] += 1
+    score.marked[key] += is_marked
+    score.with_rules[line.label] += is_found or any(
+        kind in MARKED for pending, kind, _ in found if needs_judge(pending.rule)
+    )
+    score.not_checked += not kinds or all(kind == "not checked" for kind in kinds)
+    for kind in kinds:
+        score.verdicts[line.label, kind] += 1
+    if is_marked != (line.label == "wrong"):
+        why = "; ".join(f"{kind}: {why}" for _, kind, why in found)
+        score.mistakes.append(f"{line.label:5} {line.kind} | {line.report} | {why}")
+
+
+def read_set(folder: Path) -> tuple[list[str], list[LabelledClaim]]:
+    """Return the sources of a set by number, and its claims; blocks. Raises `WrongUsage` for no set."""
+    try:
+        paths = {int(path.stem): path for path in (folder / "sources").glob("*.md")}
+        texts = [paths[number].read_text(encoding="utf-8") for number in range(1, len(paths) + 1)]
+        rows = (folder / "claims.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = [_read_line(json_module.loads(row)) for row in rows if row.strip()]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise WrongUsage(f"{folder} is no labelled set ({reason}). See: maniple eval judge --help") from error
+    if not texts or not lines:
+        raise WrongUsage(f"{folder} has no sources or no claims. See: maniple eval judge --help")
+    return texts, lines
+
+
+def _read_line(row: dict[str, Any]) -> LabelledClaim:
+    if row["label"] not in ("right", "wrong"):
+        raise ValueError(f"the label {row['label']!r} is neither right nor wrong")
+    return LabelledClaim(str(row["report"]), row["label"], str(row.get("kind", "")))
+
+
+def describe_score(score: JudgeScore, found: "JudgeMeasurement", *, verbose: bool = False) -> str:
+    """Return the rates with their intervals, and the verdicts by label and by kind of claim."""
+    from maniple.cli.text import clean
+    from maniple.llms.judge_measurements import describe_rate
+
+    lines = [
+        f"{label:5} {kind:30} marked {score.marked[label, kind]} of {total}"
+        for (label, kind), total in sorted(score.totals.items())
+    ]
+    lines += [f"{label:5} {kind:30} {count}" for (label, kind), count in sorted(score.verdicts.items())]
+    names: tuple[tuple[Label, str], ...] = (("right", "honest"), ("wrong", "wrong"))
+    for label, name in names:
+        hits, total = score.count(label)
+        lines.append(f"{name} claims marked by the judge: {describe_rate(hits, total)}")
+        lines.append(
+            f"{name} claims marked by rules and judge: {describe_rate(score.with_rules[label], total)}"
+        )
+    lines.append(f"not checked: {found.not_checked}")
+    return clean("\n".join([*lines, *(score.mistakes if verbose else [])]))
