@@ -237,3 +237,29 @@ async def test_blocks_with_open_claims_wait_for_the_judge():
         assert it.judge_calls == 1
         [claim] = (await draft.judge_claims()).claims
         assert claim.verdict.decided_by == "judge"
+
+
+async def test_claims_behind_the_limit_are_not_checked_with_the_reason(monkeypatch):
+    monkeypatch.setattr("maniple.agents.claim_judge.MAX_JUDGED", 1)
+    draft = "# B\n\nThe bridge was opened by a king [1].\n\nThe bridge was opened by a bishop [1].\n"
+    async with judged_team(verdicts(says("supported")), reports=(draft,)) as it:
+        frames = await it.team.run()
+        assert it.judge_calls == 1
+    first, second = claims(frames)
+    assert (first["verdict"], second["verdict"]) == ("supported", "open")
+    assert "more than 1" in second["reason"]
+
+
+async def test_the_same_claim_is_judged_once():
+    block = "The bridge was opened by a bishop [1].\n\n"
+    async with judged_team(verdicts(says("supported"))) as it:
+        record = MemoryEvidence()
+        await record.add("https://bridge.test/", "The bridge", "page", f"{SPAN}.")
+        check = await ReportCheck.of(record)
+        judge = ClaimJudge(it.models.get("basic"), check)
+        await judge([block])
+        await judge([block, f"{block}\n"])
+        assert it.judge_calls == 1
+        assert await check.find_pending(block) == []
+        check.start_report()
+        assert len(await check.find_pending(block)) == 1
