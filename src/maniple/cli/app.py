@@ -185,6 +185,10 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat "…" > report.md                  only the report; progress goes to stderr
       git diff | maniple chat -                     read the question from standard input
       printf 'Who is …?\\n/sources\\n' | maniple chat  lines that are commands are run
+
+    \b
+    All lines of standard input are one question, also a text of several paragraphs. A line that
+    is a command ends it: with /new between two questions, each is asked in its own conversation.
       maniple chat --json "…" | jq -r .event        one event a line
 
     \b

