@@ -14,12 +14,14 @@ from maniple.search.provider import (
     DEFAULT_COOLDOWN_SECONDS,
     MAX_COOLDOWN_SECONDS,
     MAX_RESPONSE_BYTES,
+    ClosableProvider,
     ProviderFailure,
     RateLimited,
     cooldown_from_headers,
 )
 from maniple.search.providers.arxiv import ArxivSearch
 from maniple.search.providers.brave import BraveSearch
+from maniple.search.providers.openalex import OpenAlexSearch
 from maniple.search.providers.searxng import SearxngSearch
 from maniple.search.providers.wikipedia import WikipediaSearch
 from tests.crawler.web import Reply, Send, Site, open_site
@@ -32,12 +34,11 @@ PATHS = {
     "searxng": "/search",
     "wikipedia": "/w/api.php",
     "arxiv": "/api/query",
+    "openalex": "/works",
 }
 
 
-def made(
-    name: str, url: str, seconds: float = 5
-) -> BraveSearch | SearxngSearch | WikipediaSearch | ArxivSearch:
+def made(name: str, url: str, seconds: float = 5) -> ClosableProvider:
     settings = SearchSettings(brave_api_key=SecretStr("k"), searxng_url=url, timeout_seconds=seconds)
     match name:
         case "brave":
@@ -46,6 +47,8 @@ def made(
             return SearxngSearch(settings)
         case "wikipedia":
             return WikipediaSearch(settings, base_url=url)
+        case "openalex":
+            return OpenAlexSearch(settings, base_url=url)
         case _:
             return ArxivSearch(settings, url)
 

@@ -159,7 +159,12 @@ async def test_an_arxiv_paper_is_reported_with_its_authors_and_day(arxiv: ArxivS
         SearchHit(
             "Attention Is All You Need",
             "https://arxiv.org/abs/1706.03762v7",
-            "Ashish Vaswani, Noam Shazeer, 2017-06-12. The dominant models are recurrent.",
+            "The dominant models are recurrent.",
+            kind="paper",
+            published="2017-06-12",
+            author="Ashish Vaswani, Noam Shazeer",
+            publisher="arXiv",
+            full_text_url="https://arxiv.org/pdf/1706.03762v7",
         )
     ]
     words = "all:attention AND all:is AND all:all AND all:you AND all:need"

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,8 @@ async def test_each_hit_has_its_number_and_keeps_it() -> None:
 async def test_what_a_hit_says_of_its_publication_describes_the_source() -> None:
     class Library:
         async def search(self, query: str, *, limit: int) -> list[SearchHit]:
-            about = {"published": "2017-06-12", "author": "Ada Ito", "publisher": "Arches"}
-            return [SearchHit("Stone", "https://a.test/", "An abstract.", **about)]
+            hit = SearchHit("Stone", "https://a.test/", "An abstract.", published="2017-06-12")
+            return [replace(hit, author="Ada Ito", publisher="Arches")]
 
     evidence = MemoryEvidence()
     await call_tool(build_search(Library(), 5), evidence, query="stone")

@@ -159,6 +159,8 @@ class ProviderSpec:
     """The schema of `search.options.<name>`, where a provider has settings of its own."""
     reads_options: bool = False
     """Whether `create` reads `search.options.<name>` itself, without a schema."""
+    is_scholarly: bool = False
+    """Whether it finds scholarly papers only."""
     rank: int | None = None
     """The position among the providers that are asked without `search.providers`; None: only when named."""
     servers: Callable[[SearchSettings], Sequence[str]] = lambda settings: ()
