@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import quote
+
+from pydantic import Field
 
 from maniple.search.provider import (
     CONTENT_CHARACTERS,
@@ -45,6 +47,7 @@ _INLINE = (
     "inline-formula|disp-formula|tex-math|alternatives|AbstractText|ArticleTitle"
 )
 _TAG = re.compile(rf"</?(?:(?:jats|mml):[\w.-]+|{_INLINE}){_END}", re.IGNORECASE)
+MailAddress = Annotated[str, Field(pattern=r"^[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,190}$")]
 _Answer = TypeVar("_Answer")
 
 
