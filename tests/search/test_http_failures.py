@@ -21,8 +21,11 @@ from maniple.search.provider import (
 )
 from maniple.search.providers.arxiv import ArxivSearch
 from maniple.search.providers.brave import BraveSearch
+from maniple.search.providers.crossref import CrossrefSearch
 from maniple.search.providers.openalex import OpenAlexSearch
+from maniple.search.providers.pubmed import PubmedSearch
 from maniple.search.providers.searxng import SearxngSearch
+from maniple.search.providers.semantic_scholar import SemanticScholarSearch
 from maniple.search.providers.wikipedia import WikipediaSearch
 from tests.crawler.web import Reply, Send, Site, open_site
 from tests.search.responses import as_json
@@ -35,6 +38,9 @@ PATHS = {
     "wikipedia": "/w/api.php",
     "arxiv": "/api/query",
     "openalex": "/works",
+    "crossref": "/works",
+    "semantic_scholar": "/graph/v1/paper/search",
+    "pubmed": "/entrez/eutils/esearch.fcgi",
 }
 
 
@@ -49,6 +55,12 @@ def made(name: str, url: str, seconds: float = 5) -> ClosableProvider:
             return WikipediaSearch(settings, base_url=url)
         case "openalex":
             return OpenAlexSearch(settings, base_url=url)
+        case "crossref":
+            return CrossrefSearch(settings, base_url=url)
+        case "semantic_scholar":
+            return SemanticScholarSearch(settings, base_url=url)
+        case "pubmed":
+            return PubmedSearch(settings, base_url=url)
         case _:
             return ArxivSearch(settings, url)
 
