@@ -36,7 +36,7 @@ def sent(site: Site, number: int = 0) -> dict[str, list[str]]:
 
 async def test_a_work_has_its_abstract_as_text_and_its_open_pdf(provider: CrossrefSearch) -> None:
     hits = await provider.search("sharing data", limit=5)
-    assert hits[0] == SearchHit(
+    expected = SearchHit(
         "Sharing data",
         "https://doi.org/10.1371/journal.pone.0000217",
         "Background: About 10^3 papers.",
@@ -47,6 +47,7 @@ async def test_a_work_has_its_abstract_as_text_and_its_open_pdf(provider: Crossr
         doi="10.1371/journal.pone.0000217",
         full_text_url="https://plos.test/217.pdf",
     )
+    assert hits[0] == expected
 
 
 async def test_a_work_without_an_open_licence_has_no_full_text(provider: CrossrefSearch) -> None:

@@ -40,7 +40,7 @@ async def openalex(site: Site) -> AsyncIterator[OpenAlexSearch]:
 
 async def test_a_work_has_its_abstract_and_all_of_its_publication(openalex: OpenAlexSearch) -> None:
     hits = await openalex.search("open access", limit=5)
-    assert hits[0] == SearchHit(
+    expected = SearchHit(
         "The state of OA: a large-scale analysis",
         "https://doi.org/10.7717/peerj.4375",
         "Despite growing interest in Open Access, despite interest.",
@@ -51,6 +51,7 @@ async def test_a_work_has_its_abstract_and_all_of_its_publication(openalex: Open
         doi="10.7717/peerj.4375",
         full_text_url="https://peerj.com/articles/4375.pdf",
     )
+    assert hits[0] == expected
 
 
 async def test_a_work_without_doi_or_place_keeps_its_page(openalex: OpenAlexSearch) -> None:

@@ -40,7 +40,7 @@ def sent(site: Site, number: int = 0) -> dict[str, list[str]]:
 
 async def test_a_structured_abstract_is_joined_with_its_labels(provider: PubmedSearch) -> None:
     hits = await provider.search("asthma", limit=5)
-    assert hits[0] == SearchHit(
+    expected = SearchHit(
         "Effect of X on CO2.",
         "https://doi.org/10.1080/asthma.1",
         "Background: More than 10^6 people. Results: Risk fell (p < 0.05).",
@@ -51,6 +51,7 @@ async def test_a_structured_abstract_is_joined_with_its_labels(provider: PubmedS
         doi="10.1080/asthma.1",
         full_text_url="https://pmc.ncbi.nlm.nih.gov/articles/PMC7000001/",
     )
+    assert hits[0] == expected
 
 
 async def test_papers_come_in_the_order_of_the_search(provider: PubmedSearch) -> None:

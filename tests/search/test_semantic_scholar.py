@@ -39,7 +39,7 @@ def sent(site: Site, number: int = 0) -> dict[str, list[str]]:
 
 async def test_a_paper_has_its_link_its_day_and_its_open_pdf(provider: SemanticScholarSearch) -> None:
     hits = await provider.search("corpus", limit=5)
-    assert hits[0] == SearchHit(
+    expected = SearchHit(
         "S2ORC",
         "https://doi.org/10.18653/v1/2020.acl-main.447",
         "A large corpus.",
@@ -50,6 +50,7 @@ async def test_a_paper_has_its_link_its_day_and_its_open_pdf(provider: SemanticS
         doi="10.18653/v1/2020.acl-main.447",
         full_text_url="https://acl.test/447.pdf",
     )
+    assert hits[0] == expected
 
 
 async def test_a_paper_without_doi_or_abstract_keeps_its_page_and_year(
