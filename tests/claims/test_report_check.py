@@ -1,11 +1,12 @@
 """The check of a report: its citations, quotations and claims."""
 
+import hashlib
 import time
 
 import pytest
 
 from maniple.claims.report_check import ReportCheck
-from maniple.evidence import MemoryEvidence
+from maniple.evidence import MemoryEvidence, NotedFinding
 from maniple.evidence.check import MARK, mark_findings
 from tests.evidence.read_pages import Read
 
@@ -30,6 +31,7 @@ The Karsund terminal cost 212 million euros; the Harwick terminal cost 158 milli
 | Harwick | 1,214,000 | 48.6 |
 | Lindham | 987,500 | 76.0 |
 """
+NOTED = "a joy to all who lived on the far shore"
 WATER = "The water works delivered 18.4 million cubic metres to the town of Falkenau last year."
 SOURCES = Read(("https://ferry.test/r", "Report", FERRY), ("https://water.test/r", "Water", WATER))
 
@@ -167,3 +169,28 @@ async def test_a_repair_cites_for_a_claim_only_what_supports_it(before, after, h
     check = await ReportCheck.of(RECORD)
     assert await check.supports_new_citations(ROW.format(before), ROW.format(after)) is holds
     assert await check.supports_new_citations(before, after) is holds
+
+
+async def with_finding(text: str, source: int = 1) -> list[tuple[str, str]]:
+    """Return the verdicts on the claims of a text, and their passages, after a finding was noted."""
+    record = MemoryEvidence()
+    page = "The old ferry was a joy to all who lived on the far shore, wrote the mayor."
+    await record.add("https://ferry.test/r", "Ferries", "page", page)
+    await record.add("https://b.test/", "Boats", "page", "Boats are boats.")
+    digest = hashlib.sha256(page.encode()).hexdigest()
+    start = page.index(NOTED)
+    noted = NotedFinding(1, "Islanders loved the vessel.", NOTED, digest, start, start + len(NOTED))
+    assert await record.add_finding(noted)
+    check = await ReportCheck.of(record)
+    claims = (await check.claim_report([text])).claims
+    return [(one.verdict.kind, one.verdict.passage.text if one.verdict.passage else "") for one in claims]
+
+
+@pytest.mark.parametrize("text", ["Islanders loved the vessel [1].", "*Islanders* loved the  vessel.[1]"])
+async def test_a_claim_that_repeats_a_finding_is_supported_by_its_words(text):
+    assert await with_finding(text) == [("supported", NOTED)]
+
+
+@pytest.mark.parametrize("text", ["Islanders loved the vessel [2].", "Islanders hated the vessel [1]."])
+async def test_a_finding_supports_no_other_claim_and_no_other_citation(text):
+    assert [kind for kind, _ in await with_finding(text)] != ["supported"]

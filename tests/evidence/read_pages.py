@@ -16,6 +16,9 @@ class Read:
     async def add(self, url, title, kind, text):
         raise NotImplementedError
 
+    async def findings(self):
+        return []
+
     async def unread(self):
         return []
 

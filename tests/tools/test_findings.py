@@ -14,6 +14,8 @@ PAGE = """# The harbour bridge
 The bridge was *opened* on 19 March 1932 at a cost of 6.25 million pounds. It did not close during the war,
 and about 160,000 [vehicles](https://e.test/cars) cross it each day [4].
 
+The Karsund terminal cost 212 million euros; the Harwick terminal cost 158 million euros.
+
 The council approved the plan in 1924. In the end, the city did not pay for the tram.
 
 | Year | Length |
@@ -90,6 +92,7 @@ async def test_a_statement_that_its_quote_supports_is_noted_with_the_place(
             "in common",
         ),
         ("The bridge opened in 1932.", "1932", "whole sentence"),
+        ("Harwick cost 212 million euros.", "The Karsund terminal cost 212 million euros", "something else"),
     ],
 )
 async def test_what_does_not_agree_goes_back_with_what_to_do(evidence, statement, quote, told) -> None:

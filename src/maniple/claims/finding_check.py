@@ -4,15 +4,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from maniple.claims.check import ClaimCheck
 from maniple.claims.context import blank_spans, with_neighbours
 from maniple.claims.dates import DateMention, agree_dates, find_dates
 from maniple.claims.figures import find_figures
 from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.segments import split_clauses
+from maniple.claims.source_index import SourceIndex
+from maniple.claims.split import Claim
 from maniple.claims.terms import find_terms
 from maniple.claims.word_rules import has_negation, has_other_direction
 from maniple.evidence.noted_findings import NotedFinding
 from maniple.evidence.quote_span import QuoteSpan
+from maniple.evidence.record import Source
 from maniple.evidence.source_list import detect_language
 from maniple.evidence.wording import wording
 
@@ -20,6 +24,8 @@ LEAST_SHARED = 0.25
 """The share of a statement's words that its quote must have, if both are in one language."""
 LEAST_TERMS = 3
 """The number of words from which a statement is compared with its quote by words."""
+WINDOW_CHARACTERS = 10_000
+"""How far before and behind a quote the source is compared with a statement."""
 CLAUSE_CHARACTERS = 200
 """How far around a quote the rest of its clause is read."""
 _CLAUSE_END = re.compile(r"[.!?;:,(](?=\s|\Z)|[。！？；，、：|\n)]")
@@ -149,6 +155,20 @@ def _shares_words(statement: str, passage: QuotedPassage) -> bool:
     wanted = find_terms(statement)
     shared = wanted & find_terms(f"{passage.around} {passage.about}")
     return len(wanted) < LEAST_TERMS or len(shared) >= LEAST_SHARED * len(wanted)
+
+
+def find_contradiction(statement: str, source: Source, text: str, span: QuoteSpan) -> str:
+    """Return why the text around a quote contradicts a statement by the rules for reports, or "".
+
+    These find a figure that the source gives for something else.
+    """
+    window = text[max(span.start - WINDOW_CHARACTERS, 0) : span.end + WINDOW_CHARACTERS]
+    index = SourceIndex(source.number, source.title, [window], detect_language(window))
+    nothing = SourceIndex(0, "", [source.published])
+    claim = Claim(statement, 0, len(statement), (source.number,))
+    check = ClaimCheck({source.number: index}, nothing, SourceIndex(0, "", []))
+    (verdict,) = check.judge([claim], detect_language(statement))
+    return verdict.reason if verdict.kind == "contradicted" else ""
 
 
 class FindingIndex:

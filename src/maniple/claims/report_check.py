@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from maniple.claims.added_citations import find_added_citations, has_claims
 from maniple.claims.attribution import find_source_labels
 from maniple.claims.check import ClaimCheck
+from maniple.claims.finding_check import FindingIndex
 from maniple.claims.judge_passages import PassageFinder
 from maniple.claims.judging import JudgeRounds, PendingClaim, needs_judge
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim, find_claims
-from maniple.claims.verdict import ClaimReport, JudgedClaim, Verdict
+from maniple.claims.verdict import ClaimReport, JudgedClaim, SourcePassage, Verdict, VerdictKind
 from maniple.evidence.check import SourceCheck, UnverifiedCitation
 from maniple.evidence.citation import Citation
 from maniple.evidence.record import Evidence, Source
@@ -24,6 +25,8 @@ MAX_INDEXED = 4_000_000
 """Characters of all sources in which claims are looked up, earlier sources first. Cited ones always are."""
 LANGUAGE_CHARACTERS = 5_000
 """Characters of a source that tell its language."""
+_UNDECIDED: frozenset[VerdictKind] = frozenset({"open", "suspect"})
+"""The verdicts that a finding decides: what rules object to, they object to in findings as well."""
 ClaimKey = tuple[str, str, str, str, tuple[int, ...]]
 """What a verdict of a judge is about: a claim, the text before it, its row and column, and its citations."""
 _NOTHING = hashlib.sha256(b"").hexdigest()
@@ -51,6 +54,7 @@ class ReportCheck(SourceCheck):
         self._given_texts = conversation
         self._result_texts = results
         self._check: ClaimCheck | None = None
+        self._noted = FindingIndex()
         self._indexed: dict[int, SourceIndex] = {}
         self._judged: dict[str, list[tuple[Claim, Verdict]]] = {}
         self._textless, self._unstored = set[int](), set[int]()
@@ -149,12 +153,28 @@ class ReportCheck(SourceCheck):
             self._left_out[block] = len(claims) - len(kept)
             language = language_of(block)
             verdicts = await asyncio.to_thread(check.judge, kept, language)
-            pairs = zip(kept, verdicts, strict=True)
-            self._judged[block] = [(claim, self._decide(claim, verdict)) for claim, verdict in pairs]
+            self._judged[block] = [
+                (one, self._decide(one, await self._with_finding(one, verdict)))
+                for one, verdict in zip(kept, verdicts, strict=True)
+            ]
         return self._judged[block]
+
+    async def _with_finding(self, claim: Claim, verdict: Verdict) -> Verdict:
+        """Return the verdict on a claim; one that no rule decides is supported by the finding it repeats."""
+        if verdict.kind not in _UNDECIDED or claim.kind == "cell":
+            return verdict
+        found = self._noted.find(claim.text, claim.citations)
+        if found is None or found.source not in self.sources:
+            return verdict
+        texts = await self._record.texts(found.source)
+        digests = (hashlib.sha256(text.encode()).hexdigest() for text in texts)
+        index = next((place for place, one in enumerate(digests) if one == found.sha256), 0)
+        passage = SourcePassage(found.source, found.quote, found.start, index)
+        return Verdict("supported", f"it was noted from [{found.source}]", passage)
 
     async def _open_check(self) -> ClaimCheck:
         if self._check is None:
+            self._noted = FindingIndex(await self._record.findings())
             dates = {datetime.fromtimestamp(one.retrieved_at, UTC).date() for one in self.sources.values()}
             given = [*self._given_texts, *map(str, sorted(dates))]
             room = MAX_INDEXED

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 
-from maniple.claims.finding_check import QuotedPassage, find_disagreement
+from maniple.claims.finding_check import QuotedPassage, find_contradiction, find_disagreement
 from maniple.errors import ToolFailure
 from maniple.evidence import Evidence, NotedFinding, Source, comparable_url
 from maniple.evidence.address_secrets import hide_secrets
@@ -46,6 +46,8 @@ async def note_finding(statement: str, source: str | int, quote: str) -> str:
     passage = await asyncio.to_thread(QuotedPassage.of, text, span, about)
     if wrong := await asyncio.to_thread(find_disagreement, statement, passage):
         raise ToolFailure(f"Not noted. {wrong}")
+    if wrong := await asyncio.to_thread(find_contradiction, statement, known, text, span):
+        raise ToolFailure(f"Not noted. The source says something else: {wrong}. State what the quote says.")
     digest = hashlib.sha256(text.encode()).hexdigest()
     finding = NotedFinding(known.number, statement, text[span.start : span.end], digest, span.start, span.end)
     if len(finding.quote) > QUOTE_CHARACTERS:
