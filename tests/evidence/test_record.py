@@ -234,3 +234,17 @@ async def test_secrets_in_findings_are_masked():
     await evidence.add_finding(a_finding("The key is sk-canary-0123456789."))
     (finding,) = await evidence.findings()
     assert finding.statement == "The key is ***."
+
+
+async def test_the_pages_that_a_step_tried_are_known_with_what_became_of_them(evidence: Evidence):
+    for url in (PAGE, "https://e.test/b", PAGE, "https://sho.rt/c"):
+        await evidence.add_attempt(1, url)
+    await evidence.add_attempt(2, "https://e.test/b")
+    await evidence.add_unread("https://e.test/b", "It answered 503.")
+    await evidence.add_unread("https://sho.rt/c", "It answered 404.")
+    await evidence.add(PAGE, "A", "page", "text")
+    await evidence.add("https://e.test/c", "C", "page", "text", asked="https://sho.rt/c")
+    found = [(one.url, one.reason) for one in await evidence.attempts(1)]
+    assert found == [(PAGE, ""), ("https://e.test/b", "It answered 503."), ("https://sho.rt/c", "")]
+    assert len(await evidence.attempts(2)) == 1
+    assert await evidence.attempts(3) == []

@@ -20,7 +20,8 @@ REDACTOR = Redactor(["s3cret-value"])
 DOWNGRADE = (
     "DROP TABLE run_inputs; ALTER TABLE runs DROP COLUMN stalls; ALTER TABLE runs DROP COLUMN retries;"
     "ALTER TABLE sources DROP COLUMN published; ALTER TABLE sources DROP COLUMN author;"
-    "ALTER TABLE sources DROP COLUMN publisher; DROP TABLE unread_pages; DROP TABLE findings;"
+    "ALTER TABLE sources DROP COLUMN publisher; DROP TABLE unread_pages;"
+    "DROP TABLE findings; DROP TABLE page_attempts;"
     "PRAGMA user_version = 8;"
 )
 

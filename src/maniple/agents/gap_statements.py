@@ -1,11 +1,13 @@
 """What a report says of the steps that lack something, and the lines for those that it does not speak of."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from maniple.agents.answer_words import ABSENCE
 from maniple.agents.task import LATER_TRY_FAILED, MISSING_IN_IT, NEEDED_FOR_IT, StepResult
+from maniple.evidence import PageAttempt
 from maniple.evidence.source_list import language_of
+from maniple.text import counted, shorten
 
 _HEADS = {
     "en": "Missing",
@@ -31,6 +33,8 @@ _EXACT = re.compile(
 """Paths, and numbers."""
 _NAME = re.compile(r"(?<=[^\W_] )(?<![.!?:] )[^\W\d_a-zß-öø-ÿа-яё\u2e80-\uffff]\w{2,}")
 _WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2}|[^\W\d_\u3040-\uffff]{4,}")
+_NAMED_PAGES, _ADDRESS_CHARACTERS = 3, 80
+"""How many pages that could not be read are named, and how much of their addresses."""
 _STEM = 5
 """The number of letters that inflected forms of a word share."""
 
@@ -39,6 +43,16 @@ def state_gap(result: StepResult, report: str, locale: str = "") -> str:
     """Return the line about what a step lacks, with a first word in the report's language."""
     head = _HEADS.get(language_of(report, locale), _HEADS["en"])
     return f"**{head} ({result.title}):** {_gap_of(result)}".rstrip()
+
+
+def describe_unread_share(attempts: Sequence[PageAttempt]) -> str:
+    """Return which pages could not be read, if they are half or more of those that a step tried; else ""."""
+    failed = [one.url for one in attempts if one.reason]
+    if not failed or 2 * len(failed) < len(attempts):
+        return ""
+    named = ", ".join(shorten(url, _ADDRESS_CHARACTERS) for url in failed[:_NAMED_PAGES])
+    more = f" and {len(failed) - _NAMED_PAGES} more" if len(failed) > _NAMED_PAGES else ""
+    return f"{len(failed)} of {counted(len(attempts), 'page')} could not be read: {named}{more}."
 
 
 def is_stated(report: str, result: StepResult) -> bool:

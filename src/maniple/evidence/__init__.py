@@ -4,7 +4,7 @@ from maniple.evidence.addresses import comparable_url
 from maniple.evidence.extract import Extract, extract
 from maniple.evidence.memory import MemoryEvidence
 from maniple.evidence.noted_findings import NotedFinding
-from maniple.evidence.record import Evidence, Source, SourceKind, UnreadPage, find_newest_text
+from maniple.evidence.record import Evidence, PageAttempt, Source, SourceKind, UnreadPage, find_newest_text
 from maniple.evidence.redacted import RedactedEvidence
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Extract",
     "MemoryEvidence",
     "NotedFinding",
+    "PageAttempt",
     "RedactedEvidence",
     "Source",
     "SourceKind",

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from maniple.evidence.noted_findings import MAX_FINDINGS, NotedFinding, prepare_finding
-from maniple.evidence.record import Source, SourceKind, UnreadPage
+from maniple.evidence.record import PageAttempt, Source, SourceKind, UnreadPage
 from maniple.evidence.source_text import (
     MAX_CHARACTERS,
     MAX_SOURCES,
     SourceText,
+    describe_attempt,
     describe_source,
     describe_unread,
 )
@@ -27,6 +28,7 @@ class MemoryEvidence:
         self._texts: dict[str, str] = {}
         self._read: dict[int, dict[str, None]] = {}
         self._unread: dict[str, UnreadPage] = {}
+        self._attempts: dict[int, dict[str, str]] = {}
         self._findings: dict[tuple[int, str], NotedFinding] = {}
         self._characters = 0
 
@@ -62,6 +64,16 @@ class MemoryEvidence:
     def _is_read(self, form: str) -> bool:
         number = self._numbers.get(form)
         return number is not None and self._sources[number].kind == "page"
+
+    async def add_attempt(self, step: int, url: str) -> None:
+        form, address = describe_attempt(url)
+        pages = self._attempts.setdefault(step, {})
+        if len(pages) < MAX_SOURCES:
+            pages.setdefault(form, address)
+
+    async def attempts(self, step: int) -> Sequence[PageAttempt]:
+        failed = {form: page.reason for form, page in self._unread.items() if not self._is_read(form)}
+        return [PageAttempt(url, failed.get(form, "")) for form, url in self._attempts.get(step, {}).items()]
 
     async def add_finding(self, finding: NotedFinding) -> bool:
         finding = prepare_finding(finding)

@@ -50,6 +50,16 @@ class UnreadPage:
     """Unix time in seconds of the last attempt."""
 
 
+@dataclass(frozen=True, slots=True)
+class PageAttempt:
+    """A page that a step of the plan tried to read."""
+
+    url: str
+    """The requested address, without secrets."""
+    reason: str = ""
+    """Why it could not be read; "" for a page that was read, then or at another time."""
+
+
 class Evidence(Protocol):
     """The sources and texts that one run has read. Safe to use from concurrent tool calls."""
 
@@ -77,6 +87,14 @@ class Evidence(Protocol):
 
     async def unread(self) -> Sequence[UnreadPage]:
         """Return the pages that could not be read, and were not read at another time, oldest first."""
+        ...
+
+    async def add_attempt(self, step: int, url: str) -> None:
+        """Record that a step of the plan, by its id, tried to read a page."""
+        ...
+
+    async def attempts(self, step: int) -> Sequence[PageAttempt]:
+        """Return the pages that a step tried to read, each once, in order."""
         ...
 
     async def add_finding(self, finding: NotedFinding) -> bool:

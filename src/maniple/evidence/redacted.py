@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from maniple.evidence.noted_findings import NotedFinding
-from maniple.evidence.record import Evidence, Source, SourceKind, UnreadPage
+from maniple.evidence.record import Evidence, PageAttempt, Source, SourceKind, UnreadPage
 from maniple.reading.publication import Publication
 from maniple.redaction import Redactor
 
@@ -32,6 +32,12 @@ class RedactedEvidence:
 
     async def unread(self) -> Sequence[UnreadPage]:
         return await self._evidence.unread()
+
+    async def add_attempt(self, step: int, url: str) -> None:
+        await self._evidence.add_attempt(step, await asyncio.to_thread(self._redactor.value, url))
+
+    async def attempts(self, step: int) -> Sequence[PageAttempt]:
+        return await self._evidence.attempts(step)
 
     async def add_finding(self, finding: NotedFinding) -> bool:
         statement = await asyncio.to_thread(self._redactor.value, finding.statement)

@@ -76,8 +76,14 @@ class SourceText:
 
 def describe_unread(url: str, reason: str) -> tuple[str, UnreadPage]:
     """Return the comparable form of an address, and the page within the limits of the record."""
+    form, address = describe_attempt(url)
+    return form, UnreadPage(address, _cut(reason), time.time())
+
+
+def describe_attempt(url: str) -> tuple[str, str]:
+    """Return the comparable form of an address, and the address within the limits of the record."""
     address = fix_surrogates(without_fragment(url[:URL_CHARACTERS]))
-    return _form_of(address), UnreadPage(hide_secrets(address), _cut(reason), time.time())
+    return _form_of(address), hide_secrets(address)
 
 
 def describe_source(source: Source, publication: Publication) -> Source:

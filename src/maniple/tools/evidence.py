@@ -26,6 +26,8 @@ EARLIER_CALLS: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar(
     "maniple_earlier_calls", default=None
 )
 """Waits until the concurrent calls that stand before this one in the model's answer have ended."""
+READING_STEP: ContextVar[int] = ContextVar("maniple_reading_step", default=0)
+"""The id of the plan's step whose pages are read; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ async def source_line(
         return f"Source: {hide_secrets(url)}"
     await _wait_for_earlier_calls()
     source = await evidence.add(url, title, "page", text, asked=asked)
+    await evidence.add_attempt(READING_STEP.get(), asked or url)
     if source.number and about:
         await evidence.describe(source.number, about)
     shown = hide_secrets(url)
@@ -106,12 +109,14 @@ async def record_unread(url: str, reason: str) -> None:
     """Record that a page could not be read, so that no report rests on it; outside of a run, do nothing."""
     if (evidence := current_evidence()) is not None:
         await evidence.add_unread(url, reason)
+        await evidence.add_attempt(READING_STEP.get(), url)
 
 
 async def unread_line(url: str, kind: str, *, asked: str = "") -> str:
     """Record that a page showed an obstacle of this kind, and return the line that names it."""
-    for address in dict.fromkeys(filter(None, (url, asked))):
-        await record_unread(address, describe_obstacle(kind))
+    await record_unread(asked or url, describe_obstacle(kind))
+    if asked and asked != url and (evidence := current_evidence()) is not None:
+        await evidence.add_unread(url, describe_obstacle(kind))  # the same page is no further attempt
     return unnumbered_line(url, kind)
 
 

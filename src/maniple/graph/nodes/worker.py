@@ -13,10 +13,12 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from maniple.agents import ROLES, Agent, Role, StepFailed, StepResult, Task, mark_author
+from maniple.agents.gap_statements import describe_unread_share
 from maniple.agents.middleware.continuation import load_messages
 from maniple.agents.middleware.fencing import fence_untrusted, fences_to_code
 from maniple.agents.report import check_report, judge_answer
 from maniple.agents.step_outcome import MAX_ENTRIES, ParsedAnswer, StepOutcome, parse_answer, parse_failure
+from maniple.agents.step_state import set_in_context
 from maniple.agents.task import (
     LATER_TRY_FAILED,
     MISSING,
@@ -60,7 +62,7 @@ from maniple.llms.context_windows import is_overflow
 from maniple.scope.inbox import run_unless_stopped
 from maniple.scope.run_scope import current_meter, run_scope
 from maniple.text import shorten
-from maniple.tools.evidence import current_evidence
+from maniple.tools.evidence import READING_STEP, current_evidence
 from maniple.tools.items import (
     MIN_RESULT_CHARACTERS,
     FileState,
@@ -120,6 +122,21 @@ class _Attempt:
         outcome = answer.outcome
         reason = outcome.summary if outcome.status == "failed" else ""
         return cls(answer.text, reason, outcome=outcome, **fields)
+
+    async def with_unread(self, step_id: int) -> "_Attempt":
+        """Return the attempt with a gap if half of the pages that its step tried, or more, were not read.
+
+        The lead is not asked about it: members look for other pages by themselves.
+        """
+        evidence, outcome = current_evidence(), self.outcome
+        if evidence is None or self.reason or outcome is None or outcome.status == "failed":
+            return self
+        if not (lacks := describe_unread_share(await evidence.attempts(step_id))):
+            return self
+        is_done = outcome.status == "done"
+        reason = lacks if is_done else f"{outcome.reason} {lacks}".strip()
+        outcome = outcome.model_copy(update={"status": "partial", "reason": reason})
+        return replace(self, outcome=outcome, is_final=self.is_final or is_done)
 
     def as_fields(self, step: TrackedStep, attempts: int) -> dict[str, Any]:
         """Return the changed fields of the step as plain data; log a failure."""
@@ -225,7 +242,9 @@ class WorkerNode:
     ) -> _Attempt:
         """Make one attempt of a step, and find out which files it made, also before a pause."""
         before = await self._list_files()
-        attempt = await self._attempt(state, options, progress, step)
+        with set_in_context(READING_STEP, step.id):
+            attempt = await self._attempt(state, options, progress, step)
+        attempt = await attempt.with_unread(step.id)
         begun = run_scope().begun_at.get(step.id, math.inf) * _NANOSECONDS
         now = await self._list_files()
         made = sorted(path for path, size, at in now if at >= begun or (path, size, at) not in before)

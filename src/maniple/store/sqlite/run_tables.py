@@ -11,11 +11,12 @@ from uuid import uuid4
 
 from maniple.errors import StoreError
 from maniple.evidence.noted_findings import MAX_FINDINGS, NotedFinding, prepare_finding
-from maniple.evidence.record import Source, SourceKind, UnreadPage
+from maniple.evidence.record import PageAttempt, Source, SourceKind, UnreadPage
 from maniple.evidence.source_text import (
     MAX_CHARACTERS,
     MAX_SOURCES,
     SourceText,
+    describe_attempt,
     describe_source,
     describe_unread,
 )
@@ -35,6 +36,13 @@ _CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, e
 _ARTIFACT_COLUMNS = "artifact_id, run_id, thread_id, owner, name, media_type, size, sha256, created_at"
 _SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256, published, author, publisher, inherited"
 
+_UNREAD = (
+    "SELECT position, comparable, url, reason, tried_at FROM unread_pages page "
+    "WHERE run_id = ?1 AND NOT EXISTS "
+    "(SELECT 1 FROM sources LEFT JOIN source_aliases alias USING (run_id, number) "
+    "WHERE sources.run_id = ?1 AND kind = 'page' "
+    "AND page.comparable IN (sources.comparable, alias.comparable))"
+)
 _INSERT_FINDING = (
     "INSERT INTO findings (run_id, number, statement, quote, sha256, span_start, span_end, noted_at) "
     "SELECT run_id, number, ?3, ?4, ?5, ?6, ?7, ?8 FROM sources WHERE run_id = ?1 AND number = ?2 "
@@ -336,13 +344,24 @@ class SqliteEvidence:
         await self._database.execute(sql, row)
 
     async def unread(self) -> Sequence[UnreadPage]:
-        sql = (
-            "SELECT url, reason, tried_at FROM unread_pages page WHERE run_id = ?1 AND NOT EXISTS "
-            "(SELECT 1 FROM sources LEFT JOIN source_aliases alias USING (run_id, number) "
-            "WHERE sources.run_id = ?1 AND kind = 'page' "
-            "AND page.comparable IN (sources.comparable, alias.comparable)) ORDER BY position"
-        )
+        sql = f"SELECT url, reason, tried_at FROM ({_UNREAD}) ORDER BY position"
         return [UnreadPage(*row) for row in await self._database.fetch(sql, (self._run_id,))]
+
+    async def add_attempt(self, step: int, url: str) -> None:
+        sql = (
+            "INSERT INTO page_attempts (run_id, step, comparable, url) SELECT run_id, ?2, ?3, ?4 FROM runs "
+            "WHERE run_id = ?1 AND (SELECT count(*) FROM page_attempts WHERE run_id = ?1) < ?5 "
+            "ON CONFLICT DO NOTHING"
+        )
+        await self._database.execute(sql, (self._run_id, step, *describe_attempt(url), MAX_SOURCES))
+
+    async def attempts(self, step: int) -> Sequence[PageAttempt]:
+        sql = (
+            "SELECT attempt.url, coalesce(page.reason, '') FROM page_attempts attempt "
+            f"LEFT JOIN ({_UNREAD}) page ON page.comparable = attempt.comparable "
+            "WHERE attempt.run_id = ?1 AND attempt.step = ?2 ORDER BY attempt.position"
+        )
+        return [PageAttempt(*row) for row in await self._database.fetch(sql, (self._run_id, step))]
 
     async def add_finding(self, finding: NotedFinding) -> bool:
         one = prepare_finding(finding)
