@@ -157,7 +157,9 @@ async def render_report(
     }
     if as_file:
         headers["content-disposition"] = f"attachment; filename*=utf-8''{quote(_name(view, form), safe='')}"
-    report = await load_report(finder, view.markdown, with_files=form == "zip", with_claims=form != "json")
+    # As plain text it is the answer of the run; what is taken away ends with the claims without support.
+    with_claims = as_file or form not in ("json", "markdown")
+    report = await load_report(finder, view.markdown, with_files=form == "zip", with_claims=with_claims)
     if form == "json":
         markdown = (await renderer.render(report, "markdown")).decode()
         return JSONResponse(view.model_copy(update={"markdown": markdown}).model_dump(), headers=headers)
