@@ -194,3 +194,18 @@ async def test_a_claim_that_repeats_a_finding_is_supported_by_its_words(text):
 @pytest.mark.parametrize("text", ["Islanders loved the vessel [2].", "Islanders hated the vessel [1]."])
 async def test_a_finding_supports_no_other_claim_and_no_other_citation(text):
     assert [kind for kind, _ in await with_finding(text)] != ["supported"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The mean fare is 37.42 euros.", "supported"),
+        ("The mean fare is 34.72 euros.", "contradicted"),
+        ("A return ticket for two costs 81.90 euros.", "open"),
+    ],
+)
+async def test_what_a_program_has_printed_counts_more_than_what_its_author_says(text, kind):
+    said = ["The mean fare is 34.72 euros; a return ticket for two costs 81.90 euros."]
+    check = await ReportCheck.of(MemoryEvidence(), results=["mean fare: 37.42"], answers=said)
+    [one] = (await check.claim_report([text])).claims
+    assert one.verdict.kind == kind

@@ -586,6 +586,7 @@ _LIST_AT_END = re.compile(r"(?:\A|\n+)## [^\n]+\n\n(?:- \[\d+\] [^\n]+\n?)+\Z")
 _LISTED_NUMBER = re.compile(r"^- \[(\d+)\]", re.MULTILINE)
 _ITEM_READERS = frozenset({READ_FILE, READ_ITEM, SEARCH_ITEMS})
 """The tools that show members the conversation's own files, such as the user's."""
+_CODE_TOOLS = frozenset({"python_repl_tool", "bash_tool"})
 _READ_HERE = ("researcher", "browser")
 """Workers whose results come from the web, so that their quotations must occur in what the run has read."""
 
@@ -637,12 +638,16 @@ def _build_stated(draft: Callable[[], Draft], results: Sequence[StepResult], loc
 async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_READERS) -> ReportCheck:
     """Return the check for the report of `task`; what calls of `tools` (None: of all) returned is given."""
     trusted_texts = (task.request, task.caller, *task.thread_texts)
-    given = [result.text for result in task.results if result.agent not in _READ_HERE]
-    given += await _read_tool_texts(tools)
+    said = [result.text for result in task.results if result.agent not in _READ_HERE]
+    given, printed = await _read_tool_texts(tools), await _read_tool_texts(_CODE_TOOLS)
     researched = any(result.agent in _READ_HERE for result in task.results)
     evidence = current_evidence()
     record = MemoryEvidence() if evidence is None else evidence
-    return await ReportCheck.of(record, trusted_texts, given, researched=researched)
+    if not printed:
+        return await ReportCheck.of(record, trusted_texts, [*said, *given], researched=researched)
+    # What a program has printed counts, and not what its author wrote about it.
+    results = [*given, *printed]
+    return await ReportCheck.of(record, trusted_texts, results, answers=said, researched=researched)
 
 
 async def _read_tool_texts(tools: Collection[str] | None) -> list[str]:

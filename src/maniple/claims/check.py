@@ -39,7 +39,8 @@ MAX_NEARBY = 20
 class ClaimCheck:
     """The sources of a run, against which claims are judged.
 
-    `given` is what the user has said, `results` what programs of the run have printed; both have number 0.
+    `given` is what the user has said, `results` what programs of the run have printed, `answers` what the
+    members who ran them said about it; all have number 0.
     `labels` are the names by which a text may call each source. `unread` are the numbers of sources of which
     nothing was read, `unstored` of those whose text did not fit into the record.
     """
@@ -47,6 +48,7 @@ class ClaimCheck:
     sources: dict[int, SourceIndex]
     given: SourceIndex
     results: SourceIndex
+    answers: SourceIndex = field(default_factory=lambda: SourceIndex(0, "", []))
     labels: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
     unread: set[int] = field(default_factory=set[int])
     unstored: set[int] = field(default_factory=set[int])
@@ -124,7 +126,7 @@ class ClaimCheck:
         """Yield a verdict for each thing in a claim that rules can check."""
         equations = find_written(context)
         yield from map(judge_equation, equations)
-        judge = ItemJudge(context, self.given, self.results)
+        judge = ItemJudge(context, self.given, self.results, self.answers)
         for group in context.groups:
             if not any(_is_result(group[0], one) for one in equations):
                 yield from judge.judge_figure(group)

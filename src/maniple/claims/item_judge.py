@@ -75,6 +75,7 @@ class ItemJudge:
     context: ClaimContext
     given: SourceIndex
     results: SourceIndex
+    answers: SourceIndex
 
     def judge_figure(self, group: Sequence[FigureMention]) -> Iterator[Verdict]:
         """Yield the verdict on a figure, given with its alternatives; nothing if it is not to be judged."""
@@ -204,6 +205,8 @@ class ItemJudge:
             return Verdict("open", f"{figure.text} was not found")
         if found := self._explain(group):
             return found
+        if any(self.answers.find_figure(one) for one in group):
+            return Verdict("open", f"a member says {figure.text}, but no program has printed it")
         if self._is_conversion(figure):
             return Verdict("open", f"{figure.text} is a conversion")
         if self._is_repeated(figure):

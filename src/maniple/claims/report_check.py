@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Self
 
 from maniple.claims.added_citations import find_added_citations, has_claims
 from maniple.claims.attribution import find_source_labels
@@ -46,13 +47,14 @@ class ReportCheck(SourceCheck):
         conversation: Iterable[str] = (),
         results: Iterable[str] = (),
         *,
+        answers: Iterable[str] = (),
         researched: bool = False,
     ) -> None:
-        conversation, results = tuple(conversation), tuple(results)
-        super().__init__(evidence, sources, conversation, results, researched=researched)
+        conversation, results, answers = tuple(conversation), tuple(results), tuple(answers)
+        super().__init__(evidence, sources, conversation, [*results, *answers], researched=researched)
         self._record = evidence
         self._given_texts = conversation
-        self._result_texts = results
+        self._result_texts, self._answer_texts = results, answers
         self._check: ClaimCheck | None = None
         self._noted = FindingIndex()
         self._indexed: dict[int, SourceIndex] = {}
@@ -63,10 +65,29 @@ class ReportCheck(SourceCheck):
         self._decided: dict[ClaimKey, Verdict] = {}
         self._finder: PassageFinder | None = None
 
+    @classmethod
+    async def of(
+        cls,
+        evidence: Evidence,
+        conversation: Iterable[str] = (),
+        results: Iterable[str] = (),
+        *,
+        answers: Iterable[str] = (),
+        researched: bool = False,
+    ) -> Self:
+        """Return a check against the present content of `evidence`.
+
+        `answers` are what members said who have also run programs: a figure that only they have is open.
+        """
+        sources = await evidence.sources()
+        check = cls(evidence, sources, conversation, results, answers=answers, researched=researched)
+        await check.load_unread()
+        return check
+
     @property
     def checks_claims(self) -> bool:
         """Whether there is anything that claims can be compared with."""
-        return bool(self.sources or self._result_texts)
+        return bool(self.sources or self._result_texts or self._answer_texts)
 
     async def findings(self, block: str) -> list[UnverifiedCitation]:
         """Return the citations in `block` that could not be verified, and its wrong claims, in order."""
@@ -186,6 +207,7 @@ class ReportCheck(SourceCheck):
                 dict(self._indexed),
                 await asyncio.to_thread(SourceIndex, 0, "", given),
                 await asyncio.to_thread(SourceIndex, 0, "", self._result_texts),
+                await asyncio.to_thread(SourceIndex, 0, "", self._answer_texts),
                 {one.number: find_source_labels(one.title, one.url) for one in self.sources.values()},
                 self._textless,
                 self._unstored,

@@ -101,8 +101,12 @@ class SourceCheck:
     ) -> Self:
         """Return a check against the present content of `evidence`."""
         check = cls(evidence, await evidence.sources(), conversation, results, researched=researched)
-        check._unread = {comparable_url(page.url): page.reason for page in await evidence.unread()}
+        await check.load_unread()
         return check
+
+    async def load_unread(self) -> None:
+        """Load which pages could not be read: nothing can be cited from them."""
+        self._unread = {comparable_url(page.url): page.reason for page in await self._evidence.unread()}
 
     async def findings(self, block: str) -> list[UnverifiedCitation]:
         """Return the citations in `block` that could not be verified, in order."""
