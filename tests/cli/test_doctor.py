@@ -384,3 +384,11 @@ async def test_an_endpoint_behind_a_dead_proxy_names_the_variable_without_its_pa
     found = await model_checks.check_endpoint(model_at("https://model.test/v1"), BASIC)
     assert "HTTPS_PROXY (127.0.0.1:9)" in found.remedy
     assert "word" not in f"{found}"
+
+
+def test_the_sources_of_papers_are_named_and_nothing_without_them(tmp_path: Path) -> None:
+    search = SearchSettings(papers=("arxiv", "pubmed", "brave"))
+    assert checks.check_papers(settings_in(tmp_path, search=search)) == [
+        CheckResult("paper search", "ok", "arxiv and pubmed")
+    ]
+    assert checks.check_papers(settings_in(tmp_path, search=SearchSettings(papers=()))) == []

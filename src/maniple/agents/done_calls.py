@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from maniple.agents.deliverables import find_file_names
 from maniple.agents.hand_work import HandWork
 from maniple.agents.tool_observations import PROGRAM_ARGUMENTS, split_words
-from maniple.tools.web import WEB_SEARCH
+from maniple.tools.web import SEARCHES
 
 _EDITS = re.compile(r"\bedit(?:or)?\b")
 _RUNS = re.compile(
@@ -81,7 +81,7 @@ class DoneCall:
         is_view = self.arguments.get("command") == "view" or self.only_shows
         if self.only_reads or is_view or _READS.search(split_words(self.name)):
             return False
-        if self.name == WEB_SEARCH or self.name in _NO_CONTENT:
+        if self.name in SEARCHES or self.name in _NO_CONTENT:
             return False
         if self.name in _FILE_TOOLS | _FILE_EDITORS:
             return work == "saves" or (work == "draws" and self.name in _FILE_EDITORS)

@@ -337,10 +337,12 @@ _FENCE = re.compile(r"</?data\b[^>]{0,40}>")
 _MAX_REASON_LENGTH = 1_000
 """A step's reason of `REASON_CHARACTERS`, and what it needs."""
 _SEARCH = "The web search did not answer. Check the network, or set another provider in search.providers."
+_PAPERS = "The search of papers did not answer. Check the network, or set other sources in search.papers."
 _PAGE = "The page could not be read. Check that its address is right and can be reached from here."
 _CODE = "The program did not run without an error. Try again, or describe the step in more detail."
 _TOOL_REASONS = {
     "tavily_search": _SEARCH,
+    "search_papers": _PAPERS,
     "crawl_tool": _PAGE,
     "browser": _PAGE,
     "python_repl_tool": _CODE,

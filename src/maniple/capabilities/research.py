@@ -13,31 +13,38 @@ from maniple.outgoing import OutgoingGuard
 from maniple.reading.fork_server import ForkServer
 from maniple.scope.context import locale
 from maniple.scope.run_scope import run_key
-from maniple.search import FolderSearch, SearchContext, missing_settings, open_search
+from maniple.search import FolderSearch, SearchContext, missing_settings, open_searches
+from maniple.search.chain import RunSearchCache
 from maniple.tools.items import ThreadItems
+from maniple.tools.papers import TeamPapers
 from maniple.tools.web import GuardedSearch, TeamReader, TeamSearch, add_documents
 from maniple.tools.web_pictures import WebPictures
 
 
 class SearchCapability(Capability):
-    """Search of the web and of the folder of documents."""
+    """Search of the web, of scholarly papers and of the folder of documents."""
 
     name: ClassVar = "search"
     roles: ClassVar = ("researcher",)
-    provides: ClassVar = (TeamSearch,)
+    provides: ClassVar = (TeamSearch, TeamPapers)
 
     async def open(self, context: CapabilityContext) -> Offer:
         settings, folder = context.settings.search, context.service(FolderSearch)
         guard = context.service(OutgoingGuard) or OutgoingGuard()
-        opening = open_search(settings, SearchContext(run_key, locale, folder))
-        provider = await context.stack.enter_async_context(opening)
+        opening = open_searches(settings, SearchContext(run_key, locale, folder))
+        searches = await context.stack.enter_async_context(opening)
         if folder is not None:
             folder.start()
         missing = await asyncio.to_thread(missing_settings, settings)
+        web = GuardedSearch(RunSearchCache(searches.web, run_key), guard)
+        services: dict[type[Any], Any] = {TeamSearch: TeamSearch(web, settings.max_results)}
+        if searches.papers is not None:
+            services[TeamPapers] = TeamPapers(searches.papers, settings.max_results, guard)
         return Offer(
-            services={TeamSearch: TeamSearch(GuardedSearch(provider, guard), settings.max_results)},
+            services=services,
             notices=tuple(
-                f"search.providers names {name}, which needs {need}." for name, need in missing.items()
+                f"search.providers or search.papers names {name}, which needs {need}."
+                for name, need in missing.items()
             ),
         )
 

@@ -40,9 +40,9 @@ def search(
       maniple search --provider folder "travel expenses"
 
     \b
-    Providers: folder, tavily, brave, searxng, ddgs, wikipedia, arxiv. Choose them with
-    search.providers in conf.yaml; by default those with a key in .env are asked, then ddgs and
-    wikipedia. docs/search.md describes them.
+    Providers: folder, tavily, brave, searxng, ddgs, wikipedia, and for papers arxiv, crossref,
+    openalex, pubmed, semantic_scholar. Choose them with search.providers in conf.yaml; by default
+    those with a key in .env are asked, then ddgs and wikipedia. docs/search.md describes them.
 
     \b
     Exit status: 0 a provider answered, even without results, 1 none answered, 2 wrong usage or

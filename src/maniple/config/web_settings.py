@@ -4,7 +4,7 @@ import pkgutil
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, model_validator
 
@@ -66,6 +66,9 @@ class SearchSettings(Section):
     providers: Annotated[tuple[str, ...] | None, AfterValidator(_check_providers)] = None
     """The providers, in the order in which they are asked; an empty list turns search off. Default: those
     whose key, address or folder is set, then `ddgs` and `wikipedia`, which need none."""
+    papers: Annotated[tuple[str, ...] | None, AfterValidator(_check_providers)] = None
+    """The providers of `search_papers`, all asked concurrently; an empty list turns that tool off. Default:
+    the scholarly ones of `providers`; where that is not set, all scholarly ones, which need no key."""
     mode: Literal["first", "merged"] = "first"
     """`first`: ask the next provider when one fails or finds nothing; `merged`: ask all concurrently."""
     max_results: Annotated[int, HARMLESS] = Field(default=5, gt=0, le=20)
@@ -85,6 +88,12 @@ class SearchSettings(Section):
     """The Wikipedia to ask when neither the query nor the conversation's locale determines a language."""
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Settings of providers that declare some of their own, by the provider's name."""
+
+    @model_validator(mode="after")
+    def _check_papers(self) -> Self:
+        if self.papers and self.providers == ():
+            raise ValueError("papers needs a search: providers is empty; name some, or remove papers")
+        return self
 
     def other_providers(self) -> Mapping[str, EntryPoint]:
         """Return the providers that are not built in, by name. Blocks on disk."""

@@ -152,15 +152,20 @@ class SearchChain:
         self._reached_until[name] = self._clock() + REACHED_SECONDS
         return True
 
-    async def ask(self, query: str, *, limit: int) -> SearchAnswer:
-        """Search, and also return which providers failed.
+    async def ask(self, query: str, *, limit: int, only: str = "") -> SearchAnswer:
+        """Search, with one provider alone if `only` names it, and also return which providers failed.
 
         Raises:
             SearchError: no provider answered; the message gives the reason of each.
         """
         if not query.strip():
             raise SearchError("The search query is empty; say what to look for.")
-        available, failures = self._breaker.available(self._providers), self._breaker.reasons()
+        names = [name for name in self._providers if only in ("", name)]
+        reasons = self._breaker.reasons()
+        available, failures = (
+            self._breaker.available(names),
+            {name: reasons[name] for name in names if name in reasons},
+        )
         answers = await (self._ask_all if self._merges else self._ask_in_turn)(
             available, query, limit, failures
         )

@@ -31,6 +31,9 @@ from maniple.tools.registry import define_tool
 
 WEB_SEARCH = "tavily_search"
 """The name of the tool that searches the web."""
+PAPER_SEARCH = "search_papers"
+"""The name of the tool that searches scholarly papers; its results have the form of the other's."""
+SEARCHES = frozenset({WEB_SEARCH, PAPER_SEARCH})
 _INDEX = "folder-index"
 """The folder, beside the store's database, of the index of the folder of documents."""
 
@@ -54,9 +57,10 @@ class TeamSearch:
 async def search_web(search: TeamSearch, /, query: str) -> str:
     """Return a JSON array of hits, best first.
 
-    Each hit is `{title, url, content, score?, source?, cite?}`: `source` is the provider, `cite` the hit's
-    number among the sources of the run. What the search cannot find is the `note` of one more element. The
-    tool raises `SearchError` if no provider is available.
+    Each hit is `{title, url, content, score?, source?, kind?, published?, author?, publisher?, doi?,
+    full_text_url?, cite?}`: `source` is the provider, `cite` the hit's number among the sources of the run.
+    What the search cannot find is the `note` of one more element. The tool raises `SearchError` if no
+    provider is available.
     """
     hits = await search.provider.search(query, limit=search.max_results)
     gaps = (await find_gaps(search.provider)).text

@@ -31,7 +31,7 @@ from maniple.redaction import Redactor
 from maniple.scope.run_scope import run_scope
 from maniple.tools.documents import SHOWN_PICTURES
 from maniple.tools.items import WHOLE, StoredResults, describe_source_files
-from maniple.tools.web import WEB_SEARCH
+from maniple.tools.web import PAPER_SEARCH, SEARCHES, WEB_SEARCH
 from maniple.types import is_dict, is_list
 
 
@@ -131,6 +131,7 @@ class WebExtracts(ResultMiddleware):
             return result
         shorten = {
             WEB_SEARCH: self._shorten_hits,
+            PAPER_SEARCH: self._shorten_hits,
             "crawl_tool": self._shorten_page,
             "browser": self._shorten_opened_page,
         }.get(result.name or "")
@@ -202,7 +203,7 @@ class RepeatedHits(AgentMiddleware[Any, Any]):
         messages = list(request.messages)
         seen: dict[str, list[str]] = {}
         for at, message in enumerate(messages):
-            if isinstance(message, ToolMessage) and message.name == WEB_SEARCH:
+            if isinstance(message, ToolMessage) and message.name in SEARCHES:
                 messages[at] = _shorten_repeats(message, seen)
         return await handler(request.override(messages=messages))
 
@@ -264,7 +265,7 @@ def _describe_rows(chosen: Extract) -> str:
 
 def _seen_citations(messages: Iterable[BaseMessage]) -> set[int]:
     """Return the citation numbers of the hits in the conversation."""
-    results = (one.text for one in messages if isinstance(one, ToolMessage) and one.name == WEB_SEARCH)
+    results = (one.text for one in messages if isinstance(one, ToolMessage) and one.name in SEARCHES)
     return {int(number) for text in results for number in _CITED.findall(text)}
 
 

@@ -47,7 +47,7 @@ from maniple.sandbox.package_environment import (
     find_environment,
     install_packages,
 )
-from maniple.search import SearchContext, missing_settings, open_chain
+from maniple.search import SearchContext, missing_settings, open_chain, select_papers
 from maniple.text import counted, shorten
 from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
@@ -212,6 +212,17 @@ async def check_search(settings: Settings) -> CheckResult:
     if folder is not None and not folder.is_dir():
         return CheckResult("web search", "warning", f"{folder} does not exist", "Correct search.folder.")
     return CheckResult("web search", "ok", asked)
+
+
+def check_papers(settings: Settings) -> Sequence[CheckResult]:
+    """Return which providers search scholarly papers; nothing if none does. Blocks; asks none of them."""
+    try:
+        names = [spec.name for spec in select_papers(settings.search)]
+        missing = missing_settings(settings.search)
+    except ConfigError:  # `check_search` says it
+        return []
+    asked = " and ".join(name for name in names if name not in missing)
+    return [CheckResult("paper search", "ok", asked)] if asked else []
 
 
 async def check_document_folder(settings: Settings) -> Sequence[CheckResult]:

@@ -72,9 +72,18 @@ def select_providers(settings: SearchSettings) -> Sequence[ProviderSpec]:
     return sorted(ready, key=lambda spec: spec.rank or 0)
 
 
+def select_papers(settings: SearchSettings) -> Sequence[ProviderSpec]:
+    """Return the providers of papers, whether they are configured or not; see `search.papers`."""
+    if settings.papers is not None:
+        return [load_provider(name, settings) for name in settings.papers]
+    names = BUILT_IN_PROVIDERS if settings.providers is None else settings.providers
+    return [spec for name in names if (spec := load_provider(name, settings)).is_scholarly]
+
+
 def missing_settings(settings: SearchSettings) -> Mapping[str, str]:
     """Return the selected providers that cannot be asked, each with the first setting that it lacks."""
-    missing = {spec.name: _missing_requirement(spec, settings) for spec in select_providers(settings)}
+    selected = (*select_providers(settings), *select_papers(settings))
+    missing = {spec.name: _missing_requirement(spec, settings) for spec in selected}
     return {name: setting for name, setting in missing.items() if setting}
 
 
