@@ -44,9 +44,12 @@ export function outcomeOf({ tool, result }: Pick<Call, "tool" | "result">): Outc
   return hasFailed(tool, result) ? "failed" : "done";
 }
 
+/** The tools whose result is a JSON array of hits. */
+export const SEARCHES = new Set(["tavily_search", "search_papers"]);
+
 function hasFailed(tool: string, result: string): boolean {
   if (RUNS_CODE.has(tool)) return FAILED.test(result) || ranOf(result).isFailed;
-  if (tool === "tavily_search") return parsed(result) === undefined;
+  if (SEARCHES.has(tool)) return parsed(result) === undefined;
   if (tool === "crawl_tool") return pageOf(result) === null;
   return FAILED.test(result) || OF_FILES.test(result) || result.startsWith(`${tool} failed: `);
 }

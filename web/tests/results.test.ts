@@ -48,6 +48,8 @@ describe("a call", () => {
     ["bash_tool", "no\n[exit code 127]", "failed"],
     ["python_repl_tool", "The program stopped while this ran.", "failed"],
     ["tavily_search", "[]", "done"],
+    ["search_papers", '[{"note": "pubmed did not answer"}]', "done"],
+    ["search_papers", "No search provider answered.", "failed"],
     ["tavily_search", "No search provider answered.", "failed"],
     ["crawl_tool", "# T\n\nSource [2]: https://e.test/\n\nWords", "done"],
     ["crawl_tool", "https://e.test/ cannot be read: 404", "failed"],

@@ -160,6 +160,7 @@ export const en = {
     close_tab: "closes the tab",
     wait: "waits",
     tavily_search: "searches the web for “{query}”",
+    search_papers: "searches papers on “{query}”",
     ask_human: "asks: {inquire}",
     terminate: "is done: {result}",
   } as Record<string, string>,

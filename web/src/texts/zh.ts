@@ -161,6 +161,7 @@ export const zh: typeof en = {
     close_tab: "关闭标签页",
     wait: "等待",
     tavily_search: "在网上搜索“{query}”",
+    search_papers: "搜索关于“{query}”的论文",
     ask_human: "提问:{inquire}",
     terminate: "完成:{result}",
   },

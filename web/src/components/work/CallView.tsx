@@ -1,6 +1,6 @@
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { type Outcome, RUNS_CODE, outcomeOf, reasonOf } from "../../results";
+import { type Outcome, RUNS_CODE, SEARCHES, outcomeOf, reasonOf } from "../../results";
 import type { Call } from "../../parts";
 import { texts } from "../../texts";
 import { Boundary } from "../Boundary";
@@ -60,7 +60,7 @@ function isShown({ tool, result }: Call): boolean {
 
 function Body({ call }: { call: Call }) {
   if (RUNS_CODE.has(call.tool)) return <CodeCall call={call} />;
-  if (call.tool === "tavily_search") return <SearchCall call={call} />;
+  if (SEARCHES.has(call.tool)) return <SearchCall call={call} />;
   if (call.tool === "crawl_tool") return <PageCall call={call} />;
   if (FILE_TOOLS.has(call.tool)) return <FileCall call={call} />;
   return <PlainCall call={call} />;
