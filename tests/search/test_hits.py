@@ -154,3 +154,14 @@ def test_the_newest_come_first_and_undated_hits_keep_their_order() -> None:
     days = ("", "2020", "2023-04-01", "soon", "2023-05")
     hits = [paper(day, f"https://a.test/{at}", published=day) for at, day in enumerate(days)]
     assert [hit.title for hit in sort_newest_first(hits)] == ["2023-05", "2023-04-01", "2020", "", "soon"]
+
+
+@pytest.mark.parametrize(
+    ("value", "day"),
+    [("2025-05-02T09:00:00", "2025-05-02"), ("2025-05", "2025-05"), ("May 2, 2025", ""), (None, "")],
+)
+def test_the_day_that_an_engine_gives_is_shown(value: object, day: str) -> None:
+    [hit] = parse_hits(
+        [{"url": "https://a.test/", "page_age": value}], content="content", published="page_age"
+    )
+    assert hit.published == day

@@ -44,16 +44,18 @@ async def test_each_hit_has_its_number_and_keeps_it() -> None:
     assert await evidence.texts(2) == ["more"]
 
 
-async def test_what_a_hit_says_of_its_publication_describes_the_source() -> None:
+async def test_what_a_catalogue_says_of_a_paper_describes_the_source() -> None:
     class Library:
         async def search(self, query: str, *, limit: int) -> list[SearchHit]:
             hit = SearchHit("Stone", "https://a.test/", "An abstract.", published="2017-06-12")
-            return [replace(hit, author="Ada Ito", publisher="Arches")]
+            paper = replace(hit, author="Ada Ito", publisher="Arches", kind="paper")
+            return [paper, replace(hit, url="https://b.test/")]
 
     evidence = MemoryEvidence()
     await call_tool(build_search(Library(), 5), evidence, query="stone")
-    (source,) = await evidence.sources()
+    (source, page) = await evidence.sources()
     assert (source.published, source.author, source.publisher) == ("2017-06-12", "Ada Ito", "Arches")
+    assert page.published == ""
     [text] = await evidence.texts(1)
     assert ("2017-06-12" in text, "Ada Ito" in text, text.endswith("An abstract.")) == (True, True, True)
 

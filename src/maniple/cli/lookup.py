@@ -127,7 +127,9 @@ def _print_hits(answer: "SearchAnswer", consoles: "Consoles") -> None:
         if number > 1:
             console.print()
         head = Text.assemble((f"{number}. ", "dim"), (clean(hit.title), "bold"), (f"  {hit.source}", "dim"))
-        for line in (head, Text(clean(hit.url), style="cyan"), Text(clean(" ".join(hit.content.split())))):
+        about = clean("; ".join(filter(None, (hit.kind, hit.author, hit.publisher, hit.published))))
+        url = Text.assemble((clean(hit.url), "cyan"), (f"  {about}" if about else "", "dim"))
+        for line in (head, url, Text(clean(" ".join(hit.content.split())))):
             console.print(line, soft_wrap=not console.is_terminal)
 
 

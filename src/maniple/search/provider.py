@@ -8,8 +8,8 @@ that it needs and the class that searches.
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from html import unescape
 from importlib.metadata import version
 from itertools import islice
@@ -50,6 +50,7 @@ _PARSED_CHARACTERS = 10 * CONTENT_CHARACTERS
 _HIGHLIGHT = re.compile("</?(?:b|strong|em|i|mark)>", re.IGNORECASE)
 """The tags with which engines highlight the words of the query."""
 HitKind = Literal["paper", "encyclopaedia", "news", "forum", "code", "video"]
+_DATE = re.compile(r"[12]\d{3}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
 _SCHEMES = ("http", "https")
 _PORTS = {"http": 80, "https": 443}
 
@@ -346,26 +347,41 @@ def normalize_query(query: str, max_characters: int) -> str:
 
 
 def parse_hits(
-    results: Iterable[Any], *, content: str, title: str = "title", url: str = "url", score: str = ""
+    results: Iterable[Any],
+    *,
+    content: str,
+    title: str = "title",
+    url: str = "url",
+    score: str = "",
+    published: str = "",
 ) -> list[SearchHit]:
-    """Read JSON objects, whose keys are given by name. Results without a web address are left out."""
-    return list(_iterate_hits(results, title, url, content, score))
+    """Read JSON objects, whose keys are given by name. Results without a web address are left out.
 
-
-def _iterate_hits(
-    results: Iterable[Any], title: str, url: str, content: str, score: str
-) -> Iterator[SearchHit]:
+    `published` names a time in the form of ISO 8601, of which the day is taken.
+    """
+    hits: list[SearchHit] = []
     for result in islice(results, MAX_RESULTS):
         address = result.get(url) if isinstance(result, dict) else None
         if not isinstance(address, str) or not is_web_address(address):
             continue
         points = result.get(score)
-        yield make_hit(
+        hit = make_hit(
             _plain_text(result.get(title)),
             address,
             _plain_text(result.get(content)),
             points if isinstance(points, int | float) else None,
         )
+        hits.append(replace(hit, published=read_iso_date(result.get(published))))
+    return hits
+
+
+def read_iso_date(value: Any) -> str:
+    """Return the day of a time in the form of ISO 8601, or as much as there is of it; "" for any other value.
+
+    A year may be a number.
+    """
+    text = str(value)[:10] if isinstance(value, str | int) else ""
+    return text if _DATE.fullmatch(text) else ""
 
 
 def _plain_text(value: Any) -> Any:

@@ -19,6 +19,7 @@ from maniple.search.provider import (
     SearchHit,
     is_web_address,
     make_hit,
+    read_iso_date,
 )
 from maniple.text import fix_surrogates
 
@@ -34,7 +35,6 @@ _NAME_CHARACTERS = 200
 _MARKUP_CHARACTERS = 20 * CONTENT_CHARACTERS
 _MAX_WAITING = 3
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S{1,300})", re.IGNORECASE)
-_DATE = re.compile(r"[12]\d{3}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # JATS, HTML and MathML, by the names of their elements: "for n<N and p>0" is no markup. No pattern can pass a
 # bracket, so all are linear.
@@ -81,7 +81,7 @@ class PaperRecord:
         return replace(
             make_hit(markup_to_text(self.title), url, markup_to_text(self.abstract)),
             kind="paper",
-            published=_read_date(self.published),
+            published=read_iso_date(self.published),
             author=_list_authors(self.authors),
             publisher=fix_surrogates(markup_to_text(self.venue)[:_NAME_CHARACTERS]),
             doi=doi,
@@ -148,7 +148,7 @@ def format_date(year: Any, month: Any = None, day: Any = None) -> str:
     """Return numbers, or an English name of the month, as `YYYY-MM-DD` or as much of it as is known."""
     parts = [_read_number(year, 4), _read_month(month), _read_number(day, 2)]
     known = parts[: parts.index("")] if "" in parts else parts
-    return _read_date("-".join(known))
+    return read_iso_date("-".join(known))
 
 
 def take_dicts(values: Any, limit: int) -> list[dict[str, Any]]:
@@ -197,11 +197,6 @@ def _list_authors(names: Iterable[Any]) -> str:
     found = [name for one in names if (name := markup_to_text(one)[:_NAME_CHARACTERS])]
     more = [f"and {len(found) - MAX_AUTHORS:,} more"] if len(found) > MAX_AUTHORS else []
     return fix_surrogates(", ".join([*found[:MAX_AUTHORS], *more]))
-
-
-def _read_date(value: Any) -> str:
-    text = str(value)[:10] if isinstance(value, str | int) else ""
-    return text if _DATE.fullmatch(text) else ""
 
 
 def _read_number(value: Any, digits: int) -> str:

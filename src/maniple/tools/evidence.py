@@ -60,8 +60,9 @@ def current_evidence() -> Evidence | None:
 async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Record search hits; return each `{title, url, content, …}` with its source number as `cite`.
 
-    `published`, `author` and `publisher` of a hit, where it has them, describe the source and are part of its
-    text. Outside of a run nothing is recorded and no hit gets a number.
+    `published`, `author` and `publisher` of a paper, where it has them, describe the source and are part of
+    its text. Those of other hits do not: an engine may mean the day on which it found the page. Outside of a
+    run nothing is recorded and no hit gets a number.
     """
     evidence = current_evidence()
     if evidence is None:
@@ -75,7 +76,8 @@ async def cited(hits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 async def _record_hit(evidence: Evidence, hit: Mapping[str, Any]) -> Source:
-    about = Publication(*(hit.get(name) or "" for name in ("published", "author", "publisher")))
+    names = ("published", "author", "publisher") if hit.get("kind") == "paper" else ()
+    about = Publication(*(hit.get(name) or "" for name in names))
     text = "\n\n".join(filter(None, (about.line, hit["content"])))
     source = await evidence.add(hit["url"], hit["title"], "result", text)
     if source.number and about:

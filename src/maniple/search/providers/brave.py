@@ -37,7 +37,7 @@ class BraveSearch:
         results = web.get("results") if isinstance(web, dict) else []
         if not isinstance(results, list):
             raise self._endpoint.malformed_response()
-        return parse_hits(results, content="description")[:limit]
+        return parse_hits(results, content="description", published="page_age")[:limit]
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -38,7 +38,7 @@ class SearxngSearch:
         if not results and (silent := answer.get("unresponsive_engines")):
             raise ProviderFailure(f"None of SearXNG's engines answered: {str(silent)[:200]}")
         # SearXNG's score has no upper bound, so it is left out.
-        return parse_hits(results, content="content")[:limit]
+        return parse_hits(results, content="content", published="publishedDate")[:limit]
 
     async def aclose(self) -> None:
         """Close the connections."""
