@@ -48,6 +48,8 @@ CALLS: list[tuple[str, Mapping[str, Any]]] = [
     (EDITOR, {"command": "undo_edit", "path": "a"}),
 ]
 """Calls of every tool that has the workspace alone, each of which works; a new tool needs one here."""
+NO_FILES = {"note_finding"}
+"""Tools that need no workspace: a finding goes into the record of the run's sources."""
 
 
 @pytest.fixture
@@ -99,7 +101,8 @@ async def test_a_call_needs_the_approval_of_write_file_exactly_if_it_puts_conten
 
 
 async def test_every_tool_that_has_the_workspace_alone_is_tried(workspaces: Workspaces) -> None:
-    assert set(load_tools().build(services_of(workspaces))) == {name for name, _ in CALLS}
+    tools = set(load_tools().build(services_of(workspaces))) - NO_FILES
+    assert tools == {name for name, _ in CALLS}
 
 
 @pytest.mark.parametrize("command", ["", "no_such", None, ["view"]])

@@ -1,4 +1,4 @@
-"""What scholarly engines answer, written after the forms that their documentation shows."""
+"""Answers in the forms of scholarly engines. No engine was asked: the addresses say where to compare them."""
 
 from typing import Any
 
