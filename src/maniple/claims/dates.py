@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from maniple.claims.month_names import ambiguous_months, months_by_name
+from maniple.claims.month_names import may_be_no_month, months_by_name
 from maniple.claims.numerals import fold_digits, read_chinese
 from maniple.claims.units import has_sure_unit
 
@@ -288,12 +288,12 @@ def _find_named(text: str, language: str) -> Iterator[DateMention]:
             continue
         if language == "hr" and word[0].casefold().startswith("listopad"):
             month -= 1
-        found = _read_named(text, word, month)
+        found = _read_named(text, word, month, language)
         if found is not None:
             yield found
 
 
-def _read_named(text: str, word: re.Match[str], month: int) -> DateMention | None:
+def _read_named(text: str, word: re.Match[str], month: int, language: str) -> DateMention | None:
     before = text[max(0, word.start() - _WINDOW) : word.start()]
     shift = max(0, word.start() - _WINDOW)
     after = _AFTER.match(text, word.end())
@@ -312,7 +312,7 @@ def _read_named(text: str, word: re.Match[str], month: int) -> DateMention | Non
         end = word.end() if year is None else end
     if day is not None and not 0 < day <= MAX_DAY:
         return None
-    if year is None and word[0].casefold() in ambiguous_months() and not word[0][0].isupper():
+    if year is None and not word[0][0].isupper() and may_be_no_month(word[0].casefold(), language):
         return None
     if year is not None and not _FIRST_YEAR <= year <= _LAST_YEAR:
         return None

@@ -142,7 +142,11 @@ class ItemJudge:
                     found = find_other_unit(self.context, figure, index, least=RIVAL_COVERAGE)
                 if found is None:
                     return _report_support(figure.text, hit[1])
-                objection = objection or found
+                # A bare number elsewhere that happens to be like a percentage says nothing about it.
+                is_chance = figure.kind == "percent" and all(
+                    one.kind != figure.kind for one in hit[1].figures
+                )
+                objection = objection or (None if is_chance else found)
         if objection is None or self._find_outside(figure):
             return None
         return self._find_other_cell(figure) or self._find_calculation(figure) or objection

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import TypeVar
 
 from maniple.claims.context import LEAST_TERMS, ClaimContext
@@ -11,7 +12,7 @@ from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.segments import FigureClause, belongs_to_other, find_comparison, split_segments
 from maniple.claims.source_index import SourceIndex
-from maniple.claims.table_index import TableIndex, find_label_terms
+from maniple.claims.table_index import TableIndex, find_label_terms, find_years
 from maniple.claims.terms import find_terms
 from maniple.claims.verdict import Verdict
 
@@ -28,8 +29,11 @@ DATED_COVERAGE = 0.4
 SLIP_COVERAGE = 0.3
 """The share of a claim's words from which a passage may have the figure that was miscopied."""
 SLIP_DIGITS = 3
+PERIOD_GAP = 14
+"""Characters between the first and the last year of a period."""
 OWN_SHARE = 0.35
 """A figure is misplaced if its own passage has less than this share of what the other passage has."""
+_NO_PERIOD = re.compile(r"[,;，、；\d]")
 
 
 def find_misplacement(
@@ -279,6 +283,8 @@ def _find_wrong_cell(
     context: ClaimContext, figure: FigureMention, hit: IndexedPassage, index: SourceIndex
 ) -> Verdict | None:
     table, wanted = index.tables[hit.table], context.label_terms
+    if _is_in_period(context, hit):
+        return None
     if compared := find_comparison(context.claim.text):
         # "279,000, less than half of the level of 2019": what is compared with is another cell.
         claim = context.claim
@@ -295,6 +301,25 @@ def _find_wrong_cell(
         return None
     reason = f"in [{index.number}], {figure.text} is in another {place}"
     return Verdict("contradicted", reason, own[0].passage)
+
+
+def _is_in_period(context: ClaimContext, hit: IndexedPassage) -> bool:
+    """Whether a claim gives a period, as in "from 2019 to 2023", in which the year of a cell lies."""
+    years = [int(one) for one in find_years(f"{hit.row} {hit.column}")]
+    return any(first <= year <= last for first, last in _find_periods(context) for year in years)
+
+
+def _find_periods(context: ClaimContext) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last years of the periods that a claim gives."""
+    for one in context.dates:
+        if one.year is not None and one.years > 1:
+            yield one.year, one.year + one.years - 1
+    for one, other in pairwise(context.dates):
+        between = context.claim.text[one.end : other.start]
+        if one.year is None or other.year is None or len(between) > PERIOD_GAP:
+            continue
+        if not _NO_PERIOD.search(between):
+            yield one.year, other.year
 
 
 def _find_sibling_cells(

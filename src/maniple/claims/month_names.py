@@ -80,6 +80,18 @@ AMBIGUOUS_MONTHS = (
 )
 """Month names that are words of another kind in some language. They need a capital letter or a year."""
 
+_SURE_MONTHS = {
+    "da": "maj",
+    "fr": "mai mars",
+    "nb": "mai mars",
+    "nl": "mei",
+    "no": "mai mars",
+    "pl": "maj",
+    "ro": "mai",
+    "sv": "maj mars",
+}
+"""Those of them that are months in their language, which writes them small, by its ISO 639 code."""
+
 
 @cache
 def months_by_name() -> dict[str, int]:
@@ -91,3 +103,8 @@ def months_by_name() -> dict[str, int]:
 def ambiguous_months() -> frozenset[str]:
     """Return the names of `AMBIGUOUS_MONTHS`, casefolded."""
     return frozenset(AMBIGUOUS_MONTHS.split())
+
+
+def may_be_no_month(name: str, language: str) -> bool:
+    """Return whether a casefolded name of a month is a word of another kind, as far as known."""
+    return name in ambiguous_months() and name not in _SURE_MONTHS.get(language, "").split()

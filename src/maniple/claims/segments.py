@@ -20,6 +20,7 @@ _COMPARISON = re.compile(
     r"сравнени\w+|без|не)\b|n['’]t\b|比|较|較|不|没|より",
     re.IGNORECASE,
 )
+_LEAD = re.compile(r"[:：]\s*")
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
@@ -34,7 +35,9 @@ class TextSpan(Protocol):
 
 def split_segments(text: str, spans: Sequence[TextSpan]) -> list[tuple[int, int]]:
     """Return the part of `text` that belongs to each of `spans`; empty if they cannot be separated."""
-    cuts = [0]
+    # "Types by share: PET 41 %, PE 19 %": what leads in a list belongs to all of it.
+    lead = _LEAD.search(text, 0, spans[0].start) if len(spans) > 2 else None
+    cuts = [lead.end() if lead else 0]
     for one, following in pairwise(spans):
         boundary = _BOUNDARY.search(text, one.end, following.start)
         if boundary is None:

@@ -28,7 +28,7 @@ MAX_CANDIDATES = 400
 _WRAPPED_LENGTH = 24
 """Characters from which a line may be wrapped, so that the next one continues it."""
 _HYPHEN_END = re.compile(r"[^\W\d_]-\s*\Z")
-_CONTINUATION = re.compile(r"\s{0,3}(?!\d+[.)]\s)[^\W_]")
+_CONTINUATION = re.compile(r"\s{0,3}(?!\d+[.)]\s|\((?:[^\W\d_]|\d+|[ivx]+)\)\s)[(\[“„«\"‘]?[^\W_]")
 _COLUMNS = re.compile(r"\S\s{2,}\S")
 MAX_CAPTION = 120
 """Characters of a line above a table that may give the unit of its cells."""

@@ -27,6 +27,11 @@ def find_label_terms(text: str) -> frozenset[str]:
     return find_terms(text).union(_YEAR.findall(text), codes)
 
 
+def find_years(text: str) -> list[str]:
+    """Return the years of a text, of four digits."""
+    return _YEAR.findall(text)
+
+
 def _has_digit(term: str) -> bool:
     return any(map(str.isdigit, term))
 
