@@ -2,7 +2,7 @@
 
 `python -m bench.extraction` measures pages of the tests' own making; with the name of a folder, those in it:
 `NAME.html` beside `NAME.expected.html` or `NAME.txt`, or folders of `source.html` and `expected.html`.
-Extractors that are not installed are left out.
+Extractors that are not installed are left out. `python -m bench.documentation` measures built documentation.
 """
 
 import asyncio
@@ -32,14 +32,19 @@ _ADDRESSES = re.compile(rf"!\[[^\]]*\]{_TARGET}|\]{_TARGET}|<https?://[^>]*>")
 
 def token_f1(found: str, expected: str) -> float:
     """0 to 1: the harmonic mean of precision and recall over the multisets of tokens."""
-    ours, theirs = (Counter(_TOKEN.findall(text.lower())) for text in (found, expected))
+    ours, theirs = (Counter(split_tokens(text)) for text in (found, expected))
     common = (ours & theirs).total()
     return 2 * common / (ours.total() + theirs.total()) if common else 0.0
 
 
-def own(page: str) -> str:
+def split_tokens(text: str) -> list[str]:
+    """Return the words of `text` in lower case; of a script without spaces, its letters."""
+    return _TOKEN.findall(text.lower())
+
+
+def own(page: str, url: str = "http://site.test/a/b") -> str:
     """The text of maniple's Markdown, without the addresses of its links and images."""
-    document = FetchedDocument("http://site.test/a/b", "text/html", "utf-8", page.encode())
+    document = FetchedDocument(url, "text/html", "utf-8", page.encode())
     return _ADDRESSES.sub("]", asyncio.run(read_article(document, 10**9, ForkServer())).markdown)
 
 
@@ -64,7 +69,7 @@ def main() -> None:
 
 
 def _extractors() -> dict[str, Callable[[str], str]]:
-    found = {"maniple": own}
+    found: dict[str, Callable[[str], str]] = {"maniple": own}
     if trafilatura := _installed("trafilatura"):
         found["trafilatura"] = lambda page: trafilatura.extract(page, include_comments=False) or ""
     if readability := _installed("readability"):
