@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.agents.report import ReportDraft
+from maniple.agents.report_draft import ReportDraft
 from maniple.claims.report_check import ReportCheck
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.check import MARK

@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.report import ReportDraft
+from maniple.agents.report_draft import ReportDraft
 from maniple.evidence import MemoryEvidence
 from maniple.evidence.check import SourceCheck
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maniple.agents.report import ReportDraft, UncitedDraft
+from maniple.agents.report_draft import ReportDraft, UncitedDraft
 from maniple.claims.report_check import ReportCheck
 from maniple.evidence.check import MARK
 from maniple.evidence.citations import find_citations

@@ -23,7 +23,8 @@ from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.middleware.text_tools import is_truncated, text_with_note
 from maniple.agents.middleware.tool_calls import REJECTED, call_once
 from maniple.agents.middleware.tool_errors import describe_failure
-from maniple.agents.report import CheckedReportModel, build_unrepaired_draft, check_addition, check_report
+from maniple.agents.report import build_unrepaired_draft, check_addition, check_report
+from maniple.agents.report_model import CheckedReportModel
 from maniple.agents.task import (
     COMPACT_CALLER_CHARACTERS,
     PARTIAL_WORK,

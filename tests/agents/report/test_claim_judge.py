@@ -12,7 +12,7 @@ import pytest
 
 from maniple.agents.claim_judge import ClaimJudge, JudgeChoice, find_objection, name_prompt
 from maniple.agents.offers import Offer
-from maniple.agents.report import ReportDraft
+from maniple.agents.report_draft import ReportDraft
 from maniple.claims.report_check import ReportCheck
 from maniple.config import ModelsSettings
 from maniple.evidence import MemoryEvidence

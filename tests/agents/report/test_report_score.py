@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.report import UncitedDraft
+from maniple.agents.report_draft import UncitedDraft
 from maniple.agents.report_score import format_score, is_score, may_be_score, remove_score
 from maniple.claims.report_check import ReportCheck
 from maniple.evidence import MemoryEvidence

@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.report import ReportDraft, StatedDraft, UncitedDraft
+from maniple.agents.report_draft import ReportDraft, StatedDraft, UncitedDraft
 from maniple.agents.task import StepResult, names_missing
 from maniple.claims.report_check import ReportCheck
 from maniple.evidence import MemoryEvidence

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from maniple.agents.report import UncitedDraft
+from maniple.agents.report_draft import UncitedDraft
 from maniple.claims.report_check import ReportCheck
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.check import mark_findings
