@@ -17,6 +17,7 @@ from langchain_core.messages import (
 
 from maniple.agents.claim_events import report_claims
 from maniple.agents.claim_judge import ClaimJudge, JudgeChoice
+from maniple.agents.edited_report import EditingDraft, ReportEditor, describe_sections
 from maniple.agents.finding_briefing import FINDINGS_SHARE, format_findings
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import read_message
@@ -73,6 +74,9 @@ class CheckedReport(AgentMiddleware[Any, Any]):
                     messages.insert(-1, HumanMessage(noted))
         if task.results:
             draft = partial(_build_stated, draft, task.results, task.locale)
+        if offer := await describe_sections(task.history.report):
+            messages.insert(-1, HumanMessage(offer))
+            draft = partial(_build_editing, draft, ReportEditor(request.model, [*messages], task))
         model = CheckedReportModel(model=request.model, draft=draft, locale=task.locale)
         return await handler(request.override(model=model, messages=messages))
 
@@ -87,6 +91,10 @@ async def _format_noted(task: Task, sources: Sequence[Source], room: int) -> str
 
 def _build_stated(draft: Callable[[], Draft], results: Sequence[StepResult], locale: str) -> StatedDraft:
     return StatedDraft(draft(), results, locale)
+
+
+def _build_editing(draft: Callable[[], Draft], editor: ReportEditor) -> EditingDraft:
+    return EditingDraft(draft(), editor)
 
 
 async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_READERS) -> ReportCheck:

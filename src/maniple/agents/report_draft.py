@@ -43,6 +43,10 @@ class Draft(Protocol):
         """Take the next part of the report; return the text that may be shown now."""
         ...
 
+    async def feed_unchanged(self, text: str) -> str:
+        """Take whole blocks that the thread's last report has as well; they are checked, but not repaired."""
+        ...
+
     async def end(self) -> str:
         """Return the rest of the report."""
         ...
@@ -90,6 +94,14 @@ class ReportDraft:
         """Take the next part of the report; return the text that may be shown now."""
         return await self._check_blocks(self._remove_own_list(self._blocks.feed(text)))
 
+    async def feed_unchanged(self, text: str) -> str:
+        """Take whole blocks of the last report; they are checked, judged and marked, but not repaired."""
+        before = await self._check_blocks(self._remove_own_list(self._blocks.end()))
+        self._blocks = Blocks()
+        own = Blocks()
+        blocks = self._remove_own_list([*own.feed(text), *own.end()])
+        return before + await self._check_blocks(blocks, is_settled=True)
+
     async def end(self) -> str:
         """Return the rest of the report. It makes at most one model call, beside those of the judge."""
         rest = [await self._check_blocks([*self._remove_own_list(self._blocks.end()), *self._own_list.end()])]
@@ -102,14 +114,15 @@ class ReportDraft:
     def _remove_own_list(self, blocks: Sequence[str]) -> list[str]:
         return [left for block in blocks if not _is_left_out(block) for left in self._own_list.feed(block)]
 
-    async def _check_blocks(self, blocks: Sequence[str]) -> str:
+    async def _check_blocks(self, blocks: Sequence[str], *, is_settled: bool = False) -> str:
         ready: list[str] = []
         for block in map(_mask, blocks):
             findings = await self._check.findings(block)
-            if findings or self._held_back or await self._waits_for_judge(block):
-                self._held_back.append(ReportPassage(block, findings))
+            is_to_repair = bool(findings) and not is_settled
+            if is_to_repair or self._held_back or await self._waits_for_judge(block):
+                self._held_back.append(ReportPassage(block, findings, is_settled))
             else:
-                ready.append(self._released.add(block))
+                ready.append(self._released.add(block, findings))
         self._shown_parts += ready
         return "".join(ready)
 
@@ -137,10 +150,14 @@ class ReportDraft:
         others = [one for one in passage.findings if one.citation.kind != "claim"]
         findings = [*others, *await self._check.find_wrong_claims(passage.text)]
         ordered = sorted(findings, key=lambda one: (one.citation.end, one.citation.start))
-        return ReportPassage(passage.text, ordered)
+        return ReportPassage(passage.text, ordered, passage.is_settled)
 
     async def _repair_passages(self) -> list[ReportPassage]:
-        failing = [index for index, passage in enumerate(self._held_back) if passage.findings]
+        failing = [
+            index
+            for index, passage in enumerate(self._held_back)
+            if passage.findings and not passage.is_settled
+        ]
         if failing and self._repair is not None:
             replies = await self._repair([self._held_back[index] for index in failing])
             texts = [_mask(replies.get(place, "")).strip() for place in range(len(failing))]
@@ -201,6 +218,11 @@ class StatedDraft:
         self._shown.append(await self._draft.feed(text))
         return self._shown[-1]
 
+    async def feed_unchanged(self, text: str) -> str:
+        """Take whole blocks of the last report; return the text that may be shown now."""
+        self._shown.append(await self._draft.feed_unchanged(text))
+        return self._shown[-1]
+
     @property
     def marks(self) -> Sequence[ReportMark]:
         """The marks of the report as it was released."""
@@ -253,6 +275,13 @@ class UncitedDraft:
                 ready.append(begun[self._shown_characters :])
                 self._shown_characters = len(begun)
         return "".join(ready)
+
+    async def feed_unchanged(self, text: str) -> str:
+        """Take whole blocks of the last report; return the text that may be shown now."""
+        before = await self.end()
+        self._blocks, own = Blocks(), Blocks()
+        blocks = [*own.feed(text), *own.end()]
+        return before + "".join([await self._rest_of(block) for block in blocks])
 
     async def end(self) -> str:
         """Return the rest of the report."""

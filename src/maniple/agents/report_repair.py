@@ -61,6 +61,8 @@ class ReportPassage:
 
     text: str
     findings: Sequence[UnverifiedCitation] = ()
+    is_settled: bool = False
+    """Whether it stays as it is, as a block that an edit of a report does not touch."""
 
 
 RepairPassages = Callable[[Sequence[ReportPassage]], Awaitable[Mapping[int, str]]]
