@@ -25,6 +25,7 @@ from maniple.reading.pagination import Pagination, find_pagination
 from maniple.reading.publication import Publication, find_publication
 from maniple.reading.readability import empty_element, find_readable_part
 from maniple.reading.wall_phrases import ObstacleKind
+from maniple.reading.whole_part import choose_part, find_whole_part
 from maniple.text import fix_surrogates
 
 if TYPE_CHECKING:
@@ -61,11 +62,15 @@ def read_html(text: str, url: str) -> MarkdownDocument:
 def _read_content(text: str, url: str, about: "_PageMetadata") -> MarkdownDocument:
     title, base, body = about.title, about.base, about.article_body
     is_front = urlsplit(url).path in ("", "/")
-    if about.is_list and not is_front:
+    if about.declared_kind == "documentation":
+        part = find_whole_part(_parse_content(text), is_declared=True)
+    elif about.is_list and not is_front:
         part = find_list_part(_parse_content(text), about.pagination)
     else:
         is_known = bool(about.publication.author)
         part = find_readable_part(lambda: _parse_content(text), title, is_front, drops_byline=is_known)
+        if not (is_front or is_known or about.publication.published):
+            part = choose_part(part, find_whole_part(_parse_content(text), is_declared=False))
     if about.is_list:
         other = about.pagination
     elif is_front:

@@ -52,7 +52,10 @@ _TYPED_KINDS: dict[str, ContentKind] = {
 }
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(\w{1,60})"')
 _GENERATORS = re.compile(
-    r"sphinx|mkdocs|docusaurus|asciidoctor|docutils|vuepress|vitepress|gitbook|hugo-book|rustdoc", re.I
+    r"sphinx|mkdocs|docusaurus|asciidoc|docutils|vuepress|vitepress|gitbook|hugo-book|rustdoc|mdbook|docbook"
+    r"|gtk-doc|gi-docgen|doxygen|javadoc|jsdoc|typedoc|yard\b|rdoc|antora|docfx|dita|texinfo|makeinfo|texi2html"
+    r"|latex2html|tex4ht|hevea|starlight|docsify|nextra|slate\b|groff|man2html|mandoc|exdoc|scaladoc|dokka|pdoc",
+    re.I,
 )
 _FORUMS = re.compile(r"discourse|phpbb|vbulletin|xenforo|mybb|flarum|nodebb|smf\b", re.I)
 _NO_TEXT = {
@@ -414,7 +417,7 @@ def find_declared_kind(page: "HtmlElement") -> ContentKind | None:
         if name in _TYPED_KINDS:
             return _TYPED_KINDS[name]
     generator = " ".join(page.xpath("//meta[@name='generator']/@content"))
-    if _GENERATORS.search(generator):
+    if _GENERATORS.search(generator) or page.xpath("boolean(//script[@id='documentation_options'])"):
         return "documentation"
     return "forum" if _FORUMS.search(generator) else None
 

@@ -337,8 +337,8 @@ def prune_unlikely(measures: "dict[HtmlElement, ElementMetrics]", byline: bool) 
         if byline and 0 < own.characters < _MAX_BYLINE and _names_author_alone(element):
             emptied.append(element)
             byline = False
-        elif element.getparent() in protected or element.tag in ("table", "code"):
-            protected.add(element)
+        elif element.getparent() in protected or element.tag in ("table", "code", "pre"):
+            protected.add(element)  # of code, names such as "comment" are those of the highlighter
         elif element.tag not in _PROTECTED_TAGS and is_unlikely_name(element):
             emptied.append(element)
     for element in emptied:
