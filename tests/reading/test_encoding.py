@@ -10,6 +10,55 @@ JAPANESE = "日本語の文章です。橋は石や鋼で作られています�
 KOREAN = "한국어 문장입니다. 다리는 돌과 강철로 만들어집니다. 세계에서 가장 긴 다리는 터키에 있습니다."
 FRENCH = "Les ponts sont bâtis de pierre et d’acier\u00a0; le plus long a été achevé, où l’œuvre fut jugée."
 
+CZECH = "Mosty se staví z kamene, dřeva a oceli; nejdelší rozpětí na světě má most, který byl dokončen dříve."
+POLISH = "Najdłuższe przęsło na świecie ma most w Turcji, ukończony później niż myślał ktoś ze źródła."
+HUNGARIAN = "A hidakat kőből, fából és acélból építik, a leghosszabb nyílású híd két éve készült el."
+TURKISH = (
+    "Köprüler taştan, ahşaptan ve çelikten yapılır; en uzun açıklığı olan köprü geçen yıl tamamlanmıştır."
+)
+GREEK = "Οι γέφυρες κατασκευάζονται από πέτρα, ξύλο και χάλυβα."
+GERMAN = "Die größte Spannweite hat eine Brücke, die für Fußgänger schön und über dem Fluss gebaut ist."
+
+
+@pytest.mark.parametrize("header", [None, "iso-8859-1", "windows-1252", "utf-8"])
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (CZECH, "cp1250"),
+        (CZECH, "iso8859-2"),
+        (POLISH, "cp1250"),
+        (POLISH, "iso8859-2"),
+        (HUNGARIAN, "cp1250"),
+        (TURKISH, "cp1254"),
+        (RUSSIAN, "cp1251"),
+        (RUSSIAN, "koi8-r"),
+        (GREEK, "iso8859-7"),
+        (CHINESE, "gb18030"),
+        (JAPANESE, "cp932"),
+        (JAPANESE, "iso2022_jp"),
+        (KOREAN, "euc_kr"),
+        (GERMAN, "cp1252"),
+        (FRENCH, "cp1252"),
+    ],
+)
+def test_a_server_that_names_one_encoding_for_everything_is_not_believed(
+    text: str, encoding: str, header: str | None
+) -> None:
+    body = f"<html><head><title>Bridges</title></head><body><p>{text * 3}</p></body></html>".encode(encoding)
+    assert text in decode_text(body, header)
+
+
+def test_a_page_that_names_its_encoding_is_believed_over_the_default_of_its_server() -> None:
+    body = f"<meta charset='windows-1250'><p>{CZECH[:40]}</p>".encode("cp1250")
+    assert CZECH[:40] in decode_text(body, "iso-8859-1")
+
+
+def test_a_few_letters_of_another_language_do_not_make_another_encoding() -> None:
+    body = "<p>Pelé, Müller, Ibrahimović and Ødegaard played; Müller won.</p>".replace("ć", "c").encode(
+        "cp1252"
+    )
+    assert "Ødegaard" in decode_text(body, "iso-8859-1")
+
 
 @pytest.mark.parametrize(
     ("text", "encoding"),

@@ -2,6 +2,8 @@
 
 import codecs
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 # Declared names and the supersets that are used in fact (https://encoding.spec.whatwg.org).
 _SUPERSETS = {
@@ -24,13 +26,38 @@ _MIN_UTF8_BYTES = 40
 _SAMPLE_BYTES = 65_536
 _MAX_MISTAKES = 0.02
 _TAGS = re.compile(rb"<[^<>]{0,2000}>|[\x00-\x7f]{64,}")
+_WESTERN = {"cp1252", "iso8859-1", "latin-1", "iso8859-15"}
+_ISO_2022_JP = b"\x1b$"
+_TOGETHER = re.compile(rb"[\x80-\xff]{2,}")
+_MAX_TOGETHER = 0.5
+_MIN_LETTERS = 5
+"""With fewer non-ASCII bytes, a declaration is believed."""
+_WESTERN_COVERAGE = 0.9
+_OTHER_COVERAGE = 0.97
+_PUNCTUATION = frozenset("\xa0\xad“”„‚‘’‹›«»–—…•·°§©®™€£¥†‡¡¿×±²³½¼¾µ¶ªº")
+_CENTRAL = (
+    "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "ąćęłńóśźż", "áéíóöőúüű", "ăâîşţșț", "čćđšž",
+)  # fmt: skip
+"""The letters beyond ASCII: Czech, Slovak, Polish, Hungarian, Romanian, and Croatian with Slovenian."""
+_ALPHABETS = {
+    "cp1252": (
+        "àâæçèéêëîïôœùûüÿ", "äöüß", "áéíñóúü", "àáâãçéêíóôõúü", "àèéìíòóùú", "åäöéæø", "áæéíðóöúýþ",
+        "àçèéíïòóúü", "àáéèëêïíóôöü",
+    ),
+    "cp1250": _CENTRAL,
+    "iso8859-2": _CENTRAL,
+    "cp1254": ("âçğıîöşüû",),
+    "cp1257": ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž"),
+}  # fmt: skip
+"""The letters of the languages that are written in each encoding of Latin script; the Western ones first."""
 
 
 def decode_text(body: bytes, charset: str | None) -> str:
     """Return `body` as text.
 
     The encoding is that of the byte order mark, else of the header's `charset`, else of the `<meta>` element,
-    if these are plausible, else UTF-8, else a guess from the bytes.
+    if these are plausible, else UTF-8, else a guess from the bytes. Servers declare Western encodings for
+    everything, so a Western one counts only if the page names no other and the bytes look like it.
     """
     from bs4.dammit import EncodingDetector
 
@@ -39,18 +66,61 @@ def decode_text(body: bytes, charset: str | None) -> str:
     mark = mark or detect_utf16(body)
     named = [codec for name in (mark, charset, declared) if (codec := _codec(name))]
     high_bytes = len(body.translate(None, _ASCII))
-    if not mark and (not named or _SINGLE_BYTE.match(named[0]) or high_bytes >= _MIN_UTF8_BYTES):
-        named.insert(0, "utf-8")
+    if not mark:
+        named.sort(key=_is_western)
+        if not named or _SINGLE_BYTE.match(named[0]) or high_bytes >= _MIN_UTF8_BYTES:
+            named.insert(0, "utf-8")
+        if not high_bytes and _ISO_2022_JP in body[:_SAMPLE_BYTES]:
+            named.insert(0, "iso2022_jp")
     for codec in dict.fromkeys([*named, "utf-8"]):
         try:
-            return body.decode(codec)
+            text = body.decode(codec)
         except UnicodeDecodeError:
             continue
+        other = _find_other_encoding(body) if _is_western(codec) and not mark else ""
+        return body.decode(other, "replace") if other else text
     for codec in named:
         text = body.decode(codec, "replace")
         if text.count("\ufffd") <= _MAX_MISTAKES * high_bytes:
             return text
-    return body.decode(_guess_encoding(body), "replace")
+    return body.decode(_find_other_encoding(body) or _guess_encoding(body), "replace")
+
+
+def _is_western(codec: str) -> bool:
+    return codec in _WESTERN
+
+
+def _find_other_encoding(body: bytes) -> str:
+    """Return the encoding of bytes that are not Western; "" if they may be.
+
+    In Western texts, non-ASCII letters stand alone between others. Where they stand together, the script is
+    another one; where they are those of another alphabet, the language is Central European or Turkish.
+    """
+    sample = _TAGS.sub(b" ", body)[:_SAMPLE_BYTES]
+    counts = Counter(sample.translate(None, _ASCII))
+    total = counts.total()
+    if total < _MIN_LETTERS:
+        return ""
+    if sum(map(len, _TOGETHER.findall(sample))) > _MAX_TOGETHER * total:
+        text = body.decode("utf-8", "replace")
+        if text.count("\ufffd") <= _MAX_MISTAKES * total:
+            return "utf-8"
+        found = _guess_encoding(body)
+        return "" if _is_western(found) else found
+    coverage = {codec: _cover(counts, codec, languages) for codec, languages in _ALPHABETS.items()}
+    best = max(coverage, key=lambda codec: coverage[codec])
+    return best if coverage["cp1252"] < _WESTERN_COVERAGE and coverage[best] >= _OTHER_COVERAGE else ""
+
+
+def _cover(counts: Mapping[int, int], codec: str, languages: Iterable[str]) -> float:
+    """Return the share of the non-ASCII letters that the most suitable language has, 0 to 1."""
+    letters = {bytes([byte]).decode(codec, "replace").lower(): 0 for byte in counts}
+    for byte, count in counts.items():
+        letters[bytes([byte]).decode(codec, "replace").lower()] += count
+    judged = {letter: count for letter, count in letters.items() if letter not in _PUNCTUATION}
+    total = sum(judged.values())
+    found = max(sum(judged.get(letter, 0) for letter in alphabet) for alphabet in languages)
+    return found / total if total else 1.0
 
 
 def _guess_encoding(body: bytes) -> str:
