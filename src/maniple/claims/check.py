@@ -14,6 +14,7 @@ from maniple.claims.arithmetic import (
     find_equations,
 )
 from maniple.claims.attribution import check_named_source, check_quotations
+from maniple.claims.consistency import find_disagreements
 from maniple.claims.context import CalculationBudget, ClaimContext
 from maniple.claims.item_judge import ItemJudge
 from maniple.claims.quantities import FigureMention
@@ -132,6 +133,7 @@ class ClaimCheck:
                 yield from judge.judge_figure(group)
         for date in context.dates:
             yield judge.judge_date(date)
+        yield from find_disagreements(context)
         yield from check_quotations(context)
         if named := check_named_source(context, self.labels):
             yield named
