@@ -16,6 +16,7 @@ from maniple.claims.arithmetic import (
 from maniple.claims.attribution import check_named_source, check_quotations
 from maniple.claims.consistency import find_disagreements
 from maniple.claims.context import CalculationBudget, ClaimContext
+from maniple.claims.exchanged import find_exchanged
 from maniple.claims.item_judge import ItemJudge
 from maniple.claims.quantities import FigureMention
 from maniple.claims.source_index import SourceIndex
@@ -134,6 +135,7 @@ class ClaimCheck:
         for date in context.dates:
             yield judge.judge_date(date)
         yield from find_disagreements(context)
+        yield from find_exchanged(context)
         yield from check_quotations(context)
         if named := check_named_source(context, self.labels):
             yield named

@@ -30,6 +30,7 @@ from maniple.claims.typical_errors import (
     find_confused_percentage,
     find_confused_ratio,
     find_swapped_digits,
+    find_written_points,
     find_wrong_digit,
     find_wrong_scale,
 )
@@ -39,6 +40,7 @@ FindSlip = Callable[[ClaimContext, FigureMention, SourceIndex], Verdict | None]
 _TYPICAL_ERRORS: tuple[FindSlip, ...] = (
     find_wrong_digit,
     find_confused_percentage,
+    find_written_points,
     find_confused_ratio,
     find_wrong_scale,
     find_swapped_digits,

@@ -87,6 +87,13 @@ def belongs_to_other(claimed: FigureClause, found: FigureClause) -> bool:
     return bool(parts[place]) and not parts[place] & wanted and any(part & wanted for part in others)
 
 
+def read_clause_terms(text: str, spans: Sequence[TextSpan]) -> list[frozenset[str]]:
+    """Return the terms and years that only the clause of each span has; empty if they are not separated."""
+    segments = split_segments(text, spans)
+    texts = [_without(text, one, *span) for one, span in zip(spans, segments, strict=False)]
+    return _without_common([_terms_with_years(one) for one in texts])
+
+
 def split_clauses(text: str) -> list[str]:
     """Return the clauses of a text: at commas, semicolons, and words such as `and`."""
     return [clause for clause in _BOUNDARY.split(text) if clause.strip()]

@@ -4,10 +4,11 @@ A figure that no calculation explains is not wrong for that. Each function here 
 be: a sum with a wrong digit, points for percent, a ratio for a change, a power of ten too much.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from itertools import combinations, islice, pairwise, permutations
+from itertools import chain, combinations, islice, pairwise, permutations
 
 from maniple.claims.calculated_values import MAX_OPERANDS
 from maniple.claims.calculation import count_significant, find_directions
@@ -32,6 +33,9 @@ LEAST_POWER, MOST_POWER = -6, 6
 _POWERS = [*range(LEAST_POWER, 0), *range(1, MOST_POWER + 1)]
 _HUNDRED = Decimal(100)
 _PAIR = 2
+_POINT_BEHIND = re.compile(
+    r"[ \u00a0\u202f]?(?:points?|Punkte?n?|puntos?|punti|punto|pontos?|punten|пункт\w*)\b", re.IGNORECASE
+)
 _AMOUNTS = ("money", "quantity", "number")
 _POINTS = "the difference in percentage points"
 
@@ -175,13 +179,39 @@ def _find_near_pairs(
     """Yield pairs of a figure of the claim and one of a passage that has it, and of the claim's passage."""
     for mine in own:
         for found, one in index.find_figure(mine)[:MAX_NEAR]:
-            others = [each for each in one.figures if each.start != found.start and _has_unit(found, each)]
+            near = index.find_neighbours(one) if found.kind == "percent" and index.has_place(one) else [one]
+            figures = (each for passage in near for each in passage.figures)
+            others = [each for each in figures if each is not found and _has_unit(found, each)]
             for other in others[:MAX_OWN]:
                 yield (mine, other), one
                 yield (other, mine), one
-    for _, one in () if own else context.find_similar(index)[:1]:
+    for one in (
+        () if own else (*(one for _, one in context.find_similar(index)[:1]), *_find_dated(context, index))
+    ):
         shares = [each for each in one.figures if each.kind == "percent"]
         yield from ((pair, one) for pair in permutations(shares, 2) if len(shares) == _PAIR)
+
+
+def _find_dated(context: ClaimContext, index: SourceIndex) -> Iterator[IndexedPassage]:
+    """Yield the sentences that have both dates of a claim with two."""
+    if len(context.dates) == _PAIR:
+        first, second = context.dates
+        for _, one in index.find_date(first)[:MAX_GROUPS]:
+            if one.table < 0 and any(agree_dates(second, other) for other in one.dates):
+                yield one
+
+
+def find_written_points(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
+    """Return a verdict if the sentence with another percentage of a claim gives this one in points."""
+    if figure.kind != "percent" or not any(find_directions(context.claim.text, figure)):
+        return None
+    others = [one for one in context.figures if one.kind == "percent" and one.start != figure.start]
+    for _, one in chain.from_iterable(index.find_figure(other)[:MAX_NEAR] for other in others):
+        for found in one.figures:
+            is_bare = found.kind == "number" and _POINT_BEHIND.match(one.passage.text, found.end)
+            if (is_bare or found.kind == "points") and _agrees(figure, abs(found.value)):
+                return Verdict("contradicted", f"[{index.number}] has {found.text} points", one.passage)
+    return None
 
 
 def _find_near_confusion(figure: FigureMention, old: FigureMention, new: FigureMention) -> str | None:
