@@ -30,6 +30,9 @@ _LEAST_COVERAGE = 0.7
 _LEAST_MAIN_COVERAGE = 0.9
 """The same where the page says what its main part is."""
 _MAX_LINK_DENSITY = 0.3
+_MAX_LINK_DENSITY_OF_SHORT = 0.5
+"""The same where the article is so short that it may be no more than a remark."""
+_ENOUGH_CHARACTERS = 500
 _FRAME_NAME = re.compile(
     r"(?:^|\s)(?:(?:site|page|doc|docs|top|bottom|md|book)[-_]{0,2})?"
     r"(?:nav|navbar|navheader|navfooter|navigation|breadcrumbs?|menu|menubar|footer|sidebar|related|pager"
@@ -68,7 +71,9 @@ def choose_part(article: "HtmlElement", whole: "HtmlElement") -> "HtmlElement":
     own = measure_elements(whole)[whole]
     is_main = whole.tag == "main" or whole.get("role") == "main"
     least = own.characters * (_LEAST_MAIN_COVERAGE if is_main else _LEAST_COVERAGE)
-    return whole if own.link_density < _MAX_LINK_DENSITY and text_length(article) < least else article
+    found = text_length(article)
+    most_links = _MAX_LINK_DENSITY if found >= _ENOUGH_CHARACTERS else _MAX_LINK_DENSITY_OF_SHORT
+    return whole if own.link_density < most_links and found < least else article
 
 
 def _prune_remarks(body: "HtmlElement") -> None:
