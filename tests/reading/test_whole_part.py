@@ -92,3 +92,14 @@ def test_an_index_by_sphinx_is_documentation_without_naming_its_generator():
     assert document.kind == "documentation"
     assert "Chapter 0" in document.markdown
     assert "Copyright" not in document.markdown
+
+
+def test_a_bar_of_links_to_the_next_page_is_no_content_whatever_its_name():
+    link = "<a accesskey='p' href='a.html'><img src='p.png' alt='Backwards'></a>"
+    bar = f"<table class='x'><tr><td>{link}</td></tr></table>"
+    body = f"{bar}<div class='refentry'><h2>Store</h2><p>{PROSE}</p></div>{bar}"
+
+    text = read_html(page(body, "DocBook XSL Stylesheets V1.79"), "http://site.test/store.html").markdown
+
+    assert "Backwards" not in text
+    assert "object store" in text

@@ -43,7 +43,10 @@ _REMARK_NAME = re.compile(
     r"comment|disqus|replies|respond\b|related|recommend|teaser|newsletter|promo|subscribe|sponsor|advert|share|social"
     r"|outbrain|taboola|trending|popular|read-?more|you-may"
 )
-_PROTECTED_TAGS = {"html", "body", "main", "article", "a", "table", "tbody", "tr", "pre", "code", "dl"}
+_PROTECTED_TAGS = {"html", "body", "main", "article", "a", "tbody", "tr", "pre", "code", "dl"}
+_WHOLE_TAGS = {"html", "body", "main", "article"}
+_TURNING_LINKS = "(.//a[@accesskey='n' or @accesskey='p' or @rel='next' or @rel='prev'])[position() <= 8]"
+_BAR_CHARACTERS = 200
 _CODE = {"pre", "code"}
 _NAME_CHARACTERS = 300
 
@@ -103,5 +106,26 @@ def _prune_frame(body: "HtmlElement", measures: "dict[HtmlElement, ElementMetric
         and not own.in_headings
         and _FRAME_NAME.search(_name(element))
     ]
-    for element in framing:
+    for element in [*framing, *_find_turning_bars(body, measures)]:
         empty_element(element)
+
+
+def _find_turning_bars(
+    body: "HtmlElement", measures: "dict[HtmlElement, ElementMetrics]"
+) -> "list[HtmlElement]":
+    """Return the largest elements around links to the previous and next page that have little else."""
+    bars: list[HtmlElement] = []
+    for link in body.xpath(_TURNING_LINKS):
+        bar = link
+        for holder in link.iterancestors():
+            own = measures.get(holder)
+            if (
+                own is None
+                or holder.tag in _WHOLE_TAGS
+                or own.characters > _BAR_CHARACTERS
+                or own.in_headings
+            ):
+                break
+            bar = holder
+        bars.append(bar)
+    return bars
