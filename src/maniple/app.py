@@ -308,6 +308,7 @@ def _compile(
         budget=Budget(**settings.runs.budget.model_dump()),
         prices=load_prices(settings.models),
         parallel_steps=team.parallel_steps,
+        depth=team.depth,
         message_type=team.message_type,
     )
     search, files = offer.service(TeamSearch), offer.service(UploadedFiles)

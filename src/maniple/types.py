@@ -75,6 +75,10 @@ MODEL_UNREACHABLE = "maniple_model_unreachable"
 DecisionKind = Literal["retry", "reassign", "continue_without", "replan", "finish"]
 """What the lead can decide about a failed step."""
 
+Depth = Literal["quick", "standard", "deep"]
+"""How far a question is researched: one step with few sources; as planned; or by sub-questions."""
+DEPTHS: tuple[Depth, ...] = get_args(Depth)
+
 ProfileName = Literal["standard", "compact"]
 """How the team works with a model: `compact` is for models of a few billion parameters at most."""
 

@@ -26,7 +26,7 @@ from maniple.scope.budget import Budget
 from maniple.scope.inputs import ChangeAction, PlanChange
 from maniple.service.views import ThreadId
 from maniple.text import fix_surrogates
-from maniple.types import GENERAL, WORKERS, Worker
+from maniple.types import GENERAL, WORKERS, Depth, Worker
 
 MAX_LEVELS = 50
 _MOST = 10**15  # a higher limit has no effect, and some libraries cannot represent it
@@ -162,6 +162,11 @@ class _Ask(BaseModel):
     agent: SoleAgent | None = Field(
         default=None, description="The agent that answers alone, such as `manus`, if the settings name it."
     )
+    depth: Depth | None = Field(
+        default=None,
+        description="How far the question is researched: `quick` is one step with few sources; `deep` splits "
+        "it into sub-questions. Null: `team.depth` of the settings.",
+    )
     locale: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$",
@@ -181,6 +186,7 @@ class _Ask(BaseModel):
             auto_accepted_plan=self.auto_accepted_plan is not False,
             locale=self.locale or "",
             agent=self.agent or "",
+            depth=self.depth or "",
         )
 
     def asked_budget(self) -> Budget:

@@ -30,7 +30,7 @@ from maniple.cli.options import (
 )
 from maniple.cli.store_admin import database, keys
 from maniple.cli.trust import trust
-from maniple.types import GENERAL
+from maniple.types import GENERAL, Depth
 
 if TYPE_CHECKING:
     from maniple.cli.chat.session import ChatSession
@@ -102,6 +102,14 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     ] = None,
     json: JsonEventsOption = False,
     deep: Annotated[bool, typer.Option("--deep", help="Plan with the reasoning model.")] = False,
+    depth: Annotated[
+        Depth | None,
+        typer.Option(
+            "--depth",
+            help="How far to research: one step, as planned, or by sub-questions.  [default: standard]",
+            show_default=False,
+        ),
+    ] = None,
     search_first: Annotated[
         bool, typer.Option("--search-first", help="Search the web before planning.")
     ] = False,
@@ -173,6 +181,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat                                  start a conversation; /help lists commands
       maniple chat "1+3=?"                          ask one question and exit
       maniple chat --deep --search-first "Compare …"
+      maniple chat --depth deep "…"                 a step for each sub-question
       maniple chat --team researcher,coder "…"      only these agents, and the reporter
       maniple chat --agent manus "…"                one agent with every tool, without a plan
       maniple chat --review "…"                     approve or edit the plan before it runs
@@ -242,6 +251,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         save=tuple(save or ()),
         out=out,
         retry=retry,
+        depth=depth,
         config=config,
     )
     consoles = Consoles.of_this_process(color=not no_color, verbose=verbose)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from pydantic_core import PydanticCustomError
 
 from maniple.config.values import HARMLESS, Reference, Section, UserPath
-from maniple.types import DIRECTORS, GENERAL, WORKERS, AgentName, JudgeMode, LLMType, Worker
+from maniple.types import DIRECTORS, GENERAL, WORKERS, AgentName, Depth, JudgeMode, LLMType, Worker
 
 MAX_PROMPT_BYTES = 32_768
 MAX_NAMES = 32
@@ -130,6 +130,8 @@ class TeamSettings(Section):
     tool_timeout_seconds: float = Field(default=600, gt=0)
     """The time limit of a call, for tools without their own; the sandbox and the web have shorter limits."""
     max_plan_steps: int = Field(default=12, gt=0, le=50)
+    depth: Depth = "standard"
+    """How far questions are researched if the request names no depth."""
     parallel_steps: int = Field(default=4, gt=0, le=16)
     """How many steps of a plan may run concurrently."""
     message_type: Annotated[Literal["ai", "human"], HARMLESS] = "ai"

@@ -48,7 +48,7 @@ from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import ThreadItems
 from maniple.tools.made_files import MadeFiles, TeamFile
 from maniple.tools.web_pictures import WebPictures
-from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, LLMType, Worker, is_mapping
+from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, Depth, LLMType, Worker, is_mapping
 
 # A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
 RECURSION_LIMIT = 500
@@ -189,6 +189,8 @@ class TeamRules:
     """The prices of models, by name."""
     parallel_steps: int = 4
     """How many steps of a plan may run concurrently."""
+    depth: Depth = "standard"
+    """How far a question is researched if the caller does not say it."""
     message_type: Literal["ai", "human"] = "ai"
     """The type of the messages with plans, results and reports. In LangManus they are human messages."""
 
@@ -241,6 +243,7 @@ def build_graph(
         items=services.items,
         roles=rules.roles,
         models={name: model_of(name) for name in available},
+        depth=rules.depth,
     )
     # A small model can write a plan from examples, but cannot change one.
     rewrites = all(profile_of(model).rewrites_plans for model in (planner.model, planner.deep_model))

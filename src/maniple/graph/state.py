@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypedDict, Unpack, cast
+from typing import Annotated, Any, Literal, TypedDict, Unpack, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs] - it has types
@@ -11,11 +11,12 @@ from langgraph.runtime import Runtime
 from maniple.agents import find_author, is_handover
 from maniple.agents.report_score import remove_score
 from maniple.agents.turn_record import TurnRecord
+from maniple.errors import ConfigError
 from maniple.graph.plan import PlanProgress
 from maniple.graph.step_records import StepRecord, apply_records
 from maniple.scope.inputs import PlanChange
 from maniple.tools.items import MirroredText, report_path
-from maniple.types import DIRECTORS, PRIVATE_CHANNEL, WORKERS, Worker
+from maniple.types import DEPTHS, DIRECTORS, PRIVATE_CHANNEL, WORKERS, Depth, Worker
 
 FAILED_MARK = "maniple_failed"
 """A key in the `additional_kwargs` of a member's message: its step failed."""
@@ -132,6 +133,13 @@ class RunOptions:
     """The agent that answers alone, without coordinator, plan and report. Its role must allow it."""
     start_page: str = ""
     """The page that is opened first if the browser answers alone."""
+    depth: Depth | Literal[""] = ""
+    """How far the question is researched; "" for the depth of the settings."""
+
+    def __post_init__(self) -> None:
+        """Raise `ConfigError` for an unknown depth: an embedding program may pass any text."""
+        if self.depth and self.depth not in DEPTHS:
+            raise ConfigError(f"depth {self.depth!r} does not exist; use {', '.join(DEPTHS)}.")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "RunOptions":

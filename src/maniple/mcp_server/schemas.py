@@ -33,7 +33,7 @@ from maniple.service.views import (
     read_interrupts,
 )
 from maniple.store import RunRecord, Store
-from maniple.types import RunState
+from maniple.types import Depth, RunState
 
 QUESTION_CHARACTERS = 200_000
 """`server.max_body_bytes` bounds a whole request over HTTP."""
@@ -99,6 +99,10 @@ class AskTeam(Arguments):
     )
     deep_thinking: bool = Field(default=False, description="Plan with the reasoning model.")
     search_first: bool = Field(default=False, description="Search before planning.")
+    depth: Depth | None = Field(
+        default=None,
+        description="quick: one step with few sources. deep: sub-questions. Default: as the team is set.",
+    )
     review_plan: bool = Field(default=False, description="Show the plan and wait for its approval.")
     agent: str = Field(
         default="",
@@ -114,6 +118,7 @@ class AskTeam(Arguments):
             search_before_planning=self.search_first,
             auto_accepted_plan=not self.review_plan,
             agent=self.agent,
+            depth=self.depth or "",
         )
         return RunRequest([HumanMessage(self.question)], thread_id, options, owner)
 

@@ -27,7 +27,7 @@ from maniple.cli.store_admin import TERMINAL_OWNER, find_thread, require_thread
 from maniple.cli.text import clean, one_line
 from maniple.config import Settings
 from maniple.errors import BrowserError, ConfigError, FileError, ManipleError
-from maniple.types import Worker
+from maniple.types import Depth, Worker
 
 if TYPE_CHECKING:
     from maniple.cli.chat.prompt import Prompt
@@ -55,6 +55,7 @@ class ChatOptions:
 
     members: tuple[Worker, ...] = ()
     deep: bool = False
+    """Whether the reasoning model plans."""
     search_first: bool = False
     review: bool = False
     json: bool = False
@@ -70,6 +71,8 @@ class ChatOptions:
     """The folder into which the report and the files of the run are written at the end."""
     retry: bool = False
     """Whether what the conversation's last run has not done is done, instead of asking a question."""
+    depth: Depth | None = None
+    """How far questions are researched; None for the depth of the settings."""
     config: Path | None = None
     """The settings file of the command line, which the commands that are printed name again."""
 
@@ -89,6 +92,7 @@ class ChatOptions:
             auto_accepted_plan=not self.review,
             agent=self.agent,
             start_page=self.start_page,
+            depth=self.depth or "",
         )
 
 

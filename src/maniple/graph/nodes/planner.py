@@ -64,7 +64,7 @@ from maniple.text import without_thoughts
 from maniple.tools.evidence import cited, current_evidence
 from maniple.tools.items import ThreadItems
 from maniple.tools.web import find_address
-from maniple.types import ANSWER_DRAFT, Worker
+from maniple.types import ANSWER_DRAFT, Depth, Worker
 
 SEARCH_RESULT_CHARACTERS = 500
 DRAFT_CHARACTERS = 24
@@ -92,6 +92,8 @@ class PlannerNode:
     roles: Roles = field(default_factory=lambda: ROLES)
     models: Mapping[Worker, BaseChatModel] = field(default_factory=dict[Worker, BaseChatModel])
     """The members' models: the planner is told which members see no pictures."""
+    depth: Depth = "standard"
+    """How far a question is researched if the caller does not say it."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor", "review"]]:
         options = RunOptions.of(runtime, state)
@@ -136,6 +138,7 @@ class PlannerNode:
         private = private_of(state)
         step = private.get("handed_step")
         is_asked = not options.takes_handed_step or private.get("feedback") or private.get("unfinished")
+        is_asked = is_asked or self._depth(options) == "deep"
         if not step or is_asked or profile_of(self.model).plans_by_examples:
             return None
         return plan_of_step(step, options.enabled(self.available))
@@ -199,6 +202,9 @@ class PlannerNode:
     def _model(self, options: RunOptions) -> BaseChatModel:
         return self.deep_model if options.deep_thinking_mode else self.model
 
+    def _depth(self, options: RunOptions) -> Depth:
+        return options.depth or self.depth
+
     def _for_small_model(self, members: Sequence[Worker], state: State) -> list[Worker]:
         """Return the members for a small model's plan: the one chosen by the coordinator, if it is able."""
         able: list[Worker] = [name for name in members if name in COMPACT_MEMBERS]
@@ -247,6 +253,7 @@ class PlannerNode:
             members=briefs,
             blind=self._find_blind(members),
             max_steps=self.max_steps,
+            depth=self._depth(options),
             team=(),
             locale=locale,
         )
