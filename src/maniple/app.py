@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -144,28 +144,32 @@ class App:
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings, *, kind: Kind, progress: Progress | None = None, alone: bool = True
+    settings: Settings,
+    *,
+    kind: Kind,
+    progress: Progress | None = None,
+    alone: bool = True,
+    store: Store | None = None,
 ) -> AsyncGenerator[App]:
     """Open store, team, engine, tracing and metrics, and close them again.
 
     A "server" continues the runs that an earlier one left behind; a "chat" does so when its person asks.
-    `alone`: a server that has its database for itself; others stand beside that one. Raises the
-    `ManipleError` that prevents it.
+    `alone`: a server that has its database for itself; others stand beside that one. An open `store` is used
+    instead of that of the settings, and not closed. Raises the `ManipleError` that prevents it.
     """
     # An embedded team (`open_team`) does without the imports of these.
     from maniple.report_files import ReportRenderer
     from maniple.runs import ExecutionEnvironment, RunTelemetry, open_engine
-    from maniple.store.configured import open_configured_store
     from maniple.telemetry.metrics import Metrics
     from maniple.telemetry.tracing import open_tracing
 
     metrics, config = Metrics(), _engine_config(settings, kind)
     async with (
         open_tracing(settings.telemetry, config.redactor) as tracing,
-        open_configured_store(settings, server=kind == "server" and alone) as store,
+        _use_store(store, settings, server=kind == "server" and alone) as opened_store,
         open_runtime(
             settings,
-            checkpointer=store.checkpointer,
+            checkpointer=opened_store.checkpointer,
             progress=progress,
             on_call=WORKS_ALONE[kind],
             # A person in the terminal asks soon; a server may wait for its first run for days.
@@ -177,7 +181,7 @@ async def open_app(
             workspaces = await asyncio.to_thread(workspaces_of, settings)
         async with open_engine(
             runtime.graph,
-            store,
+            opened_store,
             kind=kind,
             config=config,
             telemetry=RunTelemetry(metrics, tracing.callbacks),
@@ -188,7 +192,7 @@ async def open_app(
             yield App(
                 settings=settings,
                 runtime=replace(runtime, notices=(*runtime.notices, *tracing.notices)),
-                store=store,
+                store=opened_store,
                 engine=engine,
                 engine_config=config,
                 workspaces=workspaces,
@@ -197,6 +201,14 @@ async def open_app(
                 redactor=config.redactor,
                 report_renderer=ReportRenderer(runtime.browser, runtime.missing.get("browser", "")),
             )
+
+
+def _use_store(
+    store: Store | None, settings: Settings, *, server: bool
+) -> AbstractAsyncContextManager[Store]:
+    from maniple.store.configured import open_configured_store
+
+    return open_configured_store(settings, server=server) if store is None else nullcontext(store)
 
 
 def _engine_config(settings: Settings, kind: Kind) -> EngineConfig:

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from maniple.cli.chat.session import OpenSessionTeam, SessionTeam
 from maniple.events import Event, as_json
 from maniple.runs import AcceptedRun, NotFound, RunRequest
 from maniple.store import EventRecord, RunRecord
+from maniple.types import WORKERS, Worker
 from tests.cli.events import ending
 
 
@@ -115,3 +117,12 @@ class NoConversations:
     async def is_in_progress(self, thread_id: str) -> bool:
         """Nobody does."""
         return False
+
+
+def team_of(engine: Any, members: Sequence[Worker] = WORKERS, renderer: Any = None) -> OpenSessionTeam:
+    """Return what opens a team with this engine."""
+
+    async def open_team() -> SessionTeam:
+        return SessionTeam(engine, members, renderer)
+
+    return open_team

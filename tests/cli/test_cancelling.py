@@ -12,6 +12,7 @@ from maniple.cli.chat.session import ChatSession, Conversations
 from maniple.cli.render.plain import PlainDisplay
 from maniple.runs import recover_run
 from maniple.workspace import Workspaces
+from tests.cli.runs import team_of
 from tests.openai_server import serving
 from tests.runs.test_recovery import cut_off
 
@@ -24,9 +25,8 @@ async def test_cancelling_an_interrupted_run_calls_no_model(
     with serving({"coordinator": [{"hang": True}]}) as server:
         async with cut_off(tmp_path, server, monkeypatch) as (run_id, engine, store):
             session = ChatSession(
-                engine,
+                team_of(engine, ()),
                 Conversations(store, partial(recover_run, engine.tasks)),
-                (),
                 lambda: PlainDisplay(io.StringIO(), io.StringIO()),
                 Attachments(Workspaces(Path("/proc/none"))),
             )

@@ -10,10 +10,9 @@ from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import COMMANDS, ExitRequested, run_slash_command
 from maniple.cli.chat.session import ChatSession
 from maniple.cli.render.plain import PlainDisplay
-from maniple.types import WORKERS
 from maniple.workspace import Workspaces
 from tests.cli.events import agent, ending, model, review, small_talk, started
-from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun
+from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun, team_of
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +32,7 @@ def session_with(*runs: ScriptedRun) -> tuple[ChatSession, ScriptedEngine]:
     scripted = ScriptedEngine(*runs)
     nothing = Attachments(Workspaces(Path("/proc/none")))
     view = PlainDisplay(io.StringIO(), io.StringIO())
-    session = ChatSession(scripted, NoConversations(), WORKERS, lambda: view, nothing)  # type: ignore[arg-type]
+    session = ChatSession(team_of(scripted), NoConversations(), lambda: view, nothing)  # type: ignore[arg-type]
     return session, scripted
 
 

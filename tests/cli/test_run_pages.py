@@ -12,10 +12,9 @@ from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession
 from maniple.cli.render.plain import PlainDisplay
 from maniple.store import RunRecord, Store, Thread, open_store
-from maniple.types import WORKERS
 from maniple.workspace import Workspaces
 from tests.cli.events import small_talk
-from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun
+from tests.cli.runs import NoConversations, ScriptedEngine, ScriptedRun, team_of
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +25,7 @@ def session_over(store: Store, pages: Path) -> ChatSession:
     nothing = Attachments(Workspaces(Path("/proc/none")))
     view = PlainDisplay(io.StringIO(), io.StringIO())
     engine = ScriptedEngine(ScriptedRun(small_talk()))
-    return ChatSession(engine, conversations, WORKERS, lambda: view, nothing, pages_folder=pages)  # type: ignore[arg-type]
+    return ChatSession(team_of(engine), conversations, lambda: view, nothing, pages_folder=pages)  # type: ignore[arg-type]
 
 
 async def test_the_page_of_the_last_run_is_written_with_private_permissions(tmp_path: Path) -> None:

@@ -22,10 +22,9 @@ from maniple.report_files import ReportRenderer
 from maniple.runs import RunRequest
 from maniple.store import RunRecord, Store, Thread, open_store
 from maniple.text import shorten_words
-from maniple.types import WORKERS
 from maniple.workspace import Workspaces
 from tests.cli.events import ending, small_talk
-from tests.cli.runs import ScriptedEngine, ScriptedRun, records
+from tests.cli.runs import ScriptedEngine, ScriptedRun, records, team_of
 from tests.cli.test_run_pages import session_over
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +35,8 @@ async def test_the_suffix_selects_the_format_of_a_saved_report(tmp_path: Path) -
         await store.threads.create(Thread("t", "", "A question", 1.0, 1.0))
         await store.runs.add(RunRecord("1", "t", "", "chat", "p", "completed", "{}", 1.0))
         session = session_over(store, tmp_path / "pages")
-        session.renderer = ReportRenderer(None, "There is no Chromium.")
+        no_browser = ReportRenderer(None, "There is no Chromium.")
+        session.open_team = team_of(ScriptedEngine(ScriptedRun(small_talk())), renderer=no_browser)
         await session.ask("Hello")
         for name in ("a.html", "a.docx", "a.txt"):
             assert (
@@ -124,9 +124,8 @@ class Terminal:
             raise AssertionError("no run was cut off")
 
         session = ChatSession(
-            ScriptedEngine(ScriptedRun(small_talk())),  # type: ignore[arg-type]
+            team_of(ScriptedEngine(ScriptedRun(small_talk()))),
             Conversations(self.store, recover),
-            WORKERS,
             lambda: PlainDisplay(io.StringIO(), self.notes),
             Attachments(Workspaces(self.folder / "workspaces")),
         )

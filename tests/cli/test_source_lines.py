@@ -13,9 +13,8 @@ from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession, Conversations
 from maniple.cli.render.plain import PlainDisplay
 from maniple.store import RunRecord, Store, open_store
-from maniple.types import WORKERS
 from maniple.workspace import Workspaces
-from tests.cli.runs import ScriptedEngine
+from tests.cli.runs import ScriptedEngine, team_of
 from tests.store.samples import a_run, a_thread
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +35,7 @@ def session_on(store: Store, thread_id: str) -> ChatSession:
     conversations = Conversations(store, recover=nobody)
     view, nothing = PlainDisplay(io.StringIO(), io.StringIO()), Attachments(Workspaces(Path("/proc/none")))
     engine = ScriptedEngine()
-    return ChatSession(engine, conversations, WORKERS, lambda: view, nothing, thread_id=thread_id)  # type: ignore[arg-type]
+    return ChatSession(team_of(engine), conversations, lambda: view, nothing, thread_id=thread_id)  # type: ignore[arg-type]
 
 
 async def test_the_sources_of_the_newest_run_that_has_some_are_listed_by_number(store: Store) -> None:

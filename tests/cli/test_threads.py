@@ -151,6 +151,37 @@ async def test_a_report_is_saved_by_the_command_line_and_later_again_without_a_r
 
 
 STARTS = "starting the team"
+READING = "/help\n/threads\n/files\n/sources\n/claims\n/new\n"
+
+
+async def test_commands_that_only_read_do_not_open_the_team(server: OpenAIServer, tmp_path: Path) -> None:
+    env = environment(tmp_path, server.base_url)
+    thread_id = await asked("Who are you?", tmp_path, env)
+    status, output, notes = await run("--thread", thread_id, folder=tmp_path, env=env, question=READING)
+    assert (status, STARTS in notes) == (0, False), notes
+    assert thread_id[:8] in output and "/resume" in output
+    status, _, notes = await run("--continue", folder=tmp_path, env=env)
+    assert (status, STARTS in notes) == (0, False), notes
+    status, _, notes = await run("--thread", thread_id, "--save", "a.html", folder=tmp_path, env=env)
+    assert (status, STARTS in notes) == (0, False), notes
+    status, output, notes = await run(folder=tmp_path, env=env, question="/threads\nAnd now?\n")
+    assert (status, STARTS in notes) == (0, True), "a question does"
+
+
+async def test_a_conversation_without_a_configured_model_opens_the_team_at_the_first_question(
+    tmp_path: Path,
+) -> None:
+    more = {"MANIPLE_EMBEDDED__ENABLED": "false", "MANIPLE_EMBEDDED__DISCOVER": "false"}
+    env = environment(tmp_path, "", **more)
+    env = {name: value for name, value in env.items() if not name.startswith("BASIC_")}
+    async with on_terminal(folder=tmp_path, env=env) as terminal:
+        await terminal.see(PROMPT)
+        await terminal.enter("/threads", "no conversations yet")
+        assert STARTS not in terminal.text()
+        await terminal.enter("1+3=?", "No model is configured")
+        assert await terminal.leave() == 0
+
+
 AWAY = {"coordinator": [{"status": 400, "error": "the scripted outage"}, reply("I am back.")]}
 
 

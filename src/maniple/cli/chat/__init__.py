@@ -1,5 +1,6 @@
 """`maniple chat`: ask the team once, or in a conversation at a prompt."""
 
+import asyncio
 import shlex
 import shutil
 import sys
@@ -13,7 +14,6 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -30,10 +30,12 @@ from maniple.errors import BrowserError, ConfigError, FileError, ManipleError
 from maniple.types import Depth, Worker
 
 if TYPE_CHECKING:
+    from maniple.app import App
     from maniple.cli.chat.prompt import Prompt
-    from maniple.cli.chat.session import ChatSession
+    from maniple.cli.chat.session import ChatSession, SessionTeam
     from maniple.events import RunView
     from maniple.graph import RunOptions
+    from maniple.store import RunRecord, Store
 
 _PLACEHOLDER = "Ask the team, or /help"
 _LOG_FILE = "chat.log"
@@ -110,13 +112,13 @@ async def ask_once(
     With `at_terminal` the user can answer what the team asks. `afterwards` is called before the session is
     closed.
     """
-    from maniple.cli.chat.session import note_cut_off_run, start_session
+    from maniple.cli.chat.session import note_cut_off_run
     from maniple.cli.render.run_text import exit_code
 
     _require_outputs(settings, options)
     async with open_session(settings, options, consoles) as session:
-        run = await start_session(session, options, consoles)
-        await _attach_files(session, options, consoles)
+        works = question is not None or options.retry
+        run = await _start(session, options, consoles, opens_team=works)
         if options.retry:
             run = await session.retry()
         elif options.resume_only and run is None:
@@ -126,7 +128,7 @@ async def ask_once(
                 await note_cut_off_run(session, consoles, options.command("--continue"))
             run = await _ask_or_answer(question, session, consoles, interrupted=run)
         if at_terminal and not options.json and session.pending is not None:
-            run = await _answer_at_prompt(_open_prompt(session, settings, consoles), session, consoles) or run
+            run = await _answer_at_prompt(_open_prompt(settings, consoles), session, consoles) or run
         _note_next_command(session, run, options, consoles, asked=question is not None)
         if afterwards is not None:
             await afterwards(session)
@@ -134,6 +136,19 @@ async def ask_once(
         if run is None:
             return 3 if session.pending is not None else 0
         return exit_code(run)
+
+
+async def _start(
+    session: "ChatSession", options: ChatOptions, consoles: Consoles, *, opens_team: bool
+) -> "RunView | None":
+    """Enter the conversation (see `start_session`) with the files of the command line."""
+    from maniple.cli.chat.session import start_session
+
+    if opens_team:
+        await session.team()
+    run = await start_session(session, options, consoles)
+    await _attach_files(session, options, consoles)
+    return run
 
 
 def _note_next_command(
@@ -324,7 +339,9 @@ async def converse(settings: Settings, options: ChatOptions, consoles: Consoles)
     from maniple.cli.chat.session import start_session
 
     async with open_session(settings, options, consoles) as session:
-        prompt = _open_prompt(session, settings, consoles)
+        prompt = _open_prompt(settings, consoles)
+        if _is_model_configured(settings):  # else its start takes long: it begins with the first question
+            await session.team()
         banner = f"maniple {version('maniple')} · /help lists commands, Ctrl-D quits"
         consoles.output.print(Text(banner, style="dim"))
         if await start_session(session, options, consoles) is not None:
@@ -337,6 +354,11 @@ async def converse(settings: Settings, options: ChatOptions, consoles: Consoles)
                 return 0
             except KeyboardInterrupt:
                 consoles.note("To quit, press Ctrl-D or enter /quit.", "dim")
+
+
+def _is_model_configured(settings: Settings) -> bool:
+    models = settings.models
+    return any(one is not None for one in (models.basic, models.reasoning, models.vision))
 
 
 async def _attach_files(session: "ChatSession", options: ChatOptions, consoles: Consoles) -> None:
@@ -478,11 +500,11 @@ def _program() -> str:
     return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
 
 
-def _open_prompt(session: "ChatSession", settings: Settings, consoles: Consoles) -> "Prompt":
+def _open_prompt(settings: Settings, consoles: Consoles) -> "Prompt":
     from maniple.cli.chat.prompt import COMMANDS, Prompt
 
     return Prompt(
-        settings.data_dir / "history", COMMANDS, session.available, color=not consoles.output.no_color
+        settings.data_dir / "history", COMMANDS, settings.team.enabled, color=not consoles.output.no_color
     )
 
 
@@ -490,48 +512,87 @@ def _open_prompt(session: "ChatSession", settings: Settings, consoles: Consoles)
 async def open_session(
     settings: Settings, options: ChatOptions, consoles: Consoles
 ) -> AsyncIterator["ChatSession"]:
-    """Open the team and a conversation with it; raises `ManipleError` if that fails."""
-    if options.thread:  # without waiting for the team to open
-        await require_thread(settings, options.thread)
-    progress = consoles.progress()
-    try:
-        progress.step("starting the team")
-        # Imports take two seconds; the line above is shown meanwhile.
-        with pause_garbage_collection():
-            from maniple.app import open_app
-            from maniple.cli.chat.attachments import open_attachments
-            from maniple.cli.chat.session import ChatSession, Conversations, RunLeft
-            from maniple.graph import members_of
-            from maniple.runs import recover_run
+    """Open the stored conversations and a session over them; the team is opened when it is needed.
 
-        configure_chat_log(settings)
-        async with AsyncExitStack() as ending, open_app(settings, kind="chat", progress=progress) as app:
-            # Attachments that no run used are discarded last, when every run has ended.
-            attachments = await ending.enter_async_context(open_attachments(app.workspaces))
-            runtime, engine, store = app.runtime, app.engine, app.store
-            progress.close()
-            consoles.announce_model(runtime.answering, runtime.notices)
-            _require_agent(options.agent, runtime.graph.nodes, runtime.missing)
-            if options.agent == "browser" and runtime.only_reads:
-                consoles.note(_ONLY_READS, "yellow")
-            session = ChatSession(
-                engine,
-                Conversations(store, partial(recover_run, engine.tasks)),
-                members_of(runtime.graph),
-                lambda: consoles.view(json=options.json),
-                attachments,
-                options.run_options(),
-                settings.team.max_plan_steps,
-                settings.data_dir / "pages",
-                app.report_renderer,
+    Raises `UnknownConversation`, or the `StoreError` that prevents it.
+    """
+    if options.thread:  # without waiting for the imports
+        await require_thread(settings, options.thread)
+    configure_chat_log(settings)
+    with pause_garbage_collection():
+        from maniple.capabilities.workspace import workspaces_of
+        from maniple.cli.chat.attachments import open_attachments
+        from maniple.cli.chat.session import ChatSession, Conversations, RunLeft
+        from maniple.store.configured import open_configured_store
+
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_configured_store(settings, server=False))
+        # Attachments that no run used are discarded when the team is closed and every run has ended.
+        workspaces = await asyncio.to_thread(workspaces_of, settings)
+        attachments = await stack.enter_async_context(open_attachments(workspaces))
+        opener = _TeamOpener(settings, options, consoles, store, stack)
+        session = ChatSession(
+            opener.open_for_session,
+            Conversations(store, opener.recover),
+            lambda: consoles.view(json=options.json),
+            attachments,
+            options.run_options(),
+            settings.team.max_plan_steps,
+            settings.data_dir / "pages",
+        )
+        try:
+            yield session
+        except RunLeft:
+            consoles.note(_cut_off_command(session, options), "yellow")
+            raise
+
+
+@dataclass(slots=True)
+class _TeamOpener:
+    """Opens the team of a session once; `stack` closes it."""
+
+    settings: Settings
+    options: ChatOptions
+    consoles: Consoles
+    store: "Store"
+    stack: AsyncExitStack
+    _app: "App | None" = None
+
+    async def open_for_session(self) -> "SessionTeam":
+        """Open the team and say which model answers; raises `ManipleError` if that fails."""
+        from maniple.cli.chat.session import SessionTeam
+        from maniple.graph import members_of
+
+        app = await self._open()
+        runtime = app.runtime
+        _require_agent(self.options.agent, runtime.graph.nodes, runtime.missing)
+        if self.options.agent == "browser" and runtime.only_reads:
+            self.consoles.note(_ONLY_READS, "yellow")
+        return SessionTeam(app.engine, members_of(runtime.graph), app.report_renderer)
+
+    async def recover(self, run: "RunRecord") -> "RunRecord | None":
+        """Continue a run that was cut off (see `recover_run`)."""
+        from maniple.runs import recover_run
+
+        return await recover_run((await self._open()).engine.tasks, run)
+
+    async def _open(self) -> "App":
+        if self._app is not None:
+            return self._app
+        progress = self.consoles.progress()
+        try:
+            progress.step("starting the team")
+            # Imports take two seconds; the line above is shown meanwhile.
+            with pause_garbage_collection():
+                from maniple.app import open_app
+            app = await self.stack.enter_async_context(
+                open_app(self.settings, kind="chat", progress=progress, store=self.store)
             )
-            try:
-                yield session
-            except RunLeft:
-                consoles.note(_cut_off_command(session, options), "yellow")
-                raise
-    finally:
-        progress.close()
+        finally:
+            progress.close()
+        self.consoles.announce_model(app.runtime.answering, app.runtime.notices)
+        self._app = app
+        return app
 
 
 def _require_agent(agent: Worker, available: Container[str], missing: Mapping[Worker, str]) -> None:

@@ -269,15 +269,16 @@ async def _retry(session: ChatSession, rest: str) -> str:
 
 
 async def _team(session: ChatSession, rest: str) -> str:
+    available = (await session.team()).members
     if rest:
         names = () if rest.strip().casefold() in ("all", "everyone") else rest.split()
         try:
-            chosen = parse_members(names, session.available)
+            chosen = parse_members(names, available)
         except UnknownMember as error:
             return str(error)
         session.options = dataclasses.replace(session.options, team_members=chosen)
-    enabled = session.options.enabled(session.available)
-    lines = [f"  {'✔' if member in enabled else '–'} {member}" for member in session.available]
+    enabled = session.options.enabled(available)
+    lines = [f"  {'✔' if member in enabled else '–'} {member}" for member in available]
     return "\n".join(
         [*lines, "To change it, enter /team NAME NAME … or /team all. The reporter always works."]
     )
@@ -429,7 +430,7 @@ async def read_answer(
         if not isinstance(decision, EditRequest):
             return decision
         text = await _edited_text(decision, pending, prompt)
-        members = session.options.enabled(session.available)
+        members = session.options.enabled((await session.team()).members)
         answer = parse_edited_answer(pending.question, text, members, session.max_plan_steps)
     except (UnclearAnswer, EditorFailure) as error:
         consoles.note(str(error), "yellow")

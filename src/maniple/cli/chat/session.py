@@ -183,6 +183,19 @@ class PendingQuestion:
     """The number of questions that wait, with this one, which is the first."""
 
 
+@dataclass(frozen=True, slots=True)
+class SessionTeam:
+    """What a session uses of an open team. Without a `renderer` no PDF can be printed."""
+
+    engine: Engine
+    members: Sequence[Worker]
+    renderer: "ReportRenderer | None" = None
+
+
+OpenSessionTeam = Callable[[], Awaitable[SessionTeam]]
+"""Opens the team, which can take minutes: a model may be downloaded. Raises `ManipleError`."""
+
+
 def _new_thread() -> str:
     return str(uuid4())
 
@@ -191,20 +204,19 @@ def _new_thread() -> str:
 class ChatSession:
     """The conversation of this terminal: a thread, its runs, and what the user has chosen for them.
 
-    `run_id` is the run that was shown last, `report` the newest finished answer as Markdown and
-    `report_run_id` its run, `pending` the question that the team waits for. A method that starts a run raises
-    `ManipleError` if that fails.
+    The team is opened when it is first needed: what is only read needs the store alone. `run_id` is the run
+    that was shown last, `report` the newest finished answer as Markdown and `report_run_id` its run,
+    `pending` the question that the team waits for. A method that starts a run raises `ManipleError` if that
+    fails.
     """
 
-    engine: Engine
+    open_team: OpenSessionTeam
     conversations: Conversations
-    available: Sequence[Worker]
     new_view: Callable[[], RunDisplay]
     attachments: Attachments
     options: RunOptions = field(default_factory=RunOptions)
     max_plan_steps: int = 12
     pages_folder: Path = Path("pages")
-    renderer: "ReportRenderer | None" = None
     thread_id: str = field(default_factory=_new_thread)
     report: str = ""
     report_run_id: str = ""
@@ -214,6 +226,13 @@ class ChatSession:
     """How long each run was shown, by its id."""
     draft: str = ""
     """What was typed while a run was shown, and not sent: the next line begins with it."""
+    _team: SessionTeam | None = None
+
+    async def team(self) -> SessionTeam:
+        """Return the team, which is opened at the first call; raises `ManipleError` if that fails."""
+        if self._team is None:
+            self._team = await self.open_team()
+        return self._team
 
     async def ask(self, text: str) -> RunView:
         """Send a message, show the run, then list the files that it wrote."""
@@ -223,7 +242,7 @@ class ChatSession:
                 "another conversation."
             )
         request = RunRequest([HumanMessage(text)], thread_id=self.thread_id, options=self.options)
-        accepted = await self.engine.submit(request)
+        accepted = await (await self.team()).engine.submit(request)
         return await self._show_run(accepted.run.run_id, accepted.after, accepted.run.created_at)
 
     async def answer(self, answer: Any) -> RunView:
@@ -231,8 +250,9 @@ class ChatSession:
         if self.pending is None:
             raise RunNotWaiting("The team does not wait for an answer.")
         run_id, question = self.pending.run_id, self.pending.question
+        engine = (await self.team()).engine
         try:
-            accepted = await self.engine.resume(run_id, answer, interrupt_id=question.interrupt_id)
+            accepted = await engine.resume(run_id, answer, interrupt_id=question.interrupt_id)
         except RunNotWaiting:
             self.pending = None  # another process has answered
             raise
@@ -246,7 +266,7 @@ class ChatSession:
         runs = await self.conversations.store.runs.list_by_thread(self.thread_id, limit=1)
         if not runs:
             raise NothingToRetry("There is no run in this conversation yet.")
-        accepted = await self.engine.retry(runs[0].run_id)
+        accepted = await (await self.team()).engine.retry(runs[0].run_id)
         return await self._show_run(accepted.run.run_id, accepted.after, accepted.run.created_at)
 
     async def attach(self, path: Path) -> str:
@@ -308,7 +328,7 @@ class ChatSession:
         if run is None or conversation.state not in ("cut off", "waiting"):
             return False
         # Cancelled without recovering it first, because a recovered run would work until it is cancelled.
-        await self.engine.cancel(run.run_id)
+        await (await self.team()).engine.cancel(run.run_id)
         if conversation.thread_id == self.thread_id:
             self.pending = None
         return True
@@ -322,11 +342,12 @@ class ChatSession:
         view = self.new_view()
         self.pending, self.run_id = None, run_id
         await self.attachments.track(self.thread_id)
-        writer = _MessageWriter(self.engine, run_id, view)
+        engine = (await self.team()).engine
+        writer = _MessageWriter(engine, run_id, view)
         usage = await self._earlier_usage(run_id, after) if after else RunView()
         seconds, started = self._seconds.get(run_id, 0.0), time.monotonic()
         earlier = usage, seconds
-        run = await follow_run(self.engine, run_id, view, after=after, writer=writer, earlier=earlier)
+        run = await follow_run(engine, run_id, view, after=after, writer=writer, earlier=earlier)
         self._seconds[run_id] = seconds + time.monotonic() - started
         self.draft = " ".join(filter(None, (self.draft, writer.unsent)))
         for line in await self.attachments.new_files(self.thread_id, since - _CLOCK_SECONDS):
@@ -625,7 +646,9 @@ async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[st
     form = choose_format(name)
     report = await _load_report(session, with_files=form == "zip")
     if form != "markdown":
-        renderer = session.renderer or ReportRenderer(None)
+        # Only a PDF needs the team, whose browser prints it.
+        renderer = (await session.team()).renderer if form == "pdf" else None
+        renderer = renderer or ReportRenderer(None)
         return await renderer.render(report, form), {}
     markdown, figures = report.markdown, dict[str, bytes]()
     if report.figures:
