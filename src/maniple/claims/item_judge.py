@@ -144,10 +144,9 @@ class ItemJudge:
                     found = find_other_unit(self.context, figure, index, least=RIVAL_COVERAGE)
                 if found is None:
                     return _report_support(figure.text, hit[1])
-                # A bare number elsewhere that happens to be like a percentage says nothing about it.
-                is_chance = figure.kind == "percent" and all(
-                    one.kind != figure.kind for one in hit[1].figures
-                )
+                # A bare number elsewhere that rounds to a percentage says nothing about it.
+                is_bare = all(one.kind != figure.kind for one in hit[1].figures)
+                is_chance = figure.kind == "percent" and is_bare and hit[0].value != figure.value
                 objection = objection or (None if is_chance else found)
         if objection is None or self._find_outside(figure):
             return None
