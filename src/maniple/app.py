@@ -322,6 +322,7 @@ def _compile(
         parallel_steps=team.parallel_steps,
         depth=team.depth,
         message_type=team.message_type,
+        report_style=settings.report.style,
     )
     search, files = offer.service(TeamSearch), offer.service(UploadedFiles)
     return build_graph(

@@ -5,6 +5,8 @@ from typing import Any, Literal, TypeGuard, get_args
 
 JudgeMode = Literal["auto", "on", "off"]
 """When a model judges the claims of reports: if it was measured to do so well, always, never."""
+ReportStyle = Literal["auto", "brief", "standard", "long", "comparison", "table"]
+"""The style of a report; `auto`: as the request asks."""
 LLMType = Literal["basic", "reasoning", "vision"]
 LLM_TYPES: tuple[LLMType, ...] = get_args(LLMType)
 
@@ -30,11 +32,13 @@ SUMMARY_SOURCE = "summarization"
 """The value of `lc_source` (LangChain's key) for model calls that summarise a conversation."""
 REPAIR_SOURCE = "report_repair"
 """The value of `lc_source` for the model call that repairs passages of a report."""
+SECTION_SOURCE = "report_section"
+"""The same key of the calls that write the sections of a long report, whose text comes with the report."""
 DESCRIPTION_SOURCE = "picture_description"
 """The same key of the call that describes a picture to a member whose model does not see."""
 JUDGE_SOURCE = "claim_judge"
 """The same key of the calls that judge the claims of a report."""
-UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE, DESCRIPTION_SOURCE, JUDGE_SOURCE})
+UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE, SECTION_SOURCE, DESCRIPTION_SOURCE, JUDGE_SOURCE})
 """Sources whose answers are not part of an agent's output."""
 TOOL_OUTPUT = "maniple_tool_output"
 """LangChain custom event: output that a tool prints while it runs."""

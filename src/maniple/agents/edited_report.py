@@ -146,6 +146,12 @@ class EditingDraft:
         """Take whole blocks of the last report; return the text that may be shown now."""
         return await self._draft.feed_unchanged(text)
 
+    async def end_section(self) -> str:
+        """Return the rest of a section of a whole report."""
+        before = await self._pass_on() if self._begun else ""
+        self._has_edits = False
+        return before + await self._draft.end_section()
+
     async def end(self) -> str:
         """Return the rest of the report. Edits that do not fit take up to two model calls."""
         answer = "".join(self._begun)

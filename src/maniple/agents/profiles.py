@@ -145,7 +145,8 @@ def _middleware(context: WorkerContext, offer: Offer) -> list[Middleware]:
     reader = offer.service(ItemPictureReader)
     middleware: list[Middleware] = [TruncationNotes(), *([ItemPictures(reader)] if reader else [])]
     if context.name == "reporter":
-        return [*middleware, CheckedReport(offer.service(JudgeChoice))]
+        parallel = context.settings.parallel_steps
+        return [*middleware, CheckedReport(offer.service(JudgeChoice), parallel=parallel)]
     if context.tools or context.name in offer.dynamic_tools:
         middleware += result_guards(context.model, offer.service(Redactor), offer.service(StoredResults))
     return [*middleware, *(each for make in offer.middleware for each in make(context))]

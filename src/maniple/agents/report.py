@@ -13,12 +13,20 @@ from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResp
 from langchain_core.messages import (
     AnyMessage,
     HumanMessage,
+    SystemMessage,
 )
 
 from maniple.agents.claim_events import report_claims
 from maniple.agents.claim_judge import ClaimJudge, JudgeChoice
 from maniple.agents.edited_report import EditingDraft, ReportEditor, describe_sections
 from maniple.agents.finding_briefing import FINDINGS_SHARE, format_findings
+from maniple.agents.long_report import (
+    LongReportDraft,
+    OutlineReader,
+    ReportMaterial,
+    SectionWriters,
+    offer_outline,
+)
 from maniple.agents.middleware.base import ModelHandler
 from maniple.agents.middleware.call_records import read_message
 from maniple.agents.middleware.fencing import fence_untrusted
@@ -49,17 +57,19 @@ _READ_HERE = ("researcher", "browser")
 class CheckedReport(AgentMiddleware[Any, Any]):
     """Adds sources and findings to the reporter's prompt, and checks the report. Must be innermost.
 
-    `judge` chooses the model that judges the claims which rules leave open; None: nobody does.
+    `judge` chooses the model that judges the claims which rules leave open; None: nobody does. `parallel`
+    sections of a long report are written at the same time.
     """
 
-    def __init__(self, judge: JudgeChoice | None = None) -> None:
+    def __init__(self, judge: JudgeChoice | None = None, *, parallel: int = 4) -> None:
         super().__init__()
         self._judge = judge
+        self._parallel = parallel
 
     async def awrap_model_call(self, request: ModelRequest, handler: ModelHandler) -> ModelResponse:
         task = current_task()
         check = await build_source_check(task)
-        messages = [*request.messages]
+        messages, sources = [*request.messages], list[Source]()
         draft: Callable[[], Draft] = partial(UncitedDraft, check)
         if check.sources:
             repair = ReportRepair(request.model, check)
@@ -77,8 +87,30 @@ class CheckedReport(AgentMiddleware[Any, Any]):
         if offer := await describe_sections(task.history.report):
             messages.insert(-1, HumanMessage(offer))
             draft = partial(_build_editing, draft, ReportEditor(request.model, [*messages], task))
+        if offer := offer_outline(task.style, len(sources)):
+            messages.insert(-1, HumanMessage(offer))
+            reader = OutlineReader(request.model, [*messages])
+            material = await _gather_material(task, request.messages, sources, check)
+            writers = SectionWriters(request.model, material, self._parallel)
+            draft = partial(_build_long, draft, reader, writers)
         model = CheckedReportModel(model=request.model, draft=draft, locale=task.locale)
         return await handler(request.override(model=model, messages=messages))
+
+
+async def _gather_material(
+    task: Task, messages: Sequence[AnyMessage], sources: Sequence[Source], check: ReportCheck
+) -> ReportMaterial:
+    """Return what the sections of a long report are written from."""
+    evidence = current_evidence()
+    findings = await evidence.findings() if evidence is not None else ()
+    system = [one for one in messages if isinstance(one, SystemMessage)]
+    return ReportMaterial(task, system, {one.number: one for one in sources}, findings, check.cited)
+
+
+def _build_long(
+    draft: Callable[[], Draft], reader: OutlineReader, writers: SectionWriters
+) -> LongReportDraft:
+    return LongReportDraft(draft(), reader, writers, is_required=writers.material.task.style == "long")
 
 
 async def _format_noted(task: Task, sources: Sequence[Source], room: int) -> str:

@@ -47,6 +47,10 @@ class Draft(Protocol):
         """Take whole blocks that the thread's last report has as well; they are checked, but not repaired."""
         ...
 
+    async def end_section(self) -> str:
+        """Return the rest of what was taken, checked and repaired, before the next section of a report."""
+        ...
+
     async def end(self) -> str:
         """Return the rest of the report."""
         ...
@@ -64,10 +68,11 @@ class Draft(Protocol):
 class ReportDraft:
     """Checks a report block by block while the model writes it, and releases the blocks that pass.
 
-    From the first block with a finding on, all blocks are held back until the report is complete; with a
-    `judge` from the first block with a claim that the rules leave open. Then the judge is asked about these,
-    `repair` is called once, remaining findings are marked in the text, and a list of the cited sources
-    replaces the list that the model wrote. `at_hand` are the sources to list if the report cites none.
+    From the first block with a finding on, all blocks are held back until the report or its section is
+    complete; with a `judge` from the first block with a claim that the rules leave open. Then the judge is
+    asked about these, `repair` is called once, and remaining findings are marked in the text. At the end a
+    list of the cited sources replaces the list that the model wrote. `at_hand` are the sources to list if the
+    report cites none.
     """
 
     def __init__(
@@ -104,12 +109,17 @@ class ReportDraft:
 
     async def end(self) -> str:
         """Return the rest of the report. It makes at most one model call, beside those of the judge."""
+        return await self.end_section() + await self._format_sources()
+
+    async def end_section(self) -> str:
+        """Return the rest of a section, judged and repaired. It makes the same calls as `end`."""
         rest = [await self._check_blocks([*self._remove_own_list(self._blocks.end()), *self._own_list.end()])]
         await self._judge_passages()
         for passage in await self._repair_passages():
             rest.append(self._released.add(passage.text, passage.findings))
         self._shown_parts += rest[1:]
-        return "".join(rest) + await self._format_sources()
+        self._blocks, self._held_back = Blocks(), []
+        return "".join(rest)
 
     def _remove_own_list(self, blocks: Sequence[str]) -> list[str]:
         return [left for block in blocks if not _is_left_out(block) for left in self._own_list.feed(block)]
@@ -223,6 +233,11 @@ class StatedDraft:
         self._shown.append(await self._draft.feed_unchanged(text))
         return self._shown[-1]
 
+    async def end_section(self) -> str:
+        """Return the rest of a section."""
+        self._shown.append(await self._draft.end_section())
+        return self._shown[-1]
+
     @property
     def marks(self) -> Sequence[ReportMark]:
         """The marks of the report as it was released."""
@@ -278,14 +293,19 @@ class UncitedDraft:
 
     async def feed_unchanged(self, text: str) -> str:
         """Take whole blocks of the last report; return the text that may be shown now."""
-        before = await self.end()
-        self._blocks, own = Blocks(), Blocks()
+        before, own = await self.end_section(), Blocks()
         blocks = [*own.feed(text), *own.end()]
         return before + "".join([await self._rest_of(block) for block in blocks])
 
     async def end(self) -> str:
         """Return the rest of the report."""
-        return "".join([await self._rest_of(block) for block in self._blocks.end()])
+        return await self.end_section()
+
+    async def end_section(self) -> str:
+        """Return the rest of a section."""
+        rest = [await self._rest_of(block) for block in self._blocks.end()]
+        self._blocks = Blocks()
+        return "".join(rest)
 
     @property
     def marks(self) -> Sequence[ReportMark]:

@@ -1,11 +1,12 @@
 """A chat model that passes the text of a report through a draft."""
 
 from collections.abc import (
+    AsyncGenerator,
     AsyncIterator,
     Callable,
 )
 from contextlib import aclosing, nullcontext
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -77,7 +78,9 @@ class CheckedReportModel(BaseChatModel):
         result = await self.model._agenerate(messages, stop, None, **kwargs)
         first = result.generations[0]
         draft = self.draft()
-        text = await draft.feed(first.message.text) + await draft.end()
+        has_calls = bool(cast("AIMessage", first.message).tool_calls)
+        text = await draft.feed(first.message.text)
+        text += "".join([rest async for rest in end_draft(draft, has_calls=has_calls)])
         text += await report_draft_claims(draft, text, self.locale)
         message = cast("AIMessage", first.message).model_copy(update={"content": text})
         checked = ChatGeneration(message=message, generation_info=first.generation_info)
@@ -91,11 +94,12 @@ class CheckedReportModel(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         draft, ending, shown = self.draft(), list[ChatGenerationChunk](), list[str]()
-        message_id: str | None = None
+        message_id, has_calls = cast("str | None", None), False
         stream = cast("Any", self.model._astream(messages, stop, None, **kwargs))
         async with aclosing(stream) as chunks:
             async for chunk in chunks:
                 message_id = chunk.message.id or message_id
+                has_calls = has_calls or bool(cast("AIMessageChunk", chunk.message).tool_call_chunks)
                 ready, bare = await draft.feed(chunk.text), _without_text(chunk)
                 if ready:
                     shown.append(ready)
@@ -105,13 +109,40 @@ class CheckedReportModel(BaseChatModel):
                     ending.append(bare)
                 elif _has_more(bare):
                     yield bare
-        if rest := await draft.end():
-            shown.append(rest)
-            yield _text_chunk(rest, message_id)
-        if score := await report_draft_claims(draft, "".join(shown), self.locale):
-            yield _text_chunk(score, message_id)
+        async with aclosing(self._finish(draft, shown, has_calls=has_calls)) as parts:
+            async for rest in parts:
+                yield _text_chunk(rest, message_id)
         for chunk in ending:
             yield chunk
+
+    async def _finish(self, draft: Draft, shown: list[str], *, has_calls: bool) -> AsyncGenerator[str]:
+        """Yield the rest of a report, whose beginning was `shown`, and its score."""
+        async with aclosing(end_draft(draft, has_calls=has_calls)) as parts:
+            async for rest in parts:
+                if rest:
+                    shown.append(rest)
+                    yield rest
+        if score := await report_draft_claims(draft, "".join(shown), self.locale):
+            yield score
+
+
+@runtime_checkable
+class PartedDraft(Protocol):
+    """A draft whose end comes in parts, as it is still being written."""
+
+    def end_parts(self, *, has_calls: bool = False) -> AsyncGenerator[str]:
+        """Yield the rest of the report; `has_calls` is whether the answer has tool calls."""
+        ...
+
+
+async def end_draft(draft: Draft, *, has_calls: bool = False) -> AsyncGenerator[str]:
+    """Yield the rest of a report."""
+    if not isinstance(draft, PartedDraft):
+        yield await draft.end()
+        return
+    async with aclosing(draft.end_parts(has_calls=has_calls)) as parts:
+        async for one in parts:
+            yield one
 
 
 def _text_chunk(text: str, message_id: str | None) -> ChatGenerationChunk:

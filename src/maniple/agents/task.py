@@ -13,7 +13,7 @@ from maniple.prompts import render
 from maniple.scope.inputs import SKIPPED
 from maniple.text import fix_surrogates, join_title, shorten
 from maniple.tools.items import Item, ThreadItems
-from maniple.types import StepStatus
+from maniple.types import ReportStyle, StepStatus
 
 CALLER_CHARACTERS = 4_000
 COMPACT_CALLER_CHARACTERS = 600
@@ -260,6 +260,8 @@ class Task:
     """The messages that the user sent to the run before the step started, oldest first."""
     notes: Sequence[str] = ()
     """What else the user said and decided in this run, oldest first."""
+    style: ReportStyle = "auto"
+    """The style of the report."""
 
     def instruction(self) -> str:
         """Return the prompt of the step, with the files and the caller's system messages."""
@@ -273,6 +275,8 @@ class Task:
             lines.append(meanwhile)
         if self.is_answer:
             lines.append(ANSWER_LINE)
+        if style := STYLE_LINES.get(self.style):
+            lines.append(style)
         return "\n".join(lines) + format_files(self.files) + format_caller(self.caller)
 
     def meanwhile(self) -> str:
@@ -288,6 +292,17 @@ REPORT_STEP = (
     "Write the answer to the request from the results of the other members. Their steps are done or given "
     "up: do none of them yourself."
 )
+STYLE_LINES: dict[ReportStyle, str] = {
+    "brief": "Style: brief. The answer first, then its main reasons; at most 150 words, without headings.",
+    "standard": "Style: standard. The answer first, then sections with headings; about 400 to 900 words.",
+    "long": "Style: long. A thorough report in sections, of several pages.",
+    "comparison": (
+        "Style: comparison. A table with a row for each criterion and a column for each of what is compared, "
+        "then what differs most, and a recommendation if one is asked for."
+    ),
+    "table": "Style: table. The answer is a table with its citations, and at most three sentences beside it.",
+}
+"""What a member that writes the answer is told of its style; of `auto` nothing."""
 ANSWER_LINE = (
     "No report is written after this step: your result is the answer that the user reads. "
     "Write it for the user, complete in itself, in Markdown, in the form that the request wants instead of "

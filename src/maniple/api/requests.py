@@ -26,7 +26,7 @@ from maniple.scope.budget import Budget
 from maniple.scope.inputs import ChangeAction, PlanChange
 from maniple.service.views import ThreadId
 from maniple.text import fix_surrogates
-from maniple.types import GENERAL, WORKERS, Depth, Worker
+from maniple.types import GENERAL, WORKERS, Depth, ReportStyle, Worker
 
 MAX_LEVELS = 50
 _MOST = 10**15  # a higher limit has no effect, and some libraries cannot represent it
@@ -172,6 +172,9 @@ class _Ask(BaseModel):
         pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$",
         description="The language of the answer, such as `de-DE`; null: that of the request.",
     )
+    report_style: ReportStyle | None = Field(
+        default=None, description="The style of the report; null: that of the settings."
+    )
     multitask_strategy: DoubleTexting = Field(
         default="enqueue", description="What happens if a run of the conversation is in progress."
     )
@@ -187,6 +190,7 @@ class _Ask(BaseModel):
             locale=self.locale or "",
             agent=self.agent or "",
             depth=self.depth or "",
+            report_style=self.report_style or "",
         )
 
     def asked_budget(self) -> Budget:

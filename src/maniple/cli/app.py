@@ -30,7 +30,7 @@ from maniple.cli.options import (
 )
 from maniple.cli.store_admin import database, keys
 from maniple.cli.trust import trust
-from maniple.types import GENERAL, Depth
+from maniple.types import GENERAL, Depth, ReportStyle
 
 if TYPE_CHECKING:
     from maniple.cli.chat.session import ChatSession
@@ -129,6 +129,10 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         str,
         typer.Option("--agent", metavar="manus", help="Let this agent answer alone.", show_default=False),
     ] = "",
+    style: Annotated[
+        ReportStyle | None,
+        typer.Option("--style", help="The style of the report.  [default: report.style]", show_default=False),
+    ] = None,
     thread: Annotated[
         str, typer.Option("--thread", metavar="ID", help="Continue this conversation.", show_default=False)
     ] = "",
@@ -248,6 +252,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         resume_only=resume,
         files=tuple(files or ()),
         agent=agent,
+        style=style or "",
         save=tuple(save or ()),
         out=out,
         retry=retry,

@@ -26,6 +26,7 @@ from maniple.config.sources import SettingsOrigin
 from maniple.config.team_settings import (
     MAX_TOOLS,
     EvidenceSettings,
+    ReportSettings,
     SkillSettings,
     TeamSettings,
     ToolSettings,
@@ -48,6 +49,7 @@ class Settings(Section):
     embedded: EmbeddedSettings = EmbeddedSettings()
     team: TeamSettings = TeamSettings()
     evidence: EvidenceSettings = EvidenceSettings()
+    report: ReportSettings = ReportSettings()
     tools: tuple[ToolSettings, ...] = Field(default=(), max_length=MAX_TOOLS)
     """The user's own tools."""
     skills: tuple[SkillSettings, ...] = Field(default=(), max_length=MAX_TOOLS)

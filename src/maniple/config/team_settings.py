@@ -9,7 +9,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from pydantic_core import PydanticCustomError
 
 from maniple.config.values import HARMLESS, Reference, Section, UserPath
-from maniple.types import DIRECTORS, GENERAL, WORKERS, AgentName, Depth, JudgeMode, LLMType, Worker
+from maniple.types import (
+    DIRECTORS,
+    GENERAL,
+    WORKERS,
+    AgentName,
+    Depth,
+    JudgeMode,
+    LLMType,
+    ReportStyle,
+    Worker,
+)
 
 MAX_PROMPT_BYTES = 32_768
 MAX_NAMES = 32
@@ -197,6 +207,14 @@ class EvidenceSettings(Section):
     most 3 % of false marks on 300 honest claims or more, and a recall of 0.85 or more, for this model."""
     llm: LLMType = "basic"
     """The type of the model that judges."""
+
+
+class ReportSettings(Section):
+    """The reports of the team."""
+
+    style: Annotated[ReportStyle, HARMLESS] = "auto"
+    """The style of reports where a run sets none. `auto`: as the request asks; `long`: section by section.
+    Models with the profile `compact` do not follow it."""
 
 
 def _workers(info: ValidationInfo) -> tuple[Worker, ...]:

@@ -48,7 +48,17 @@ from maniple.tools.item_search import ItemSearch
 from maniple.tools.items import ThreadItems
 from maniple.tools.made_files import MadeFiles, TeamFile
 from maniple.tools.web_pictures import WebPictures
-from maniple.types import AGENT_MARK, DIRECTORS, RUN_MARK, AgentName, Depth, LLMType, Worker, is_mapping
+from maniple.types import (
+    AGENT_MARK,
+    DIRECTORS,
+    RUN_MARK,
+    AgentName,
+    Depth,
+    LLMType,
+    ReportStyle,
+    Worker,
+    is_mapping,
+)
 
 # A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
 RECURSION_LIMIT = 500
@@ -193,6 +203,8 @@ class TeamRules:
     """How far a question is researched if the caller does not say it."""
     message_type: Literal["ai", "human"] = "ai"
     """The type of the messages with plans, results and reports. In LangManus they are human messages."""
+    report_style: ReportStyle = "auto"
+    """The style of reports where a run's options set none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +293,7 @@ def build_graph(
             available,
             services.items,
             Waves(rules.roles, rules.parallel_steps),
+            rules.report_style,
         )
         nodes.add(name, node, "supervisor", is_on_call=name in rules.on_call)
     nodes.begin([name for name in everyone if rules.roles[name].works_alone], services.files)

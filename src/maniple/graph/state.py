@@ -16,7 +16,7 @@ from maniple.graph.plan import PlanProgress
 from maniple.graph.step_records import StepRecord, apply_records
 from maniple.scope.inputs import PlanChange
 from maniple.tools.items import MirroredText, report_path
-from maniple.types import DEPTHS, DIRECTORS, PRIVATE_CHANNEL, WORKERS, Depth, Worker
+from maniple.types import DEPTHS, DIRECTORS, PRIVATE_CHANNEL, WORKERS, Depth, ReportStyle, Worker
 
 FAILED_MARK = "maniple_failed"
 """A key in the `additional_kwargs` of a member's message: its step failed."""
@@ -140,6 +140,9 @@ class RunOptions:
         """Raise `ConfigError` for an unknown depth: an embedding program may pass any text."""
         if self.depth and self.depth not in DEPTHS:
             raise ConfigError(f"depth {self.depth!r} does not exist; use {', '.join(DEPTHS)}.")
+
+    report_style: ReportStyle | Literal[""] = ""
+    """The style of the report; "" for the one of the settings."""
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "RunOptions":

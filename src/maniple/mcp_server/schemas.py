@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from langchain_core.messages import HumanMessage
 from mcp.server.context import ServerRequestContext
@@ -33,7 +33,7 @@ from maniple.service.views import (
     read_interrupts,
 )
 from maniple.store import RunRecord, Store
-from maniple.types import Depth, RunState
+from maniple.types import Depth, ReportStyle, RunState
 
 QUESTION_CHARACTERS = 200_000
 """`server.max_body_bytes` bounds a whole request over HTTP."""
@@ -109,6 +109,9 @@ class AskTeam(Arguments):
         max_length=100,
         description="The agent that answers alone, without a plan. Default: the whole team.",
     )
+    report_style: ReportStyle | Literal[""] = Field(
+        default="", description="The style of the report. Default: that of the settings."
+    )
     wait_seconds: _WaitSeconds = WAIT_SECONDS
 
     def as_run(self, thread_id: str | None, owner: str) -> RunRequest:
@@ -119,6 +122,7 @@ class AskTeam(Arguments):
             auto_accepted_plan=not self.review_plan,
             agent=self.agent,
             depth=self.depth or "",
+            report_style=self.report_style,
         )
         return RunRequest([HumanMessage(self.question)], thread_id, options, owner)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
@@ -27,7 +27,7 @@ from maniple.cli.store_admin import TERMINAL_OWNER, find_thread, require_thread
 from maniple.cli.text import clean, one_line
 from maniple.config import Settings
 from maniple.errors import BrowserError, ConfigError, FileError, ManipleError
-from maniple.types import Depth, Worker
+from maniple.types import Depth, ReportStyle, Worker
 
 if TYPE_CHECKING:
     from maniple.app import App
@@ -67,6 +67,8 @@ class ChatOptions:
     files: tuple[Path, ...] = ()
     agent: Worker = ""
     start_page: str = ""
+    style: ReportStyle | Literal[""] = ""
+    """The style of the report; "" for that of the settings."""
     save: tuple[Path, ...] = ()
     """Where the report is saved at the end: one file for each path."""
     out: Path | None = None
@@ -95,6 +97,7 @@ class ChatOptions:
             agent=self.agent,
             start_page=self.start_page,
             depth=self.depth or "",
+            report_style=self.style,
         )
 
 

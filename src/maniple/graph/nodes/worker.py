@@ -74,7 +74,7 @@ from maniple.tools.items import (
     report_path,
     result_path,
 )
-from maniple.types import Worker
+from maniple.types import ReportStyle, Worker
 from maniple.workspace.mirrors import is_mirror
 
 FAILED_BEFORE = "An earlier try failed: {found}"
@@ -171,6 +171,7 @@ class WorkerNode:
     available: Sequence[Worker] = ()
     items: ThreadItems | None = None
     waves: Waves = field(default_factory=lambda: Waves(ROLES, 1))
+    report_style: ReportStyle = "auto"
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[Literal["supervisor"]]:
         run_scope().inbox.open()  # after a restart, or the user would have to wait for the next step
@@ -268,6 +269,8 @@ class WorkerNode:
         task = replace(
             task, team=options.enabled(self.available), named_items=await self._named_items(task, index)
         )
+        if self.role.name == REPORTER or task.is_answer:
+            task = replace(task, style=options.report_style or self.report_style)
         if options.agent == self.role.name:
             task = replace(
                 task,
