@@ -33,6 +33,7 @@ from maniple.agents.report_outline import (
     may_be_outline,
     read_outline,
 )
+from maniple.agents.section_edits import recognize_edits
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import StepResult, Task
 from maniple.claims.verdict import ClaimReport
@@ -364,8 +365,10 @@ class LongReportDraft:
 
 
 def _is_answered(answer: str) -> bool:
-    """Return whether an answer is meant as an outline: not empty, no failure, no tool call in text."""
-    if not answer.strip() or parse_answer(answer, is_report=True).outcome.status == "failed":
+    """Return whether an answer is meant as an outline: not empty, no failure, edits or tool call in text."""
+    if not answer.strip() or recognize_edits(answer, is_complete=True):
+        return False
+    if parse_answer(answer, is_report=True).outcome.status == "failed":
         return False
     return not may_be_outline(answer) or '"sections"' in answer
 

@@ -31,7 +31,7 @@ def replacement(heading: str, text: str) -> str:
     return f'<section heading="{heading}" action="replace">\n{text}\n</section>'
 
 
-async def two_turns(*answers, meter: UsageMeter | None = None, first: str = REPORT):
+async def two_turns(*answers, meter: UsageMeter | None = None, first: str = REPORT, style: str = ""):
     """Return the reports of two turns, of which the second has `answers`, and the prompts of that."""
     turns = script(f"{first}\n", *answers)
     turns["planner"] = [*turns["planner"], reply(json.dumps(plan(step("reporter"))))]
@@ -39,7 +39,7 @@ async def two_turns(*answers, meter: UsageMeter | None = None, first: str = REPO
         before = await team.run("Tell me of the bridge.", thread_id="edits")
         asked = len(team.prompts("reporter"))
         run = team.run if meter is None else partial(metered, team, meter)
-        after = await run("Change it.", thread_id="edits")
+        after = await run("Change it.", thread_id="edits", report_style=style)
         return _report(before), _report(after), team.prompts("reporter")[asked:], after
 
 
@@ -118,6 +118,12 @@ async def test_if_the_budget_ends_the_edits_that_fit_are_applied():
     assert len(asked) == 1
     assert "Nobody uses it." in after
     assert "`## Usage`" in after
+
+
+async def test_the_style_of_long_reports_does_not_keep_a_report_from_being_edited():
+    before, after, asked, _ = await two_turns(CHART, style="long")
+    assert after == before.replace("## Use", f"{NEW}\n\n## Use")
+    assert len(asked) == 1
 
 
 async def test_a_whole_answer_stays_possible_and_streams():
