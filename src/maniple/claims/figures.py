@@ -141,7 +141,7 @@ def _join_periods(text: str, figures: Sequence[FigureMention]) -> list[FigureMen
 
 def _is_part(one: FigureMention, other: FigureMention) -> bool:
     """Whether `other` is a period in a smaller unit, less than one of the last unit of `one`."""
-    if one.unit not in _PERIOD_UNITS or one.unit != other.unit or one.is_word or other.is_word:
+    if one.unit not in _PERIOD_UNITS or one.unit != other.unit:
         return False
     return other.factor < one.factor and abs(other.value) < one.factor == one.precision
 

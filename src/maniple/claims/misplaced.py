@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import TypeVar
@@ -14,7 +15,7 @@ from maniple.claims.segments import FigureClause, belongs_to_other, find_compari
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.table_index import TableIndex, find_label_terms, find_years
 from maniple.claims.terms import find_terms
-from maniple.claims.verdict import Verdict
+from maniple.claims.verdict import Verdict, VerdictKind
 
 Found = TypeVar("Found")
 
@@ -42,10 +43,15 @@ def find_misplacement(
     hit: tuple[FigureMention, IndexedPassage],
     index: SourceIndex,
 ) -> Verdict | None:
-    """Return a verdict if the figure of `hit`, which agrees, belongs to something else."""
+    """Return a verdict if the figure of `hit`, which agrees, belongs to something else.
+
+    In prose with several figures that is a suspicion only: of such claims in sets that nobody had seen, most
+    were right.
+    """
     found, one = hit
     if one.table >= 0:
-        return _find_wrong_cell(context, figure, one, index)
+        wrong = _find_wrong_cell(context, figure, one, index)
+        return replace(wrong, kind=_kind_of_misplaced(context)) if wrong else None
     if context.claim.kind == "cell" or not context.can_compare(index):
         return None
     same = [other for other in one.figures if is_same_kind(found, other)]
@@ -54,7 +60,7 @@ def find_misplacement(
         FigureClause(context.claim.text, figure, own), FigureClause(one.passage.text, found, same)
     ):
         reason = f"[{index.number}] has {figure.text} for something else"
-        return Verdict("contradicted", reason, one.passage)
+        return Verdict(_kind_of_misplaced(context), reason, one.passage)
     clause = _clause_terms(context, figure, index)
     if len(clause) < LEAST_TERMS or not context.is_same_language(index):
         return None
@@ -63,8 +69,15 @@ def find_misplacement(
         score = index.coverage(clause, rival.terms)
         if len(clause & rival.terms) >= LEAST_TERMS and score >= RIVAL_COVERAGE and mine < OWN_SHARE * score:
             reason = f"[{index.number}] has {figure.text} for something else"
-            return Verdict("contradicted", reason, rival.passage)
+            return Verdict(_kind_of_misplaced(context), reason, rival.passage)
     return None
+
+
+def _kind_of_misplaced(context: ClaimContext) -> VerdictKind:
+    """Return what follows from a figure that stands elsewhere: among others in a sentence, a suspicion."""
+    judged = sum(one.is_judged for one in context.figures)
+    is_single = judged <= 1 and len(context.dates) <= 1
+    return "contradicted" if is_single or context.claim.kind == "cell" else "suspect"
 
 
 def _clause_terms(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> frozenset[str]:
@@ -87,7 +100,7 @@ def find_misplaced_date(
     claimed = FigureClause(context.claim.text, date, context.dates)
     if belongs_to_other(claimed, FigureClause(one.passage.text, found, one.dates)):
         reason = f"[{index.number}] has {date.text} for something else"
-        return Verdict("contradicted", reason, one.passage)
+        return Verdict(_kind_of_misplaced(context), reason, one.passage)
     return None
 
 
@@ -183,7 +196,7 @@ def find_other_unit(
                 _digits(other) == digits
                 and not agree(figure, other)
                 and other.unit
-                and (figure.unit or figure.kind != other.kind)
+                and (figure.unit or (figure.kind != other.kind and context.claim.kind != "cell"))
             ):
                 reason = f"[{index.number}] has {other.text}, not {figure.text}"
                 return Verdict("contradicted", reason, one.passage)
