@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
 from maniple.reading import MarkdownDocument, UnreadableDocument
+from maniple.reading.picture_metadata import describe_metadata
 
 PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The formats that models with vision accept."""
@@ -53,7 +54,7 @@ def figure_path(target: str) -> str:
 
 
 def read_picture(body: bytes, url: str) -> MarkdownDocument:
-    """Return a Markdown image of the picture at `url`, and its size.
+    """Return a Markdown image of the picture at `url`, its size, and its date, camera and place if known.
 
     Raises:
         UnreadableDocument: it is not a picture.
@@ -65,7 +66,8 @@ def read_picture(body: bytes, url: str) -> MarkdownDocument:
     title = "".join(letter for letter in name if letter.isprintable() and letter not in "[]`\\")
     kind = picture.media_type.removeprefix("image/").upper()
     size = f"A {kind} picture of {picture.width} x {picture.height} pixels."
-    return MarkdownDocument(title, f"![{title}]({quote(url, safe=_ADDRESS)})\n\n{size}", headed=False)
+    about = " ".join(filter(None, (size, describe_metadata(body))))
+    return MarkdownDocument(title, f"![{title}]({quote(url, safe=_ADDRESS)})\n\n{about}", headed=False)
 
 
 # Characters that stay unescaped in addresses; brackets would end an address in Markdown.
