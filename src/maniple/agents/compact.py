@@ -18,6 +18,7 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 
 from maniple.agents.deliverables import PromisedFiles, promise_files
+from maniple.agents.invented_numbers import find_invented_operand
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.middleware.text_tools import is_truncated, text_with_note
@@ -289,6 +290,11 @@ _TRIES = 2
 _FENCE = re.compile(r"```(?:python|py)?\s*\n(.*?)(?:```|\Z)", re.S)
 _FAILURE = re.compile(r"\[(?:exit code|timeout|no output)|Traceback \(most recent call last\)")
 _SILENT = "[no output"
+_NUMBER_MISSING = "A number is missing: "
+_MADE_UP = (
+    "the model put in {number}, which is neither in the request nor in the answer before it. Ask again with "
+    "every number in the question."
+)
 _TOO_LONG = "The program was cut at the model's output limit, so it was not run."
 _TEXT_FILE = re.compile(r"\.(?:txt|csv|tsv|md|json|ya?ml|xml|html?|log)$", re.IGNORECASE)
 _SHOWN_FILES = 2
@@ -328,7 +334,7 @@ class CompactCoder:
             if answer is None:  # a doubtful result is better than running the program again in another try
                 return result
             code, problem = _extract_program(answer.text), ""
-            output = _TOO_LONG if is_truncated(answer) else _refuse_copy(code, given)
+            output = _TOO_LONG if is_truncated(answer) else _refuse_program(code, given, task)
             if not output:
                 output, ran = await call_tool(tool, number, code=code)
                 code, output = str(ran["code"]), output.strip()
@@ -349,8 +355,7 @@ class CompactCoder:
             ]
         if result:  # doubtful, or followed by a program that failed: the result is shown as it is
             return result
-        error, shown = _find_error_line(output), truncate_middle(output, RESULT_CHARACTERS)
-        raise StepFailed(f"the program failed twice: {error}\n{shown}", is_final=True)
+        raise StepFailed(_describe_second_failure(output), is_final=True)
 
     async def _file_heads(self, task: Task) -> str:
         """Return the beginnings of the user's text files that the request names, or of the newest ones.
@@ -384,10 +389,18 @@ class CompactCoder:
             raise
 
 
-def _refuse_copy(code: str, given: str) -> str:
-    """Return why a program is not run that computes what an example in the prompt does; "" if it is run."""
-    copied = find_copied(code, given)
-    return f"The program was not run: {copied} is from an example and not in the request." if copied else ""
+def _refuse_program(code: str, given: str, task: Task) -> str:
+    """Return why a program is not run; "" if it is run.
+
+    It is not if it computes what an example in the prompt does, or a follow-up with a number that is made up.
+    """
+    if copied := find_copied(code, given):
+        return f"The program was not run: {copied} is from an example and not in the request."
+    if task.number_source is None:
+        return ""
+    known = "\n".join([task.number_source, given, *task.user_messages])
+    invented = find_invented_operand(code, known)
+    return f"{_NUMBER_MISSING}{_MADE_UP.format(number=invented)}" if invented else ""
 
 
 def _extract_program(text: str) -> str:
@@ -399,6 +412,13 @@ def _describe_output_error(output: str) -> str:
     if not output or output.startswith(_SILENT):
         return "It printed nothing. Use print."
     return f"It failed:\n{output[-300:]}"
+
+
+def _describe_second_failure(output: str) -> str:
+    if output.startswith(_NUMBER_MISSING):
+        return output
+    error, shown = _find_error_line(output), truncate_middle(output, RESULT_CHARACTERS)
+    return f"the program failed twice: {error}\n{shown}"
 
 
 _EMPTY_VALUE = re.compile(

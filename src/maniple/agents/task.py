@@ -237,6 +237,8 @@ class Task:
     """Sentences about pictures of the conversation that are no files; `request` has them as well."""
     unseen_pictures: Sequence[str] = ()
     """The names of the user's pictures that no model has seen; small models cannot say it themselves."""
+    number_source: str | None = None
+    """The text that gives the numbers of a small model's calculation; None if they are free."""
     screenshots: Sequence[str] = ()
     """The paths of the run's screenshots that are shown where those leave room, newest last."""
     conversation: Sequence[BaseMessage] = ()

@@ -71,6 +71,8 @@ class PrivateState(TypedDict, total=False):
     """The ids of the newest runs that were considered for `turns`, oldest first."""
     lost_pictures: list[str]
     """Sentences about pictures of the request's messages that are no files of the workspace, for prompts."""
+    number_source: str | None
+    """What the numbers of a small model's calculation have to come from; None if they are free."""
     unseen_pictures: list[str]
     """The names of the request's pictures that no model of a team of small ones has seen."""
     web_pictures: dict[str, str]

@@ -129,6 +129,8 @@ class _CoordinatorOutcome:
     summary: PrivateState = field(default_factory=PrivateState)
     unseen: Sequence[str] = ()
     """The pictures that no model of a team of small ones has seen."""
+    number_source: str | None = None
+    """As in `FollowUp`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ class CoordinatorNode:
             "unfinished": private_of(state).get("unfinished") or "",
             "handed_step": None,
             "unseen_pictures": list(outcome.unseen),
+            "number_source": outcome.number_source,
             **outcome.summary,
         }
         answer = outcome.answer
@@ -252,7 +255,8 @@ class CoordinatorNode:
         """Classify the request; answer small talk and questions that the model can answer without tools."""
         # Only the messages, so that the request of the turn before is ignored.
         written = request_of({"messages": state["messages"]})
-        asked = await complete_follow_up(self.model, state, written)
+        follow_up = await complete_follow_up(self.model, state, written)
+        asked = follow_up.request
         files = private_of(state).get("files") or ()
         state = with_private(state, request=asked)
         seen = await self.pictures.look(files, self.model) if self.pictures is not None else SeenPictures()
@@ -263,7 +267,7 @@ class CoordinatorNode:
             text = f"{text_with_note(answer)}\n\n{note}"
             outcome = replace(outcome, answer=answer.model_copy(update={"content": text}))
         request = seen.extend(asked) if seen.descriptions else asked if asked != written else ""
-        return replace(outcome, request=request, unseen=unseen)
+        return replace(outcome, request=request, unseen=unseen, number_source=follow_up.number_source)
 
     async def _answer_compact(
         self, state: State, options: RunOptions, seen: SeenPictures

@@ -15,6 +15,7 @@ from langgraph.types import Command
 from maniple.agents import ROLES, Roles, find_current_roles, format_briefs, truncate_middle
 from maniple.agents.briefing import RESULTS_SHARE, format_items
 from maniple.agents.compact import choose_examples, choose_language, example_messages
+from maniple.agents.invented_numbers import find_invented
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.agents.profiles import profile_of
@@ -185,9 +186,13 @@ class PlannerNode:
             members = self._for_small_model(members, state)
             messages = _compact_messages(state, options, members)
             shape = compact_plan_shape(members, COMPACT_STEPS)
-            given = messages[-1].text
+            given, numbers = messages[-1].text, private_of(state).get("number_source")
             sender = _DraftSender(members, COMPACT_STEPS)
-            plan, message_id = await _plan(model, messages, shape, sender, lambda it: _refuse_copy(it, given))
+
+            def check(plan: Plan) -> Plan:
+                return _refuse_copy(plan, given, numbers)
+
+            plan, message_id = await _plan(model, messages, shape, sender, check)
             is_sorted = private_of(state).get("next") in COMPACT_MEMBERS
             return add_worker_step(plan, members, request_of(state)) if is_sorted else plan, message_id
         messages = await self._messages(state, options, members)
@@ -351,12 +356,17 @@ async def _plan(
     return plan, answer.id
 
 
-def _refuse_copy(plan: Plan, given: str) -> Plan:
-    """Return the plan; raises `ValueError` if it plans what an example plans and `given` does not have."""
+def _refuse_copy(plan: Plan, given: str, numbers: str | None) -> Plan:
+    """Return the plan; raises `ValueError` if it plans what an example plans and `given` does not have.
+
+    Nor may it have a number that is not in the text `numbers`, if there is one.
+    """
     steps = (text for step in plan.steps for text in (step.title, step.description))
     texts = [plan.thought, plan.title, *steps]
     if copied := find_copied("\n".join(texts), given):
         raise ValueError(f"{copied} is in an example, not in the request. Plan this request: {given}")
+    if numbers is not None and (invented := find_invented("\n".join(texts), f"{numbers}\n{given}")):
+        raise ValueError(f"{invented} is not in the request. Plan this request: {given}")
     return plan
 
 

@@ -455,6 +455,7 @@ def _task(
         request=request_of(state) + format_lost_pictures(lost),
         lost_pictures=lost,
         unseen_pictures=private_of(state).get("unseen_pictures") or (),
+        number_source=private_of(state).get("number_source"),
         title=step.title,
         description=step.description,
         note=_note(progress, step),
