@@ -9,6 +9,7 @@ from langchain_core.tools import tool
 
 from maniple.agents.compact import choose_examples
 from maniple.agents.offers import Offer
+from maniple.agents.report_score import remove_score
 from maniple.config import SandboxSettings
 from maniple.graph import TeamRules
 from maniple.graph.nodes.coordinator import choose_kind
@@ -374,3 +375,21 @@ async def test_what_a_silent_program_defined_is_shown_with_the_one_that_used_it(
         frames = await it.run("Write twice(n)")
     answer = frames[-1][1]["messages"][-1]["content"]
     assert answer == f"It gives 8.\n\n```python\n{first}\n{second}\n```"
+
+
+@pytest.mark.parametrize(
+    "code", ["print(12*9)", "raise SystemExit('no such column')", "import sys; sys.exit('no')"]
+)
+async def test_a_program_that_failed_twice_is_told_once_and_without_a_score(sandboxed, code):
+    program = reply(f"```python\n{code}\n```")
+    script = small(sort("coder"), program, program)
+    async with scripted_team(script, models=COMPACT, toolbox=sandboxed) as it:
+        frames = await it.run()
+        calls = it.server.stats["calls"]
+    assert calls == 4, "no model has written the answer"
+    shown = joined_text(frames)[joined_text(frames).index("MISSING") :]
+    lines = [line.strip() for line in shown.splitlines() if line.strip()]
+    assert lines, shown
+    assert not any(line in before for at, line in enumerate(lines) for before in lines[:at])
+    assert data(frames, "claims") == []
+    assert remove_score(shown) == shown

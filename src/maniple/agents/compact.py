@@ -415,10 +415,12 @@ def _describe_output_error(output: str) -> str:
 
 
 def _describe_second_failure(output: str) -> str:
+    """Return why there is no result, in one line, and below it what the program printed besides."""
     if output.startswith(_NUMBER_MISSING):
         return output
-    error, shown = _find_error_line(output), truncate_middle(output, RESULT_CHARACTERS)
-    return f"the program failed twice: {error}\n{shown}"
+    error, printed = _find_error_line(output), drop_notes(output)
+    before = printed.removesuffix(error).rstrip() if printed.endswith(error) else printed
+    return f"the program failed twice: {error}\n{truncate_middle(before, RESULT_CHARACTERS)}".rstrip()
 
 
 _EMPTY_VALUE = re.compile(
@@ -521,7 +523,8 @@ class CompactReporter:
         language = choose_language(task.request, task.locale)
         missing += [write_unseen_note(language, task.unseen_pictures)] if task.unseen_pictures else []
         if failed and not done and not reason:
-            return "\n\n".join([*missing, *([await check_report(task, found)] if found else [])])
+            found = await check_report(task, found, is_scored=False) if found else ""
+            return "\n\n".join(filter(None, [*missing, found]))
         text = await self._written(task, done, language)
         if not text:
             return ""

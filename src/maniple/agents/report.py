@@ -193,11 +193,14 @@ async def build_unrepaired_draft(task: Task, locale: str) -> Callable[[], Draft]
     return partial(ReportDraft, check, locale=locale, at_hand=await find_result_sources(check, task))
 
 
-async def check_report(task: Task, report: str) -> str:
-    """Return a complete report with its findings marked, its sources listed and its score; send its event."""
+async def check_report(task: Task, report: str, *, is_scored: bool = True) -> str:
+    """Return a complete report with its findings marked, its sources listed and its score; send its event.
+
+    One that is not scored has neither score nor event: no model has claimed anything in it.
+    """
     draft = (await build_unrepaired_draft(task, task.locale))()
     text = await _run_draft(draft, report)
-    return text + await report_draft_claims(draft, text, task.locale)
+    return text + await report_draft_claims(draft, text, task.locale) if is_scored else text
 
 
 async def check_addition(task: Task, text: str) -> str:
