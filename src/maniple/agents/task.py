@@ -215,7 +215,9 @@ class Task:
     caller: str = ""
     """The system messages of the API's caller; only workers that write the answer get them."""
     thread_texts: Sequence[str] = ()
-    """Texts of the user and earlier reports in the thread, for the check of the report."""
+    """Texts of the user in the thread, for the check of the report."""
+    thread_reports: Sequence[str] = ()
+    """Earlier reports in the thread, for the same; what they say is not true because of that."""
     files: Sequence[str] = ()
     """Descriptions of the user's files in the workspace, one line each; only workers with files get them."""
 

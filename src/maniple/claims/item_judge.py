@@ -211,7 +211,7 @@ class ItemJudge:
         if found := self._explain(group):
             return found
         if any(self.answers.find_figure(one) for one in group):
-            return Verdict("open", f"a member says {figure.text}, but no program has printed it")
+            return Verdict("open", f"the team has said {figure.text}; no source or output was found for it")
         if self._is_conversion(figure):
             return Verdict("open", f"{figure.text} is a conversion")
         if self._is_repeated(figure):
@@ -273,7 +273,8 @@ class ItemJudge:
 
     def _doubt_date(self, date: DateMention) -> Verdict:
         """Return the verdict on a date that was not found. A year alone may be worked out by the reader."""
-        if date.day is None or not self.context.has_citation:
+        is_open = date.day is None or not self.context.has_citation or self.answers.find_date(date)
+        if is_open:
             return Verdict("open", f"{date.text} was not found")
         return self._report_absence(date.text)
 

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
@@ -15,6 +16,7 @@ from maniple.claims.judging import JudgeRounds, PendingClaim, needs_judge
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim, find_claims
 from maniple.claims.verdict import ClaimReport, JudgedClaim, SourcePassage, Verdict, VerdictKind
+from maniple.document.nodes import MARK
 from maniple.evidence.check import SourceCheck, UnverifiedCitation
 from maniple.evidence.citation import Citation
 from maniple.evidence.record import Evidence, Source
@@ -33,6 +35,18 @@ ClaimKey = tuple[str, str, str, str, tuple[int, ...]]
 _NOTHING = hashlib.sha256(b"").hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the team itself has said: a figure that only it has is open, and supports nothing.
+
+    `answers` are those of members who have also run programs, `reports` earlier ones of the thread, in which
+    marked lines do not count.
+    """
+
+    answers: Sequence[str] = ()
+    reports: Sequence[str] = ()
+
+
 class ReportCheck(SourceCheck):
     """A `SourceCheck` that also judges the claims of a report by rule, and takes the verdicts of a judge.
 
@@ -47,14 +61,16 @@ class ReportCheck(SourceCheck):
         conversation: Iterable[str] = (),
         results: Iterable[str] = (),
         *,
-        answers: Iterable[str] = (),
+        said: Said | None = None,
         researched: bool = False,
     ) -> None:
-        conversation, results, answers = tuple(conversation), tuple(results), tuple(answers)
-        super().__init__(evidence, sources, conversation, [*results, *answers], researched=researched)
+        conversation, results, said = tuple(conversation), tuple(results), said or Said()
+        reports = tuple(map(_without_marked_lines, said.reports))
+        known, found = [*conversation, *reports], [*results, *said.answers]
+        super().__init__(evidence, sources, known, found, researched=researched)
         self._record = evidence
         self._given_texts = conversation
-        self._result_texts, self._answer_texts = results, answers
+        self._result_texts, self._answer_texts, self._report_texts = results, said.answers, reports
         self._check: ClaimCheck | None = None
         self._noted = FindingIndex()
         self._indexed: dict[int, SourceIndex] = {}
@@ -72,15 +88,12 @@ class ReportCheck(SourceCheck):
         conversation: Iterable[str] = (),
         results: Iterable[str] = (),
         *,
-        answers: Iterable[str] = (),
+        said: Said | None = None,
         researched: bool = False,
     ) -> Self:
-        """Return a check against the present content of `evidence`.
-
-        `answers` are what members said who have also run programs: a figure that only they have is open.
-        """
+        """Return a check against the present content of `evidence`."""
         sources = await evidence.sources()
-        check = cls(evidence, sources, conversation, results, answers=answers, researched=researched)
+        check = cls(evidence, sources, conversation, results, said=said, researched=researched)
         await check.load_unread()
         return check
 
@@ -207,7 +220,7 @@ class ReportCheck(SourceCheck):
                 dict(self._indexed),
                 await asyncio.to_thread(SourceIndex, 0, "", given),
                 await asyncio.to_thread(SourceIndex, 0, "", self._result_texts),
-                await asyncio.to_thread(SourceIndex, 0, "", self._answer_texts),
+                await asyncio.to_thread(SourceIndex, 0, "", [*self._answer_texts, *self._report_texts]),
                 {one.number: find_source_labels(one.title, one.url) for one in self.sources.values()},
                 self._textless,
                 self._unstored,
@@ -225,6 +238,11 @@ class ReportCheck(SourceCheck):
                 SourceIndex, number, source.title, texts, language
             )
         return self._indexed[number]
+
+
+def _without_marked_lines(report: str) -> str:
+    """Return an earlier report without what its check had marked, so that nothing is true by repetition."""
+    return "\n".join(line for line in report.splitlines() if MARK not in line)
 
 
 def _as_judged(claim: Claim, verdict: Verdict, block: int) -> JudgedClaim:

@@ -273,8 +273,8 @@ def place_marks(block: str, findings: Iterable[UnverifiedCitation]) -> MarkedBlo
         pieces.append(block[at:end])
         number += block.count(MARK, at, end) + 1
         marks += [(number, one) for one in about]
-        if block.startswith((MARK, f" {MARK}"), end):
-            number -= 1  # the mark that the block has already is counted with the text behind it
+        if block.startswith((MARK, f" {MARK}"), end) or block[at:end].rstrip(" .").endswith(MARK):
+            number -= 1  # the mark that the block has already is counted with the text around it
         else:
             pieces.append(f"{about[-1].citation.separator}{MARK}")
         at = end

@@ -466,6 +466,7 @@ def _task(
         locale=private_of(state).get("locale") or "",
         caller=caller_of(state) if is_report else "",
         thread_texts=_thread_texts(state) if is_report else (),
+        thread_reports=_thread_reports(state) if is_report else (),
         files=(private_of(state).get("files") or ()) if role.has_files else (),
         is_answer=is_answer(progress, step),
         is_added_report=is_report and step.title == progress.title and step.description in undescribed,
@@ -524,8 +525,11 @@ def _is_shown(role: Role, item: Item) -> bool:
 
 
 def _thread_texts(state: State) -> list[str]:
-    reports = [report_text(one) for one in state["messages"] if one.name == "reporter"]
-    return [*texts_of_user(state), *(one.text for one in exchange_of(state)), *reports]
+    return [*texts_of_user(state), *(one.text for one in exchange_of(state))]
+
+
+def _thread_reports(state: State) -> list[str]:
+    return [report_text(one) for one in state["messages"] if one.name == "reporter"]
 
 
 def _note(progress: PlanProgress, step: TrackedStep) -> str | None:
