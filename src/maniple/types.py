@@ -59,6 +59,8 @@ A step of a browser call, with the fields of `BrowserStepChanged` except the cal
 """
 BROWSER_STATE = "maniple_browser_state"
 """LangChain custom event: the state of the browser, `{url, title, tabs, screenshot}`."""
+GAP_REVIEW = "maniple_gap_review"
+"""LangChain custom event: what the lead found open before the report, with the fields of `GapsReviewed`."""
 LEAD_DECISION = "maniple_lead_decision"
 """LangChain custom event: what the lead decided about a failed step, with the fields of `LeadDecided`."""
 CLAIMS_CHECKED = "maniple_claims"
@@ -80,7 +82,7 @@ DecisionKind = Literal["retry", "reassign", "continue_without", "replan", "finis
 """What the lead can decide about a failed step."""
 
 Depth = Literal["quick", "standard", "deep"]
-"""How far a question is researched: one step with few sources; as planned; or by sub-questions."""
+"""How far a question is researched: in one step; as planned; or in rounds until nothing is open."""
 DEPTHS: tuple[Depth, ...] = get_args(Depth)
 
 ProfileName = Literal["standard", "compact"]

@@ -120,6 +120,19 @@ export interface ErrorOccurred {
   retryable: boolean;
 }
 
+/** Before the report of a deep run: what is still open, and which steps were added to the plan for it.
+ *
+ * `round` counts the rounds of added steps from 1; it is 0 if none was added yet. `steps` are the titles of
+ * the added steps, which the next `plan` has. `notice` says why no step was added, or is null. */
+export interface GapsReviewed {
+  type: "gap_review";
+  round: number;
+  questions: ResearchGapView[];
+  steps: string[];
+  refused: RefusedStepView[];
+  notice?: string | null;
+}
+
 /** The lead has decided how the run continues after step `step_id`, titled `title`, has failed.
  *
  * `agent_name` is the member that takes over after `reassign`; otherwise it is null. `hint` is the lead's
@@ -230,6 +243,19 @@ export interface PlanStepView {
   reason?: string;
   details?: string;
   repeats?: boolean;
+}
+
+/** A step that the lead wanted and that was not added to the plan, with the reason. */
+export interface RefusedStepView {
+  title: string;
+  reason: string;
+}
+
+/** A question that the results leave open, and why it is needed. `open`: no step can answer it. */
+export interface ResearchGapView {
+  question: string;
+  why: string;
+  open: boolean;
 }
 
 /** A step whose result the answer lacks: its title, and in one line why it was not done.
@@ -403,6 +429,7 @@ export type EventData =
   | UserMessageAnswered
   | PlanChanged
   | LeadDecided
+  | GapsReviewed
   | ClaimsChecked
   | RunInterrupted
   | StepInterrupted

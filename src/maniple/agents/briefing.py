@@ -34,6 +34,7 @@ def build_messages(task: Task, room: int, *, searches: bool = False) -> list[Bas
         *format_results([*task.named_items, *task.results], int(RESULTS_SHARE * room)),
         format_items(task.items, task.older_items, searches=searches),
         format_notes(task.notes),
+        _format_remarks(task.remarks),
         "\n\n".join(filter(None, (format_plan(task.plan), format_removed(task.removed), task.instruction()))),
     ]
     return [HumanMessage(text) for text in texts if text]
@@ -72,6 +73,12 @@ def format_notes(notes: Sequence[str]) -> str:
     if not notes:
         return ""
     return "\n".join(["While the team worked on this request:", *(f"- {one}" for one in notes)])
+
+
+def _format_remarks(remarks: Sequence[str]) -> str:
+    if not remarks:
+        return ""
+    return "\n".join(["About the material (never an instruction):", *(f"- {one}" for one in remarks)])
 
 
 def format_results(results: Sequence[StepResult], tokens: int) -> list[str]:

@@ -23,6 +23,8 @@ REJECTED_BY_USER = "Not approved:"
 """Begins the reason of a step that lacks something because the user rejected its calls."""
 MISSING_IN_IT = "Missing in it:"
 """Precedes what a partial result lacks."""
+NOT_ANSWERED = "Not answered:"
+"""Precedes why a question of a deep run has no answer."""
 NEEDED_FOR_IT = "Needed for it:"
 """Precedes what a failed or partial step needs."""
 LATER_TRY_FAILED = "Another try failed:"
@@ -77,8 +79,19 @@ def names_missing(report: str, title: str, reason: str) -> bool:
 
 
 def find_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[tuple[str, str]]:
-    """Return title and reason of the steps of `find_gap_steps`."""
-    return [(step["title"], explain_gap(step)) for step in find_gap_steps(plan, with_open=with_open)]
+    """Return title and reason of the steps of `find_gap_steps`, then `find_unanswered`."""
+    steps = find_gap_steps(plan, with_open=with_open)
+    return [*((step["title"], explain_gap(step)) for step in steps), *find_unanswered(plan)]
+
+
+def find_unanswered(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the questions of a deep run that the lead says no step can answer, each with the reason."""
+    rounds: Mapping[str, Any] = plan.get("gap_rounds") or {}
+    return [
+        (fix_surrogates(one["question"]), explain_failure(f"{NOT_ANSWERED} {fix_surrogates(one['why'])}"))
+        for one in rounds.get("questions", ())
+        if one.get("open") and rounds.get("is_over")
+    ]
 
 
 def find_gap_steps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[Mapping[str, Any]]:
@@ -266,6 +279,8 @@ class Task:
     """What else the user said and decided in this run, oldest first."""
     style: ReportStyle = "auto"
     """The style of the report."""
+    remarks: Sequence[str] = ()
+    """What the reporter has to know about the material as a whole, one line each."""
 
     def instruction(self) -> str:
         """Return the prompt of the step, with the files and the caller's system messages."""

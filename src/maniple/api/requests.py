@@ -165,7 +165,7 @@ class _Ask(BaseModel):
     depth: Depth | None = Field(
         default=None,
         description="How far the question is researched: `quick` is one step with few sources; `deep` splits "
-        "it into sub-questions. Null: `team.depth` of the settings.",
+        "it into sub-questions and follows open ones in further rounds. Null: `team.depth` of the settings.",
     )
     locale: str | None = Field(
         default=None,

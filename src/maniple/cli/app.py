@@ -106,7 +106,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         Depth | None,
         typer.Option(
             "--depth",
-            help="How far to research: one step, as planned, or by sub-questions.  [default: standard]",
+            help="How far to research: one step, as planned, or in rounds.  [default: standard]",
             show_default=False,
         ),
     ] = None,
@@ -185,7 +185,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat                                  start a conversation; /help lists commands
       maniple chat "1+3=?"                          ask one question and exit
       maniple chat --deep --search-first "Compare …"
-      maniple chat --depth deep "…"                 a step for each sub-question
+      maniple chat --depth deep "…"                 sub-questions, then rounds on open ones
       maniple chat --team researcher,coder "…"      only these agents, and the reporter
       maniple chat --agent manus "…"                one agent with every tool, without a plan
       maniple chat --review "…"                     approve or edit the plan before it runs

@@ -11,6 +11,7 @@ from maniple.events.base import Event, EventPart, Identifier, Verbatim
 from maniple.types import (
     BROWSER_STATE,
     CLAIMS_CHECKED,
+    GAP_REVIEW,
     LEAD_DECISION,
     MODEL_UNREACHABLE,
     STEP_RESUMED,
@@ -310,6 +311,35 @@ class LeadDecided(Event, wire_name="lead_decision", ends_message=False, custom_e
     decision: Annotated[DecisionKind, Verbatim()]
     agent_name: Annotated[str | None, Verbatim()] = None
     hint: str | None = None
+
+
+class ResearchGapView(EventPart):
+    """A question that the results leave open, and why it is needed. `open`: no step can answer it."""
+
+    question: str
+    why: str
+    open: bool
+
+
+class RefusedStepView(EventPart):
+    """A step that the lead wanted and that was not added to the plan, with the reason."""
+
+    title: str
+    reason: str
+
+
+class GapsReviewed(Event, wire_name="gap_review", ends_message=False, custom_event=GAP_REVIEW):
+    """Before the report of a deep run: what is still open, and which steps were added to the plan for it.
+
+    `round` counts the rounds of added steps from 1; it is 0 if none was added yet. `steps` are the titles of
+    the added steps, which the next `plan` has. `notice` says why no step was added, or is null.
+    """
+
+    round: int
+    questions: list[ResearchGapView]
+    steps: list[str]
+    refused: list[RefusedStepView]
+    notice: str | None = None
 
 
 class PassageView(EventPart):

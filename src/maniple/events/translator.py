@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.types import Command
 
-from maniple.agents.task import explain_gap, find_gap_steps, is_rejected
+from maniple.agents.task import explain_gap, find_gap_steps, find_unanswered, is_rejected
 from maniple.errors import ManipleError, describe_error
 from maniple.events.agent_turn import BUFFERED_AGENTS, AgentTurn
 from maniple.events.base import CUSTOM_EVENT_TYPES, Event, TurnMark
@@ -32,6 +32,7 @@ from maniple.text import fix_surrogates
 from maniple.tools.questions import in_order, interrupt_of
 from maniple.types import (
     AGENT_MARK,
+    GAP_REVIEW,
     LEAD_DECISION,
     MODEL_UNREACHABLE,
     PLAN_EVENT,
@@ -288,7 +289,11 @@ class Translator:
         turn = self._turn_at_work(self._nodes.get(key))
         if turn is not None:
             self._made += turn.feed(raw)
-        elif custom in (LEAD_DECISION, MODEL_UNREACHABLE):  # the lead is the supervisor, which has no turn
+        elif custom in (
+            GAP_REVIEW,
+            LEAD_DECISION,
+            MODEL_UNREACHABLE,
+        ):  # the lead is the supervisor, which has no turn
             self._made.append(CUSTOM_EVENT_TYPES[custom].model_validate(as_json_values(data)))
         if kind == "on_chat_model_end" and isinstance(answer := data.get("output"), AIMessage):
             seconds = time.monotonic() - self._clock.pop(raw["run_id"], time.monotonic())
@@ -345,10 +350,11 @@ def _current_step(private: Mapping[str, Any], agent: str) -> int | None:
 
 
 def _list_gaps(plan: Mapping[str, Any], *, with_open: bool = False) -> list[RunGap]:
-    return [
+    gaps = [
         RunGap(step=step["title"], reason=explain_gap(step), rejected=is_rejected(step) or None)
         for step in find_gap_steps(plan, with_open=with_open)
     ]
+    return [*gaps, *(RunGap(step=question, reason=why) for question, why in find_unanswered(plan))]
 
 
 def _failed(error: Exception, agent: str | None) -> ErrorOccurred:

@@ -261,7 +261,9 @@ def build_graph(
     rewrites = all(profile_of(model).rewrites_plans for model in (planner.model, planner.deep_model))
     adaptations = rules.max_plan_adaptations if rewrites else 0
     lead = Lead(model_of("supervisor"), rules.step_retries, rules.roles, adaptations, services.search)
-    supervisor = SupervisorNode(lead, available, rules.supervisor, rules.roles, rules.parallel_steps)
+    supervisor = SupervisorNode(
+        lead, available, rules.supervisor, rules.roles, rules.parallel_steps, rules.depth
+    )
     message_lead = MessageLead(
         lead.model, rules.roles, rewrites, search=services.search, items=services.item_search
     )

@@ -175,19 +175,6 @@ def _messages(
     prompt = render(
         "lead", members=briefs, team=team, decisions=kinds, locale="", is_partial=failed.is_partial
     )
-    lines = [
-        PlanStepSummary(
-            one.id,
-            one.agent_name,
-            one.title,
-            one.status,
-            needs=_awaited(progress, one),
-            replaced_by=one.replaced_by or 0,
-            is_partial=one.is_partial,
-        )
-        for one in progress.steps
-        if not one.is_removed
-    ]
     results = answers_of(progress, int(RESULTS_SHARE * room))
     how = "partial" if failed.is_partial else "failed"
     asked = "\n".join(
@@ -203,9 +190,26 @@ def _messages(
             ),
         )
     )
-    plan = (format_plan(lines), format_removed(progress.removed))
+    plan = (format_plan(list_steps(progress)), format_removed(progress.removed))
     texts = [f"Request: {request}", *before, *plan, *(str(one.content) for one in results), asked]
     return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
+
+
+def list_steps(progress: PlanProgress) -> list[PlanStepSummary]:
+    """Return the steps with their ids as the lead sees them, without those that the user removed."""
+    return [
+        PlanStepSummary(
+            one.id,
+            one.agent_name,
+            one.title,
+            one.status,
+            needs=_awaited(progress, one),
+            replaced_by=one.replaced_by or 0,
+            is_partial=one.is_partial,
+        )
+        for one in progress.steps
+        if not one.is_removed
+    ]
 
 
 def _explain(step: TrackedStep) -> list[str]:

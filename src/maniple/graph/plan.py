@@ -1,6 +1,6 @@
 """The plan: the planner's answer, and the progress of its steps."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -163,6 +163,35 @@ class TrackedStep(PlannedStep):
         return self.status == "skipped" and self.reason == SKIPPED
 
 
+class ResearchGap(BaseModel):
+    """Something that the request needs and that no result answers."""
+
+    question: str = Field(min_length=1)
+    why: str = ""
+    open: bool | None = None
+    """Whether the lead says that no step can answer it, so that the run has a gap."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accepts_a_text(cls, value: Any) -> Any:
+        return {"question": value} if isinstance(value, str) else value
+
+
+class GapRounds(BaseModel):
+    """The rounds of further steps before the report of a deep run (`graph.gap_review`)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rounds: int = 0
+    """How many rounds have begun."""
+    readings: int = 0
+    """What the run had read when the last round began, as a number that grows with each reading."""
+    is_over: bool = False
+    """Whether no further round begins."""
+    questions: tuple[ResearchGap, ...] = ()
+    """What was open when the lead looked last; steps of the last round may have answered it since."""
+
+
 class PlanProgress(BaseModel):
     """The plan with the progress of its steps, stored in the graph's state as plain data."""
 
@@ -182,6 +211,7 @@ class PlanProgress(BaseModel):
     """The ids of the failed and partial steps for which the rest of the plan is written again."""
     replan_hint: str | None = None
     """The lead's hint for the planner, who has to write the rest of the plan again; `None` otherwise."""
+    gap_rounds: GapRounds = GapRounds()
     dropped: tuple[str, ...] = ()
     """The titles of the steps that the user removed when the plan was reviewed."""
 
@@ -348,6 +378,32 @@ class PlanProgress(BaseModel):
             else:
                 steps.append(one)
         return self.model_copy(update={"steps": tuple(steps)})
+
+    def extended(self, steps: Sequence[PlannedStep]) -> "PlanProgress":
+        """Return the plan with new steps before the report, which a model then has to write.
+
+        `needs` of the new steps are ids; `None` means all steps that the plan has now, so that the new ones
+        do not wait for each other.
+        """
+        work = [one for one in self.steps if one.agent_name != "reporter"]
+        known, first = [one.id for one in work], max(one.id for one in self.steps) + 1
+        new = [
+            TrackedStep(
+                id=number,
+                needs=known if step.needs is None else step.needs,
+                **step.model_dump(exclude={"needs"}),
+            )
+            for number, step in enumerate(steps, start=first)
+        ]
+        reports = [
+            one.model_copy(update={"repeats": None}) for one in self.steps if one.agent_name == "reporter"
+        ]
+        left = self.decisions_left + DECISIONS_FOR_A_STEP * len(new)
+        return self.model_copy(update={"steps": (*work, *new, *reports), "decisions_left": left})
+
+    def with_gap_rounds(self, **changes: Any) -> "PlanProgress":
+        """Return the plan with changed `gap_rounds`."""
+        return self.model_copy(update={"gap_rounds": self.gap_rounds.model_copy(update=changes)})
 
     def skipped_to_report(self, reason: str, at_work: Collection[int] = ()) -> "PlanProgress":
         """Return the plan with open steps skipped for `reason`, except the report and those `at_work`."""

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from maniple.agents.task import find_partial_work
-from maniple.graph.plan import DECISIONS_FOR_A_STEP, TO_BEGIN, Plan, PlannedStep, PlanProgress, TrackedStep
+from maniple.graph.plan import (
+    DECISIONS_FOR_A_STEP,
+    TO_BEGIN,
+    GapRounds,
+    Plan,
+    PlannedStep,
+    PlanProgress,
+    TrackedStep,
+)
 from maniple.scope.inputs import SKIPPED, PlanChange
 
 S = TypeVar("S", bound=PlannedStep)
@@ -76,7 +84,8 @@ def retry(progress: PlanProgress) -> PlanProgress:
 
     So are those with a partial result, which their members read. A step whose model gave no answer continues
     from what it had done; where it cannot, it reads that. Steps
-    that the user skipped, and steps that other steps replaced, are not repeated.
+    that the user skipped, and steps that other steps replaced, are not repeated. A deep run may have further
+    rounds again.
     """
     reopened = [
         step.id
@@ -94,7 +103,7 @@ def retry(progress: PlanProgress) -> PlanProgress:
         kept = {"result": step.result, "outcome": step.outcome, "part": step.part} if has_found else {}
         progress = _with_new_edition(progress, step_id, continuation=step.continuation, **kept)
     decisions = progress.decisions_left + DECISIONS_FOR_A_STEP * len(reopened)
-    return progress.model_copy(update={"decisions_left": decisions})
+    return progress.model_copy(update={"decisions_left": decisions, "gap_rounds": GapRounds()})
 
 
 def skip(progress: PlanProgress, step_id: int) -> PlanProgress:

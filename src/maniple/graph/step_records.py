@@ -173,7 +173,8 @@ def apply_decision(
             return progress.model_copy(update={"replan_hint": decision.hint or ""})
         case "finish":
             reason = f"{failed.title!r} could not be done"
-            return _give_up(progress.skipped_to_report(reason, at_work), failed)
+            progress = progress.skipped_to_report(reason, at_work).with_gap_rounds(is_over=True)
+            return _give_up(progress, failed)
         case _:
             return _give_up(progress, failed)
 

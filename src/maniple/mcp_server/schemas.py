@@ -101,7 +101,8 @@ class AskTeam(Arguments):
     search_first: bool = Field(default=False, description="Search before planning.")
     depth: Depth | None = Field(
         default=None,
-        description="quick: one step with few sources. deep: sub-questions. Default: as the team is set.",
+        description="quick: one step with few sources. deep: sub-questions, and further rounds "
+        "for what stays open. Default: as the team is set.",
     )
     review_plan: bool = Field(default=False, description="Show the plan and wait for its approval.")
     agent: str = Field(

@@ -293,14 +293,14 @@ class UsageMeter:
             (level.left for level in self._limit_usages() if level.limit == "seconds"), default=math.inf
         )
 
-    def describe_near_limit(self) -> str | None:
-        """Return a description of a limit that is used up to the share `NEAR` or more; None if there is none.
+    def describe_near_limit(self, share: float = NEAR) -> str | None:
+        """Return a description of a limit that is used up to `share` or more; None if there is none.
 
         For a shared limit, the share is that of what was left when the run began to work.
         """
         for level in self._limit_usages(model_calls=0, tool_calls=0):
             before = self._shared_before.get(level.limit, 0) if level.is_daily else 0
-            if level.used - before >= NEAR * (level.allowed - before):
+            if level.used - before >= share * (level.allowed - before):
                 unit = level.limit.replace("_", " ")
                 return f"{level.used:.6g} of {level.allowed:.6g} ({unit}) of {level.owner} are used"
         return None

@@ -13,6 +13,7 @@ from maniple.cli.render.run_text import (
     failure_texts,
     final_status,
     gap_lines,
+    gap_review_lines,
     has_answer,
     outage_line,
     plan_line,
@@ -37,6 +38,7 @@ from maniple.events import (
     BrowserStepChanged,
     ErrorOccurred,
     Event,
+    GapsReviewed,
     LeadDecided,
     MessageChunk,
     ModelUnreachable,
@@ -102,6 +104,7 @@ class PlainDisplay:
             "message": self._take_message,
             "plan": self._change_plan,
             "lead_decision": self._show_decision,
+            "gap_review": self._show_review,
             "model_unreachable": self._report_outage,
             "tool_call": self._call_tool,
             "browser_step": self._take_browser_step,
@@ -207,6 +210,10 @@ class PlainDisplay:
 
     def _show_decision(self, event: LeadDecided) -> None:
         self.note(f"  {decision_line(event, _LINE_CHARACTERS)}")
+
+    def _show_review(self, event: GapsReviewed) -> None:
+        for line in gap_review_lines(event, _LINE_CHARACTERS):
+            self.note(f"  {line}")
 
     def _report_outage(self, event: ModelUnreachable) -> None:
         if event.attempt == _FIRST_REPEAT:

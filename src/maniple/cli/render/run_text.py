@@ -8,6 +8,7 @@ from rich.text import Text
 
 from maniple.cli.text import clean, duration, escape_invisible, one_line
 from maniple.events import (
+    GapsReviewed,
     LeadDecided,
     ModelUnreachable,
     PlanStepView,
@@ -181,6 +182,15 @@ def decision_line(event: LeadDecided, longest: int = 400) -> str:
             text = f"the team stops at {step} and reports what it has"
     hint = f" ({event.hint})" if event.hint else ""
     return f"→ {one_line(text + hint, longest)}"
+
+
+def gap_review_lines(event: GapsReviewed, longest: int = 400) -> list[str]:
+    """Return what the lead found open before the report, one line for each fact."""
+    lines = [f"? {one.question}{' (no step can answer it)' if one.open else ''}" for one in event.questions]
+    lines += [f"+ round {event.round}: {title}" for title in event.steps]
+    lines += [f"- not added: {one.title} ({one.reason})" for one in event.refused]
+    lines += [f"→ {event.notice}"] if event.notice else []
+    return [one_line(line, longest) for line in lines]
 
 
 def outage_line(event: ModelUnreachable) -> str:

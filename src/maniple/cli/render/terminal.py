@@ -37,6 +37,7 @@ from maniple.cli.render.run_text import (
     failure_texts,
     final_status,
     gap_lines,
+    gap_review_lines,
     has_answer,
     has_open_work,
     outage_line,
@@ -63,6 +64,7 @@ from maniple.events import (
     BrowserStepChanged,
     ErrorOccurred,
     Event,
+    GapsReviewed,
     LeadDecided,
     MessageChunk,
     ModelEnded,
@@ -122,6 +124,7 @@ class TerminalDisplay:
             "message": self._write,
             "plan": self._change_plan,
             "lead_decision": self._show_decision,
+            "gap_review": self._show_review,
             "tool_call": self._call_tool,
             "browser_step": self._take_browser_step,
             "tool_call_result": self._return_tool,
@@ -336,6 +339,10 @@ class TerminalDisplay:
 
     def _show_decision(self, event: LeadDecided) -> None:
         self._transcript.line(Text(f"  {decision_line(event)}", style="yellow"))
+
+    def _show_review(self, event: GapsReviewed) -> None:
+        for line in gap_review_lines(event):
+            self._transcript.line(Text(f"  {line}", style="yellow"))
 
     def _call_tool(self, event: ToolCalled) -> None:
         if repeats_answer(self._run, event.tool_name):

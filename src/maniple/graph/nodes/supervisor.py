@@ -18,6 +18,7 @@ from maniple.agents.profiles import profile_of
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, ModelErrorCode
 from maniple.graph.adaptation import answers_of, prepare_replanning
 from maniple.graph.earlier_turns import notes_of_run
+from maniple.graph.gap_review import GapReviewer, is_due
 from maniple.graph.lead import Lead, report_decision
 from maniple.graph.limits import wrap_up
 from maniple.graph.plan import PlannedStep, PlanProgress
@@ -32,7 +33,7 @@ from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.scope.inputs import UserMessage
 from maniple.scope.run_scope import current_meter, run_scope
-from maniple.types import RUN_MARK, Worker
+from maniple.types import RUN_MARK, Depth, Worker
 
 FINISH = "FINISH"
 PLANNER = "planner"
@@ -58,22 +59,22 @@ class SupervisorNode:
     roles: Roles = field(default_factory=lambda: ROLES)
     parallel_steps: int = 4
     """The number of steps that may run concurrently."""
+    depth: Depth = "standard"
+    """How far a question is researched if the caller does not say it."""
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[str]:
-        members = RunOptions.of(runtime, state).at_work(self.available)
+        options = RunOptions.of(runtime, state)
+        members, is_deep = options.at_work(self.available), (options.depth or self.depth) == "deep"
         async with show_changes(state, members):
-            command = await self._next(state, members)
+            command = await self._next(state, members, is_deep=is_deep)
         if not (exchange := exchange_of(state)):
             return command
         update = cast("Mapping[str, Any]", command.update)
         return replace(command, update={**update, "messages": exchange})
 
-    async def _next(self, state: State, members: Sequence[Worker]) -> Command[str]:
-        plan = private_of(state).get("plan")
-        if not plan:
-            raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
+    async def _next(self, state: State, members: Sequence[Worker], *, is_deep: bool) -> Command[str]:
         inbox = run_scope().inbox
-        progress, records = PlanProgress.from_state(plan), records_of(state)
+        progress, records = _load_plan(state), records_of(state)
         while True:
             inbox.open()
             # The lead's decision may change the next step, and a run does not end before it.
@@ -91,6 +92,9 @@ class SupervisorNode:
                         plan=prepare_replanning(progress).to_state(), ended=None, next=PLANNER
                     ),
                 )
+            if is_deep and is_due(progress):
+                progress = await GapReviewer(self.lead).review(state, progress, members)
+                continue  # what the user has sent meanwhile goes first
             step = progress.current()
             # Changes that were requested in the meantime are applied even after the report.
             if step is not None or await inbox.seal(progress.changes):
@@ -171,6 +175,13 @@ class SupervisorNode:
         except (ShapeError, ModelError):
             return None
         return answer.next
+
+
+def _load_plan(state: State) -> PlanProgress:
+    """Return the plan before the records of the last wave; raises `ManipleError` without one."""
+    if not (plan := private_of(state).get("plan")):
+        raise ManipleError("The supervisor was reached without a plan; enter the graph at its start.")
+    return PlanProgress.from_state(plan)
 
 
 def _replanning(progress: PlanProgress, message: UserMessage) -> Command[str]:

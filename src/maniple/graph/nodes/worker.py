@@ -34,6 +34,7 @@ from maniple.agents.task import (
 )
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError, describe_error
 from maniple.graph.earlier_turns import format_decided_turns, history_of, mirrored_turns, notes_of_run
+from maniple.graph.gap_review import describe_open
 from maniple.graph.lead import Lead
 from maniple.graph.limits import write_bare_report
 from maniple.graph.plan import TITLE_CHARACTERS, TO_BEGIN, PlannedStep, PlanProgress, TrackedStep
@@ -271,6 +272,8 @@ class WorkerNode:
         )
         if self.role.name == REPORTER or task.is_answer:
             task = replace(task, style=options.report_style or self.report_style)
+        if self.role.name == REPORTER:
+            task = replace(task, remarks=describe_open(progress))
         if options.agent == self.role.name:
             task = replace(
                 task,
