@@ -10,7 +10,7 @@ from maniple.graph.gap_review import MAX_NEW_STEPS
 from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.plan_edits import retry
 from maniple.scope.budget import Budget, UsageMeter
-from maniple.tools.evidence import cited
+from maniple.tools.evidence import cited, source_line
 from tests.graph.metered import metered
 from tests.openai_server import call, reply
 from tests.team import TOOLS, agents, data, plan, scripted_team, status, step
@@ -210,3 +210,25 @@ def test_a_retry_may_have_rounds_again():
     progress = PlanProgress.of(Plan.model_validate(PLAN)).with_gap_rounds(rounds=2, is_over=True)
     again = retry(progress).gap_rounds
     assert (again.rounds, again.is_over) == (0, False)
+
+
+@tool
+async def crawl_tool(url: str) -> str:
+    """Read a page."""
+    return await source_line(url, "Press release", "The works make 4,000 kettles a day. " * 10)
+
+
+async def test_copies_of_a_text_are_named_to_the_lead_and_the_reporter_and_are_no_new_source():
+    tools = Offer({"researcher": [crawl_tool]})
+    urls = ["https://a.test/1", "https://b.test/2"]
+    researcher = [part for url in urls for part in (call("crawl_tool", url=url), reply(f"Read {url}."))]
+    written = plan(step("researcher", "One"), step("researcher", "Two"), step("reporter", "Report"))
+    answers = script(NO_GAPS, written=written, researcher=researcher)
+    async with scripted_team(answers, toolbox=tools) as it:
+        await it.run(depth="deep")
+        assert "same text as [1]" in it.prompts("supervisor")[0]
+        assert "same text as [1]" in it.prompts("reporter")[0]
+    again = script(gaps("milk"), gaps("sugar"), researcher=researcher)
+    async with scripted_team(again, toolbox=tools) as it:
+        frames = await it.run(depth="deep")
+    assert "no new source" in data(frames, "gap_review")[-1]["notice"]

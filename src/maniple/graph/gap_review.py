@@ -22,6 +22,7 @@ from maniple.agents.profiles import profile_of
 from maniple.agents.task import find_gaps
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import Evidence, Source, UnreadPage
+from maniple.evidence.duplicates import DuplicateSource, find_duplicates
 from maniple.graph.adaptation import answers_of
 from maniple.graph.earlier_turns import notes_of_run
 from maniple.graph.lead import Lead, list_steps
@@ -83,12 +84,15 @@ class _Readings:
     sources: Sequence[Source]
     unread: Sequence[UnreadPage]
     statements: str
+    duplicates: Mapping[int, DuplicateSource]
+    """The sources that repeat another one, by number."""
 
     @classmethod
     async def of(cls, evidence: Evidence, tokens: int) -> "_Readings":
         """Return the readings with the findings in at most `tokens`."""
         statements = format_statements(await evidence.findings(), tokens)
-        return cls(await evidence.sources(), await evidence.unread(), statements)
+        duplicates = {one.number: one for one in await find_duplicates(evidence)}
+        return cls(await evidence.sources(), await evidence.unread(), statements, duplicates)
 
     @property
     def own(self) -> list[Source]:
@@ -96,8 +100,12 @@ class _Readings:
         return [one for one in self.sources if not one.inherited]
 
     def count(self) -> int:
-        """Return a number that grows with each new source, and each hit of a search whose page is read."""
-        return sum(2 if one.kind == "page" else 1 for one in self.own)
+        """Return a number that grows with each new source, and each hit of a search whose page is read.
+
+        A source that repeats another one is not new.
+        """
+        new = [one for one in self.own if one.number not in self.duplicates]
+        return sum(2 if one.kind == "page" else 1 for one in new)
 
 
 def is_due(progress: PlanProgress) -> bool:
@@ -198,7 +206,7 @@ def _describe(state: State, progress: PlanProgress, read: _Readings, room: int) 
         format_notes(notes_of_run(state, progress)),
         plan,
         *(str(one.content) for one in results),
-        _list_sources(read.sources),
+        _list_sources(read),
         read.statements,
         _list_missing(progress, read.unread),
         "\n".join(["What was open before the last round:", *(f"- {one.question}" for one in asked)])
@@ -209,14 +217,15 @@ def _describe(state: State, progress: PlanProgress, read: _Readings, room: int) 
     return [HumanMessage(text) for text in texts if text]
 
 
-def _list_sources(sources: Sequence[Source]) -> str:
-    """Return the newest sources, one a line; "" for none."""
-    if not sources:
+def _list_sources(read: _Readings) -> str:
+    """Return the newest sources, one a line, with what they repeat; "" for none."""
+    if not (sources := read.sources):
         return ""
     shown = sources[-SHOWN_SOURCES:]
     lines = [
         f"[{one.number}] {shorten(' '.join(one.title.split()), _TITLE_CHARACTERS)}: {one.url}"
         f"{'' if one.kind == 'page' else ' (only found, not read)'}"
+        f"{f' ({same.describe()})' if (same := read.duplicates.get(one.number)) else ''}"
         for one in shown
     ]
     older = f"{len(sources) - len(shown)} older sources are not listed." if len(sources) > len(shown) else ""

@@ -33,6 +33,7 @@ from maniple.agents.task import (
     names_missing,
 )
 from maniple.errors import BudgetExhausted, ManipleError, ModelError, StoreError, describe_error
+from maniple.evidence.duplicates import describe_duplicates, find_duplicates
 from maniple.graph.earlier_turns import format_decided_turns, history_of, mirrored_turns, notes_of_run
 from maniple.graph.gap_review import describe_open
 from maniple.graph.lead import Lead
@@ -273,7 +274,7 @@ class WorkerNode:
         if self.role.name == REPORTER or task.is_answer:
             task = replace(task, style=options.report_style or self.report_style)
         if self.role.name == REPORTER:
-            task = replace(task, remarks=describe_open(progress))
+            task = replace(task, remarks=await _list_remarks(progress))
         if options.agent == self.role.name:
             task = replace(
                 task,
@@ -380,6 +381,12 @@ class WorkerNode:
         except Exception as error:  # noqa: BLE001 - a step can be worked on without its list of items
             _log.warning("The items of the thread could not be listed: %s", error, exc_info=True)
             return ItemIndex()
+
+
+async def _list_remarks(progress: PlanProgress) -> list[str]:
+    """Return what the reporter has to know about the material: what is open, and which sources are one."""
+    duplicates = await find_duplicates(run_scope().evidence)
+    return [*describe_open(progress), *describe_duplicates(duplicates)]
 
 
 def _model_reason(error: ModelError) -> str:
