@@ -1,14 +1,16 @@
 import pytest
 
+from maniple.cli.chat import ChatOptions
 from maniple.cli.render.run_text import (
     exit_code,
     gap_lines,
+    gap_review_lines,
     has_answer,
     has_open_work,
     plan_lines,
     summary_line,
 )
-from maniple.events import Event, RunGap, RunStatusChanged
+from maniple.events import Event, GapsReviewed, RunGap, RunStatusChanged
 from maniple.types import RunStatus
 from tests.cli.events import agent, ending, model, plan, review, run_after, small_talk, workflow
 
@@ -93,3 +95,27 @@ def test_a_gap_is_a_line_with_its_reason_and_counts_in_the_summary() -> None:
     assert line.startswith("Not complete: Search")
     assert line.endswith("(No data.)")
     assert "1 step not complete" in summary_line(run, 0.0)
+
+
+def test_each_fact_of_a_round_before_the_report_is_a_line() -> None:
+    reviewed = GapsReviewed.model_validate(
+        {
+            "round": 1,
+            "questions": [
+                {"question": "And milk?", "why": "", "open": False},
+                {"question": "And 2050?", "why": "", "open": True},
+            ],
+            "steps": ["Find milk"],
+            "refused": [{"title": "Find tea", "reason": "done before"}],
+            "notice": "Nothing new.",
+        }
+    )
+    lines = gap_review_lines(reviewed)
+    named = ["And milk?", "And 2050?", "Find milk", "Find tea (done before)", "Nothing new."]
+    assert [name in line for name, line in zip(named, lines, strict=True)] == [True] * 5
+    assert len(lines[1]) > len(lines[0])
+
+
+def test_the_depth_of_the_command_line_is_that_of_the_run() -> None:
+    assert ChatOptions(depth="quick").run_options().depth == "quick"
+    assert ChatOptions().run_options().depth == ""
