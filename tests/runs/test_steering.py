@@ -475,7 +475,7 @@ async def test_a_run_with_many_waiting_messages_takes_no_more_and_can_be_cancell
 
 
 async def test_a_failed_run_makes_its_message_the_next_run(tmp_path, monkeypatch):
-    async def break_down(self, state, runtime):
+    async def break_down(self, *_, **__):
         raise KeyError("a defect")
 
     told = script(supervisor=[{"hang": True, "times": 1}, decided("answer")])
