@@ -165,9 +165,9 @@ def test_a_stopped_run_is_not_requested_again(page: Page, model: OpenAIServer):
     followed: list[str] = []
     page.on("request", lambda request: followed.append(request.url) if "/events" in request.url else None)
     with page.expect_response("**/cancel"):
-        page.get_by_role("button", name="Stop").click()
+        page.locator(".composer").get_by_role("button", name="Cancel").click()
     standing(page, "Cancelled")
-    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    expect(page.locator(".composer").get_by_role("button", name="Cancel")).to_be_hidden()
     page.evaluate("fetch('/api/threads').then(answer => answer.status)")
     expect(page.locator(".foot .notice")).to_be_hidden()
     assert followed == []

@@ -30,7 +30,8 @@ def test_what_is_written_while_the_team_works_is_answered_at_once(page: Page, mo
     expect(page.locator(".written .reply")).to_have_text("Gladly, in euros.")
     page.reload()
     expect(page.locator(".written .reply")).to_have_text("Gladly, in euros.")
-    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(1)
+    page.get_by_role("button", name="Cancel").click()
     standing(page, "Cancelled")
     expect(options).to_be_visible()
 

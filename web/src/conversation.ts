@@ -49,6 +49,17 @@ export function openRuns(): readonly RunModel[] {
   return runs;
 }
 
+/** The run that the composer's button cancels: the first that works or waits for the user. */
+export function foremostRun(): RunModel | undefined {
+  return runs.find((run) => run.isAtWork || run.status === "interrupted");
+}
+
+/** Whether the composer's button cancels this run; what is drawn from it is drawn again when that changes. */
+export function isForemost(run: RunModel): boolean {
+  void tick.value;
+  return run === foremostRun();
+}
+
 let isDue = false;
 function changed(): void {
   if (isDue) return;

@@ -12,7 +12,7 @@ const { RunModel } = await import("../src/run");
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
 
 const taken = () => Promise.resolve(true);
-const acts = { askAgain: taken, answer: taken, cancel: taken, changePlan: taken, retry: taken, share: taken };
+const acts = { askAgain: taken, answer: taken, cancel: taken, changePlan: taken, isForemost: () => false, retry: taken, share: taken };
 const clock = { now: signal(0), watch: () => () => undefined };
 const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts, clock };
 
@@ -135,5 +135,19 @@ describe("a call of an unknown tool", () => {
     const input = JSON.parse('{"a": {"toString": "x", "valueOf": "y"}, "b": null, "constructor": 1}');
     const call = { tool: "strange", input, result: "done" } as unknown as Call;
     expect(render(<PlainCall call={call} />)).toContain("toString");
+  });
+});
+
+describe("a run at work", () => {
+  it("has a button to cancel it only if the one below the question does not", () => {
+    const run = new RunModel("id1", "1+3=?", "running");
+    const shown = (isForemost: boolean) =>
+      render(
+        <ServiceContext.Provider value={{ ...service, acts: { ...acts, isForemost: () => isForemost } }}>
+          <RunView run={run} version={run.version} />
+        </ServiceContext.Provider>,
+      );
+    expect(shown(false)).toContain("Cancel");
+    expect(shown(true)).not.toContain("Cancel");
   });
 });

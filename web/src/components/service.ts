@@ -10,6 +10,8 @@ export interface Acts {
   retry(run: RunModel): Promise<boolean>;
   answer(run: RunModel, to: Interrupt, reply: unknown): Promise<boolean>;
   cancel(run: RunModel): Promise<boolean>;
+  /** Whether the button below the question cancels this run, which then has none of its own. */
+  isForemost(run: RunModel): boolean;
   changePlan(run: RunModel, change: PlanChange): Promise<boolean>;
   /** Save a run as a file that plays it. */
   share(run: RunModel): Promise<boolean>;

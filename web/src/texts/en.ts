@@ -32,7 +32,6 @@ export const en = {
   steeredWaiting: "Received. The team reads it when the run goes on.",
   steered: "Received. The lead reads it while the team keeps working.",
   send: "Send",
-  stop: "Stop",
   deep: "Deep thinking",
   searchFirst: "Search first",
   review: "Review the plan",

@@ -33,7 +33,6 @@ export const zh: typeof en = {
   steeredWaiting: "已收到。运行继续时团队会阅读。",
   steered: "已收到。工作继续进行，负责人正在阅读。",
   send: "发送",
-  stop: "停止",
   deep: "深度思考",
   searchFirst: "先搜索",
   review: "审阅计划",

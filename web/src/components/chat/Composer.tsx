@@ -2,7 +2,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
 import { currentPurpose, sendDraft, typed } from "../../composing";
-import { cancel, openId, openRuns, tick, trouble } from "../../conversation";
+import { cancel, foremostRun, openId, openRuns, tick, trouble } from "../../conversation";
 import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
 import { type FormPurpose, type Purpose, answering, forTeam, formOf, keyOf, suggestedForm } from "../../purpose";
@@ -19,7 +19,7 @@ export function Composer() {
   const { text, files } = draft;
   void tick.value;
   const runs = openRuns();
-  const active = runs.find((run) => run.isAtWork || run.status === "interrupted");
+  const active = foremostRun();
   const purpose = currentPurpose(draft);
   const limits = useLimits();
   const add = (more: File[]) => {
@@ -79,7 +79,7 @@ export function Composer() {
           {isSending > 0 && <span class="faint" role="status">{texts.sending}</span>}
           {active && (
             <button type="button" onClick={() => void cancel(active)}>
-              <span aria-hidden="true">■</span> <span class="name">{texts.stop}</span>
+              <span aria-hidden="true">■</span> <span class="name">{texts.cancelRun}</span>
             </button>
           )}
           <button class="main" disabled={!text.trim()}>{texts.send}</button>

@@ -134,7 +134,7 @@ function Standing({ run }: Shown) {
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${texts.tokens}`}</span>}
       {run.calls > 0 && <span>{texts.calls(run.calls)}</span>}
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{texts.share}</button>}
-      {acts && run.isAtWork && <ActionButton act={() => acts.cancel(run)}>{texts.cancelRun}</ActionButton>}
+      {acts && run.isAtWork && !acts.isForemost(run) && <ActionButton act={() => acts.cancel(run)}>{texts.cancelRun}</ActionButton>}
       {acts && run.isOver && (UNANSWERED.has(run.status) || run.gaps.some((gap) => !gap.rejected)) && (
         <ActionButton act={() => acts.retry(run)}>{texts.retryRun}</ActionButton>
       )}
