@@ -8,7 +8,7 @@ import pytest
 from maniple.errors import EmbeddedModelError
 from maniple.llms.embedded.model_file import FetchTools
 from tests.llms.embedded.conftest import Place
-from tests.llms.embedded.loopback import serving, unused_port, write_reply
+from tests.llms.embedded.loopback import Request, serving, unused_port, write_reply
 from tests.llms.embedded.tiny import CONTENT, SIZES, Hub, Recorder
 
 pytestmark = pytest.mark.anyio
@@ -21,6 +21,33 @@ async def test_the_file_comes_whole_and_is_reported_in_bytes(place: Place) -> No
     assert path.read_bytes() == CONTENT
     assert place.leftovers() == []
     assert ("fetching the local model from the hub", len(CONTENT)) in recorder.steps
+
+
+async def test_the_wait_for_an_answer_is_reported_until_it_comes(place: Place) -> None:
+    waits, hub = _Waits(), Hub()
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        await waits.reported_twice.wait()
+        await hub(request, writer)
+
+    async with serving(answer) as port:
+        path = await place.fetch("hub", port, waits)
+    assert path.read_bytes() == CONTENT
+    assert all("127.0.0.1" in text and "Ctrl+C" in text for text in waits.texts)
+
+
+class _Waits:
+    """Progress that notes what is reported while nothing comes."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.reported_twice = asyncio.Event()
+
+    def step(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        if text.startswith("waiting for"):
+            self.texts.append(text)
+        if len(self.texts) == 2:
+            self.reported_twice.set()
 
 
 async def test_a_connection_that_is_cut_goes_on_where_it_ended(place: Place) -> None:

@@ -13,11 +13,12 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 import zipfile
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -334,7 +335,6 @@ async def fetch_from_hub(hub_url: str, job: FetchJob) -> None:
     request fails, or three requests in a row receive nothing; the bytes so far stay.
     """
     url = hub_url.rstrip("/") + job.model.hub_path
-    job.progress.step(f"asking {urlsplit(hub_url).hostname or hub_url} for the local model")
     tries_left = 1
     client = httpx.AsyncClient(
         transport=await asyncio.to_thread(EnvironmentTransport, httpx),  # pyright: ignore[reportArgumentType]
@@ -358,7 +358,15 @@ async def fetch_from_hub(hub_url: str, job: FetchJob) -> None:
 
 async def _transfer(client: httpx.AsyncClient, url: str, offset: int, job: FetchJob) -> None:
     headers = {"Accept-Encoding": "identity", "Range": f"bytes={offset}-"}
-    async with client.stream("GET", url, headers=headers) as response:
+    host, started = urlsplit(url).hostname or url, time.monotonic()
+
+    async def report_wait() -> None:
+        waited = time.monotonic() - started
+        job.progress.step(f"waiting for {host} to send the local model; Ctrl+C stops ({waited:.0f} s)")
+
+    async with AsyncExitStack() as stack:
+        async with report_periodically(report_wait):
+            response = await stack.enter_async_context(client.stream("GET", url, headers=headers))
         done = _start_of(response, offset, job.model)
         target = await asyncio.to_thread(job.part.open, "ab" if done else "wb")
         try:
