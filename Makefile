@@ -61,9 +61,11 @@ check: browser-use-begun compiled lint
 pythons: setup
 	@nice bash .ci/try . --others
 
+# A Python with pip is enough: without an environment Node.js is installed for the build alone.
 page:
-	bash setup.sh
-	$(BIN)/python web/page_build.py
+	@if [ -x $(BIN)/python ]; then $(BIN)/python web/page_build.py; \
+	elif python3 -m pip --version >/dev/null 2>&1; then python3 web/page_build.py; \
+	else bash setup.sh && $(BIN)/python web/page_build.py; fi
 
 docs: setup
 	$(BIN)/python -m manual $(if $(SITE_URL),--site-url '$(SITE_URL)')

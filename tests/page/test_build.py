@@ -88,6 +88,19 @@ def test_a_build_is_due_in_a_new_clone_and_not_after_a_test_of_the_page_changed(
     assert not is_current(copied)
 
 
+def test_making_the_page_sets_up_no_environment(copied: Path):
+    shutil.copy(ROOT / "Makefile", copied)
+    shutil.rmtree(copied / "src/maniple/replay/assets")
+    # A Python that builds nothing, but says what it was asked for.
+    (copied / "bin").mkdir()
+    (copied / "bin/python3").write_text('#!/bin/sh\necho "$@" >> asked\n')
+    (copied / "bin/python3").chmod(0o755)
+    path = f"{copied / 'bin'}:{os.environ['PATH']}"
+    subprocess.run(["make", "page"], cwd=copied, env={"PATH": path}, check=True, timeout=60)
+    assert (copied / "asked").read_text().splitlines()[-1] == "web/page_build.py"
+    assert not (copied / ".venv").exists()
+
+
 @pytest.mark.slow
 def test_a_wheel_and_an_sdist_contain_the_page_and_installing_them_needs_no_node(copied: Path):
     packing = [sys.executable, "-m", "hatchling", "build", "-d", "made", "-t"]
