@@ -19,7 +19,7 @@ from maniple.claims.verdict import ClaimReport
 from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.source_list import ModelSourceList, format_source_list, heading_for
-from maniple.sandbox.notes import is_state, may_be_state
+from maniple.tools.reading_notes import is_note, may_be_note
 
 MAX_AHEAD = 8_000
 """The number of characters of an incomplete block that may be shown.
@@ -202,7 +202,7 @@ class ReportDraft:
 
 def _is_left_out(block: str) -> bool:
     """Return whether a block is no text of a report: a score of its claims, or a note that a tool gave."""
-    return is_score(block) or is_state(block)
+    return is_score(block) or is_note(block)
 
 
 def _mask(block: str) -> str:
@@ -284,7 +284,7 @@ class UncitedDraft:
         ready = [await self._rest_of(block) for block in self._blocks.feed(text)]
         if self._blocks.pending_characters <= MAX_AHEAD:
             begun = self._blocks.pending
-            if may_be_score(begun) or may_be_state(begun):
+            if may_be_score(begun) or may_be_note(begun):
                 return "".join(ready)
             if not self._waits.search(begun) and not (self._check.checks_claims and _DIGIT.search(begun)):
                 ready.append(begun[self._shown_characters :])

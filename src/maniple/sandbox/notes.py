@@ -33,12 +33,6 @@ def is_state(block: str) -> bool:
     return text.startswith(_STATE) and text.endswith("]") and "\n" not in text
 
 
-def may_be_state(text: str) -> bool:
-    """Return whether the beginning of a block may still become a note about the sandbox."""
-    begun = text.lstrip()[: len(_STATE)]
-    return bool(begun) and _STATE.startswith(begun)
-
-
 def _is_note_line(line: str) -> bool:
     stripped = line.strip()
     return stripped.endswith("]") and _NOTE.fullmatch(stripped) is not None

@@ -88,3 +88,14 @@ async def test_a_note_about_the_sandbox_that_a_model_repeats_is_not_shown():
     parts = ["4.\n\n[sand", "box: The sandbox ended; ", "files are kept.]\n\n", "[sandbox]: a word"]
     shown = [await draft.feed(part) for part in parts]
     assert "".join([*shown, await draft.end()]) == "4.\n\n[sandbox]: a word"
+
+
+async def test_a_note_about_a_file_that_a_model_repeats_is_not_shown():
+    draft = UncitedDraft(await ReportCheck.of(MemoryEvidence()))
+    parts = [
+        "Four.\n\n[this is the te",
+        "xt of a.pdf, as the PDF loader reads it]\n\n[this",
+        " is](a.pdf) it",
+    ]
+    shown = [await draft.feed(part) for part in parts]
+    assert "".join([*shown, await draft.end()]) == "Four.\n\n[this is](a.pdf) it"
