@@ -23,5 +23,5 @@ async def test_a_figure_that_was_not_calculated_is_open(monkeypatch, limit, kind
     check.start_report()
     await check.findings("Nothing.\n")
     check.start_report()
-    report = await check.claim_report(["The baker at Orvik bought 873 sacks of flour [1].\n"])
+    report = await check.claim_report(["The baker at Orvik bought 8,731 sacks of flour [1].\n"])
     assert [claim.verdict.kind for claim in report.claims] == [kind]

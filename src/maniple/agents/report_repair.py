@@ -37,7 +37,7 @@ from maniple.types import REPAIR_SOURCE
 
 REPAIR_SECONDS = 120.0
 MAX_PASSAGES = 20
-MAX_OBJECTIONS = 5
+MAX_OBJECTIONS = 20
 """The limit of findings that are reported for one passage."""
 MAX_SOURCES = 40
 CLAIM_CHARACTERS = 400

@@ -201,7 +201,9 @@ def _find_wrong_share(context: ClaimContext) -> Verdict | None:
     part, whole = parts
     share = _HUNDRED * abs(part.value / whole.value)
     is_apposed = shares[0].start < part.start or _ENDS.match(context.claim.text, shares[0].end)
-    if not is_apposed or _is_near(shares[0], value, share):
+    # "Down by a third, from 940 to 627": the share may be that of the change.
+    is_right = any(_is_near(shares[0], value, one) for one in (share, _HUNDRED - share))
+    if not is_apposed or is_right:
         return None
     return Verdict("contradicted", f"{part.text} of {whole.text} is not {shares[0].text}")
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from maniple.claims.calculation import explain_figure, find_use
+from maniple.claims.calculation import count_significant, explain_figure, find_use
 from maniple.claims.calculation_cues import announces_calculation, has_cue
 from maniple.claims.context import ClaimContext
 from maniple.claims.dates import DateMention
@@ -45,6 +45,8 @@ _TYPICAL_ERRORS: tuple[FindSlip, ...] = (
     find_wrong_scale,
     find_swapped_digits,
 )
+LEAST_PRECISE = 4
+"""Digits from which a figure that stands nowhere is marked. Of shorter ones, most follow from others."""
 ELSEWHERE_COVERAGE = 0.4
 """The share of a claim's words from which a passage of a source that is not cited speaks of the same."""
 _BRACKET = re.compile(r"\s?[(（](?:[^\W\d_]{1,12}\s|[≈~约約])?\Z")
@@ -156,7 +158,11 @@ class ItemJudge:
         if self.context.claim.kind != "cell":
             return None
         found = (find_other_cell(self.context, figure, index) for index in self.context.cited)
-        return next(filter(None, found), None)
+        other = next(filter(None, found), None)
+        if other is None or self.context.claim.kind == "cell":
+            return other
+        explained = explain_figure(self.context, figure)
+        return Verdict("open", f"perhaps calculated: {explained.operation}") if explained else other
 
     def _find_slip(self, figure: FigureMention, find: FindSlip) -> Verdict | None:
         """Return the figure of the passage most like the claim that this one was miscopied from."""
@@ -231,6 +237,8 @@ class ItemJudge:
             return Verdict("open", f"{figure.text} was not calculated: the report has too many figures")
         if self._may_be_calculated(figure):
             return Verdict("open", f"{figure.text} may be calculated")
+        if count_significant(figure) < LEAST_PRECISE:
+            return Verdict("open", f"{figure.text} was not found; it may follow from what is there")
         return None if self.context.has_citation else self._doubt_uncited(figure)
 
     def _is_conversion(self, figure: FigureMention) -> bool:

@@ -34,6 +34,8 @@ PERIOD_GAP = 14
 """Characters between the first and the last year of a period."""
 OWN_SHARE = 0.35
 """A figure is misplaced if its own passage has less than this share of what the other passage has."""
+_BARE = ("number", "year", "ordinal")
+"""Kinds of figures that name no unit."""
 _NO_PERIOD = re.compile(r"[,;，、；\d]")
 
 
@@ -196,11 +198,17 @@ def find_other_unit(
                 _digits(other) == digits
                 and not agree(figure, other)
                 and other.unit
-                and (figure.unit or (figure.kind != other.kind and context.claim.kind != "cell"))
+                and _names_unit(context, figure, other)
             ):
                 reason = f"[{index.number}] has {other.text}, not {figure.text}"
                 return Verdict("contradicted", reason, one.passage)
     return None
+
+
+def _names_unit(context: ClaimContext, figure: FigureMention, other: FigureMention) -> bool:
+    """Whether a figure is said in another unit; one without a unit only where the source has a percentage."""
+    is_sentence = context.claim.kind != "cell"
+    return bool(figure.unit) or figure.kind not in _BARE or (is_sentence and other.kind == "percent")
 
 
 def find_miscopied(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
@@ -361,6 +369,9 @@ def _find_own_cell(context: ClaimContext, figure: FigureMention, index: SourceIn
         found += table.find_cells(rows, table.columns.find_named(context.label_terms)) if rows else ()
     if len(found) != 1 or not any(is_same_kind(figure, one) or not one.unit for one in found[0].figures):
         return None
+    heads = find_label_terms(f"{found[0].column} {found[0].row}")
+    if context.claim.kind == "cell" and find_label_terms(context.claim.column) - heads:
+        return None  # "Goal difference" is no column "Goals"
     return None if _has_figure(context, found[0]) else found[0]
 
 

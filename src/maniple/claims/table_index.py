@@ -8,6 +8,7 @@ from maniple.claims.passages import IndexedPassage
 from maniple.claims.terms import find_terms
 
 _YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+_SMALL = re.compile(r"(?<![\d.,/])\d{1,2}(?![\d.,/%])")
 _CODE = re.compile(
     r"(?<![\w.,/-])(?:[A-Z]{1,4}[- ]?\d{1,4}(?:\.\d+)*|\d{1,2}\.\d{1,2}(?:\.\d+)*|(?:19|20)\d\d/\d\d)"
     r"(?![\w%/]|[.,]\d)"
@@ -24,7 +25,7 @@ _TOTALS = find_terms(
 def find_label_terms(text: str) -> frozenset[str]:
     """Return the terms and years of the head of a row or column, or of a text that may name it."""
     codes = (found[0].replace(" ", "") for found in _CODE.finditer(text))
-    return find_terms(text).union(_YEAR.findall(text), codes)
+    return find_terms(text).union(_YEAR.findall(text), codes, _SMALL.findall(text))
 
 
 def find_years(text: str) -> list[str]:

@@ -16,7 +16,7 @@ _ONE = Decimal(1)
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af℃℉㎡%]")
 _GAP = re.compile(f"[-‑](?=[^\\W\\d_])|[{SPACES}\t]{{0,2}}")
 _LETTERS = "(?:(?![\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af²³¹⁰-₉])[^\\W\\d_])"
-_WORD = re.compile(rf"{_LETTERS}{{1,24}}")
+_WORD = re.compile(rf"(?!{_LETTERS}['’]\w){_LETTERS}{{1,24}}")
 _PHRASE = re.compile(rf"{_LETTERS}{{1,24}}\.?(?:[{SPACES}-]{_LETTERS}{{1,24}}){{0,2}}")
 _SIGN = re.compile(
     r"%[ -]?points?\b|%(?!p\b|포인트|ポイント)|‰|°[ ]?[CF]\b|℃|℉|°|US\$|[$€£¥₹₩₽₺₪₫₴￥￡]"
