@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.agents.invented_numbers import find_invented, find_invented_operand
+from maniple.agents.invented_numbers import find_invented, find_invented_operand, find_uncalculated
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,19 @@ def test_only_a_calculation_with_a_number_that_nobody_gave_is_found(program, giv
 def test_a_text_has_the_numbers_of_what_was_given():
     assert find_invented("Compute 4*7 in 2 steps", "It is 4. times 7") == ""
     assert find_invented("Compute 5*7", "It is 4. times 7") == "5"
+
+
+@pytest.mark.parametrize(
+    ("program", "found"),
+    [
+        ("print(7)", "7"),
+        ("x = 7\nprint(x)", "7"),
+        ("print(7*2)", ""),
+        ("print(hex(7))", ""),
+        ("print('seven')", ""),
+        ("print(len([7]))", ""),
+        ("no program 7", ""),
+    ],
+)
+def test_a_program_that_only_prints_a_number_calculates_nothing(program, found):
+    assert find_uncalculated(program) == found

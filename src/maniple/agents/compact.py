@@ -18,7 +18,7 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 
 from maniple.agents.deliverables import PromisedFiles, promise_files
-from maniple.agents.invented_numbers import find_invented_operand
+from maniple.agents.invented_numbers import find_invented_operand, find_uncalculated
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fences_to_code
 from maniple.agents.middleware.text_tools import is_truncated, text_with_note
@@ -295,6 +295,7 @@ _MADE_UP = (
     "the model put in {number}, which is neither in the request nor in the answer before it. Ask again with "
     "every number in the question."
 )
+_REPEATED = "the model only printed {number}. Ask again with every number in the question."
 _TOO_LONG = "The program was cut at the model's output limit, so it was not run."
 _TEXT_FILE = re.compile(r"\.(?:txt|csv|tsv|md|json|ya?ml|xml|html?|log)$", re.IGNORECASE)
 _SHOWN_FILES = 2
@@ -399,8 +400,10 @@ def _refuse_program(code: str, given: str, task: Task) -> str:
     if task.number_source is None:
         return ""
     known = "\n".join([task.number_source, given, *task.user_messages])
-    invented = find_invented_operand(code, known)
-    return f"{_NUMBER_MISSING}{_MADE_UP.format(number=invented)}" if invented else ""
+    if invented := find_invented_operand(code, known):
+        return f"{_NUMBER_MISSING}{_MADE_UP.format(number=invented)}"
+    repeated = find_uncalculated(code)
+    return f"{_NUMBER_MISSING}{_REPEATED.format(number=repeated)}" if repeated else ""
 
 
 def _extract_program(text: str) -> str:

@@ -33,14 +33,28 @@ def find_invented_operand(program: str, given: str) -> str:
 
     Programs with loops, tables or branches are not checked, nor those that do not parse.
     """
+    constants = (str(node.value) for node in _parse_calculation(program) if isinstance(node, ast.Constant))
+    return _find_new((number for text in constants for number in _NUMBER.findall(text)), given)
+
+
+def find_uncalculated(program: str) -> str:
+    """Return the number that a program prints without calculating anything; "" for any other program."""
+    nodes = _parse_calculation(program)
+    constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    is_printed = all(isinstance(one, ast.Name) and one.id == "print" for one in calls)
+    has_operation = any(isinstance(node, ast.operator) for node in nodes)
+    is_number = len(constants) == 1 and isinstance(constants[0], int | float)
+    return str(constants[0]) if is_number and is_printed and not has_operation else ""
+
+
+def _parse_calculation(program: str) -> list[ast.AST]:
+    """Return the nodes of a program that only calculates; none of another, or one that does not parse."""
     try:
         nodes = list(ast.walk(ast.parse(program)))
     except (SyntaxError, ValueError, RecursionError):
-        return ""
-    if not all(isinstance(node, _CALCULATES) for node in nodes):
-        return ""
-    constants = (str(node.value) for node in nodes if isinstance(node, ast.Constant))
-    return _find_new((number for text in constants for number in _NUMBER.findall(text)), given)
+        return []
+    return nodes if all(isinstance(node, _CALCULATES) for node in nodes) else []
 
 
 def _find_new(numbers: Iterable[str], given: str) -> str:
