@@ -227,3 +227,18 @@ async def test_nothing_is_true_because_an_earlier_report_says_it(text, kind):
     assert bool(findings) == (kind != "open")
     [one] = (await check.claim_report([text + "\n"])).claims
     assert one.verdict.kind == ("open" if kind == "absent" else kind)
+    ("text", "is_asked_about"),
+    [
+        ("The line carried 4,872,300 passengers in 2024 [1].", True),
+        ("The line carried 5,872,300 passengers in 2024 [1].", True),
+        ("It grew from 1.0 to 1.2 million: 1.2 - 1.0 = 0.4 million [1].", False),
+        ("The route is 48.6 km long [3].", False),
+    ],
+)
+async def test_a_judge_is_asked_about_all_but_what_code_has_proved(text, is_asked_about):
+    evidence = MemoryEvidence()
+    await evidence.add("https://ferry.test/r", "Report", "page", FERRY)
+    await evidence.add("https://water.test/r", "Water", "page", WATER)
+    await evidence.add("https://empty.test/", "Empty", "result", "")
+    check = await ReportCheck.of(evidence)
+    assert bool(await check.find_pending(text)) is is_asked_about

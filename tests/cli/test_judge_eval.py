@@ -51,6 +51,19 @@ async def test_rates_are_printed_and_stored_and_shown_by_doctor(tmp_path: Path) 
     assert "300" in findings["evidence.judge"]["detail"]
 
 
+async def test_verbose_names_each_mistake_and_each_claim_that_was_not_checked(tmp_path: Path) -> None:
+    labelled = make_set(tmp_path / "set", RIGHT, WRONG)
+    answer = {"verdicts": [says("c1", "contradicted"), {**says("c2", "supported"), "span": "by a queen"}]}
+    with serving({"judge": [reply(json.dumps(answer))]}) as server:
+        env = environment(tmp_path, server.base_url)
+        _, output, _ = await maniple(
+            "eval", "judge", "--set", str(labelled), "--verbose", folder=tmp_path, env=env
+        )
+    lines = output.splitlines()
+    assert any("mistake of judge" in one and "a king" in one for one in lines)
+    assert any("not checked: " in one and "bishop" in one and "word for word" in one for one in lines)
+
+
 async def test_a_model_that_decides_nothing_is_not_stored(tmp_path: Path) -> None:
     labelled = make_set(tmp_path / "set", RIGHT, WRONG)
     cache = tmp_path / "cache"

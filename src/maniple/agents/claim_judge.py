@@ -1,11 +1,10 @@
-"""The model that judges the claims of a report which rules leave open: when it is asked, and its calls."""
+"""The model that judges the claims of a report: when it is asked, and its calls."""
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
 from typing import cast
 
 from langchain_core.language_models import BaseChatModel
@@ -19,9 +18,9 @@ from maniple.claims.judging import (
     JudgeBatch,
     JudgeRounds,
     PendingClaim,
+    keep_rule,
 )
 from maniple.claims.report_check import ReportCheck
-from maniple.claims.verdict import Verdict
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import ChatModels, Shape, ShapeError, ask_for, capabilities_of
 from maniple.llms.context_windows import room_of, text_tokens
@@ -37,7 +36,7 @@ SHARE_OF_TIME = 0.5
 ROOM_SHARE = 0.6
 """The share of the room for prompts that a request may have; an answer may have as many tokens as claims."""
 MAX_JUDGED = 400
-"""Claims of a report that a judge is asked about, in order."""
+"""Claims of a report that a judge is asked about; those that a rule supports are left out first."""
 MAX_CONCURRENT = 4
 """Requests that are sent at the same time."""
 _SHAPE = Shape("verdicts", dict(ANSWER_SCHEMA), JudgeAnswer)
@@ -82,10 +81,10 @@ def find_objection(model: BaseChatModel) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClaimJudge:
-    """Asks `model` about the claims of blocks that the rules leave open; `check` takes the verdicts.
+    """Asks `model` about the claims of blocks; `check` takes the verdicts.
 
     A request has at most 20 claims. The calls count towards the budget and are not streamed to clients. If
-    budget or time are used up, or the model fails, claims stay open, with the reason.
+    budget or time are used up, or the model fails, claims stay as the rules have left them, with the reason.
     """
 
     model: BaseChatModel
@@ -94,10 +93,14 @@ class ClaimJudge:
     async def __call__(self, blocks: Sequence[str]) -> None:
         claims = [one for block in blocks for one in await self.check.find_pending(block)]
         if claims:
-            rounds = await self.check.open_judging(claims[:MAX_JUDGED])
+            chosen, left_out = _choose(claims)
+            rounds = await self.check.open_judging(chosen)
             await self._ask(rounds)
             self.check.take_verdicts(rounds.verdicts())
-            self.check.take_verdicts(_leave_open(islice(claims, MAX_JUDGED, None)))
+            self.check.take_verdicts(
+                (one, keep_rule(one.rule, f"the report has more than {MAX_JUDGED} claims"))
+                for one in left_out
+            )
 
     async def _ask(self, rounds: JudgeRounds) -> None:
         meter = run_scope().meter
@@ -113,10 +116,12 @@ class ClaimJudge:
             rounds.stop(f"it took longer than {seconds:.0f} s")
 
 
-def _leave_open(claims: Iterable[PendingClaim]) -> Iterable[tuple[PendingClaim, Verdict]]:
-    reason = f"not checked by the judge model: the report has more than {MAX_JUDGED} open claims"
-    for one in claims:
-        yield one, one.rule if one.rule.kind == "supported" else Verdict("open", reason, one.rule.passage)
+def _choose(claims: Sequence[PendingClaim]) -> tuple[list[PendingClaim], list[PendingClaim]]:
+    """Return the claims that are asked about, and those behind the limit, both in reading order."""
+    ordered = sorted(range(len(claims)), key=lambda place: claims[place].rule.kind == "supported")
+    parts = sorted(ordered[:MAX_JUDGED]), sorted(ordered[MAX_JUDGED:])
+    chosen, left_out = ([claims[place] for place in part] for part in parts)
+    return chosen, left_out
 
 
 @dataclass(frozen=True, slots=True)

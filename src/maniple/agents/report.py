@@ -57,7 +57,7 @@ _READ_HERE = ("researcher", "browser")
 class CheckedReport(AgentMiddleware[Any, Any]):
     """Adds sources and findings to the reporter's prompt, and checks the report. Must be innermost.
 
-    `judge` chooses the model that judges the claims which rules leave open; None: nobody does. `parallel`
+    `judge` chooses the model that judges the claims; None: nobody does. `parallel`
     sections of a long report are written at the same time.
     """
 

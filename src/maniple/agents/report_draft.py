@@ -33,7 +33,7 @@ LIST_AT_END = re.compile(r"(?:\A|\n+)## [^\n]+\n\n(?:- \[\d+\] [^\n]+\n?)+\Z")
 """The list of sources as `format_source_list` writes it."""
 
 JudgeBlocks = Callable[[Sequence[str]], Awaitable[None]]
-"""Asks a judge about the claims of blocks that the rules leave open; the check takes the verdicts."""
+"""Asks a judge about the claims of blocks; the check takes the verdicts."""
 
 
 class Draft(Protocol):
@@ -69,7 +69,7 @@ class ReportDraft:
     """Checks a report block by block while the model writes it, and releases the blocks that pass.
 
     From the first block with a finding on, all blocks are held back until the report or its section is
-    complete; with a `judge` from the first block with a claim that the rules leave open. Then the judge is
+    complete; with a `judge` from the first block with a claim to judge. Then the judge is
     asked about these, `repair` is called once, and remaining findings are marked in the text. At the end a
     list of the cited sources replaces the list that the model wrote. `at_hand` are the sources to list if the
     report cites none.

@@ -101,7 +101,8 @@ class ClaimCheck:
         if total.holds:
             return Verdict("supported", "it is the sum of its column")
         shown = show_number(total.expected, total.result)
-        return Verdict("contradicted", f"the sum of its column is {shown}, not {total.result.text}")
+        reason = f"the sum of its column is {shown}, not {total.result.text}"
+        return Verdict("contradicted", reason, is_proved=True)
 
     def _find_suspicions(self, context: ClaimContext, verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
         """Yield the differences in words from the sources that support a claim, or else that it cites."""
@@ -119,7 +120,7 @@ class ClaimCheck:
         if numbers and self.unread.issuperset(numbers):
             cited = ", ".join(f"[{number}]" for number in numbers)
             has_items = any(one.is_judged for one in context.figures) or context.dates
-            return Verdict("absent" if has_items else "open", f"nothing was read at {cited}")
+            return Verdict("absent" if has_items else "open", f"nothing was read at {cited}", is_proved=True)
         if numbers and not context.cited:
             return Verdict("open", "no cited source is known")
         return None
@@ -173,7 +174,8 @@ def judge_equation(equation: WrittenEquation) -> Verdict:
     if equation.holds:
         return Verdict("supported", f"{equation.text} holds")
     shown = show_number(equation.expected, equation.result)
-    return Verdict("contradicted", f"{equation.text} does not hold: the result is {shown}")
+    reason = f"{equation.text} does not hold: the result is {shown}"
+    return Verdict("contradicted", reason, is_proved=True)
 
 
 def show_number(value: Decimal, like: FigureMention) -> str:

@@ -1,4 +1,4 @@
-"""What a judge model is asked about the claims that no rule decides, and which of its answers count.
+"""What a judge model is asked about the claims of a report, and which of its answers count.
 
 There are no calls here: `JudgeRounds` makes the requests and takes the answers. An answer counts only if code
 can check it: the words that it points to stand in the passage, and a figure that stands nowhere is calculated
@@ -152,10 +152,18 @@ class JudgeBatch:
 
 
 def needs_judge(verdict: Verdict) -> bool:
-    """Return whether the rules leave a claim open: undecided, suspect, or supported without a passage."""
-    if verdict.decided_by == "judge":
-        return False
-    return verdict.kind in ("open", "suspect") or (verdict.kind == "supported" and verdict.passage is None)
+    """Return whether a judge is asked: there is something to check, and neither code nor a judge settled it.
+
+    Rules compare words and figures, so what they support or mark may still mean something else.
+    """
+    return verdict.kind != "exempt" and verdict.decided_by != "judge" and not verdict.is_proved
+
+
+def keep_rule(rule: Verdict, reason: str) -> Verdict:
+    """Return what is known about a claim that no judge has decided: what the rules say, or why it is open."""
+    if rule.kind == "supported" or rule.is_marked or rule.is_proved:
+        return rule
+    return Verdict("open", f"not checked by the judge model: {reason}", rule.passage)
 
 
 class JudgeRounds:
@@ -224,17 +232,11 @@ class JudgeRounds:
     def verdicts(self) -> Iterator[tuple[PendingClaim, Verdict]]:
         """Yield the claims that were asked about with what is known about them now.
 
-        Without an answer that counts a claim is open, with the reason; one that a rule supports stays so.
+        A verdict that is accepted replaces that of the rules, unless code has proved theirs. Without one, or
+        if the judge cannot decide, what a rule supports or marks stays so, and another claim is open.
         """
         for case in self.cases:
-            rule = case.pending.rule
-            if case.verdict is not None and not (case.verdict.kind == "open" and rule.kind == "supported"):
-                yield case.pending, case.verdict
-            elif rule.kind == "supported":
-                yield case.pending, rule
-            else:
-                reason = f"not checked by the judge model: {case.refusal or 'it gave no answer'}"
-                yield case.pending, Verdict("open", reason, rule.passage)
+            yield case.pending, _settle(case)
 
     def _take_verdict(self, case: ClaimCase, given: GivenVerdict) -> None:
         case.why = given.why or ""
@@ -340,6 +342,15 @@ class JudgeRounds:
             if not any(_gives(line, figure, known) for line in _split_operations(operation, figure)):
                 return figure.text
         return ""
+
+
+def _settle(case: ClaimCase) -> Verdict:
+    rule, judged = case.pending.rule, case.verdict
+    if judged is None or rule.is_proved:
+        return keep_rule(rule, case.refusal or "it gave no answer")
+    if judged.kind == "open" and (rule.kind == "supported" or rule.is_marked):
+        return rule
+    return judged
 
 
 def _has_figure(indexes: Iterable[SourceIndex], figure: FigureMention) -> bool:

@@ -127,7 +127,7 @@ class ReportCheck(SourceCheck):
         return ClaimReport(tuple(judged), left_out, unsearched, frozenset(self.sources))
 
     async def find_pending(self, block: str) -> list[PendingClaim]:
-        """Return the claims of a block that the rules leave open and that no judge was asked about."""
+        """Return the claims of a block that a judge has to decide and that none was asked about."""
         claims = await self.list_claims(block)
         return [one for one in claims if needs_judge(one.rule) and _key_of(one.claim) not in self._decided]
 

@@ -46,6 +46,8 @@ class Verdict:
     passage: SourcePassage | None = None
     decided_by: Literal["rule", "judge"] = "rule"
     """Whether a rule or a model has decided."""
+    is_proved: bool = False
+    """Whether code has proved it, so that no judge changes it: the page was not read, or a sum is wrong."""
 
     @property
     def is_marked(self) -> bool:
@@ -95,5 +97,9 @@ def most_severe(verdicts: Iterable[Verdict]) -> Verdict:
 def join_reasons(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the worst verdict, with the reasons of all verdicts that lead to a mark."""
     worst = most_severe(verdicts)
-    reasons = dict.fromkeys(one.reason for one in verdicts if one.is_marked)
-    return Verdict(worst.kind, "; ".join(reasons), worst.passage) if len(reasons) > 1 else worst
+    marked = [one for one in verdicts if one.is_marked]
+    reasons = dict.fromkeys(one.reason for one in marked)
+    if len(reasons) < 2:
+        return worst
+    is_proved = any(one.is_proved for one in marked)
+    return Verdict(worst.kind, "; ".join(reasons), worst.passage, is_proved=is_proved)

@@ -15,7 +15,8 @@ from maniple.cli.options import ConfigOption, finish, read_settings
 from maniple.cli.process import WrongUsage
 
 if TYPE_CHECKING:
-    from maniple.claims.judging import PendingClaim
+    from maniple.claims.judging import JudgeRounds, PendingClaim
+    from maniple.claims.verdict import Verdict
     from maniple.config import Settings
     from maniple.evidence import MemoryEvidence
     from maniple.llms.judge_measurements import JudgeMeasurement
@@ -35,6 +36,18 @@ class LabelledClaim:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimOutcome:
+    """A claim of a line: what the judge alone says about it, and what a report would say."""
+
+    text: str
+    judged: str
+    """The kind of the judge's verdict, or "not checked"."""
+    why: str
+    """The reason that the judge gave, or why its answer does not count."""
+    final: "Verdict"
+
+
 @dataclass(slots=True)
 class JudgeScore:
     """What a judge said about the claims of a set. A line is marked if one of its claims is."""
@@ -42,10 +55,11 @@ class JudgeScore:
     totals: Counter[tuple[Label, str]] = field(default_factory=Counter[tuple[Label, str]])
     marked: Counter[tuple[Label, str]] = field(default_factory=Counter[tuple[Label, str]])
     with_rules: Counter[Label] = field(default_factory=Counter[Label])
-    """Lines that are marked in a report: by a rule, or, if the rules leave them open, by the judge."""
+    """Lines that are marked in a report: by what code has proved, else by the judge, else by a rule."""
     verdicts: Counter[tuple[Label, str]] = field(default_factory=Counter[tuple[Label, str]])
     not_checked: int = 0
     mistakes: list[str] = field(default_factory=list[str])
+    """What the judge, or rules and judge, marked wrongly or missed, and what was not checked."""
 
     def count(self, label: Label) -> tuple[int, int]:
         """Return how many lines with a label the judge marked, and how many there are."""
@@ -64,7 +78,9 @@ def eval_judge(
             "--set", metavar="FOLDER", exists=True, file_okay=False, help="Labelled set; repeatable."
         ),
     ],
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print each mistake.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print each mistake, and each claim not checked.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Measure how well the model of evidence.llm judges claims, and store the result.
@@ -129,23 +145,39 @@ async def measure_set(model: Any, folder: Path, score: JudgeScore) -> None:
     texts, lines = await asyncio.to_thread(read_set, folder)
     check = await ReportCheck.of(await _record(texts), researched=True)
     claims = list["PendingClaim"]()
-    owners = dict[int, int]()
-    found_by_rule = list[bool]()
-    for place, line in enumerate(lines):
+    by_line = list[list["PendingClaim"]]()
+    has_bad_citation = list[bool]()
+    for line in lines:
         check.start_report()
         own = [one for one in await check.list_claims(f"{line.report}\n") if one.rule.kind != "exempt"]
-        found_by_rule.append(bool(await check.findings(f"{line.report}\n")))
-        owners |= {id(one): place for one in own}
+        found = await check.findings(f"{line.report}\n")
+        has_bad_citation.append(any(one.citation.kind != "claim" for one in found))
+        by_line.append(own)
         claims += own
     rounds = await check.open_judging(claims)
     await JudgeCalls(model, rounds).run()
-    by_line: list[list[tuple[PendingClaim, str, str]]] = [[] for _ in lines]
-    for case in rounds.cases:
-        # The verdict of the judge itself, without that of the rules.
-        kind = case.verdict.kind if case.verdict else "not checked"
-        by_line[owners[id(case.pending)]].append((case.pending, kind, case.why or case.refusal))
-    for line, found, is_found in zip(lines, by_line, found_by_rule, strict=True):
-        _add(score, line, found, is_found=is_found)
+    outcomes = _find_outcomes(rounds)
+    for line, own, is_bad in zip(lines, by_line, has_bad_citation, strict=True):
+        _add(score, line, [_outcome_of(one, outcomes) for one in own], is_marked_anyway=is_bad)
+
+
+def _find_outcomes(rounds: "JudgeRounds") -> dict[int, ClaimOutcome]:
+    """Return what became of the claims that were asked about, by the identity of each."""
+    settled = {id(pending): verdict for pending, verdict in rounds.verdicts()}
+    return {
+        id(case.pending): ClaimOutcome(
+            case.pending.claim.text,
+            case.verdict.kind if case.verdict else "not checked",
+            case.why if case.verdict else (case.refusal or "it gave no answer"),
+            settled[id(case.pending)],
+        )
+        for case in rounds.cases
+    }
+
+
+def _outcome_of(pending: "PendingClaim", outcomes: dict[int, ClaimOutcome]) -> ClaimOutcome:
+    unasked = ClaimOutcome(pending.claim.text, "not checked", "no passage was found for it", pending.rule)
+    return outcomes.get(id(pending), unasked)
 
 
 async def _record(texts: Sequence[str]) -> "MemoryEvidence":
@@ -159,28 +191,35 @@ async def _record(texts: Sequence[str]) -> "MemoryEvidence":
 
 
 def _add(
-    score: JudgeScore,
-    line: LabelledClaim,
-    found: Sequence[tuple["PendingClaim", str, str]],
-    *,
-    is_found: bool,
+    score: JudgeScore, line: LabelledClaim, found: Sequence[ClaimOutcome], *, is_marked_anyway: bool
 ) -> None:
-    from maniple.claims.judging import needs_judge
-
+    """Count a line; `is_marked_anyway` says that one of its citations or quotations is marked in a report."""
     key = line.label, line.kind
-    kinds = [kind for _, kind, _ in found]
-    is_marked = any(kind in MARKED for kind in kinds)
+    is_marked = any(one.judged in MARKED for one in found)
+    is_marked_in_report = is_marked_anyway or any(one.final.is_marked for one in found)
     score.totals[key] += 1
     score.marked[key] += is_marked
-    score.with_rules[line.label] += is_found or any(
-        kind in MARKED for pending, kind, _ in found if needs_judge(pending.rule)
-    )
-    score.not_checked += not kinds or all(kind == "not checked" for kind in kinds)
-    for kind in kinds:
-        score.verdicts[line.label, kind] += 1
-    if is_marked != (line.label == "wrong"):
-        why = "; ".join(f"{kind}: {why}" for _, kind, why in found)
-        score.mistakes.append(f"{line.label:5} {line.kind} | {line.report} | {why}")
+    score.with_rules[line.label] += is_marked_in_report
+    score.not_checked += all(one.judged == "not checked" for one in found)
+    for one in found:
+        score.verdicts[line.label, one.judged] += 1
+    wanted = line.label == "wrong"
+    who = [
+        name
+        for name, given in (("judge", is_marked), ("rules and judge", is_marked_in_report))
+        if given != wanted
+    ]
+    if who:
+        score.mistakes.append(f"{line.label} {line.kind}, mistake of {' and of '.join(who)}: {line.report}")
+        score.mistakes += [f"    {_describe_outcome(one)}" for one in found]
+    for one in found:
+        if one.judged == "not checked":
+            score.mistakes.append(f"{line.label} {line.kind}, not checked: {one.text}: {one.why}")
+
+
+def _describe_outcome(one: ClaimOutcome) -> str:
+    reason = f" ({one.final.reason})" if one.final.reason else ""
+    return f"{one.text} | judge: {one.judged}: {one.why} | report: {one.final.kind}{reason}"
 
 
 def read_set(folder: Path) -> tuple[list[str], list[LabelledClaim]]:

@@ -250,6 +250,15 @@ async def test_claims_behind_the_limit_are_not_checked_with_the_reason(monkeypat
     assert "more than 1" in second["reason"]
 
 
+async def test_behind_the_limit_are_first_the_claims_that_a_rule_supports(monkeypatch):
+    monkeypatch.setattr("maniple.agents.claim_judge.MAX_JUDGED", 1)
+    draft = "# B\n\nThe bridge was opened in 1932 [1].\n\nThe bridge was opened by a bishop [1].\n"
+    async with judged_team(verdicts(says("contradicted")), reports=(draft, draft)) as it:
+        frames = await it.team.run()
+    first, second = claims(frames)
+    assert (first["verdict"], second["verdict"]) == ("supported", "contradicted")
+
+
 async def test_the_same_claim_is_judged_once():
     block = "The bridge was opened by a bishop [1].\n\n"
     async with judged_team(verdicts(says("supported"))) as it:
