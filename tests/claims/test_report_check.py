@@ -227,6 +227,9 @@ async def test_nothing_is_true_because_an_earlier_report_says_it(text, kind):
     assert bool(findings) == (kind != "open")
     [one] = (await check.claim_report([text + "\n"])).claims
     assert one.verdict.kind == ("open" if kind == "absent" else kind)
+
+
+@pytest.mark.parametrize(
     ("text", "is_asked_about"),
     [
         ("The line carried 4,872,300 passengers in 2024 [1].", True),

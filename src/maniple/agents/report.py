@@ -44,11 +44,14 @@ from maniple.tools.evidence import current_evidence
 from maniple.tools.files import READ_FILE
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
+from maniple.workspace.mirrors import MIRROR_FOLDERS
 
 MAX_LISTED = 40
 _LISTED_NUMBER = re.compile(r"^- \[(\d+)\]", re.MULTILINE)
 _ITEM_READERS = frozenset({READ_FILE, READ_ITEM, SEARCH_ITEMS})
 """The tools that show members the conversation's own files, such as the user's."""
+_MIRROR = re.compile(rf'"(?:\./)?(?:{"|".join(MIRROR_FOLDERS)})/')
+"""In the arguments of a call as JSON: the path of a source, result or report."""
 _CODE_TOOLS = frozenset({"python_repl_tool", "bash_tool"})
 _READ_HERE = ("researcher", "browser")
 """Workers whose results come from the web, so that their quotations must occur in what the run has read."""
@@ -144,10 +147,18 @@ async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_R
 
 
 async def _read_tool_texts(tools: Collection[str] | None) -> list[str]:
-    """Return what calls of `tools`, or of all tools, showed the run's members."""
+    """Return what calls of `tools`, or of all tools, showed the run's members.
+
+    A source, a result or a report that was read again is no result of the run.
+    """
     scope = run_scope()
     rows = await scope.ledger.list_by_run(scope.run_id) if scope.ledger is not None else ()
-    chosen = (row for row in rows if tools is None or row.tool_name in tools)
+    chosen = (
+        row
+        for row in rows
+        if (tools is None or row.tool_name in tools)
+        and not (row.tool_name in _ITEM_READERS and _MIRROR.search(row.arguments))
+    )
     read = (read_message(row.result, row.tool_name, "") for row in chosen)
     return [one.text for one in read if one is not None and one.status != "error"]
 
