@@ -81,3 +81,9 @@ def test_hostile_text_takes_linear_time(text):
     begun = time.process_time()
     find_equations(text)
     assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize(("text", "holds"), [("160 × 1000 = 160,000", True), ("160 × 1000 = 16,000", False)])
+def test_a_power_of_ten_may_be_written_out(text, holds):
+    [found] = find_equations(text)
+    assert found.holds is holds

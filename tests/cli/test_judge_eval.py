@@ -27,7 +27,7 @@ def make_set(folder: Path, *lines: object, source: str = SOURCE) -> Path:
 
 def says(id: str, verdict: str) -> dict[str, str]:
     span = "opened in 1932 by the king"
-    return {"id": id, "verdict": verdict, "pid": f"{id}.1", "span": span, "operation": "", "why": "the king"}
+    return {"id": id, "verdict": verdict, "pid": "p1", "span": span, "operation": "", "why": "the king"}
 
 
 async def test_rates_are_printed_and_stored_and_shown_by_doctor(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ PIECE_CHARACTERS = 600
 """Characters of a piece of a source, with the head of its table."""
 HEAD_CHARACTERS = 200
 """Characters of the head of a table that its pieces repeat."""
+HTML_TABLE = -2
 MAX_PIECES = 4
 """Pieces that are shown for a claim in one request."""
 MAX_POSTINGS = 2_000
@@ -34,7 +35,10 @@ FIGURE_WEIGHT = 2.0
 """The weight of a figure or date of the claim, beside that of an equally rare word."""
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»‹›「」『』〝〟｢｣＂", '"') | dict.fromkeys("‘’‚‛`´＇", "'"))
 _SPACES = re.compile(r"[\s\u200b\u00ad]+")
-_OWN_QUOTES = "\"' "
+_OWN_QUOTES = "\"' |"
+_IS_HTML_ROW = re.compile(r"</?(?:table|thead|tbody|tr|td|th)\b", re.I)
+_HEAD_CELL = re.compile(r"<th\b", re.I)
+_CELL_TAGS = re.compile(r"\s*(?:</?(?:table|thead|tbody|tr|td|th)\b[^>]{0,200}>\s*)+", re.I)
 _HEADING = re.compile(r"#{1,6}\s+")
 
 Origin = Literal["source", "user", "program"]
@@ -60,8 +64,12 @@ class SourcePiece:
     @property
     def text(self) -> str:
         """What is shown."""
-        lines = [self.head, *(one.text for one in self.parts)] if self.head else [self._join()]
-        return "\n".join(lines)
+        return "\n".join([self.head, *self.lines] if self.head else self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        """Its rows, or its sentences as one line."""
+        return [show_row(one.text) for one in self.parts] if self.head else [self._join()]
 
     def find_part(self, span: str) -> SourcePassage | None:
         """Return the part in which `span` stands, or which has most of its words; None if it stands nowhere.
@@ -76,13 +84,18 @@ class SourcePiece:
         return next(whole, None) or max(self.parts, key=lambda one: len(find_terms(one.text) & words))
 
     def _join(self) -> str:
-        return " ".join(one.text for one in self.parts)
+        return " ".join(show_row(one.text) for one in self.parts)
 
 
 def normalise(text: str) -> str:
-    """Return a text with one kind of space and of quotation mark, without those at its ends."""
-    plain = unicodedata.normalize("NFKC", text.translate(_QUOTES)).translate(_QUOTES)
+    """Return a text with one kind of space and of quotation mark, without those and bars at its ends."""
+    plain = unicodedata.normalize("NFKC", show_row(text).translate(_QUOTES)).translate(_QUOTES)
     return _SPACES.sub(" ", plain).strip(_OWN_QUOTES)
+
+
+def show_row(text: str) -> str:
+    """Return a row of an HTML table with bars between its cells; another text as it is."""
+    return _CELL_TAGS.sub(" | ", text).strip() if _IS_HTML_ROW.search(text) else text
 
 
 @dataclass(slots=True)
@@ -117,6 +130,16 @@ class PassageFinder:
         share = MAX_PIECES - min(len(beside), MAX_PIECES // 2 if is_wide else 1)
         chosen = first[:share]
         return chosen + beside[: MAX_PIECES - len(chosen)]
+
+    def index_of(self, piece: SourcePiece) -> SourceIndex:
+        """Return the index that a piece is from."""
+        match piece.origin:
+            case "user":
+                return self.given
+            case "program":
+                return self.results
+            case "source":
+                return self.sources[piece.source]
 
     def _rank(self, indexes: Sequence[SourceIndex], query: "_ClaimQuery") -> list[SourcePiece]:
         """Return the pieces like a claim, the best one of each source first, then by rating."""
@@ -220,8 +243,10 @@ class _PieceBuilder:
         self._origin: Origin = origin
         self._heading = title
         self._place: tuple[int, int] = (0, -1)
-        """The index of the text, and of the table in it."""
+        """The index of the text, and of the table in it: -1 for sentences, -2 for tables in HTML."""
         self._head = ""
+        self._head_row: SourcePassage | None = None
+        """The last row of the head of an HTML table."""
         self._parts: list[SourcePassage] = []
         self._passages = 0
         self._length = 0
@@ -230,13 +255,22 @@ class _PieceBuilder:
         """Add a sentence, or the cells of a row."""
         one = group[0]
         heading = _HEADING.match(one.passage.text)
-        place = (one.passage.text_index, max(cell.table for cell in group))
+        is_html = _IS_HTML_ROW.search(one.passage.text) is not None
+        place = (one.passage.text_index, HTML_TABLE if is_html else max(cell.table for cell in group))
         if heading or place != self._place or self._length + len(one.passage.text) >= PIECE_CHARACTERS:
             yield from self.finish()
         if heading:
             self._heading = one.passage.text[heading.end() :].strip()
         if place != self._place:
             self._place, self._head = place, _format_head(group)
+        if (
+            is_html
+            and not self._parts
+            and (_HEAD_CELL.search(one.passage.text) or not show_row(one.passage.text).strip("| "))
+        ):
+            self._add_to_head(one.passage)
+            self._passages += len(group)
+            return
         self._length = self._length or len(self._head)
         room = PIECE_CHARACTERS - len(self._head)
         self._parts.append(_cut(one.passage, room))
@@ -248,8 +282,17 @@ class _PieceBuilder:
             self._parts.append(_cut(one.passage, room, start))
             self._length = len(self._head) + len(self._parts[0].text)
 
+    def _add_to_head(self, passage: SourcePassage) -> None:
+        """Add a row of an HTML table to its head, which is repeated above each of its pieces."""
+        self._head_row = passage
+        row = show_row(passage.text)
+        if row.strip("| "):
+            self._head = f"{self._head}\n{row}".strip()[:HEAD_CHARACTERS]
+
     def finish(self) -> Iterator[tuple[SourcePiece, int]]:
-        """Yield the piece that has begun, if any."""
+        """Yield the piece that has begun, if any; a head without rows is one, too."""
+        if self._passages and not self._parts and self._head_row is not None:
+            self._parts = [self._head_row]
         if self._parts:
             piece = SourcePiece(self._origin, tuple(self._parts), self._heading, self._head)
             yield piece, self._passages
@@ -258,7 +301,7 @@ class _PieceBuilder:
 
 def _format_head(row: Sequence[IndexedPassage]) -> str:
     columns = [one.column for one in row if one.table >= 0]
-    return f"| | {' | '.join(columns)} |"[:HEAD_CHARACTERS] if any(columns) else ""
+    return f"| {row[0].corner} | {' | '.join(columns)} |"[:HEAD_CHARACTERS] if any(columns) else ""
 
 
 def _cut(passage: SourcePassage, room: int, start: int = 0) -> SourcePassage:

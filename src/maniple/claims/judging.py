@@ -6,19 +6,26 @@ in a way that holds. So a page cannot make its own verdict, whatever it tells th
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from maniple.claims.arithmetic import find_equations
 from maniple.claims.context import ClaimContext
+from maniple.claims.dates import find_dates
 from maniple.claims.figures import find_figures
-from maniple.claims.judge_passages import PassageFinder, SourcePiece
-from maniple.claims.quantities import FigureMention, is_rounded
+from maniple.claims.judge_figures import (
+    KnownFigures,
+    ShownFigure,
+    read_day_and_month,
+    read_figures,
+    stands_in,
+)
+from maniple.claims.judge_passages import PassageFinder, SourcePiece, show_row
+from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim
 from maniple.claims.terms import find_terms
@@ -34,13 +41,9 @@ CLAIM_CHARACTERS, CONTEXT_CHARACTERS = 1_200, 300
 LEAST_WORDS = 2
 """Words of a claim that its sources know from which the sentence of a span must have one of them."""
 OPAQUE = "\ufffc"
-CONSTANTS = frozenset(
-    map(Decimal, (1, 2, 4, 7, 10, 12, 24, 30, 52, 60, 100, 360, 365, 366, 1_000, 1_024, 3_600, 10**6, 10**9))
-)
-"""Numbers that a calculation may use although no source has them: of periods, shares and scales."""
-SCALES = (1, 10**3, 10**4, 10**6, 10**8, 10**9, 10**12)
-"""Scales that a calculation may leave out: `40 / 120` for "40 million"."""
-VERDICTS = ("supported", "contradicted", "absent", "unclear")
+_CITED_NUMBER = re.compile(r"\[(\d{1,4})\]")
+_OTHER_MARKUP = re.compile(r"\]\(|[`|$<^~\\]")
+VERDICTS = ("supported", "contradicted", "absent", "unclear", "exempt")
 ANSWER_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -95,6 +98,8 @@ class PendingClaim:
     claim: Claim
     rule: Verdict
     language: str = ""
+    markdown: str = ""
+    """The claim as the report has it, with its citations."""
 
 
 @dataclass(slots=True, eq=False)
@@ -114,15 +119,16 @@ class ClaimCase:
     """The reason that the model gave. It may repeat what a page says, so it is not part of the verdict."""
     refusal: str = ""
     """Why the last answer does not count, for the model and, if there is no other one, for the user."""
+    is_searched_again: bool = False
+    """Whether the passages shown now are those of the second search."""
     is_over: bool = False
     """Whether nothing more is asked about it."""
     _has_retried: bool = False
 
-    def show(self, pieces: Sequence[SourcePiece]) -> None:
-        """Take the passages to show next; their numbers go on."""
-        start = len(self.shown) + 1
-        self.passages = {f"{self.id}.{number}": one for number, one in enumerate(pieces, start)}
-        self.shown += pieces
+    def show(self, passages: Mapping[str, SourcePiece]) -> None:
+        """Take the passages to show next, by `pid`."""
+        self.passages = {**passages}
+        self.shown += passages.values()
 
     def show_fewer(self) -> None:
         """Leave out the last of the passages."""
@@ -176,10 +182,12 @@ class JudgeRounds:
     def __init__(self, claims: Iterable[PendingClaim], finder: PassageFinder) -> None:
         self._finder = finder
         self._round = 0
+        self._figures: dict[SourcePiece, list[ShownFigure]] = {}
+        self._pids: dict[SourcePiece, str] = {}
         self.cases: list[ClaimCase] = []
         for number, one in enumerate(claims, start=1):
             case = ClaimCase(f"c{number}", one, ())
-            case.show(finder.find(one.claim, one.language))
+            case.show(self._number(finder.find(one.claim, one.language)))
             if case.passages:
                 case.absent_figures = tuple(self._find_absent_figures(one))
                 self.cases.append(case)
@@ -187,22 +195,26 @@ class JudgeRounds:
     def next_batches(self, room: int, measure: Callable[[str], int]) -> list[JudgeBatch]:
         """Return the requests of the next round; none if nothing is left to ask.
 
+        A passage of several claims stands in a request once, with the first of them.
         `room` is the largest size of a request, in the unit of `measure`. A claim that is longer by itself
         loses its last passages; if that does not help, it is given up.
         """
         self._round += 1
         batches, cases, texts, size = list[JudgeBatch](), list[ClaimCase](), list[str](), 0
+        given = set[str]()
         for case in (one for one in self.cases if not one.is_over and self._round <= MAX_ROUNDS):
             text = _fit_case(case, room, measure)
             if case.is_over:
                 continue
-            needed = measure(text)
-            if cases and (len(cases) == MAX_BATCH or size + needed > room):
+            shorter = _describe_case(case, given)
+            if cases and (len(cases) == MAX_BATCH or size + measure(shorter) > room):
                 batches.append(_build_batch(cases, texts))
                 cases, texts, size = [], [], 0
+                given.clear()
             cases.append(case)
-            texts.append(text)
-            size += needed
+            texts.append(shorter if given else text)
+            size += measure(texts[-1])
+            given |= case.passages.keys()
         return [*batches, *([_build_batch(cases, texts)] if cases else [])]
 
     def take(self, batch: JudgeBatch, answer: JudgeAnswer) -> None:
@@ -238,6 +250,12 @@ class JudgeRounds:
         for case in self.cases:
             yield case.pending, _settle(case)
 
+    def _number(self, pieces: Sequence[SourcePiece]) -> dict[str, SourcePiece]:
+        """Return passages by `pid`, which is the same for all claims."""
+        for one in pieces:
+            self._pids.setdefault(one, f"p{len(self._pids) + 1}")
+        return {self._pids[one]: one for one in pieces}
+
     def _take_verdict(self, case: ClaimCase, given: GivenVerdict) -> None:
         case.why = given.why or ""
         verdict = given.verdict.strip().casefold()
@@ -245,6 +263,8 @@ class JudgeRounds:
             self._take_absence(case)
         elif verdict == "unclear":
             case.accept(Verdict("open", "the judge model could not decide it", case.pending.rule.passage))
+        elif verdict == "exempt":
+            self._take_exemption(case)
         elif verdict in VERDICTS:
             self._take_finding(case, given, is_supported=verdict == "supported")
         else:
@@ -253,13 +273,22 @@ class JudgeRounds:
     def _take_absence(self, case: ClaimCase) -> None:
         """Show other passages, or accept that a claim stands nowhere if it was shown all that are like it."""
         claim = case.pending.claim
-        if len(case.shown) > len(case.passages):
+        if case.is_searched_again:
             case.accept(Verdict("absent", _describe_absence(claim)))
             return
-        case.show(self._finder.find(claim, case.pending.language, shown=case.shown, is_wide=True))
-        case.refusal = ""
+        found = self._finder.find(claim, case.pending.language, shown=case.shown, is_wide=True)
+        case.show(self._number(found))
+        case.refusal, case.is_searched_again = "", True
         if not case.passages:
             case.accept(Verdict("absent", _describe_absence(claim)))
+
+    def _take_exemption(self, case: ClaimCase) -> None:
+        """Accept that a claim says nothing that has to be in a source, if it has no figure and no date."""
+        text, language = case.pending.claim.text, case.pending.language
+        if any(one.is_judged for one in find_figures(text, language)) or find_dates(text, language):
+            case.refuse("it has a figure or a date, so it is not exempt")
+        else:
+            case.accept(Verdict("exempt", "nothing in it has to be in a source (judge model)"))
 
     def _take_finding(self, case: ClaimCase, given: GivenVerdict, *, is_supported: bool) -> None:
         """Take a verdict that rests on words of a passage."""
@@ -269,7 +298,7 @@ class JudgeRounds:
             case.refuse("its pid is not one of the passages of the claim")
         elif part is None:
             case.refuse("its span does not stand in the passage, word for word")
-        elif not self._is_about(case.pending, part):
+        elif not self._is_about(case.pending, piece, part, is_supported=is_supported):
             case.refuse("the sentence of its span has nothing of the claim")
         elif _is_cited(case.pending.claim, piece):
             self._take_cited(case, given, piece, part, is_supported=is_supported)
@@ -305,20 +334,25 @@ class JudgeRounds:
         else:
             case.accept(Verdict("supported", f"{name} says so (judge model)", part))
 
-    def _is_about(self, pending: PendingClaim, part: SourcePassage) -> bool:
-        """Return whether a sentence or row of a source has a word or figure of a claim.
+    def _is_about(
+        self, pending: PendingClaim, piece: SourcePiece, part: SourcePassage, *, is_supported: bool
+    ) -> bool:
+        """Return whether a sentence of a source, or a row with its head, has a word or figure of a claim.
 
-        A claim in another language than its sources may have neither, so only what they know is compared.
+        A claim in another language than its source may have neither. Then it is enough that the passage has a
+        name or figure of it, or that none of its figures stands in the source.
         """
-        claim = pending.claim
+        claim, index = pending.claim, self._finder.index_of(piece)
         words = find_terms(f"{claim.row} {claim.column} {claim.text} {claim.before} {claim.heading}")
-        known = {one for one in words if any(index.knows(one) for index in self._finder.sources.values())}
-        if len(known) < LEAST_WORDS or 2 * len(known) < len(words):
+        known = {one for one in words if index.knows(one)}
+        figures = find_figures(f"{claim.row} | {claim.column} | {claim.text}", pending.language)
+        if _shares(f"{piece.head}\n{show_row(part.text)}", known, figures):
             return True
-        if not known.isdisjoint(find_terms(part.text)):
+        if not _is_translated(pending.language, index.language, len(known), len(words)):
+            return False
+        if not is_supported or _shares(piece.text, known, figures):
             return True
-        figures = {one.value for one in find_figures(claim.text, pending.language)}
-        return any(one.value in figures for one in find_figures(part.text))
+        return not any(one.is_judged and index.find_figure(one) for one in figures)
 
     def _find_absent_figures(self, pending: PendingClaim) -> Iterator[FigureMention]:
         """Yield the figures of a claim that have to be calculated; none of a claim that a rule supports."""
@@ -326,7 +360,7 @@ class JudgeRounds:
             return
         indexes = [*self._known_to(pending.claim)]
         for group in ClaimContext.of(pending.claim, (), (), pending.language).groups:
-            if group[0].is_judged and not any(_has_figure(indexes, one) for one in group):
+            if group[0].is_judged and not any(_has_figure(indexes, one, pending.claim.text) for one in group):
                 yield group[0]
 
     def _known_to(self, claim: Claim) -> Iterator[SourceIndex]:
@@ -337,74 +371,53 @@ class JudgeRounds:
 
     def _find_uncalculated(self, case: ClaimCase, operation: str) -> str:
         """Return the first figure that stands nowhere and that `operation` does not give; "" if none."""
-        known = [*self._known_to(case.pending.claim)]
+        pieces = [one for one in case.passages.values() if _is_cited(case.pending.claim, one)]
+        shown = [figure for one in pieces for figure in self._read_figures(one)]
+        known = KnownFigures([*self._known_to(case.pending.claim)], shown)
         for figure in case.absent_figures:
-            if not any(_gives(line, figure, known) for line in _split_operations(operation, figure)):
+            if not (stands_in(figure, shown) or known.give(operation, figure)):
                 return figure.text
         return ""
+
+    def _read_figures(self, piece: SourcePiece) -> list[ShownFigure]:
+        if piece not in self._figures:
+            self._figures[piece] = [*read_figures(piece, self._finder.index_of(piece).language)]
+        return self._figures[piece]
 
 
 def _settle(case: ClaimCase) -> Verdict:
     rule, judged = case.pending.rule, case.verdict
     if judged is None or rule.is_proved:
         return keep_rule(rule, case.refusal or "it gave no answer")
-    if judged.kind == "open" and (rule.kind == "supported" or rule.is_marked):
+    if judged.kind in ("open", "exempt") and (rule.kind == "supported" or rule.is_marked):
         return rule
     return judged
 
 
-def _has_figure(indexes: Iterable[SourceIndex], figure: FigureMention) -> bool:
-    return any(index.find_figure(figure) for index in indexes)
+def _has_figure(indexes: Iterable[SourceIndex], figure: FigureMention, text: str) -> bool:
+    date = read_day_and_month(figure, text)
+    return any(index.find_figure(figure) or (date and index.find_date(date)) for index in indexes)
+
+
+def _shares(text: str, words: Set[str], figures: Sequence[FigureMention]) -> bool:
+    """Return whether a text has one of some words or figures."""
+    if not find_terms(text).isdisjoint(words):
+        return True
+    return any(agree(one, other) for other in find_figures(text) for one in figures)
+
+
+def _is_translated(language: str, source_language: str, known: int, words: int) -> bool:
+    """Return whether a claim is in another language than a source, which knows `known` of its `words`."""
+    if known < LEAST_WORDS:
+        return True
+    # A page may be in several languages, so its words count more than what it is mostly in.
+    is_same = bool(language) and language == source_language
+    return not is_same and 2 * known < words
 
 
 def _is_cited(claim: Claim, piece: SourcePiece) -> bool:
     """Return whether a claim may rest on a piece: it cites its source or none, or the piece has no source."""
     return not claim.citations or piece.origin != "source" or piece.source in claim.citations
-
-
-def _split_operations(operation: str, figure: FigureMention) -> Iterator[str]:
-    """Yield the calculations of an answer; one without a result gets the figure as its result."""
-    for line in filter(None, map(str.strip, operation.replace(";", "\n").split("\n"))):
-        yield line
-        if "=" not in line and "≈" not in line:
-            yield f"{line} = {figure.text}"
-
-
-def _gives(operation: str, figure: FigureMention, known: Sequence[SourceIndex]) -> bool:
-    """Return whether a calculation holds, gives a figure, and uses only what is known."""
-    figures = find_figures(operation)
-    for one in find_equations(operation, figures=figures):
-        operands = [
-            each for each in figures if one.start <= each.start < one.end and each.start != one.result.start
-        ]
-        is_known = all(abs(each.value) in CONSTANTS or _is_known(known, each) for each in operands)
-        if one.holds and is_known and _is_value_of(one.expected, figure):
-            return True
-    return False
-
-
-def _is_known(known: Sequence[SourceIndex], operand: FigureMention) -> bool:
-    """Return whether a source has an operand, also if the calculation leaves out its unit or scale."""
-    if _has_figure(known, operand):
-        return True
-    bare = replace(operand, kind="number", unit="")
-    scales = (1,) if operand.scale != 1 else SCALES
-    return any(_has_figure(known, _scaled(bare, Decimal(scale))) for scale in scales)
-
-
-def _scaled(figure: FigureMention, scale: Decimal) -> FigureMention:
-    readings, steps = (tuple(value * scale for value in some) for some in (figure.readings, figure.steps))
-    return replace(figure, readings=readings, steps=steps)
-
-
-def _is_value_of(value: Decimal, figure: FigureMention) -> bool:
-    """Return whether a calculated value is that of a figure, up to the scale of its unit, and rounded."""
-    for reading, step in zip(figure.readings, figure.steps, strict=True):
-        for scale in {Decimal(1), figure.scale, figure.factor, figure.scale * figure.factor}:
-            for found in {value, value * 100} if figure.kind == "percent" else {value}:
-                if is_rounded(found * scale, figure, reading, step):
-                    return True
-    return False
 
 
 def _describe_absence(claim: Claim) -> str:
@@ -429,21 +442,34 @@ def _build_batch(cases: Sequence[ClaimCase], texts: Sequence[str]) -> JudgeBatch
     return JudgeBatch(tuple(cases), '{"claims": [\n' + ",\n".join(texts) + "\n]}")
 
 
-def _describe_case(case: ClaimCase) -> str:
+def _describe_case(case: ClaimCase, given: Set[str] = frozenset()) -> str:
+    """Return the JSON of a claim; of the passages in `given` it has the `pid` only."""
     claim = case.pending.claim
     described = {
         "id": case.id,
-        "text": shorten(claim.text.replace(OPAQUE, "…"), CLAIM_CHARACTERS),
+        "text": shorten(_show_claim(case.pending), CLAIM_CHARACTERS),
         "row": shorten(claim.row, CONTEXT_CHARACTERS),
         "column": shorten(claim.column, CONTEXT_CHARACTERS),
         "before": shorten(claim.before.replace(OPAQUE, "…"), CONTEXT_CHARACTERS),
         "passages": [
-            {"pid": pid, "source": _name_source(one), "heading": one.heading, "text": one.text}
+            {"pid": pid}
+            if pid in given
+            else {"pid": pid, "source": _name_source(one), "heading": one.heading, "text": one.text}
             for pid, one in case.passages.items()
         ],
         "question": _ask(case),
     }
     return json.dumps({key: value for key, value in described.items() if value}, ensure_ascii=False)
+
+
+def _show_claim(pending: PendingClaim) -> str:
+    """Return the text of a claim with its citations, where they stand if all of them are written as `[5]`."""
+    claim = pending.claim
+    written = [*map(int, _CITED_NUMBER.findall(pending.markdown))]
+    if written and {*written} == {*claim.citations} and not _OTHER_MARKUP.search(pending.markdown):
+        return pending.markdown.strip()
+    text, cited = claim.text.replace(OPAQUE, "…"), "".join(f" [{number}]" for number in claim.citations)
+    return f"{text[:-1]}{cited}{text[-1]}" if cited and text[-1:] in ".。" else text + cited
 
 
 def _name_source(piece: SourcePiece) -> str:
@@ -455,9 +481,17 @@ def _ask(case: ClaimCase) -> str:
     rule = case.pending.rule
     if case.absent_figures:
         figures = ", ".join(one.text for one in case.absent_figures)
-        question = f"{figures} was not found in the sources. From which of their figures does it follow?"
+        question = (
+            f"{figures}: not found as written. Do the passages say it in another form, does it follow from "
+            "their figures (give the operation), or do they say something else?"
+        )
     elif rule.kind == "suspect":
         question = f"Is that right? A rule doubts it: {rule.reason}"
     else:
         question = "Do the passages say this?"
+    if case.is_searched_again:
+        question += (
+            " These passages are from a second search, also in sources that the claim does not cite. If only "
+            "one of those says it, answer `supported` with its pid: the claim names the wrong source."
+        )
     return f"{question} Your last answer does not count: {case.refusal}." if case.refusal else question

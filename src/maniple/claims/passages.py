@@ -22,3 +22,5 @@ class IndexedPassage:
     table: int = -1
     """The number of its table in the source."""
     cell: str = ""
+    corner: str = ""
+    """The head of the first column of its table."""

@@ -134,7 +134,10 @@ class ReportCheck(SourceCheck):
     async def list_claims(self, block: str) -> list[PendingClaim]:
         """Return all claims of a block, with their verdicts."""
         language = language_of(block)
-        return [PendingClaim(claim, verdict, language) for claim, verdict in await self._judge(block)]
+        return [
+            PendingClaim(claim, verdict, language, block[claim.start : claim.end])
+            for claim, verdict in await self._judge(block)
+        ]
 
     async def open_judging(self, claims: Sequence[PendingClaim]) -> JudgeRounds:
         """Return the rounds in which a judge is asked about `claims`, with passages of the sources."""

@@ -335,6 +335,7 @@ class _PassageBuilder:
                 column,
                 len(self._tables) - 1,
                 cell,
+                self._head[0],
             )
             self._tables[-1].cells.append(one)
             yield one

@@ -26,7 +26,9 @@ _ATTACHED = re.compile(r"(bn|tn|mn|[kKMmBbT])(?![^\W_]|[²³^/])")
 _ATTACHED_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "mn": 6, "B": 9, "b": 9, "bn": 9, "T": 12, "tn": 12}
 _MONEY_PREFIX = re.compile(r"(k|K|M|m|bn|b|T|Mrd|Md)[ ]?(?=[€$£¥])")
 _MONEY_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "bn": 9, "b": 9, "T": 3, "Mrd": 9, "Md": 9}
-_POWER_OF_TEN = re.compile(r"[ ]?[×x·*⋅∙][ ]?10(?:\^?\{?([-−]?\d{1,2})\}?|([⁻⁰¹²³⁴-⁹]{1,3}))(?![\d.,])")
+_POWER_OF_TEN = re.compile(
+    r"[ ]?[×x·*⋅∙][ ]?10(?:(?:\^\{?|\{|(?!0))([-−]?\d{1,2})\}?|([⁻⁰¹²³⁴-⁹]{1,3}))(?![\d.,])"
+)
 _EXPONENT = re.compile(r"[eE]([+-]?\d{1,2})(?![\w.])")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _JOIN = re.compile(r"(?:de|di|do|dos|des|of)[ \u00a0]|d['’]", re.I)

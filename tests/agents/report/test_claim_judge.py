@@ -36,7 +36,7 @@ def verdicts(*given: dict[str, Any], **options: Any) -> dict[str, Any]:
 
 
 def says(verdict: str, span: str = SPAN, id: str = "c1", **more: str) -> dict[str, Any]:
-    return {"id": id, "verdict": verdict, "pid": f"{id}.1", "span": span, "operation": "", "why": "", **more}
+    return {"id": id, "verdict": verdict, "pid": "p1", "span": span, "operation": "", "why": "", **more}
 
 
 def measured(**values: Any) -> JudgeMeasurement:
