@@ -116,3 +116,48 @@ def test_a_search_in_a_long_source_takes_milliseconds():
     for _ in range(10):
         long.find(one)
     assert time.process_time() - began < 3
+
+
+def _rows(first: int, last: int) -> str:
+    return "".join(f"| {year} | {year / 7:.3f} | {'x' * 60} |\n" for year in range(first, last))
+
+
+def test_the_row_of_a_cell_is_shown():
+    table = f"| Year | Landfill | Note |\n|---|---|---|\n{_rows(1950, 2024)}"
+    finder = PassageFinder(
+        {1: SourceIndex(1, "Waste", [table])}, SourceIndex(0, "", []), SourceIndex(0, "", [])
+    )
+    [claim] = find_claims("| Year | Share [1] |\n|---|---|\n| 2011 | 6.2 % |\n")
+    assert "| 2011 |" in "".join(one.text for one in finder.find(claim, "en"))
+
+
+def test_the_total_is_shown_for_a_share():
+    rows = "".join(
+        f"| Region {'abcdefghijklmnopqrst'[n]}{n} | {n * 17 + 3} | {'sales ' * 12}|\n" for n in range(20)
+    )
+    table = f"| Region | Sales | Note |\n|---|---|---|\n{rows}| Total | 3333 | |\n"
+    finder = PassageFinder(
+        {1: SourceIndex(1, "Sales", [table])}, SourceIndex(0, "", []), SourceIndex(0, "", [])
+    )
+    [claim] = find_claims("Sales of the region made up 12 % [1].")
+    assert "| Total |" in "".join(one.text for one in finder.find(claim, "en"))
+
+
+def test_sources_that_have_little_of_a_claim_are_not_shown():
+    sources = {
+        1: SourceIndex(1, "Bridge", ["The stone bridge of Falkenau was opened by the king."]),
+        2: SourceIndex(2, "Ferry", ["Nobody opened the letter that lay on the ferry."]),
+    }
+    finder = PassageFinder(sources, SourceIndex(0, "", []), SourceIndex(0, "", []))
+    [claim] = find_claims("The stone bridge of Falkenau was opened by a bishop.")
+    assert [one.source for one in finder.find(claim, "en")] == [1]
+
+
+def test_the_head_of_an_html_table_is_shown_with_each_piece():
+    rows = "".join(f"<tr><td>{year}</td><td>{'glass ' * 30}</td></tr>\n" for year in range(2000, 2012))
+    text = f"<table>\n<tr><th>Year</th><th>Glass (t)</th></tr>\n{rows}</table>\n\nThe end."
+    index = SourceIndex(1, "Waste", [text])
+    pieces = [one for one, _ in cut_pieces(index)]
+    assert sum(count for _, count in cut_pieces(index)) == len(index.passages)
+    assert all("| Year | Glass (t) |" in one.text for one in pieces[:-1])
+    assert "<td>" not in "".join(one.text for one in pieces)

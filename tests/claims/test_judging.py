@@ -94,7 +94,8 @@ def test_citations_stand_in_the_text_of_a_claim_where_the_report_has_them():
 
 def test_what_states_nothing_is_exempt():
     rule = Verdict("suspect", "by rule")
-    assert decide("What the engineers say of the bridge [1]", "exempt", rule=rule).kind == "exempt"
+    text = "What the engineers say of the bridge [1]"
+    assert decide(text, "exempt", rule=rule).kind == "exempt"
 
 
 def test_a_claim_with_a_figure_is_not_exempt():

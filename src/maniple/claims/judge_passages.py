@@ -4,8 +4,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
 from math import log
 from typing import Literal
 
@@ -15,6 +15,7 @@ from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import FigureMention
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim
+from maniple.claims.table_index import TOTAL_TERMS, find_years
 from maniple.claims.terms import find_terms, iterate_terms
 from maniple.claims.verdict import SourcePassage
 
@@ -31,6 +32,10 @@ SATURATION, LENGTH_SHARE = 1.2, 0.75
 """The constants k1 and b of BM25 (Robertson and Zaragoza 2009)."""
 BEFORE_WEIGHT = 0.3
 """The weight of the words before a claim, and of its heading, beside those of the claim."""
+RELATED_SHARE = 0.4
+"""The share of the best rating from which a piece is shown for a claim that cites nothing."""
+HEADING_SHARE = 0.5
+"""The share of its rating that a piece has which is only a heading."""
 FIGURE_WEIGHT = 2.0
 """The weight of a figure or date of the claim, beside that of an equally rare word."""
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»‹›「」『』〝〟｢｣＂", '"') | dict.fromkeys("‘’‚‛`´＇", "'"))
@@ -60,6 +65,11 @@ class SourcePiece:
     def source(self) -> int:
         """The number of its source; 0 for the user and programs."""
         return self.parts[0].source
+
+    @property
+    def is_heading(self) -> bool:
+        """Whether it is only a heading, which the piece below it has, too."""
+        return all(_HEADING.match(one.text) for one in self.parts)
 
     @property
     def text(self) -> str:
@@ -123,7 +133,8 @@ class PassageFinder:
         near = cited or [*self.sources.values()]
         far = [one for one in self.sources.values() if one not in near] if is_wide else []
         known = {*map(id, shown)}
-        first = [one for one in self._rank(near, query) if id(one) not in known]
+        ranked = self._rank(near, query, least=0.0 if cited else RELATED_SHARE)
+        first = [one for one in ranked if id(one) not in known]
         first += [one for one in self._begin(cited) if id(one) not in known and one not in first]
         outside = self._rank([self.given, self.results, *far], query)
         beside = [one for one in outside if id(one) not in known]
@@ -141,9 +152,18 @@ class PassageFinder:
             case "source":
                 return self.sources[piece.source]
 
-    def _rank(self, indexes: Sequence[SourceIndex], query: "_ClaimQuery") -> list[SourcePiece]:
-        """Return the pieces like a claim, the best one of each source first, then by rating."""
-        rated = [self._search_of(one).rate(query) for one in indexes]
+    def _rank(
+        self, indexes: Sequence[SourceIndex], query: "_ClaimQuery", *, least: float = 0.0
+    ) -> list[SourcePiece]:
+        """Return the pieces like a claim, the best one of each source first, then by rating.
+
+        `least` is the share of the best rating from which a piece is returned.
+        """
+        cited = {*query.citations}
+        rated = [self._search_of(one).rate(query, is_cited=one.number in cited) for one in indexes]
+        if least:
+            enough = least * max((rating for some in rated for rating, _ in some), default=0.0)
+            rated = [[pair for pair in some if pair[0] >= enough] for some in rated]
         ordered = [sorted(some, key=lambda pair: -pair[0]) for some in rated]
         best = sorted((some[0] for some in ordered if some), key=lambda pair: -pair[0])
         others = sorted((pair for some in ordered for pair in some[1:]), key=lambda pair: -pair[0])
@@ -151,7 +171,8 @@ class PassageFinder:
 
     def _begin(self, indexes: Sequence[SourceIndex]) -> Iterator[SourcePiece]:
         for index in indexes:
-            yield from self._search_of(index).pieces[:MAX_PIECES]
+            pieces = (one for one in self._search_of(index).pieces if not one.is_heading)
+            yield from islice(pieces, MAX_PIECES)
 
     def _search_of(self, index: SourceIndex) -> "_PieceSearch":
         if id(index) not in self._searches:
@@ -169,6 +190,14 @@ class _ClaimQuery:
     terms: Mapping[str, float]
     figures: Sequence[FigureMention]
     dates: Sequence[DateMention]
+    citations: Collection[int]
+    labels: Collection[str]
+    """The head of its row, and the years that it names: what rows and columns of a table may be called."""
+
+    @property
+    def has_share(self) -> bool:
+        """Whether it gives a share, which rests on a total."""
+        return any(one.kind == "percent" or (one.is_word and one.value < 1) for one in self.figures)
 
 
 def _read_query(claim: Claim, language: str) -> _ClaimQuery:
@@ -176,7 +205,8 @@ def _read_query(claim: Claim, language: str) -> _ClaimQuery:
     around = find_terms(f"{claim.heading} {claim.before}")
     terms = dict.fromkeys(around, BEFORE_WEIGHT) | dict.fromkeys(find_terms(words), 1.0)
     dates = find_dates(claim.text, language)
-    return _ClaimQuery(terms, find_figures(claim.text, language, dates), dates)
+    labels = {claim.row.casefold(), *find_years(f"{claim.row} {claim.column} {claim.text}")} - {""}
+    return _ClaimQuery(terms, find_figures(claim.text, language, dates), dates, claim.citations, labels)
 
 
 class _PieceSearch:
@@ -196,16 +226,27 @@ class _PieceSearch:
             self._lengths.append(counts.total())
             for term, count in counts.items():
                 self._postings.setdefault(term, []).append((number, count))
+        self._labels = _LabelPlaces(self.pieces)
         self._mean = sum(self._lengths) / max(len(self._lengths), 1) or 1.0
 
-    def rate(self, query: _ClaimQuery) -> list[tuple[float, SourcePiece]]:
-        """Return the pieces that have something of a claim, each with its rating above 0."""
+    def rate(self, query: _ClaimQuery, *, is_cited: bool) -> list[tuple[float, SourcePiece]]:
+        """Return the pieces that have something of a claim, each with its rating above 0.
+
+        In a source that the claim does not cite, years, totals and numbers without their unit are of any
+        subject: they count only for a piece that has a word or figure of the claim.
+        """
         ratings = dict[int, float]()
         for term, weight in query.terms.items():
             self._add(ratings, self._postings.get(term, ()), weight)
-        for places in self._find_exact(query):
+        for places in self._find_exact(query, has_bare=is_cited):
             self._add(ratings, [(place, 1) for place in sorted(places)], FIGURE_WEIGHT)
-        return [(rating, self.pieces[place]) for place, rating in ratings.items()]
+        for places in self._labels.find(query):
+            counted = [(place, 1) for place in places if is_cited or place in ratings]
+            self._add(ratings, counted, FIGURE_WEIGHT)
+        return [
+            (rating * (HEADING_SHARE if self.pieces[place].is_heading else 1.0), self.pieces[place])
+            for place, rating in ratings.items()
+        ]
 
     def _add(self, ratings: dict[int, float], postings: Sequence[tuple[int, int]], weight: float) -> None:
         known = len(self.pieces)
@@ -215,15 +256,56 @@ class _PieceSearch:
             gain = count * (SATURATION + 1) / (count + SATURATION * length)
             ratings[place] = ratings.get(place, 0.0) + weight * rarity * gain
 
-    def _find_exact(self, query: _ClaimQuery) -> Iterator[set[int]]:
+    def _find_exact(self, query: _ClaimQuery, *, has_bare: bool) -> Iterator[set[int]]:
         """Yield, for each figure and date of a claim, the pieces that have it."""
         for date in query.dates:
             yield {*self._places(hit for _, hit in self._index.find_date(date))}
         for figure in query.figures:
-            yield {*self._places(hit for _, hit in self._index.find_figure(figure))}
+            hits = self._index.find_figure(figure)
+            if has_bare and not hits and figure.unit:
+                # The head of its table may give the unit.
+                hits = self._index.find_figure(replace(figure, kind="number", unit=""))
+            yield {*self._places(hit for _, hit in hits)}
 
     def _places(self, hits: Iterator[IndexedPassage]) -> Iterator[int]:
         yield from (self._piece_of[self._index.place_of(one)] for one in hits if self._index.has_place(one))
+
+
+class _LabelPlaces:
+    """The pieces of a source by what the rows and columns of their tables are called."""
+
+    def __init__(self, pieces: Sequence[SourcePiece]) -> None:
+        self._by_label: dict[str, list[int]] = {}
+        """By the head of a row, and by the years in the heads of rows and columns."""
+        self._by_term: dict[str, list[tuple[frozenset[str], int]]] = {}
+        """The terms of the head of a row by the first of them."""
+        self._totals: list[int] = []
+        for place, piece in enumerate(pieces):
+            if piece.head:
+                self._read(piece, place)
+
+    def _read(self, piece: SourcePiece, place: int) -> None:
+        heads = dict.fromkeys(line.strip("| ").partition("|")[0].strip() for line in piece.lines)
+        for label in dict.fromkeys(
+            [*(one.casefold() for one in heads), *find_years(" ".join([piece.head, *heads]))]
+        ):
+            self._by_label.setdefault(label, []).append(place)
+        for terms in dict.fromkeys(map(find_terms, heads)):
+            if terms and terms <= TOTAL_TERMS:
+                self._totals.append(place)
+            elif terms:
+                self._by_term.setdefault(min(terms), []).append((terms, place))
+
+    def find(self, query: _ClaimQuery) -> Iterator[list[int]]:
+        """Yield the pieces with a row or column that a claim names, and with a total if it gives a share."""
+        for label in sorted(query.labels):
+            yield self._by_label.get(label, [])
+        named = query.terms.keys()
+        for term in query.terms:
+            found = self._by_term.get(term, ())[:MAX_POSTINGS]
+            yield [*dict.fromkeys(place for terms, place in found if terms <= named)]
+        if query.has_share:
+            yield [*dict.fromkeys(self._totals)]
 
 
 def cut_pieces(index: SourceIndex, origin: Origin = "source") -> Iterator[tuple[SourcePiece, int]]:

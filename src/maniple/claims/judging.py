@@ -24,7 +24,7 @@ from maniple.claims.judge_figures import (
     read_figures,
     stands_in,
 )
-from maniple.claims.judge_passages import PassageFinder, SourcePiece, show_row
+from maniple.claims.judge_passages import PassageFinder, SourcePiece
 from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim
@@ -346,13 +346,20 @@ class JudgeRounds:
         words = find_terms(f"{claim.row} {claim.column} {claim.text} {claim.before} {claim.heading}")
         known = {one for one in words if index.knows(one)}
         figures = find_figures(f"{claim.row} | {claim.column} | {claim.text}", pending.language)
-        if _shares(f"{piece.head}\n{show_row(part.text)}", known, figures):
+        if self._shares(replace(piece, parts=(part,)), known, figures):
             return True
         if not _is_translated(pending.language, index.language, len(known), len(words)):
             return False
-        if not is_supported or _shares(piece.text, known, figures):
+        if not is_supported or self._shares(piece, known, figures):
             return True
         return not any(one.is_judged and index.find_figure(one) for one in figures)
+
+    def _shares(self, piece: SourcePiece, words: Set[str], figures: Sequence[FigureMention]) -> bool:
+        """Return whether a passage has one of some words or figures."""
+        if not find_terms(piece.text).isdisjoint(words):
+            return True
+        found = read_figures(piece, self._finder.index_of(piece).language)
+        return any(agree(one, shown.figure) for shown in found for one in figures)
 
     def _find_absent_figures(self, pending: PendingClaim) -> Iterator[FigureMention]:
         """Yield the figures of a claim that have to be calculated; none of a claim that a rule supports."""
@@ -397,13 +404,6 @@ def _settle(case: ClaimCase) -> Verdict:
 def _has_figure(indexes: Iterable[SourceIndex], figure: FigureMention, text: str) -> bool:
     date = read_day_and_month(figure, text)
     return any(index.find_figure(figure) or (date and index.find_date(date)) for index in indexes)
-
-
-def _shares(text: str, words: Set[str], figures: Sequence[FigureMention]) -> bool:
-    """Return whether a text has one of some words or figures."""
-    if not find_terms(text).isdisjoint(words):
-        return True
-    return any(agree(one, other) for other in find_figures(text) for one in figures)
 
 
 def _is_translated(language: str, source_language: str, known: int, words: int) -> bool:

@@ -1,5 +1,6 @@
 """Splits a block of a report into its claims: sentences and cells, with the sources that they cite."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,6 +15,9 @@ ROW_HEAD_WORDS = 8
 """The words up to which the first cell of a row is its name and not a claim."""
 SOURCE_LINE_WORDS = 3
 """The words up to which a paragraph with citations names the sources of the table before it."""
+LABEL_CHARACTERS = 40
+"""The characters up to which words before a colon, or in brackets, may be a label and no claim."""
+_LABEL = re.compile(r"[^\W\d_][^\d:：.!?。！？]*[:：]|[(（][^\d.!?。！？()（）]*[)）]")
 CAPTION_WORDS = 3
 """The words from which the caption of a figure is a claim."""
 
@@ -40,8 +44,8 @@ class Claim:
 def find_claims(block: str, number_of: NumberOf = lambda _: 0) -> list[Claim]:
     """Return the claims of a block in order; their spans do not overlap. Takes linear time.
 
-    `number_of` returns the number of the source at an address, or 0. Headings, code, formulas and lists of
-    sources are no claims.
+    `number_of` returns the number of the source at an address, or 0. Headings, labels (`Source:`), code,
+    formulas and lists of sources are no claims.
     """
     tree = parse_document(block)
     splitter = _Splitter(number_of, _read_footnotes(tree, number_of))
@@ -185,7 +189,7 @@ class _Splitter:
             cited = numbers or context.citations
             for low, high, notes in sentence.split(text):
                 words = text.words(low, high)
-                if any(map(str.isalnum, words)):
+                if any(map(str.isalnum, words)) and not _is_label(words):
                     start, end = text.source_span(low, high, notes)
                     place = context.row, context.column, self.heading, before
                     self.claims.append(Claim(words, start, end, cited, *place, context.kind))
@@ -212,6 +216,12 @@ class _Sentence:
             start, end = text.trim(low, high)
             if start < end:
                 yield start, end, notes
+
+
+def _is_label(words: str) -> bool:
+    """Return whether a text only names something: `Source:`, `(Manufacturer's data)`."""
+    is_short = len(words) <= LABEL_CHARACTERS and len(words.split()) <= SOURCE_LINE_WORDS
+    return is_short and _LABEL.fullmatch(words) is not None
 
 
 def _split_sentences(text: ClaimText) -> Iterator[_Sentence]:

@@ -16,10 +16,11 @@ _CODE = re.compile(
 """A model, version, quarter or season, as in `C2`, `7.1`, `Q3`, `2022/23`."""
 
 
-_TOTALS = find_terms(
+TOTAL_TERMS = find_terms(
     "total totale totaal totalt sum summe gesamt insgesamt zusammen somme ensemble suma soma totali "
     "всего итого razem celkem összesen toplam yhteensä σύνολο المجموع 合计 总计 全体 합계 總計 合計 all"
 )
+"""The terms of the heads of total rows and columns."""
 
 
 def find_label_terms(text: str) -> frozenset[str]:
@@ -81,7 +82,7 @@ class LabelIndex:
     def find_named(self, wanted: frozenset[str]) -> set[str]:
         """Return the heads that a text with the terms `wanted` names; "in total" names none."""
         near = {label for term in wanted for label in self._labels.get(term, ())}
-        return {label for label in near if self._own[label] <= wanted and not self._own[label] <= _TOTALS}
+        return {label for label in near if self._own[label] <= wanted and not self._own[label] <= TOTAL_TERMS}
 
 
 class TableIndex:
