@@ -16,6 +16,9 @@ from maniple.evidence.source_list import detect_language, is_source_heading
         ("Price 5 EUR", ""),
         ("der the", ""),
         ("", ""),
+        ("De 1975 à 1977, la part de la production a reculé. En 1978, une crue l'a détruit.", "fr"),
+        ("De 1975 a 1977 la parte de la producción bajó. En 1978, una crecida lo destruyó.", "es"),
+        ("De dam van Kerval is in 1931 geopend, en het meer van de stad is niet groot.", "nl"),
     ],
 )
 def test_words_tell_the_language_and_a_tie_tells_none(text: str, language: str):

@@ -42,10 +42,10 @@ _SCRIPTS = (
 _FREQUENT = {
     "en": "the of and is are that with was for",
     "de": "der die und ist das nicht mit den für",
-    "fr": "le les des et est une dans que pour",
-    "es": "el los las y es una del que para",
+    "fr": "le les des et est une dans que pour de en",
+    "es": "el los las y es una del que para de en",
     "it": "il gli che è della di una sono per",
-    "pt": "o os as e é uma do não para",
+    "pt": "o os as e é uma do não para de",
     "nl": "de het een en van is dat niet voor",
 }
 _FREQUENT_WORDS = {code: frozenset(words.split()) for code, words in _FREQUENT.items()}
