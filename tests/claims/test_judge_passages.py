@@ -161,3 +161,13 @@ def test_the_head_of_an_html_table_is_shown_with_each_piece():
     assert sum(count for _, count in cut_pieces(index)) == len(index.passages)
     assert all("| Year | Glass (t) |" in one.text for one in pieces[:-1])
     assert "<td>" not in "".join(one.text for one in pieces)
+
+
+def test_a_year_alone_leads_to_no_other_subject():
+    sources = {
+        1: SourceIndex(1, "Roads", ["Alcohol had a part in many deaths on the roads, said the police."]),
+        2: SourceIndex(2, "Farms", ["| Year | Farms |\n|---|---|\n| 2014 | 2340 |\n| 2018 | 1865 |\n"]),
+    }
+    finder = PassageFinder(sources, SourceIndex(0, "", []), SourceIndex(0, "", []))
+    [claim] = find_claims("Alcohol had a part in fewer deaths on the roads than in 2018.")
+    assert [one.source for one in finder.find(claim, "en")] == [1]

@@ -240,7 +240,7 @@ class _PieceSearch:
             self._add(ratings, self._postings.get(term, ()), weight)
         for places in self._find_exact(query, has_bare=is_cited):
             self._add(ratings, [(place, 1) for place in sorted(places)], FIGURE_WEIGHT)
-        for places in self._labels.find(query):
+        for places in (*self._find_years(query), *self._labels.find(query)):
             counted = [(place, 1) for place in places if is_cited or place in ratings]
             self._add(ratings, counted, FIGURE_WEIGHT)
         return [
@@ -257,15 +257,24 @@ class _PieceSearch:
             ratings[place] = ratings.get(place, 0.0) + weight * rarity * gain
 
     def _find_exact(self, query: _ClaimQuery, *, has_bare: bool) -> Iterator[set[int]]:
-        """Yield, for each figure and date of a claim, the pieces that have it."""
+        """Yield, for each figure and date of a claim but bare years, the pieces that have it."""
         for date in query.dates:
-            yield {*self._places(hit for _, hit in self._index.find_date(date))}
-        for figure in query.figures:
+            if date.month is not None:
+                yield {*self._places(hit for _, hit in self._index.find_date(date))}
+        for figure in (one for one in query.figures if one.kind != "year"):
             hits = self._index.find_figure(figure)
             if has_bare and not hits and figure.unit:
                 # The head of its table may give the unit.
                 hits = self._index.find_figure(replace(figure, kind="number", unit=""))
             yield {*self._places(hit for _, hit in hits)}
+
+    def _find_years(self, query: _ClaimQuery) -> Iterator[list[int]]:
+        """Yield, for each year of a claim without a month, the pieces that have it."""
+        for date in query.dates:
+            if date.month is None:
+                yield sorted({*self._places(hit for _, hit in self._index.find_date(date))})
+        for figure in (one for one in query.figures if one.kind == "year"):
+            yield sorted({*self._places(hit for _, hit in self._index.find_figure(figure))})
 
     def _places(self, hits: Iterator[IndexedPassage]) -> Iterator[int]:
         yield from (self._piece_of[self._index.place_of(one)] for one in hits if self._index.has_place(one))
