@@ -203,8 +203,8 @@ class EvidenceSettings(Section):
     """The check of reports against what was read."""
 
     judge: JudgeMode = "auto"
-    """Whether a model judges the claims that no rule decides. `auto`: if `maniple eval judge` has measured at
-    most 3 % of false marks on 300 honest claims or more, and a recall of 0.85 or more, for this model."""
+    """Whether a model judges the claims, or rules alone. `auto`: a model does if `maniple eval judge` has
+    measured at most 3 % of false marks on 300 honest claims or more, and a recall of 0.85 or more, for it."""
     llm: LLMType = "basic"
     """The type of the model that judges."""
 
