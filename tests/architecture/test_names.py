@@ -70,7 +70,7 @@ FORBIDDEN = {
     "Rests",
     "ResultCap",
     "RunBody",
-    "Said",
+    "TeamTexts",
     "SaidView",
     "Scene",
     "Seat",

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from maniple.claims.report_check import ReportCheck, Said
+from maniple.claims.report_check import ReportCheck, TeamTexts
 from maniple.evidence import MemoryEvidence, NotedFinding
 from maniple.evidence.check import MARK, mark_findings
 from tests.evidence.read_pages import Read
@@ -206,7 +206,7 @@ async def test_a_finding_supports_no_other_claim_and_no_other_citation(text):
 )
 async def test_what_a_program_has_printed_counts_more_than_what_its_author_says(text, kind):
     said = ["The mean fare is 34.72 euros; a return ticket for two costs 81.90 euros."]
-    check = await ReportCheck.of(MemoryEvidence(), results=["mean fare: 37.42"], said=Said(said))
+    check = await ReportCheck.of(MemoryEvidence(), results=["mean fare: 37.42"], said=TeamTexts(said))
     [one] = (await check.claim_report([text])).claims
     assert one.verdict.kind == kind
 
@@ -222,7 +222,7 @@ async def test_what_a_program_has_printed_counts_more_than_what_its_author_says(
 async def test_nothing_is_true_because_an_earlier_report_says_it(text, kind):
     marked = "Its designer called it “a long and very narrow corridor to the sea” [unverified] [1]."
     earlier = f"The Karsund terminal cost 221 million euros [1]. A pier cost 36.4 million euros.\n\n{marked}"
-    check = await ReportCheck.of(SOURCES, said=Said(reports=[earlier]))
+    check = await ReportCheck.of(SOURCES, said=TeamTexts(reports=[earlier]))
     findings = await check.findings(text + "\n")
     assert bool(findings) == (kind != "open")
     [one] = (await check.claim_report([text + "\n"])).claims

@@ -34,7 +34,7 @@ from maniple.agents.report_draft import LIST_AT_END, Draft, ReportDraft, StatedD
 from maniple.agents.report_model import CheckedReportModel, report_draft_claims
 from maniple.agents.report_repair import ReportRepair
 from maniple.agents.task import StepResult, Task, current_task
-from maniple.claims.report_check import ReportCheck, Said
+from maniple.claims.report_check import ReportCheck, TeamTexts
 from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.source_list import format_sources
@@ -142,7 +142,7 @@ async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_R
     record = MemoryEvidence() if evidence is None else evidence
     # What a program has printed counts, and not what its author wrote about it.
     results, answers = ([*given, *printed], said) if printed else ([*said, *given], [])
-    own = Said(answers, task.thread_reports)
+    own = TeamTexts(answers, task.thread_reports)
     return await ReportCheck.of(record, trusted_texts, results, said=own, researched=researched)
 
 

@@ -36,7 +36,7 @@ _NOTHING = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TeamTexts:
     """What the team itself has said: a figure that only it has is open, and supports nothing.
 
     `answers` are those of members who have also run programs, `reports` earlier ones of the thread, in which
@@ -61,10 +61,10 @@ class ReportCheck(SourceCheck):
         conversation: Iterable[str] = (),
         results: Iterable[str] = (),
         *,
-        said: Said | None = None,
+        said: TeamTexts | None = None,
         researched: bool = False,
     ) -> None:
-        conversation, results, said = tuple(conversation), tuple(results), said or Said()
+        conversation, results, said = tuple(conversation), tuple(results), said or TeamTexts()
         reports = tuple(map(_without_marked_lines, said.reports))
         known, found = [*conversation, *reports], [*results, *said.answers]
         super().__init__(evidence, sources, known, found, researched=researched)
@@ -88,7 +88,7 @@ class ReportCheck(SourceCheck):
         conversation: Iterable[str] = (),
         results: Iterable[str] = (),
         *,
-        said: Said | None = None,
+        said: TeamTexts | None = None,
         researched: bool = False,
     ) -> Self:
         """Return a check against the present content of `evidence`."""
