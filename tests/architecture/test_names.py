@@ -70,7 +70,7 @@ FORBIDDEN = {
     "Rests",
     "ResultCap",
     "RunBody",
-    "TeamTexts",
+    "Said",
     "SaidView",
     "Scene",
     "Seat",
