@@ -11,14 +11,14 @@ from maniple.events.conversation import as_chat_message, attributed
 from tests.team import plan, step
 
 PLAN = json.dumps(plan(step("researcher"), step("coder"), step("reporter")))
-TeamTexts = tuple[str | None, str]
+Said = tuple[str | None, str]
 
 
 def human(*texts: str) -> list[BaseMessage]:
     return [HumanMessage(text) for text in texts]
 
 
-def who(messages: list[BaseMessage]) -> list[TeamTexts]:
+def who(messages: list[BaseMessage]) -> list[Said]:
     return [(message.name, message.text) for message in attributed(messages)]
 
 

@@ -248,7 +248,7 @@ async def test_a_report_of_200_kilobytes_is_checked_in_linear_time():
         pieces, at = [], 0
         while sum(map(len, pieces)) < size:
             at = (at + 7) % 19_000
-            pieces.append(f"TeamTexts “{' '.join(words[at : at + 6])}” [1] at https://a.test/{at}.\n\n")
+            pieces.append(f"Said “{' '.join(words[at : at + 6])}” [1] at https://a.test/{at}.\n\n")
         check = await SourceCheck.of(Read(("https://a.test/", "A", page)))
         begin = time.process_time()
         found = [finding for piece in pieces for finding in await check.findings(piece)]
