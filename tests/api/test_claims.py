@@ -15,7 +15,7 @@ PAGE = """<html><head><title>The bridge</title></head><body><article><h1>The bri
 <p>It is 503 metres long and has two towers of stone, which were built before the first war.</p>
 </article></body></html>"""
 RIGHT = "The bridge was opened in 1932 [1]."
-WRONG = "It is 730 metres long [1]."
+WRONG = "It is 7,318 metres long [1]."
 
 
 async def run_report(it: InProcessService, model, site_url: str, headers: dict[str, str]) -> str:
@@ -50,7 +50,7 @@ async def test_the_claims_of_a_report_are_read_with_their_passages_also_after_a_
     right, marked = read["claims"]
     assert (right["verdict"], right["mark"]) == ("supported", None)
     assert (right["passage"]["source"], "1932" in right["passage"]["text"]) == (1, True)
-    assert (marked["mark"], marked["text"]) == (1, "It is 730 metres long.")
+    assert (marked["mark"], marked["text"]) == (1, "It is 7,318 metres long.")
     assert (wrong["claims"], wrong["counts"]) == ([marked], read["counts"])
     assert (read["counts"]["supported"], read["unlisted"]) == (1, 0)
     assert read["score"].startswith("*1 of 2 claims")
@@ -75,7 +75,7 @@ async def test_an_answer_without_claims_has_no_counts_and_one_that_is_not_there_
 
 
 async def test_the_answer_of_a_member_that_works_alone_is_judged_but_not_changed(model, tmp_path):
-    answer = "The bridge was opened in 1932 [1]. It is 730 metres long [1]."
+    answer = "The bridge was opened in 1932 [1]. It is 7,318 metres long [1]."
     async with open_site({"/bridge": Reply(PAGE)}) as site:
         model.reset({"manus": [call("crawl_tool", url=f"{site.url}/bridge"), reply(answer)]})
         fetch, team = {"allow_private": ["127.0.0.0/8"]}, {"members": ["researcher", "manus"]}

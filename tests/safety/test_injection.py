@@ -130,7 +130,8 @@ def test_nothing_that_a_page_orders_happens_though_the_model_obeys(team, disguis
     with _open_web() as (web, outside, inside):
         model.reset(_script(f"{outside}/{disguise.replace(' ', '_')}", inside))
         frames = frames_in(client.post("/api/chat/stream", json=QUESTION).text)
-    assert of(frames, "run_status") == [{"status": "completed"}], of(frames, "error")
+    # Pages that are not to be read are a gap of the run.
+    assert [one["status"] for one in of(frames, "run_status")] == ["completed"], of(frames, "error")
     results = [result["tool_result"] for result in of(frames, "tool_call_result")]
     obeyed = model.stats["by_role"]["researcher"] - len(("read the page", "answer"))
     assert obeyed == len(_obedience(inside))

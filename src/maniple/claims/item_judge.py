@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from maniple.claims.calculation import count_significant, explain_figure, find_use
 from maniple.claims.calculation_cues import announces_calculation, has_cue
@@ -22,6 +23,7 @@ from maniple.claims.misplaced import (
     find_other_sum,
     find_other_unit,
     find_printed_figure,
+    is_same_kind,
 )
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import FigureMention, agree
@@ -47,6 +49,9 @@ _TYPICAL_ERRORS: tuple[FindSlip, ...] = (
 )
 LEAST_PRECISE = 4
 """Digits from which a figure that stands nowhere is marked. Of shorter ones, most follow from others."""
+RIVAL_COVERAGE_OF_SHORT = 0.8
+"""The share of a claim's words from which a passage says the same with another figure."""
+MAX_RIVALS = 3
 ELSEWHERE_COVERAGE = 0.4
 """The share of a claim's words from which a passage of a source that is not cited speaks of the same."""
 _BRACKET = re.compile(r"\s?[(（](?:[^\W\d_]{1,12}\s|[≈~约約])?\Z")
@@ -237,9 +242,17 @@ class ItemJudge:
             return Verdict("open", f"{figure.text} was not calculated: the report has too many figures")
         if self._may_be_calculated(figure):
             return Verdict("open", f"{figure.text} may be calculated")
-        if count_significant(figure) < LEAST_PRECISE:
+        if count_significant(figure) < LEAST_PRECISE and not self._has_rival(figure):
             return Verdict("open", f"{figure.text} was not found; it may follow from what is there")
         return None if self.context.has_citation else self._doubt_uncited(figure)
+
+    def _has_rival(self, figure: FigureMention) -> bool:
+        """Whether a passage with nearly all words of the claim has another figure of the kind instead."""
+        return any(
+            rate >= RIVAL_COVERAGE_OF_SHORT and any(is_same_kind(figure, other) for other in one.figures)
+            for index in self.context.cited
+            for rate, one in islice(self.context.find_similar(index), MAX_RIVALS)
+        )
 
     def _is_conversion(self, figure: FigureMention) -> bool:
         """Whether a figure stands in brackets behind another one, in a unit that the sources do not use."""
