@@ -57,7 +57,7 @@ async def test_a_pdf_is_read_page_by_page_under_its_title() -> None:
         (pdf("secret", password="word"), "application/pdf", "requires a password"),
         (pdf("", ""), "application/pdf", "without text and pictures"),
         (b"%PDF-1.7 and nothing", "application/pdf", "is a damaged PDF"),
-        (b"PK\x03\x04 and nothing", DOCX, "is a damaged Word document"),
+        (b"PK\x03\x04 and nothing", DOCX, "is a damaged ZIP archive"),
         (bomb, DOCX, "more than 50,000,000 bytes"),
         (docx(""), DOCX, "no text that can be read"),
         ("<rss></rss>", "application/rss+xml", "no text that can be read"),

@@ -22,7 +22,7 @@ MAX_SEARCHED = 8_000_000
 """Characters of all sources that are searched for quotations without a citation, earlier sources first.
 Sources that a sentence cites are always searched."""
 LEAST_FOREIGN = 5
-"""Words from which a quotation without a frequent word is compared with the language of its source."""
+"""Words from which a quotation is compared with the language of its source; fewer tell none."""
 LANGUAGE_CHARACTERS = 5_000
 """Characters of a source that tell its language."""
 LEAST_LATIN = 0.3
@@ -223,9 +223,9 @@ class SourceCheck:
         languages = _detect_languages(wording)
         if not languages or language in languages:
             return False
-        tokens = searchable(words).split()
+        tokens = [one for one in searchable(words).split() if any(map(str.isalnum, one))]
         known = frozenset(wording.split())
-        if not language and len(tokens) < LEAST_FOREIGN:
+        if (words.isascii() or not language) and len(tokens) < LEAST_FOREIGN:
             return False
         # Of a quotation without frequent words the language is not known.
         return (2 if language else 3) * sum(one in known for one in tokens) < len(tokens)

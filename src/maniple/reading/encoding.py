@@ -34,6 +34,8 @@ _MIN_LETTERS = 5
 """With fewer non-ASCII bytes, a declaration is believed."""
 _WESTERN_COVERAGE = 0.9
 _OTHER_COVERAGE = 0.97
+_DOUBLE_ACUTE_O, _A_TILDE, _A_UMLAUT = 0xF5, 0xE3, 0xE4
+"""Hungarian ő is õ in Western encodings, where õ is rarer than ã (Portuguese) or ä (Estonian)."""
 _PUNCTUATION = frozenset("\xa0\xad“”„‚‘’‹›«»–—…•·°§©®™€£¥†‡¡¿×±²³½¼¾µ¶ªº")
 _CENTRAL = (
     "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "ąćęłńóśźż", "áéíóöőúüű", "ăâîşţșț", "čćđšž",
@@ -108,6 +110,9 @@ def _find_other_encoding(body: bytes) -> str:
         found = _guess_encoding(body)
         return "" if _is_western(found) else found
     coverage = {codec: _cover(counts, codec, languages) for codec, languages in _ALPHABETS.items()}
+    is_rare = counts[_DOUBLE_ACUTE_O] <= counts[_A_TILDE] + counts[_A_UMLAUT]
+    if not is_rare and coverage["cp1250"] >= _OTHER_COVERAGE:
+        return "cp1250"
     best = max(coverage, key=lambda codec: coverage[codec])
     return best if coverage["cp1252"] < _WESTERN_COVERAGE and coverage[best] >= _OTHER_COVERAGE else ""
 
