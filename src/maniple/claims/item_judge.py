@@ -160,14 +160,7 @@ class ItemJudge:
         return self._find_other_cell(figure) or self._find_calculation(figure) or objection
 
     def _find_other_cell(self, figure: FigureMention) -> Verdict | None:
-        if self.context.claim.kind != "cell":
-            return None
-        found = (find_other_cell(self.context, figure, index) for index in self.context.cited)
-        other = next(filter(None, found), None)
-        if other is None or self.context.claim.kind == "cell":
-            return other
-        explained = explain_figure(self.context, figure)
-        return Verdict("open", f"perhaps calculated: {explained.operation}") if explained else other
+        return self._find_slip(figure, find_other_cell) if self.context.claim.kind == "cell" else None
 
     def _find_slip(self, figure: FigureMention, find: FindSlip) -> Verdict | None:
         """Return the figure of the passage most like the claim that this one was miscopied from."""
