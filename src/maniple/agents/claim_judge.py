@@ -9,7 +9,6 @@ from typing import cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
 
 from maniple.agents.middleware.fencing import fence_untrusted
 from maniple.claims.judging import (
@@ -22,7 +21,7 @@ from maniple.claims.judging import (
 )
 from maniple.claims.report_check import ReportCheck
 from maniple.errors import BudgetExhausted, ModelError
-from maniple.llms import ChatModels, Shape, ShapeError, ask_for, capabilities_of
+from maniple.llms import ChatModels, Shape, ShapeError, ask_for, capabilities_of, hide_call
 from maniple.llms.context_windows import room_of, text_tokens
 from maniple.llms.endpoints import with_fallbacks
 from maniple.prompts import render
@@ -40,8 +39,6 @@ MAX_JUDGED = 400
 MAX_CONCURRENT = 4
 """Requests that are sent at the same time."""
 _SHAPE = Shape("verdicts", dict(ANSWER_SCHEMA), JudgeAnswer)
-_HIDDEN: RunnableConfig = {"metadata": {"lc_source": JUDGE_SOURCE}, "tags": ["nostream"]}
-"""Hides the answers from streams: LangGraph's skip this tag, `Translator` skips this source."""
 
 
 @cache
@@ -160,6 +157,8 @@ class JudgeCalls:
 
     async def _send(self, batch: JudgeBatch, prompt: str) -> JudgeAnswer:
         messages = [SystemMessage(prompt), HumanMessage(f"The claims:\n{fence_untrusted(batch.text)}")]
-        hidden = cast("BaseChatModel", self.model.with_config(_HIDDEN))  # passes on what it does not have
+        hidden = cast(
+            "BaseChatModel", self.model.with_config(hide_call(JUDGE_SOURCE))
+        )  # passes on what it does not have
         answer, _ = await ask_for(hidden, messages, _SHAPE, repairs=0)
         return answer

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
 
 from maniple.agents.claim_events import ReportMark
 from maniple.agents.gap_statements import state_gap
@@ -27,6 +26,7 @@ from maniple.agents.section_edits import (
 from maniple.agents.task import StepResult, Task
 from maniple.claims.verdict import ClaimReport
 from maniple.errors import BudgetExhausted, ModelError
+from maniple.llms import hide_call
 from maniple.prompts import render
 from maniple.scope.run_scope import run_scope
 from maniple.text import without_thoughts
@@ -115,9 +115,7 @@ class ReportEditor:
         return without_thoughts(answer.text)
 
     async def _invoke(self, messages: Sequence[BaseMessage]) -> AIMessage:
-        # As the repair of passages: hidden from LangGraph's streams and from `Translator`.
-        config: RunnableConfig = {"metadata": {"lc_source": REPAIR_SOURCE}, "tags": ["nostream"]}
-        return await self.model.ainvoke(list(messages), config=config)
+        return await self.model.ainvoke(list(messages), config=hide_call(REPAIR_SOURCE))
 
 
 class EditingDraft:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig
 
 from maniple.agents.briefing import (
     REPORT_SHARE,
@@ -40,6 +39,7 @@ from maniple.claims.verdict import ClaimReport
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import NotedFinding, Source
 from maniple.evidence.source_list import format_sources
+from maniple.llms import hide_call
 from maniple.llms.context_windows import room_of
 from maniple.prompts import render
 from maniple.text import shorten, without_thoughts
@@ -63,7 +63,6 @@ _MISSING_SECTION = "this section could not be written: {reason}"
 _MISSING_CLOSING = "the closing section could not be written: {reason}"
 _OWN_HEADING = re.compile(r"(#{1,6})[ \t]+([^\n]*)(?:\n|\Z)")
 _REASON_CHARACTERS = 200
-_HIDDEN: RunnableConfig = {"metadata": {"lc_source": SECTION_SOURCE}, "tags": ["nostream"]}
 _log = logging.getLogger(__name__)
 
 
@@ -209,7 +208,7 @@ class SectionWriters:
 
         async def stream(messages: list[BaseMessage]) -> bool:
             is_cut = False
-            async for chunk in self.model.astream(messages, config=_HIDDEN):
+            async for chunk in self.model.astream(messages, config=hide_call(SECTION_SOURCE)):
                 is_cut = is_cut or chunk.response_metadata.get("finish_reason") == "length"
                 if chunk.text:
                     written.append(chunk.text)
@@ -225,7 +224,7 @@ class SectionWriters:
         prompt = [*self.material.system, request, HumanMessage(shown)]
 
         async def send(messages: list[BaseMessage]) -> AIMessage:
-            return await self.model.ainvoke(messages, config=_HIDDEN)
+            return await self.model.ainvoke(messages, config=hide_call(SECTION_SOURCE))
 
         return without_thoughts((await send_within_window(self.model, prompt, send)).text).strip()
 
@@ -254,7 +253,7 @@ class OutlineReader:
 
     async def _send(self, added: Sequence[BaseMessage]) -> str:
         async def send(messages: list[BaseMessage]) -> AIMessage:
-            return await self.model.ainvoke(messages, config=_HIDDEN)
+            return await self.model.ainvoke(messages, config=hide_call(SECTION_SOURCE))
 
         return without_thoughts((await send_within_window(self.model, [*self.messages, *added], send)).text)
 

@@ -19,7 +19,6 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
 )
-from langchain_core.runnables import RunnableConfig
 
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
@@ -29,6 +28,7 @@ from maniple.evidence.check import UnverifiedCitation
 from maniple.evidence.citation import Citation
 from maniple.evidence.excerpt import find_excerpt
 from maniple.evidence.source_list import format_sources
+from maniple.llms import hide_call
 from maniple.prompts import render
 from maniple.reading.markdown import MarkdownScanner
 from maniple.scope.run_scope import run_scope
@@ -134,9 +134,7 @@ class ReportRepair:
         return _parse_passages(without_thoughts(answer.text))
 
     async def _send(self, messages: Sequence[BaseMessage]) -> AIMessage:
-        # Hides the answer from streams: LangGraph's skip this tag, `Translator` skips this source.
-        config: RunnableConfig = {"metadata": {"lc_source": REPAIR_SOURCE}, "tags": ["nostream"]}
-        return await self.model.ainvoke(list(messages), config=config)
+        return await self.model.ainvoke(list(messages), config=hide_call(REPAIR_SOURCE))
 
     async def _build_request(self, passages: Sequence[ReportPassage]) -> str:
         sources = list(self.check.sources.values())[:MAX_SOURCES]

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 import json_repair
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
@@ -77,6 +77,14 @@ def broke_off(error: BaseException) -> bool:
     What remains are answers that broke off or became invalid half-way.
     """
     return isinstance(error, ModelError) and (error.broke_off or error.code == "model_bad_response")
+
+
+def hide_call(source: str) -> RunnableConfig:
+    """Return the config of a call whose answer is no output of its agent; `source` is one of `UNSPOKEN`.
+
+    LangGraph's streams skip the tag, `Translator` skips the source.
+    """
+    return {"metadata": {"lc_source": source}, "tags": ["nostream"]}
 
 
 async def ask(model: Runnable[Any, Any], messages: Sequence[BaseMessage], **options: Any) -> AIMessage:

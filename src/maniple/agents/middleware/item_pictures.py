@@ -14,7 +14,6 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig
 
 from maniple.agents.message_pictures import find_message_pictures
 from maniple.agents.middleware.base import ModelHandler, artifact_fields
@@ -31,7 +30,7 @@ from maniple.agents.middleware.tool_results import (
 )
 from maniple.agents.task import current_task
 from maniple.errors import FileError, ModelError
-from maniple.llms import ChatModels, ask, capabilities_of
+from maniple.llms import ChatModels, ask, capabilities_of, hide_call
 from maniple.llms.calls import has_images, without_images
 from maniple.llms.capabilities import Capabilities
 from maniple.llms.context_windows import is_overflow
@@ -122,8 +121,7 @@ def _is_known_to_see(capabilities: Capabilities) -> bool:
 async def _describe(model: BaseChatModel, picture: RenderedPicture) -> str:
     """Return the description of a picture; "" if the model turns out not to see. Raises `ModelError`."""
     messages = [SystemMessage(_DESCRIBE), HumanMessage([*label_picture("The picture:", picture.content)])]
-    config: RunnableConfig = {"metadata": {"lc_source": DESCRIPTION_SOURCE}, "tags": ["nostream"]}
-    answer = await ask(model, messages, config=config)
+    answer = await ask(model, messages, config=hide_call(DESCRIPTION_SOURCE))
     return without_thoughts(answer.text).strip() if capabilities_of(model).has("vision") else ""
 
 
