@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from maniple.agents.claim_events import ReportMark
 from maniple.agents.gap_statements import state_gap
 from maniple.agents.middleware.context_window import send_within_window
-from maniple.agents.report_draft import Draft
+from maniple.agents.report_draft import Draft, FormDraft
 from maniple.agents.report_repair import SHARE_OF_TIME
 from maniple.agents.section_edits import (
     EditedReport,
@@ -24,7 +23,6 @@ from maniple.agents.section_edits import (
     recognize_edits,
 )
 from maniple.agents.task import StepResult, Task
-from maniple.claims.verdict import ClaimReport
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.llms import hide_call
 from maniple.prompts import render
@@ -118,7 +116,7 @@ class ReportEditor:
         return await self.model.ainvoke(list(messages), config=hide_call(REPAIR_SOURCE))
 
 
-class EditingDraft:
+class EditingDraft(FormDraft):
     """A draft whose text may be edits of the last report instead of a whole one; `draft` checks the result.
 
     Edits are applied when all of them are there, as a later one may change an earlier section. Then the whole
@@ -126,55 +124,27 @@ class EditingDraft:
     """
 
     def __init__(self, draft: Draft, editor: ReportEditor) -> None:
-        self._draft = draft
+        super().__init__(draft, recognize_edits)
         self._editor = editor
-        self._begun: list[str] = []
-        self._has_edits: bool | None = None
-
-    async def feed(self, text: str) -> str:
-        """Take the next part of the answer; return the text that may be shown now."""
-        if self._has_edits is False:
-            return await self._draft.feed(text)
-        self._begun.append(text)
-        if self._has_edits is None:
-            self._has_edits = recognize_edits("".join(self._begun))
-        return await self._pass_on() if self._has_edits is False else ""
-
-    async def feed_unchanged(self, text: str) -> str:
-        """Take whole blocks of the last report; return the text that may be shown now."""
-        return await self._draft.feed_unchanged(text)
 
     async def end_section(self) -> str:
         """Return the rest of a section of a whole report."""
         before = await self._pass_on() if self._begun else ""
-        self._has_edits = False
+        self._has_form = False
         return before + await self._draft.end_section()
 
     async def end(self) -> str:
         """Return the rest of the report. Edits that do not fit take up to two model calls."""
         answer = "".join(self._begun)
-        if self._has_edits is None:
-            self._has_edits = recognize_edits(answer, is_complete=True)
-        if not self._has_edits:
+        if self._has_form is None:
+            self._has_form = recognize_edits(answer, is_complete=True)
+        if not self._has_form:
             return await self._pass_on() + await self._draft.end()
         shown = list[str]()
         for part in await self._editor.edit(answer):
             take = self._draft.feed_unchanged if part.is_unchanged else self._draft.feed
             shown.append(await take(part.text))
         return "".join([*shown, await self._draft.end()])
-
-    @property
-    def marks(self) -> Sequence[ReportMark]:
-        """The marks of the report as it was released."""
-        return self._draft.marks
-
-    async def judge_claims(self) -> ClaimReport:
-        """Return the verdicts on the claims of the report as it was released."""
-        return await self._draft.judge_claims()
-
-    async def _pass_on(self) -> str:
-        text, self._begun = "".join(self._begun), []
-        return await self._draft.feed(text)
 
 
 def _apply(report: str, answer: str) -> EditedReport:

@@ -18,12 +18,11 @@ from maniple.agents.briefing import (
     format_notes,
     format_results,
 )
-from maniple.agents.claim_events import ReportMark
 from maniple.agents.finding_briefing import FINDINGS_SHARE, format_findings
 from maniple.agents.gap_statements import state_gap
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.middleware.fencing import fence_untrusted
-from maniple.agents.report_draft import Draft
+from maniple.agents.report_draft import Draft, FormDraft
 from maniple.agents.report_outline import (
     LEAST_SECTIONS,
     MOST_SECTIONS,
@@ -35,7 +34,6 @@ from maniple.agents.report_outline import (
 from maniple.agents.section_edits import recognize_edits
 from maniple.agents.step_outcome import parse_answer
 from maniple.agents.task import StepResult, Task
-from maniple.claims.verdict import ClaimReport
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.evidence import NotedFinding, Source
 from maniple.evidence.source_list import format_sources
@@ -258,7 +256,7 @@ class OutlineReader:
         return without_thoughts((await send_within_window(self.model, [*self.messages, *added], send)).text)
 
 
-class LongReportDraft:
+class LongReportDraft(FormDraft):
     """A draft whose text may be the outline of a long report, which is written from it section by section.
 
     `draft` checks the sections one after the other. A section that could not be written is named as a gap.
@@ -268,29 +266,10 @@ class LongReportDraft:
     def __init__(
         self, draft: Draft, reader: OutlineReader, writers: SectionWriters, *, is_required: bool
     ) -> None:
-        self._draft = draft
+        super().__init__(draft, may_be_outline, has_form=True if is_required else None)
         self._reader = reader
         self._writers = writers
-        self._begun: list[str] = []
-        self._is_outline: bool | None = True if is_required else None
         self._shown: list[str] = []
-
-    async def feed(self, text: str) -> str:
-        """Take the next part of the answer; return the text that may be shown now."""
-        if self._is_outline is False:
-            return await self._draft.feed(text)
-        self._begun.append(text)
-        if self._is_outline is None:
-            self._is_outline = may_be_outline("".join(self._begun))
-        return await self._pass_on() if self._is_outline is False else ""
-
-    async def feed_unchanged(self, text: str) -> str:
-        """Take whole blocks of the last report; return the text that may be shown now."""
-        return await self._draft.feed_unchanged(text)
-
-    async def end_section(self) -> str:
-        """Return the rest of a section."""
-        return await self._draft.end_section()
 
     async def end(self) -> str:
         """Return the rest of the report, with all its sections."""
@@ -302,7 +281,7 @@ class LongReportDraft:
         Raises the error of the first section if none can be written.
         """
         answer = "".join(self._begun)
-        if has_calls or not (self._is_outline and _is_answered(answer)):
+        if has_calls or not (self._has_form and _is_answered(answer)):
             yield await self._pass_on() + await self._draft.end()
             return
         outline = await self._reader.read(answer)
@@ -313,19 +292,6 @@ class LongReportDraft:
             self._shown.append(part)
             yield part
         yield await self._draft.feed(await self._close(outline)) + await self._draft.end()
-
-    @property
-    def marks(self) -> Sequence[ReportMark]:
-        """The marks of the report as it was released."""
-        return self._draft.marks
-
-    async def judge_claims(self) -> ClaimReport:
-        """Return the verdicts on the claims of the report as it was released."""
-        return await self._draft.judge_claims()
-
-    async def _pass_on(self) -> str:
-        text, self._begun = "".join(self._begun), []
-        return await self._draft.feed(text)
 
     async def _write(self, outline: ReportOutline) -> AsyncIterator[str]:
         """Yield the title, the introduction and the sections, each of them checked."""

@@ -214,11 +214,64 @@ def _newlines_behind(text: str) -> int:
     return len(text) - len(text.rstrip("\n"))
 
 
-class StatedDraft:
+class OuterDraft:
+    """A draft around another one, which checks the text."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+
+    async def feed_unchanged(self, text: str) -> str:
+        """Take whole blocks of the last report; return the text that may be shown now."""
+        return await self._draft.feed_unchanged(text)
+
+    async def end_section(self) -> str:
+        """Return the rest of a section."""
+        return await self._draft.end_section()
+
+    @property
+    def marks(self) -> Sequence[ReportMark]:
+        """The marks of the report as it was released."""
+        return self._draft.marks
+
+    async def judge_claims(self) -> ClaimReport:
+        """Return the verdicts on the claims of the report as it was released."""
+        return await self._draft.judge_claims()
+
+
+class FormDraft(OuterDraft):
+    """A draft whose text may have a form of its own, which is read when it is complete.
+
+    `recognize` returns whether an answer that begins so has the form, or None while its beginning does not
+    tell. Until then the text is held back; text without the form is passed on.
+    """
+
+    def __init__(
+        self, draft: Draft, recognize: Callable[[str], bool | None], *, has_form: bool | None = None
+    ) -> None:
+        super().__init__(draft)
+        self._recognize = recognize
+        self._has_form = has_form
+        self._begun: list[str] = []
+
+    async def feed(self, text: str) -> str:
+        """Take the next part of the answer; return the text that may be shown now."""
+        if self._has_form is False:
+            return await self._draft.feed(text)
+        self._begun.append(text)
+        if self._has_form is None:
+            self._has_form = self._recognize("".join(self._begun))
+        return await self._pass_on() if self._has_form is False else ""
+
+    async def _pass_on(self) -> str:
+        text, self._begun = "".join(self._begun), []
+        return await self._draft.feed(text)
+
+
+class StatedDraft(OuterDraft):
     """A draft with a line, before its sources, about each gap of the steps that it does not speak of."""
 
     def __init__(self, draft: Draft, results: Sequence[StepResult], locale: str = "") -> None:
-        self._draft = draft
+        super().__init__(draft)
         self._locale = locale
         self._lacking = [one for one in results if not one.done or one.lacks]
         self._shown: list[str] = []
@@ -237,15 +290,6 @@ class StatedDraft:
         """Return the rest of a section."""
         self._shown.append(await self._draft.end_section())
         return self._shown[-1]
-
-    @property
-    def marks(self) -> Sequence[ReportMark]:
-        """The marks of the report as it was released."""
-        return self._draft.marks
-
-    async def judge_claims(self) -> ClaimReport:
-        """Return the verdicts on the claims of the report as it was released."""
-        return await self._draft.judge_claims()
 
     async def end(self) -> str:
         """Return the rest of the report."""
