@@ -157,8 +157,7 @@ class JudgeCalls:
 
     async def _send(self, batch: JudgeBatch, prompt: str) -> JudgeAnswer:
         messages = [SystemMessage(prompt), HumanMessage(f"The claims:\n{fence_untrusted(batch.text)}")]
-        hidden = cast(
-            "BaseChatModel", self.model.with_config(hide_call(JUDGE_SOURCE))
-        )  # passes on what it does not have
+        # It passes on what it does not have.
+        hidden = cast("BaseChatModel", self.model.with_config(hide_call(JUDGE_SOURCE)))
         answer, _ = await ask_for(hidden, messages, _SHAPE, repairs=0)
         return answer

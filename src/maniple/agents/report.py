@@ -1,5 +1,6 @@
 """The reporter's middleware, and checks of complete reports and answers."""
 
+import json
 import re
 from collections.abc import (
     Callable,
@@ -35,23 +36,24 @@ from maniple.agents.report_model import CheckedReportModel, report_draft_claims
 from maniple.agents.report_repair import ReportRepair
 from maniple.agents.task import StepResult, Task, current_task
 from maniple.claims.report_check import ReportCheck, TeamTexts
+from maniple.errors import FileError
 from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.source_list import format_sources
 from maniple.llms.context_windows import room_of
 from maniple.scope.run_scope import run_scope
+from maniple.store import ToolCallRecord
 from maniple.tools.evidence import current_evidence
 from maniple.tools.files import READ_FILE
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
-from maniple.workspace.mirrors import MIRROR_FOLDERS
+from maniple.workspace.mirrors import is_team_record
+from maniple.workspace.safe_open import split_path
 
 MAX_LISTED = 40
 _LISTED_NUMBER = re.compile(r"^- \[(\d+)\]", re.MULTILINE)
 _ITEM_READERS = frozenset({READ_FILE, READ_ITEM, SEARCH_ITEMS})
 """The tools that show members the conversation's own files, such as the user's."""
-_MIRROR = re.compile(rf'"(?:\./)?(?:{"|".join(MIRROR_FOLDERS)})/')
-"""In the arguments of a call as JSON: the path of a source, result or report."""
 _CODE_TOOLS = frozenset({"python_repl_tool", "bash_tool"})
 _READ_HERE = ("researcher", "browser")
 """Workers whose results come from the web, so that their quotations must occur in what the run has read."""
@@ -136,7 +138,9 @@ async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_R
     """Return the check for the report of `task`; what calls of `tools` (None: of all) returned is given."""
     trusted_texts = (task.request, task.caller, *task.thread_texts)
     said = [result.text for result in task.results if result.agent not in _READ_HERE]
-    given, printed = await _read_tool_texts(tools), await _read_tool_texts(_CODE_TOOLS)
+    shown = await _read_tool_texts(None if tools is None else {*tools, *_CODE_TOOLS})
+    printed = [text for name, text in shown if name in _CODE_TOOLS]
+    given = [text for name, text in shown if name not in _CODE_TOOLS]
     researched = any(result.agent in _READ_HERE for result in task.results)
     evidence = current_evidence()
     record = MemoryEvidence() if evidence is None else evidence
@@ -146,21 +150,28 @@ async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_R
     return await ReportCheck.of(record, trusted_texts, results, said=own, researched=researched)
 
 
-async def _read_tool_texts(tools: Collection[str] | None) -> list[str]:
-    """Return what calls of `tools`, or of all tools, showed the run's members.
+async def _read_tool_texts(tools: Collection[str] | None) -> list[tuple[str, str]]:
+    """Return what calls of `tools`, or of all tools, showed the run's members, each with the tool's name.
 
     A source, a result or a report that was read again is no result of the run.
     """
     scope = run_scope()
     rows = await scope.ledger.list_by_run(scope.run_id) if scope.ledger is not None else ()
     chosen = (
-        row
-        for row in rows
-        if (tools is None or row.tool_name in tools)
-        and not (row.tool_name in _ITEM_READERS and _MIRROR.search(row.arguments))
+        row for row in rows if (tools is None or row.tool_name in tools) and not _reads_team_record(row)
     )
-    read = (read_message(row.result, row.tool_name, "") for row in chosen)
-    return [one.text for one in read if one is not None and one.status != "error"]
+    read = ((row.tool_name, read_message(row.result, row.tool_name, "")) for row in chosen)
+    return [(name, one.text) for name, one in read if one is not None and one.status != "error"]
+
+
+def _reads_team_record(row: ToolCallRecord) -> bool:
+    if row.tool_name not in _ITEM_READERS:
+        return False
+    path = json.loads(row.arguments).get("path")
+    try:
+        return isinstance(path, str) and is_team_record("/".join(split_path(path)))
+    except FileError:
+        return False  # no file has this path, so nothing was read
 
 
 async def find_result_sources(check: ReportCheck, task: Task) -> list[int]:
