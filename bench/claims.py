@@ -9,20 +9,17 @@ of 100 KB.
 
 import argparse
 import asyncio
-import json
-import math
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from maniple.claims.report_check import ReportCheck
+from maniple.cli.judge_eval import read_set
 from maniple.evidence import MemoryEvidence
+from maniple.llms.judge_measurements import describe_rate
 
-NORMAL_QUANTILE = 1.96
-"""The quantile of a 95 % interval."""
 SECONDS_AT_MOST = 4.0
 """Seconds of CPU for a long report."""
 REPORT_CHARACTERS, SOURCE_CHARACTERS, SOURCES = 200_000, 100_000, 20
@@ -46,32 +43,22 @@ class ClaimScore:
         return marked, total
 
 
-def read_texts(folder: Path) -> list[str]:
-    """Return the sources of a set in the order of their numbers."""
-    paths = sorted((folder / "sources").glob("*.md"), key=lambda one: int(one.stem))
-    return [path.read_text(encoding="utf-8") for path in paths]
-
-
-def read_claims(folder: Path) -> list[dict[str, Any]]:
-    """Return the labelled claims of a set."""
-    return [json.loads(line) for line in (folder / "claims.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
 async def score(folder: Path) -> ClaimScore:
     """Judge each claim of a set alone, as a report of its own."""
     found = ClaimScore()
-    check = await _open_check(read_texts(folder))
-    for one in read_claims(folder):
+    texts, lines = read_set(folder)
+    check = await _open_check(texts)
+    for one in lines:
         check.start_report()
-        findings = await check.findings(one["report"] + "\n")
-        report = await check.claim_report([one["report"] + "\n"])
-        label, kind = one["label"], one["kind"]
+        findings = await check.findings(f"{one.report}\n")
+        report = await check.claim_report([f"{one.report}\n"])
+        label, kind = one.label, one.kind
         found.total[label, kind] += 1
         found.marked[label, kind] += bool(findings)
         found.verdicts.update((label, claim.verdict.kind) for claim in report.claims)
         if bool(findings) == (label == "right"):
             reasons = "; ".join(each.reason for each in findings)
-            found.mistakes.append(f"{label:5} {kind} | {one['report']} | {one.get('why', '')} | {reasons}")
+            found.mistakes.append(f"{label:5} {kind} | {one.report} | {one.why} | {reasons}")
     return found
 
 
@@ -122,25 +109,13 @@ def _write_report() -> Iterator[str]:
         yield text
 
 
-def interval(hits: int, total: int) -> tuple[float, float]:
-    """Return Wilson's interval at 95 %, in percent."""
-    if not total:
-        return 0.0, 100.0
-    share, z = hits / total, NORMAL_QUANTILE
-    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
-    half = z / (1 + z * z / total) * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    return 100 * (middle - half), 100 * (middle + half)
-
-
 def show(found: ClaimScore, *, verbose: bool) -> None:
     """Print the rates of a set, and with `verbose` its mistakes."""
     for key in sorted(found.total):
         print(f"{key[0]:6} {key[1]:30} {found.marked[key]:4} of {found.total[key]}")
     for label in ("wrong", "right"):
         hits, total = found.rate(label)
-        low, high = interval(hits, total)
-        share = 100 * hits / max(total, 1)
-        print(f"{label} claims marked: {hits} of {total} = {share:.1f} % ({low:.1f} to {high:.1f})")
+        print(f"{label} claims marked: {describe_rate(hits, total)}")
     print("verdicts:", dict(sorted(found.verdicts.items())))
     if verbose:
         print(*found.mistakes, sep="\n")

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from bench.claims import interval, score
+from bench.claims import score
+from maniple.llms.judge_measurements import find_interval
 
 pytestmark = pytest.mark.anyio
 
@@ -26,5 +27,5 @@ async def test_marked_claims_are_counted_by_label_and_kind(tmp_path):
 
 
 def test_an_interval_holds_the_share():
-    low, high = interval(3, 200)
+    low, high = (100 * one for one in find_interval(3, 200))
     assert low < 1.5 < high < 5

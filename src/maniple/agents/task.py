@@ -321,7 +321,7 @@ STYLE_LINES: dict[ReportStyle, str] = {
     ),
     "table": "Style: table. The answer is a table with its citations, and at most three sentences beside it.",
 }
-"""What a member that writes the answer is told of its style; of `auto` nothing."""
+"""The line of the prompt for each style, for the member that writes the answer; `auto` has none."""
 ANSWER_LINE = (
     "No report is written after this step: your result is the answer that the user reads. "
     "Write it for the user, complete in itself, in Markdown, in the form that the request wants instead of "

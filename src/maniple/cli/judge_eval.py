@@ -34,6 +34,8 @@ class LabelledClaim:
     report: str
     label: Label
     kind: str
+    why: str = ""
+    """For the reader: what is wrong, or which calculation explains it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,7 @@ def read_set(folder: Path) -> tuple[list[str], list[LabelledClaim]]:
 def _read_line(row: dict[str, Any]) -> LabelledClaim:
     if row["label"] not in ("right", "wrong"):
         raise ValueError(f"the label {row['label']!r} is neither right nor wrong")
-    return LabelledClaim(str(row["report"]), row["label"], str(row.get("kind", "")))
+    return LabelledClaim(str(row["report"]), row["label"], str(row.get("kind", "")), str(row.get("why", "")))
 
 
 def describe_score(score: JudgeScore, found: "JudgeMeasurement", *, verbose: bool = False) -> str:
