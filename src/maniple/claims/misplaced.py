@@ -145,11 +145,8 @@ def find_other_cell(context: ClaimContext, figure: FigureMention, index: SourceI
     cell = _find_own_cell(context, figure, index)
     if cell is None:
         return None
-    return Verdict(
-        "contradicted",
-        f"[{index.number}] has {cell.figures[0].text} in that cell, not {figure.text}",
-        cell.passage,
-    )
+    reason = f"[{index.number}] has {cell.figures[0].text} in that cell, not {figure.text}"
+    return Verdict(_kind_of_misplaced(context), reason, cell.passage)
 
 
 def find_other_figure(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
