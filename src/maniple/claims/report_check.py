@@ -10,6 +10,7 @@ from typing import Self
 from maniple.claims.added_citations import find_added_citations, has_claims
 from maniple.claims.attribution import find_source_labels
 from maniple.claims.check import ClaimCheck
+from maniple.claims.earlier_marks import EarlierMarks
 from maniple.claims.finding_check import FindingIndex
 from maniple.claims.judge_passages import PassageFinder
 from maniple.claims.judging import JudgeRounds, PendingClaim, needs_judge
@@ -72,6 +73,8 @@ class ReportCheck(SourceCheck):
         self._given_texts = conversation
         self._result_texts, self._answer_texts, self._report_texts = results, said.answers, reports
         self._check: ClaimCheck | None = None
+        self._marked_reports = said.reports
+        self._earlier_marks = EarlierMarks((), self.number_of)
         self._noted = FindingIndex()
         self._indexed: dict[int, SourceIndex] = {}
         self._judged: dict[str, list[tuple[Claim, Verdict]]] = {}
@@ -191,14 +194,20 @@ class ReportCheck(SourceCheck):
             language = language_of(block)
             verdicts = await asyncio.to_thread(check.judge, kept, language)
             self._judged[block] = [
-                (one, self._decide(one, await self._with_finding(one, verdict)))
+                (one, self._decide(one, await self._with_known(one, verdict, language)))
                 for one, verdict in zip(kept, verdicts, strict=True)
             ]
         return self._judged[block]
 
+    async def _with_known(self, claim: Claim, verdict: Verdict, language: str) -> Verdict:
+        """Return the verdict on a claim; what no rule decides may repeat a marked claim or a finding."""
+        if verdict.kind not in _UNDECIDED:
+            return verdict
+        return self._earlier_marks.find(claim, language) or await self._with_finding(claim, verdict)
+
     async def _with_finding(self, claim: Claim, verdict: Verdict) -> Verdict:
-        """Return the verdict on a claim; one that no rule decides is supported by the finding it repeats."""
-        if verdict.kind not in _UNDECIDED or claim.kind == "cell":
+        """Return the verdict on a claim; it is supported by the finding that it repeats."""
+        if claim.kind == "cell":
             return verdict
         found = self._noted.find(claim.text, claim.citations)
         if found is None or found.source not in self.sources:
@@ -212,6 +221,7 @@ class ReportCheck(SourceCheck):
     async def _open_check(self) -> ClaimCheck:
         if self._check is None:
             self._noted = FindingIndex(await self._record.findings())
+            self._earlier_marks = await asyncio.to_thread(EarlierMarks, self._marked_reports, self.number_of)
             dates = {datetime.fromtimestamp(one.retrieved_at, UTC).date() for one in self.sources.values()}
             given = [*self._given_texts, *map(str, sorted(dates))]
             room = MAX_INDEXED
