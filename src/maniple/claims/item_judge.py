@@ -22,10 +22,10 @@ from maniple.claims.misplaced import (
     find_other_figure,
     find_other_sum,
     find_other_unit,
-    find_printed_figure,
     is_same_kind,
 )
 from maniple.claims.passages import IndexedPassage
+from maniple.claims.printed import find_other_line, find_printed_figure
 from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.typical_errors import (
@@ -155,7 +155,8 @@ class ItemJudge:
                 is_bare = all(one.kind != figure.kind for one in hit[1].figures)
                 is_chance = figure.kind == "percent" and is_bare and hit[0].value != figure.value
                 objection = objection or (None if is_chance else found)
-        if objection is None or self._find_outside(figure):
+        outside = self._find_outside(figure)
+        if objection is None or (outside is not None and not outside.is_marked):
             return None
         return self._find_other_cell(figure) or self._find_calculation(figure) or objection
 
@@ -171,8 +172,17 @@ class ItemJudge:
         """Return the support of a figure by what the user said or a program printed."""
         if self.given.find_figure(figure):
             return Verdict("exempt", f"{figure.text} is given in the conversation")
-        hits = self.results.find_figure(figure)
-        return _report_result(figure.text, hits[0][1]) if hits else None
+        return self._find_printed(figure)
+
+    def _find_printed(self, figure: FigureMention) -> Verdict | None:
+        """Return the support of a figure by what a program printed, or the objection to all its rows."""
+        objection: Verdict | None = None
+        for hit in choose_best(self.context, self.results.find_figure(figure)[:MAX_HITS], self.results):
+            found = find_other_line(self.context, figure, hit, self.results)
+            if found is None:
+                return _report_result(figure.text, hit[1])
+            objection = objection or found
+        return objection and (self._find_calculation(figure) or objection)
 
     def _find_calculation(self, figure: FigureMention) -> Verdict | None:
         """Return the support of a figure by a calculation that the claim announces."""

@@ -53,7 +53,7 @@ def find_misplacement(
     found, one = hit
     if one.table >= 0:
         wrong = _find_wrong_cell(context, figure, one, index)
-        return replace(wrong, kind=_kind_of_misplaced(context)) if wrong else None
+        return replace(wrong, kind=kind_of_misplaced(context)) if wrong else None
     if context.claim.kind == "cell" or not context.can_compare(index):
         return None
     same = [other for other in one.figures if is_same_kind(found, other)]
@@ -62,7 +62,7 @@ def find_misplacement(
         FigureClause(context.claim.text, figure, own), FigureClause(one.passage.text, found, same)
     ):
         reason = f"[{index.number}] has {figure.text} for something else"
-        return Verdict(_kind_of_misplaced(context), reason, one.passage)
+        return Verdict(kind_of_misplaced(context), reason, one.passage)
     clause = _clause_terms(context, figure, index)
     if len(clause) < LEAST_TERMS or not context.is_same_language(index):
         return None
@@ -71,11 +71,11 @@ def find_misplacement(
         score = index.coverage(clause, rival.terms)
         if len(clause & rival.terms) >= LEAST_TERMS and score >= RIVAL_COVERAGE and mine < OWN_SHARE * score:
             reason = f"[{index.number}] has {figure.text} for something else"
-            return Verdict(_kind_of_misplaced(context), reason, rival.passage)
+            return Verdict(kind_of_misplaced(context), reason, rival.passage)
     return None
 
 
-def _kind_of_misplaced(context: ClaimContext) -> VerdictKind:
+def kind_of_misplaced(context: ClaimContext) -> VerdictKind:
     """Return what follows from a figure that stands elsewhere: among others in a sentence, a suspicion."""
     judged = sum(one.is_judged for one in context.figures)
     is_single = judged <= 1 and len(context.dates) <= 1
@@ -102,7 +102,7 @@ def find_misplaced_date(
     claimed = FigureClause(context.claim.text, date, context.dates)
     if belongs_to_other(claimed, FigureClause(one.passage.text, found, one.dates)):
         reason = f"[{index.number}] has {date.text} for something else"
-        return Verdict(_kind_of_misplaced(context), reason, one.passage)
+        return Verdict(kind_of_misplaced(context), reason, one.passage)
     return None
 
 
@@ -146,7 +146,7 @@ def find_other_cell(context: ClaimContext, figure: FigureMention, index: SourceI
     if cell is None:
         return None
     reason = f"[{index.number}] has {cell.figures[0].text} in that cell, not {figure.text}"
-    return Verdict(_kind_of_misplaced(context), reason, cell.passage)
+    return Verdict(kind_of_misplaced(context), reason, cell.passage)
 
 
 def find_other_figure(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
@@ -260,26 +260,6 @@ def squeeze_digits(number: Decimal) -> str:
     return re.sub(r"\D", "", f"{number.normalize():f}")
 
 
-def find_printed_figure(context: ClaimContext, figure: FigureMention, results: SourceIndex) -> Verdict | None:
-    """Return a verdict if a line that a program has printed gives another figure for words of the claim.
-
-    All words of the line must be in the claim; none of the claim's figures may agree with its only figure.
-    """
-    for _, one in context.find_similar(results):
-        printed = [other for other in one.figures if other.is_judged and not _is_date(other, one.dates)]
-        if len(printed) != 1 or not one.terms or not one.terms <= context.terms:
-            continue
-        is_bare = not printed[0].unit or printed[0].unit == figure.unit
-        if is_bare and not _has_figure(context, one):
-            reason = f"a result of the run has {printed[0].text}, not {figure.text}"
-            return Verdict("contradicted", reason, one.passage)
-    return None
-
-
-def _is_date(figure: FigureMention, dates: Sequence[DateMention]) -> bool:
-    return figure.kind == "year" or any(one.start < figure.end and figure.start < one.end for one in dates)
-
-
 def _find_rivals(
     context: ClaimContext, figure: FigureMention, index: SourceIndex
 ) -> Iterator[tuple[float, IndexedPassage]]:
@@ -315,7 +295,7 @@ def _find_wrong_cell(
         own = own if hit.row in rows or not rows else []
     else:
         own, place = _find_sibling_cells(table, hit, wanted), "column or row"
-    if not own or any(_has_figure(context, one) for one in own):
+    if not own or any(has_figure(context, one) for one in own):
         return None
     reason = f"in [{index.number}], {figure.text} is in another {place}"
     return Verdict("contradicted", reason, own[0].passage)
@@ -353,8 +333,8 @@ def _find_sibling_cells(
     return table.find_cells(row or [hit.row], column or [hit.column])
 
 
-def _has_figure(context: ClaimContext, one: IndexedPassage) -> bool:
-    """Whether any figure of the claim agrees with one of the passage."""
+def has_figure(context: ClaimContext, one: IndexedPassage) -> bool:
+    """Return whether any figure of the claim agrees with one of the passage."""
     return any(agree(own, other) for group in context.groups for own in group for other in one.figures)
 
 
@@ -369,7 +349,7 @@ def _find_own_cell(context: ClaimContext, figure: FigureMention, index: SourceIn
     heads = find_label_terms(f"{found[0].column} {found[0].row}")
     if context.claim.kind == "cell" and find_label_terms(context.claim.column) - heads:
         return None  # "Goal difference" is no column "Goals"
-    return None if _has_figure(context, found[0]) else found[0]
+    return None if has_figure(context, found[0]) else found[0]
 
 
 def _digits(figure: FigureMention) -> str:

@@ -1,0 +1,53 @@
+"""Figures in what a program of the run has printed."""
+
+import pytest
+
+from maniple.claims.report_check import ReportCheck
+from maniple.evidence import MemoryEvidence
+
+pytestmark = pytest.mark.anyio
+
+OUTPUTS = {
+    "lines": "1974: 17.1 %\n1975: 18.2 %\n1976: 20.6 %\n",
+    "frame": "   year  share\n0  1974   17.1\n1  1975   18.2\n2  1976   20.6\n",
+    "table": "| year | share |\n|---|---|\n| 1974 | 17.1 |\n| 1975 | 18.2 |\n| 1976 | 20.6 |\n",
+}
+TOWNS = "Lindham   987500\nHarwick  1214000\n"
+
+
+async def kind_of(text: str, *results: str) -> list[str]:
+    check = await ReportCheck.of(MemoryEvidence(), results=results)
+    return [claim.verdict.kind for claim in (await check.claim_report([text])).claims]
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("In 1975 the share was 20.6 %.", "contradicted"),
+        ("1976 lag der Anteil bei 18,2 %.", "contradicted"),
+        ("In 1975 the share was 18.2 %.", "supported"),
+        ("In 1976 the share was 20.6 %.", "supported"),
+        ("From 1975 to 1976 the share rose to 20.6 %.", "supported"),
+        ("The share reached 20.6 %.", "supported"),
+    ],
+)
+async def test_a_figure_of_another_row_is_found(output: str, text: str, kind: str):
+    assert await kind_of(text, OUTPUTS[output]) == [kind]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Lindham had 1,214,000 passengers.", "contradicted"),
+        ("Lindham had 987,500 passengers.", "supported"),
+        ("The busier route had 1,214,000 passengers.", "supported"),
+        ("Lindham had fewer passengers than Harwick with 1,214,000.", "supported"),
+    ],
+)
+async def test_rows_are_also_told_by_words(text: str, kind: str):
+    assert await kind_of(text, TOWNS) == [kind]
+
+
+async def test_a_row_of_another_output_is_no_objection():
+    assert await kind_of("In 1975 the share was 20.6 %.", "1976: 20.6 %\n", "1975: 18.2 %\n") == ["supported"]
