@@ -7,7 +7,10 @@ import pytest
 
 from maniple.config import FetchSettings
 from maniple.crawler import Crawler
+from maniple.crawler.fetcher import Fetcher
+from maniple.crawler.pace import CrawlPace
 from maniple.crawler.robots import RobotsRules
+from maniple.egress import AddressGuard
 from maniple.errors import FetchError
 from tests.crawler.web import Reply, Site, open_site, redirect
 
@@ -134,3 +137,100 @@ async def test_hostile_rules_cost_little(kind: str, site: Site) -> None:
     begun = time.process_time()
     await crawler().crawl(f"{site.url}/open?{'a' * 1_500}")
     assert time.process_time() - begun < 5
+
+
+class Clock:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+        self.seconds += seconds
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        (("User-agent: *", "Crawl-delay: 2"), 2.0),
+        (("User-agent: *", "Crawl-delay: 9", "User-agent: maniple", "Crawl-delay: 0.5"), 0.5),
+        (("User-agent: maniple", "Crawl-delay: 4"), 4.0),
+        (("User-agent: someone", "Crawl-delay: 9"), 0.0),
+        (("User-agent: *", "Request-rate: 2/10"), 5.0),
+        (("User-agent: *", "Crawl-delay: nan"), 0.0),
+        (("User-agent: *", "Disallow: /shut"), 0.0),
+    ],
+)
+async def test_the_delay_between_requests_is_that_of_this_agent(
+    lines: tuple[str, ...], seconds: float, site: Site
+) -> None:
+    site.pages["/robots.txt"] = rules(*lines)
+    robots = RobotsRules(httpx.AsyncClient)
+    assert await robots.require_allowed(httpx.URL(f"{site.url}/open")) == seconds
+
+
+async def test_pages_of_a_site_are_requested_with_its_delay_between_them() -> None:
+    clock, starts = Clock(), list[float]()
+    pace = CrawlPace(clock, clock.sleep)
+    granted = list[float]()
+
+    async def read(number: int) -> None:
+        await pace.wait_turn(httpx.URL(f"http://a.test/{number}"), 3, granted.append)
+        starts.append(clock())
+
+    await asyncio.gather(*(read(number) for number in range(4)))
+    assert starts == [0, 3, 6, 9]
+    assert max(granted) == 9
+
+
+async def test_sites_do_not_wait_for_each_other() -> None:
+    clock = Clock()
+    pace = CrawlPace(clock, clock.sleep)
+    for host in ("a.test", "b.test", "a.test:8080"):
+        assert await pace.wait_turn(httpx.URL(f"http://{host}/"), 10, lambda _: None) == 0
+
+
+async def test_a_page_that_would_wait_for_long_is_refused_with_the_time() -> None:
+    clock = Clock()
+    pace = CrawlPace(clock, clock.sleep)
+    address = httpx.URL("http://a.test/")
+    await pace.wait_turn(address, 86_400, lambda _: None)
+    with pytest.raises(FetchError, match="in 3600 s"):
+        await pace.wait_turn(address, 86_400, lambda _: None)
+
+
+async def test_a_reader_that_gives_up_leaves_the_queue() -> None:
+    clock, blocked = Clock(), asyncio.Event()
+
+    async def wait_forever(_: float) -> None:
+        await blocked.wait()
+
+    pace = CrawlPace(clock, wait_forever)
+    address = httpx.URL("http://a.test/")
+    await pace.wait_turn(address, 6, lambda _: None)
+    waiting = [asyncio.ensure_future(pace.wait_turn(address, 6, lambda _: None)) for _ in range(2)]
+    await asyncio.sleep(0)
+    for one in waiting:
+        one.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    clock.seconds = 6
+    assert await pace.wait_turn(address, 6, lambda _: None) == 0
+
+
+async def test_a_delayed_page_says_so(site: Site) -> None:
+    site.pages["/robots.txt"] = rules("User-agent: *", "Crawl-delay: 4")
+    slept = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(round(seconds))
+
+    settings = FetchSettings(allow_private=("127.0.0.0/8",), timeout_seconds=10)
+    fetcher = Fetcher(settings, AddressGuard(settings), sleep)
+    notes = [(await fetcher.fetch(f"{site.url}/open?{number}")).note for number in range(2)]
+    assert slept == [4]
+    assert not notes[0]
+    assert "4 s later" in notes[1]

@@ -134,7 +134,7 @@ async def read_article(
     if not parsed.markdown.strip() or "\0" in parsed.markdown:
         raise FetchError(_describe_unreadable(document, parsed.note if parsed.textless_pages else ""))
     article = await asyncio.to_thread(_article, parsed, document.url, max_characters, section)
-    note = " ".join(filter(None, (describe_obstacle(parsed.kind), article.note)))
+    note = " ".join(filter(None, (describe_obstacle(parsed.kind), document.note, article.note)))
     publication = Publication(parsed.published, parsed.author, parsed.publisher)
     article = replace(article, kind=parsed.kind, note=note, publication=publication)
     is_picture = document.media_type in PICTURE_TYPES

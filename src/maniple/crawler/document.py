@@ -51,6 +51,8 @@ class FetchedDocument:
     body: bytes
     frames: tuple["FetchedDocument", ...] = ()
     """The documents in its frames, which are read instead of the body."""
+    note: str = ""
+    """A sentence about how it was fetched, if that is not as usual."""
 
 
 def require_readable(url: str, declared: str) -> None:

@@ -23,6 +23,7 @@ from maniple.crawler.http_client import (
     too_many_redirects_error,
     user_agent,
 )
+from maniple.crawler.pace import CrawlPace
 from maniple.crawler.robots import RobotsRules
 from maniple.egress import AddressGuard, PermanentFetchError, translate_fetch_error
 from maniple.egress.certificates import tls_context
@@ -102,6 +103,7 @@ class FetchContext:
     loaders: DocumentLoaders = field(default_factory=DocumentLoaders)
     """What they read is fetched whatever its type is."""
     max_document_bytes: int = MAX_DOCUMENT_BYTES
+    pace: CrawlPace = field(default_factory=CrawlPace)
 
 
 class Fetcher:
@@ -131,6 +133,7 @@ class Fetcher:
             sleep,
             loaders or DocumentLoaders(),
             settings.max_document_bytes,
+            CrawlPace(sleep=sleep),
         )
 
     async def fetch(self, url: str) -> FetchedDocument:
@@ -141,10 +144,10 @@ class Fetcher:
         """
         require_web_address(url)
         try:
-            async with asyncio.timeout(self._settings.timeout_seconds):
+            async with asyncio.timeout(self._settings.timeout_seconds) as limit:
                 await self._prepare()
                 async with self._client() as client:
-                    return await PageVisit(client, self._context).document(url)
+                    return await PageVisit(client, self._context, limit).document(url)
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             raise translate_fetch_error(url, error) from error
 
@@ -185,14 +188,17 @@ class Fetcher:
 class PageVisit:
     """Fetches one page; cookies and the counts of redirects and waits belong to the visit.
 
-    `client` follows no redirects by itself and connects only to checked addresses.
+    `client` follows no redirects by itself and connects only to checked addresses. `limit` is extended by the
+    waits that robots.txt asks for.
     """
 
-    def __init__(self, client: httpx.AsyncClient, context: FetchContext) -> None:
+    def __init__(self, client: httpx.AsyncClient, context: FetchContext, limit: asyncio.Timeout) -> None:
         self._client = client
         self._context = context
         self._redirects_left = context.max_redirects
         self._may_wait = True
+        self._limit = limit
+        self._paced_seconds = 0.0
 
     async def document(self, url: str) -> FetchedDocument:
         """Return the page to which `url` leads, with its frames.
@@ -207,7 +213,8 @@ class PageVisit:
             self._count_redirect(url)
             document = await self._follow_redirects(redirects.refresh)
             redirects = await asyncio.to_thread(find_markup_redirects, document)
-        return replace(document, frames=tuple(await self._frames(redirects.frames)))
+        frames = tuple(await self._frames(redirects.frames))
+        return replace(document, frames=frames, note=self._describe_wait())
 
     async def _frames(self, urls: Sequence[str]) -> list[FetchedDocument]:
         """Return the frames that can be fetched, together not larger than `max_bytes`."""
@@ -242,7 +249,7 @@ class PageVisit:
         """Return the page, or the request that a redirect leads to."""
         url = str(request.url)
         if self._context.robots is not None:
-            await self._context.robots.require_allowed(request.url)
+            await self._wait_turn(request.url, await self._context.robots.require_allowed(request.url))
         while True:
             cached = self._context.pages.make_conditional(request)
             response = await self._send(request)
@@ -258,6 +265,18 @@ class PageVisit:
             finally:
                 await response.aclose()
             await self._wait_or_refuse(response, url)
+
+    async def _wait_turn(self, url: httpx.URL, delay_seconds: float) -> None:
+        self._paced_seconds += await self._context.pace.wait_turn(url, delay_seconds, self._extend)
+
+    def _extend(self, seconds: float) -> None:
+        if (deadline := self._limit.when()) is not None:
+            self._limit.reschedule(deadline + seconds)
+
+    def _describe_wait(self) -> str:
+        if self._paced_seconds < 1:
+            return ""
+        return f"Read {self._paced_seconds:.0f} s later, because robots.txt asks for pauses between requests."
 
     async def _send(self, request: httpx.Request) -> httpx.Response:
         try:

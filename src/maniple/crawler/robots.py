@@ -32,8 +32,8 @@ class RobotsRules:
         self._rules: TTLCache[str, str] = TTLCache(_CACHE_BYTES, _CACHE_SECONDS, clock, _size)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def require_allowed(self, url: httpx.URL) -> None:
-        """Return if this agent may read `url`.
+    async def require_allowed(self, url: httpx.URL) -> float:
+        """Return if this agent may read `url`: the seconds that its site asks for between requests, or 0.
 
         Raises:
             PermanentFetchError: the site forbids it.
@@ -41,11 +41,13 @@ class RobotsRules:
             httpx.HTTPError, TimeoutError: the request failed.
         """
         rules = await self._rules_of(url.copy_with(raw_path=b"/robots.txt", fragment=None))
-        if rules and not await asyncio.to_thread(_allows, rules, str(url)):
+        allowed, delay = await asyncio.to_thread(_apply_rules, rules, str(url)) if rules else (True, 0.0)
+        if not allowed:
             raise PermanentFetchError(
                 f"{url} is closed to robots by its site's robots.txt; use another source. "
                 "(The operator can set fetch.robots: false.)"
             )
+        return delay
 
     async def _rules_of(self, location: httpx.URL) -> str:
         """Return the text at `location`; concurrent callers share one request."""
@@ -78,10 +80,15 @@ def _size(rules: str) -> int:
     return len(rules) + 100
 
 
-def _allows(rules: str, url: str) -> bool:
+def _apply_rules(rules: str, url: str) -> tuple[bool, float]:
+    """Return whether `url` may be read, and the seconds between requests (`Crawl-delay`, `Request-rate`)."""
     from protego import Protego
 
-    return Protego.parse(rules).can_fetch(url, ROBOTS_TOKEN)
+    parsed = Protego.parse(rules)
+    rate = parsed.request_rate(ROBOTS_TOKEN)
+    # A rate of certain hours is obeyed at all hours: its time zone is not defined.
+    interval = rate.seconds / rate.requests if rate else 0.0
+    return parsed.can_fetch(url, ROBOTS_TOKEN), max(parsed.crawl_delay(ROBOTS_TOKEN) or 0.0, interval)
 
 
 def _merge_other_agents(text: str) -> str:
