@@ -24,6 +24,7 @@ from maniple.crawler.http_client import (
     user_agent,
 )
 from maniple.crawler.pace import CrawlPace
+from maniple.crawler.page_frames import MAX_FRAME_DEPTH, DocumentFrames, find_document_frames
 from maniple.crawler.robots import RobotsRules
 from maniple.egress import AddressGuard, PermanentFetchError, translate_fetch_error
 from maniple.egress.certificates import tls_context
@@ -199,6 +200,7 @@ class PageVisit:
         self._may_wait = True
         self._limit = limit
         self._paced_seconds = 0.0
+        self._notes: list[str] = []
 
     async def document(self, url: str) -> FetchedDocument:
         """Return the page to which `url` leads, with its frames.
@@ -213,27 +215,55 @@ class PageVisit:
             self._count_redirect(url)
             document = await self._follow_redirects(redirects.refresh)
             redirects = await asyncio.to_thread(find_markup_redirects, document)
-        frames = tuple(await self._frames(redirects.frames))
-        return replace(document, frames=frames, note=self._describe_wait())
+        if redirects.frames:
+            document = replace(document, frames=tuple(await self._frames(redirects.frames)))
+        else:
+            document = await self._find_shown(document)
+        return replace(document, note=" ".join(filter(None, (*self._notes, self._describe_wait()))))
+
+    async def _find_shown(self, document: FetchedDocument) -> FetchedDocument:
+        """Return the document that `document` shows in a frame, with its own address, or `document`."""
+        for _ in range(MAX_FRAME_DEPTH):
+            found = await asyncio.to_thread(find_document_frames, document)
+            shown = await self._fetch_shown(document, found) if found else []
+            if len(shown) > 1:
+                return replace(document, frames=tuple(shown))
+            if not shown:
+                break
+            self._notes.append(f"{document.url} shows this document in a frame.")
+            document = shown[0]
+        return document
+
+    async def _fetch_shown(self, document: FetchedDocument, found: DocumentFrames) -> list[FetchedDocument]:
+        inline = [FetchedDocument(document.url, "text/html", "utf-8", one.encode()) for one in found.inline]
+        try:
+            fetched = await self._frames(found.addresses)
+        except FetchError as error:
+            self._notes.append(f"A frame of the page could not be read: {error}")
+            fetched = []
+        return await asyncio.to_thread(found.select, [*inline, *fetched])
 
     async def _frames(self, urls: Sequence[str]) -> list[FetchedDocument]:
         """Return the frames that can be fetched, together not larger than `max_bytes`."""
         frames: list[FetchedDocument] = []
         missed: FetchError | None = None
+        unread = 0
         for url in urls:
             try:
                 frame = await self._follow_redirects(url)
-            except FetchError as error:
-                missed = error
-            except httpx.HTTPError as error:
-                missed = translate_fetch_error(url, error)
+            except (FetchError, httpx.HTTPError) as error:
+                missed = error if isinstance(error, FetchError) else translate_fetch_error(url, error)
+                unread += 1
             else:
                 frames.append(frame)
             if sum(len(one.body) for one in frames) > self._context.max_bytes:
                 frames.pop()
+                unread = len(urls) - len(frames)
                 break
         if not frames and missed:
             raise missed
+        if unread:
+            self._notes.append(f"{unread} of {len(urls)} frames of the page could not be read.")
         return frames
 
     async def _follow_redirects(self, url: str) -> FetchedDocument:
