@@ -69,6 +69,10 @@ class ModelError(ManipleError):
         self.retryable = retryable
         self.broke_off = False
         """The answer had begun, or its waiting: what the SDK does not ask for again by itself."""
+        self.is_outage = False
+        """Whether the endpoint takes no requests at present, so that any other request would fail as well."""
+        self.had_answered = False
+        """Whether the endpoint has answered earlier requests of this process."""
         self.refusal = ""
         """The status and the words of an endpoint that refused the request, as `HTTP 400: Too long`."""
         self.done_before = ""

@@ -40,6 +40,8 @@ JUDGE_SOURCE = "claim_judge"
 """The same key of the calls that judge the claims of a report."""
 UNSPOKEN = frozenset({SUMMARY_SOURCE, REPAIR_SOURCE, SECTION_SOURCE, DESCRIPTION_SOURCE, JUDGE_SOURCE})
 """Sources whose answers are not part of an agent's output."""
+DISPENSABLE = frozenset({REPAIR_SOURCE, DESCRIPTION_SOURCE, JUDGE_SOURCE})
+"""Sources of calls without which a run goes on at once, so that they do not wait for a model."""
 TOOL_OUTPUT = "maniple_tool_output"
 """LangChain custom event: output that a tool prints while it runs."""
 ANSWER_DRAFT = "maniple_answer_draft"

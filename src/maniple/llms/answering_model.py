@@ -19,7 +19,7 @@ from langchain_core.callbacks import (
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities
@@ -29,6 +29,7 @@ from maniple.llms.endpoint_errors import (
     MAX_RETRY_AFTER_SECONDS,
     EndpointOutage,
     combine_failures,
+    is_outage,
     model_error,
     status_error,
     wait_seconds,
@@ -36,6 +37,7 @@ from maniple.llms.endpoint_errors import (
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.refusals import MAX_ADAPTATIONS, find_refused, refusal_text
 from maniple.llms.streams import (
+    PatientCall,
     StreamedAnswer,
     as_chunk,
     chunk_bytes,
@@ -102,6 +104,7 @@ class AnsweringModel(BaseChatModel):
     """Waits while the endpoint restarts; None with fallbacks, which are asked at once."""
 
     max_retries: int | None = None
+    _has_answered: bool = PrivateAttr(default=False)
 
     def stream_answer(self, request: ModelRequest) -> Chunks:
         """Send a request; yield the pieces of the answer. Raises one of `ENDPOINT_FAILURES`."""
@@ -151,14 +154,21 @@ class AnsweringModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        meter = _AnswerMeter(self, part_receiver())
-        # Each generator closes the one below it, so that the connection is returned immediately.
-        async with aclosing(self._stream_with_fallbacks(messages, stop, kwargs, meter)) as chunks:
-            async for chunk in chunks:
-                pass_on_calls(chunk)
-                if run_manager is not None:
-                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
-                yield chunk
+        call, is_ended = PatientCall.current(str(self.endpoint)), False
+        while not is_ended:
+            meter = _AnswerMeter(self, part_receiver())
+            try:
+                # Each generator closes the one below it, so that the connection is returned immediately.
+                async with aclosing(self._stream_with_fallbacks(messages, stop, kwargs, meter)) as chunks:
+                    async for chunk in chunks:
+                        call.end_wait()
+                        pass_on_calls(chunk)
+                        if run_manager is not None:
+                            await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                        yield chunk
+                is_ended = True
+            except ModelError as failure:
+                await call.wait_out(failure)
 
     async def _stream_with_fallbacks(
         self,
@@ -261,6 +271,7 @@ class AnsweringModel(BaseChatModel):
             await adispatch_custom_event(MODEL_UNREACHABLE, event)
 
     def _end_outage(self) -> None:
+        self._has_answered = True
         if self.outage:
             self.outage.end()
 
@@ -308,16 +319,33 @@ class AnsweringModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        failures: list[ModelError] = []
-        for generate in (self._generate_once, *(model._agenerate for model in self.fallback_models)):
+        call = PatientCall.current(str(self.endpoint))
+        while True:
             try:
-                return await generate(messages, stop, None, **kwargs)
+                answer = await self._generate_with_fallbacks(messages, stop, kwargs)
+            except ModelError as failure:
+                await call.wait_out(failure)
+            else:
+                call.end_wait()
+                return answer
+
+    async def _generate_with_fallbacks(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> ChatResult:
+        """Return the answer of the endpoint, or of the first fallback that answers."""
+        failures: list[ModelError] = []
+        for generate in (
+            self._generate_once,
+            *(model._generate_with_fallbacks for model in self.fallback_models),
+        ):
+            try:
+                return await generate(messages, stop, kwargs)
             except ModelError as failure:
                 failures.append(failure)
         raise combine_failures(failures) from failures[0].__cause__
 
     async def _generate_once(
-        self, messages: list[BaseMessage], stop: list[str] | None, _: None, **kwargs: Any
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
     ) -> ChatResult:
         missed = adapted = 0
         while True:
@@ -355,6 +383,9 @@ class AnsweringModel(BaseChatModel):
     ) -> tuple[ModelError, bool]:
         """Return the error for users, and whether the request has another form now: a feature was learned."""
         failure = model_error(error, self.endpoint, mid_stream=mid_stream)
+        # Of an answer that has begun, parts may be shown already.
+        failure.is_outage = not mid_stream and is_outage(error)
+        failure.had_answered = self._has_answered
         failure.broke_off = failure.retryable and (mid_stream or isinstance(error, TimeoutError))
         failure.hide(self.secret)
         if (

@@ -43,6 +43,11 @@ OUTAGE_PAUSE_SECONDS = 2.0
 _PROXY_REMEDY = "correct or unset the variable, or name the endpoint's host in NO_PROXY."
 _RETRYABLE_STATUSES = frozenset({408, 409, 429})
 _UNKNOWN_STATUS = 500
+_AWAY_STATUSES = frozenset({502, 503})
+_AWAY = (
+    *(httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout),
+    *(ConnectionError, socket.gaierror, ProxyFailed),
+)
 
 _ERROR_CLASSES: Mapping[int, type[openai.APIStatusError]] = {
     400: openai.BadRequestError,
@@ -134,7 +139,24 @@ def combine_failures(failures: Sequence[ModelError]) -> ModelError:
     )
     together.refusal = first.refusal
     together.broke_off = any(failure.broke_off for failure in failures)
+    together.is_outage = all(failure.is_outage for failure in failures)
+    together.had_answered = any(failure.had_answered for failure in failures)
     return together
+
+
+def is_outage(error: Exception) -> bool:
+    """Return whether a request failed because its endpoint, or the way to it, is away for now.
+
+    That is a connection that is refused, reset or not made in time, a name that is not resolved, and the
+    statuses 502 and 503 of gateways and of servers that load a model; 504 may be the fault of a long request.
+    A certificate that is not accepted, and a proxy that wants a password, do not pass by themselves.
+    """
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code in _AWAY_STATUSES
+    causes = list(causes_of(error))
+    if any(isinstance(one, ssl.SSLCertVerificationError) for one in causes):
+        return False
+    return any(isinstance(one, _AWAY) for one in causes)
 
 
 def status_error(error: Exception, url: str) -> openai.APIStatusError | None:

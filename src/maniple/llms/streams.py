@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx2
 from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManagerForLLMRun
@@ -14,9 +14,15 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config, merge_configs
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_async_callback_manager_for_config,
+    merge_configs,
+)
 
+from maniple.errors import ModelError
 from maniple.thoughts import ThoughtSplitter, split_thoughts
+from maniple.types import DISPENSABLE
 
 BLOCKS_KEY = "provider_blocks"
 """In `additional_kwargs`: blocks of an answer that its provider wants back, such as signed thoughts."""
@@ -121,28 +127,90 @@ class AnswerLimit(Protocol):
         ...
 
 
-_CURRENT_CALL = ContextVar[tuple[UUID, Sequence[AnswerLimit]]]("_CURRENT_CALL", default=(UUID(int=0), ()))
-"""The call whose answer is being written, and the limits among its handlers."""
+@runtime_checkable
+class OutageWaiter(Protocol):
+    """A callback handler that lets calls wait while the endpoint of their model is away."""
+
+    async def wait_out(self, call_id: UUID, endpoint: str, failure: ModelError) -> None:
+        """Return when the call is to be sent again; raises `ModelError` if it is not."""
+        ...
+
+    def end_wait(self, call_id: UUID) -> None:
+        """Take note that the endpoint answers a call that had waited."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _CurrentCall:
+    """A call whose answer is being written, and those of its handlers that take part in it."""
+
+    run_id: UUID
+    limits: Sequence[AnswerLimit] = ()
+    waiter: OutageWaiter | None = None
+
+
+_CURRENT_CALL = ContextVar[_CurrentCall | None]("_CURRENT_CALL", default=None)
 
 
 @contextmanager
 def limit_answer(run_manager: AsyncCallbackManagerForLLMRun) -> Iterator[None]:
-    """Let the limits among the handlers of a call end its answer: LangChain gives no handlers to streams."""
+    """Let handlers of a call end its answer, or let it wait: LangChain gives no handlers to streams."""
     limits = [one for one in run_manager.handlers if isinstance(one, AnswerLimit)]
-    token = _CURRENT_CALL.set((run_manager.run_id, limits))
+    waiter = _find_waiter(run_manager.handlers, run_manager.metadata)
+    token = _CURRENT_CALL.set(_CurrentCall(run_manager.run_id, limits, waiter))
     try:
         yield
     finally:
         _CURRENT_CALL.reset(token)
 
 
+def _find_waiter(handlers: Iterable[Any], metadata: Mapping[str, Any]) -> OutageWaiter | None:
+    """Return the handler that lets a call wait; None for a call that its run can do without."""
+    if metadata.get("lc_source") in DISPENSABLE:
+        return None
+    return next((one for one in handlers if isinstance(one, OutageWaiter)), None)
+
+
+@dataclass(slots=True)
+class PatientCall:
+    """A call that may wait for its endpoint, if the run that it belongs to lets it."""
+
+    endpoint: str
+    run_id: UUID
+    waiter: OutageWaiter | None
+    is_waiting: bool = False
+
+    @classmethod
+    def current(cls, endpoint: str) -> "PatientCall":
+        """Return the current call. A stream of its own has the handlers of the node that reads it."""
+        if (call := _CURRENT_CALL.get()) is not None:
+            return cls(endpoint, call.run_id, call.waiter)
+        config = ensure_config()
+        handlers = get_async_callback_manager_for_config(config).handlers
+        return cls(endpoint, uuid4(), _find_waiter(handlers, config.get("metadata") or {}))
+
+    async def wait_out(self, failure: ModelError) -> None:
+        """Return when the call is to be sent again after this failure; else raise a `ModelError`."""
+        if self.waiter is None or not failure.is_outage:
+            self.end_wait()
+            raise failure
+        self.is_waiting = True
+        await self.waiter.wait_out(self.run_id, self.endpoint, failure)
+
+    def end_wait(self) -> None:
+        """Take note that the endpoint is there: it has answered, or refused the call."""
+        if self.is_waiting and self.waiter is not None:
+            self.is_waiting = False
+            self.waiter.end_wait(self.run_id)
+
+
 def part_receiver() -> Callable[[int], None]:
     """Return the function that receives the size of each part of the current answer, in bytes."""
-    run_id, limits = _CURRENT_CALL.get()
+    call = _CURRENT_CALL.get() or _CurrentCall(UUID(int=0))
 
     def receive(size: int) -> None:
-        for limit in limits:
-            limit.receive_part(run_id, size)
+        for limit in call.limits:
+            limit.receive_part(call.run_id, size)
 
     return receive
 
