@@ -111,6 +111,16 @@ async def test_without_sources_figures_are_compared_with_what_was_printed(text, 
     assert [claim.verdict.kind for claim in (await check.claim_report([text])).claims] == [kind]
 
 
+@pytest.mark.parametrize(("status", "kind"), [(50345, "open"), (50543, "absent")])
+async def test_how_a_page_failed_may_be_told(status, kind):
+    evidence = MemoryEvidence()
+    await evidence.add("https://ferry.test/r", "Report", "page", FERRY)
+    await evidence.add_unread("https://ferry.test/audit", "The site answered with the status 50345.")
+    check = await ReportCheck.of(evidence, researched=True)
+    text = f"The page about the audit of the Harwick ferry line answered with {status} [1]."
+    assert [claim.verdict.kind for claim in (await check.claim_report([text])).claims] == [kind]
+
+
 async def test_a_source_of_which_nothing_was_read_supports_no_figure():
     evidence = MemoryEvidence()
     await evidence.add("https://empty.test/", "Empty", "result", "")

@@ -229,11 +229,13 @@ class ReportCheck(SourceCheck):
                 if room > 0:
                     await self._index(number)
                     room -= self._indexed[number].characters
+            # "It answered 503" is no claim about what a page says.
+            said = [*self._answer_texts, *self._report_texts, *self.unread_reasons]
             self._check = ClaimCheck(
                 dict(self._indexed),
                 await asyncio.to_thread(SourceIndex, 0, "", given),
                 await asyncio.to_thread(SourceIndex, 0, "", self._result_texts),
-                await asyncio.to_thread(SourceIndex, 0, "", [*self._answer_texts, *self._report_texts]),
+                await asyncio.to_thread(SourceIndex, 0, "", said),
                 {one.number: find_source_labels(one.title, one.url) for one in self.sources.values()},
                 self._textless,
                 self._unstored,

@@ -104,6 +104,11 @@ class SourceCheck:
         await check.load_unread()
         return check
 
+    @property
+    def unread_reasons(self) -> tuple[str, ...]:
+        """Why pages could not be read, a sentence each."""
+        return tuple(self._unread.values())
+
     async def load_unread(self) -> None:
         """Load which pages could not be read: nothing can be cited from them."""
         self._unread = {comparable_url(page.url): page.reason for page in await self._evidence.unread()}
