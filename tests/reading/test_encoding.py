@@ -91,3 +91,57 @@ def test_a_few_damaged_bytes_do_not_make_another_encoding_of_the_declared_one() 
 
 def test_bytes_without_a_meaning_are_read_all_the_same() -> None:
     assert isinstance(decode_text(os.urandom(50_000), "utf-8"), str)
+
+
+HEBREW = "גשרים נבנים מאבן, מעץ ומפלדה. המפתח הארוך בעולם הוא של הגשר בטורקיה, שנפתח בשנה שעברה."
+ARABIC = "تبنى الجسور من الحجر والخشب والفولاذ. أطول جسر معلق في العالم يقع في تركيا وافتتح في العام الماضي."
+THAI = "สะพานสร้างจากหิน ไม้ และเหล็ก สะพานที่ยาวที่สุดในโลกอยู่ในประเทศตุรกี ซึ่งเปิดเมื่อปีที่แล้ว"
+UKRAINIAN = "Мости будують із каменю, дерева та сталі. Найдовший прогін у світі має міст у Туреччині."
+TRADITIONAL = "橋樑由石頭、木材和鋼鐵建成。世界上最長的懸索橋在土耳其，經過五年的建設，於去年開通。"
+WRITTEN = {
+    "cp1251": RUSSIAN,
+    "koi8-r": RUSSIAN,
+    "iso8859-5": RUSSIAN,
+    "cp866": RUSSIAN,
+    "koi8-u": UKRAINIAN,
+    "cp1253": GREEK,
+    "cp1255": HEBREW,
+    "cp1256": ARABIC,
+    "cp874": THAI,
+    "gbk": CHINESE,
+    "big5": TRADITIONAL,
+    "cp932": JAPANESE,
+    "euc_jp": JAPANESE,
+    "euc_kr": KOREAN,
+    "cp1254": TURKISH,
+    "cp1250": CZECH,
+    "cp1252": GERMAN,
+}
+DECLARED = (
+    "windows-1251", "koi8-r", "iso-8859-5", "windows-1253", "windows-1256", "gb2312", "big5", "shift_jis",
+    "euc-kr", "windows-1250", "windows-1254", "utf-8",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_wrong_encoding_of_any_script_is_not_believed(written: str, declared: str) -> None:
+    text = WRITTEN[written]
+    body = f"<html><head><title>Bridges</title></head><body><p>{text * 2}</p></body></html>".encode(written)
+    assert text in decode_text(body, declared)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("ООО «РОМАШКА» ИНН КПП БИК ОГРН ЮФХЦЧШЩ ФЫВА ЙЦУКЕН ПРОЛДЖЭ", "cp1251"),
+        ("Щука, хек, ёрш, язь, цапля, эму; СберБанк, ЯндексДиск, ВКонтакте", "koi8-r"),
+        ("株式会社東京電力福島第一原子力発電所千代田区永田町", "cp932"),
+        ("東京都千代田区永田町一丁目七番一号国会議事堂前駅", "euc_jp"),
+        ("臺灣積體電路製造股份有限公司鴻海精密工業", "big5"),
+        ("ΑΘΗΝΑ ΨΥΧΗ ΞΕΝΟΔΟΧΕΙΟ ΦΩΣ ΧΑΡΤΗΣ ΨΩΜΙ ΞΥΛΟ ΒΑΘΟΣ", "cp1253"),
+        ("Müller über Straße", "cp1252"),
+    ],
+)
+def test_a_right_declaration_of_unusual_text_is_believed(text: str, encoding: str) -> None:
+    assert text in decode_text(f"<p>{text}".encode(encoding), encoding)

@@ -5,12 +5,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from maniple.reading.encoding_models import find_encoding, has_model, score_encoding
+
 # Declared names and the supersets that are used in fact (https://encoding.spec.whatwg.org).
 _SUPERSETS = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
     "shift_jis": "cp932",
     "euc_kr": "cp949",
+    "koi8-r": "koi8-u",
     "big5": "big5hkscs",
     "iso8859-1": "cp1252",
     "iso8859-9": "cp1254",
@@ -24,6 +27,10 @@ _ASCII = bytes(range(128))
 # Text with this many non-ASCII bytes that is valid UTF-8 is UTF-8, regardless of its declaration.
 _MIN_UTF8_BYTES = 40
 _SAMPLE_BYTES = 65_536
+_SAMPLE_TIMES = 8
+"""The part of a page that is searched for a sample of its text, in samples."""
+_LEAST_SCORE = 0.25
+"""Below this, letters that stand alone are not of the declared script."""
 _MAX_MISTAKES = 0.02
 _TAGS = re.compile(rb"<[^<>]{0,2000}>|[\x00-\x7f]{64,}")
 _WESTERN = {"cp1252", "iso8859-1", "latin-1", "iso8859-15"}
@@ -34,6 +41,7 @@ _MIN_LETTERS = 5
 """With fewer non-ASCII bytes, a declaration is believed."""
 _WESTERN_COVERAGE = 0.9
 _OTHER_COVERAGE = 0.97
+_MIN_GAIN = 0.04
 _DOUBLE_ACUTE_O, _A_TILDE, _A_UMLAUT = 0xF5, 0xE3, 0xE4
 """Hungarian ő is õ in Western encodings, where õ is rarer than ã (Portuguese) or ä (Estonian)."""
 _PUNCTUATION = frozenset("\xa0\xad“”„‚‘’‹›«»–—…•·°§©®™€£¥†‡¡¿×±²³½¼¾µ¶ªº")
@@ -79,17 +87,53 @@ def decode_text(body: bytes, charset: str | None) -> str:
             text = body.decode(codec)
         except UnicodeDecodeError:
             continue
-        other = _find_other_encoding(body) if _is_western(codec) and not mark else ""
+        other = "" if mark or codec == "utf-8" else _find_better_encoding(body, codec)
         return body.decode(other, "replace") if other else text
     for codec in named:
         text = body.decode(codec, "replace")
         if text.count("\ufffd") <= _MAX_MISTAKES * high_bytes:
-            return text
-    return body.decode(_find_other_encoding(body) or _guess_encoding(body), "replace")
+            other = "" if mark or codec == "utf-8" else _find_better_encoding(body, codec)
+            return body.decode(other, "replace") if other else text
+    sample = _strip_markup(body)
+    found = "" if _is_apart(sample) else find_encoding(sample)
+    return body.decode(found or _find_other_encoding(body) or _guess_encoding(body), "replace")
 
 
 def _is_western(codec: str) -> bool:
     return codec in _WESTERN
+
+
+def _strip_markup(body: bytes) -> bytes:
+    return _TAGS.sub(b" ", body[: _SAMPLE_TIMES * _SAMPLE_BYTES])[:_SAMPLE_BYTES]
+
+
+def _find_better_encoding(body: bytes, codec: str) -> str:
+    """Return the encoding that explains `body` clearly better than the declared `codec`; "" if none does."""
+    if _is_western(codec):
+        return _find_other_encoding(body)
+    sample = _strip_markup(body)
+    if not has_model(codec):
+        return _find_other_latin(sample, codec) if _is_apart(sample) else find_encoding(sample)
+    if _is_apart(sample) and score_encoding(sample, codec) < _LEAST_SCORE:
+        return _find_other_encoding(body) or "cp1252"
+    return find_encoding(sample, codec)
+
+
+def _is_apart(sample: bytes) -> bool:
+    """Return whether there are letters beyond ASCII that stand alone, as in Latin script."""
+    total = len(sample.translate(None, _ASCII))
+    return total >= _MIN_LETTERS and sum(map(len, _TOGETHER.findall(sample))) <= _MAX_TOGETHER * total
+
+
+def _find_other_latin(sample: bytes, codec: str) -> str:
+    """Return the encoding of Latin script whose languages have letters that those of `codec` have not."""
+    counts = Counter(sample.translate(None, _ASCII))
+    if codec not in _ALPHABETS or counts.total() < _MIN_LETTERS:
+        return ""
+    coverage = {one: _cover(counts, one, languages) for one, languages in _ALPHABETS.items()}
+    best = max(coverage, key=lambda one: coverage[one])
+    is_better = coverage[best] >= max(_OTHER_COVERAGE, coverage[codec] + _MIN_GAIN)
+    return best if is_better else ""
 
 
 def _find_other_encoding(body: bytes) -> str:
@@ -98,16 +142,16 @@ def _find_other_encoding(body: bytes) -> str:
     In Western texts, non-ASCII letters stand alone between others. Where they stand together, the script is
     another one; where they are those of another alphabet, the language is Central European or Turkish.
     """
-    sample = _TAGS.sub(b" ", body)[:_SAMPLE_BYTES]
+    sample = _strip_markup(body)
     counts = Counter(sample.translate(None, _ASCII))
     total = counts.total()
     if total < _MIN_LETTERS:
         return ""
-    if sum(map(len, _TOGETHER.findall(sample))) > _MAX_TOGETHER * total:
+    if not _is_apart(sample):
         text = body.decode("utf-8", "replace")
         if text.count("\ufffd") <= _MAX_MISTAKES * total:
             return "utf-8"
-        found = _guess_encoding(body)
+        found = find_encoding(sample) or _guess_encoding(body)
         return "" if _is_western(found) else found
     coverage = {codec: _cover(counts, codec, languages) for codec, languages in _ALPHABETS.items()}
     is_rare = counts[_DOUBLE_ACUTE_O] <= counts[_A_TILDE] + counts[_A_UMLAUT]
