@@ -8,8 +8,9 @@ import pytest
 __all__ = ["leave_cases_to_slow", "rest_is_slow", "sizes"]
 
 COSTLY = (
-    *("agents", "api", "app", "browser", "cli", "crawler", "evidence", "graph"),
-    *("page", "reading", "report_files", "runs", "safety", "sandbox"),
+    *("agents", "api", "app", "browser", "cli", "crawler", "document", "endpoints", "evidence", "examples"),
+    *("graph", "llms", "mcp", "mcp_server", "page", "reading", "report_files", "runs", "safety", "sandbox"),
+    *("store", "telemetry"),
 )
 """The folders whose cases cost most: they start a browser, a sandbox or a run, or read long texts."""
 QUICK_CASES = 1

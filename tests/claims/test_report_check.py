@@ -135,6 +135,7 @@ async def test_a_claim_with_a_marked_citation_gets_one_mark():
     assert mark_findings(text, await check.findings(text)).count(MARK) == 1
 
 
+@pytest.mark.slow
 async def test_a_long_report_is_judged_in_a_few_seconds():
     words = [
         f"Plant {number} made {number * 37 + 1013} tonnes of steel in the valley of Brune."
