@@ -52,6 +52,28 @@ def test_an_altered_quotation_is_not_found(quotation):
     assert not occurs(quotation)
 
 
+SPOKEN = """"Glass has no memory, she used to say; we must have one for it." "The valley, which few of us
+liked, was drowned," he wrote. «Le verre n'a pas de mémoire, disait-elle ; c'est à nous d'en avoir pour lui.»
+„Wir haben gewartet“, sagte Frau Dr. Kern, „bis das Wasser kam.“"""
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        "Glass has no memory; we must have one for it.",
+        "Le verre n'a pas de mémoire ; c'est à nous d'en avoir pour lui.",
+        "Wir haben gewartet, bis das Wasser kam.",
+    ],
+)
+def test_who_speaks_may_be_left_out_of_a_quotation(quotation):
+    assert occurs(quotation, SPOKEN)
+
+
+def test_nothing_else_may_be_left_out_at_a_pause():
+    assert not occurs("The valley, was drowned", SPOKEN)
+    assert not occurs("Glass has a memory; we must have one for it.", SPOKEN)
+
+
 PRINTED = """The state-owned com\u00ad
 pany asked a well-
 known commit-

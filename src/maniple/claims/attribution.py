@@ -9,6 +9,7 @@ from maniple.claims.passages import IndexedPassage
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.terms import find_names, find_terms
 from maniple.claims.verdict import Verdict
+from maniple.evidence.speech import SAYS
 from maniple.evidence.wording import Quotation, searchable
 
 LEAST_QUOTED = 12
@@ -27,18 +28,9 @@ _REPORTS = re.compile(
     rf"berichtet\w*|schreibt|"
     r"nennt|rapporte|écrit|indique|informa|reporta|riporta|scrive|schrijft|meldt)\b"
 )
-_SAYS = re.compile(
-    r"\b(?:said|says|told|admit(?:s|ted)|not(?:es|ed)|conclud\w+|explain\w*|believes?|claims?|complain\w*|insist\w*|diz|"
-    r"explica\w*|admit\w+|advirti\w+|contó|cuenta|resume|rappelle|betont|klagt|meint|räumt\w*|avisa|conta|lembra|"
-    r"говорит|пояснил\w*|stated?s?|called|calls|argued|warned|announced|added|explained|wrote|sagte|sagt|"
-    r"erklärte|nannte|"
-    r"warnte|betonte|dit|déclaré|déclare|estime|affirme|ajouté|dijo|afirmó|declaró|ha detto|dice|disse|"
-    r"afirmou|zei|zegt|сказал\w*|"
-    r"заявил\w*)\b|表示|指出|称|说|述べ|語っ|말했|밝혔",
-    re.IGNORECASE,
-)
 _QUOTED = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{8,600})[\"”“»」』]")
 _ELLIPSIS = re.compile(r"\[?\(?(?:…|\.\s?\.\s?\.)\)?\]?")
+_SENTENCE_END = re.compile(r"[.!?。！？…][\s\"”»」』]*\Z")
 _NEGATION = re.compile(
     r"\b(?:not|never|no|nobody|nothing|neither|nor|without|cannot|hardly|\w+n['’]t|nicht|nie|niemals|"
     r"kein\w{0,2}|ohne|"
@@ -132,12 +124,12 @@ def check_quotations(context: ClaimContext) -> Iterator[Verdict]:
 def _check_speaker(rest: str, quoted: str, index: SourceIndex) -> Iterator[Verdict]:
     place = _find_quoted(quoted, index)
     names = find_names(f"x {rest}")
-    if place is None or not names or not _SAYS.search(rest):
+    if place is None or not names or not SAYS.search(rest):
         return
     one = index.passages[place]
     own = find_names(f"x {one.passage.text.replace(quoted, ' ')}")
-    near = [one] if own and _SAYS.search(one.passage.text) else index.passages[max(place - 1, 0) : place + 2]
-    here = [line for line in near if _SAYS.search(line.passage.text)]
+    near = [one] if own and SAYS.search(one.passage.text) else index.passages[max(place - 1, 0) : place + 2]
+    here = [line for line in near if SAYS.search(line.passage.text)]
     speakers = frozenset[str]().union(*(find_names(f"x {line.passage.text}") for line in here))
     if not speakers or any(names & line.terms for line in near) or names & index.title_terms:
         return
@@ -160,7 +152,7 @@ def _find_quoted(quoted: str, index: SourceIndex) -> int | None:
 
 
 def _check_ellipsis(quoted: str, index: SourceIndex) -> Iterator[Verdict]:
-    parts = [one.strip(" ,.") for one in _ELLIPSIS.split(quoted)]
+    parts = _ELLIPSIS.split(quoted)
     place = _find_quoted(quoted, index) if len(parts) > 1 else None
     if place is None:
         return
@@ -174,13 +166,16 @@ def _check_ellipsis(quoted: str, index: SourceIndex) -> Iterator[Verdict]:
 def _find_omitted(parts: Sequence[str], one: IndexedPassage) -> Iterable[str]:
     """Yield what a sentence has between the parts of a quotation, or before an ellipsis at its beginning."""
     text, at = one.passage.text.casefold(), 0
-    for place, part in enumerate(parts):
+    for place, whole in enumerate(parts):
+        part = whole.strip(" ,.")
         if not part:
             continue
         start = text.find(part.casefold(), at)
         if start < 0:
             return
         if place:
-            between = text[at:start]
-            yield between if parts[place - 1] else re.split(r"[,;:\"“„«]", between)[-1]
+            between, before = text[at:start], parts[place - 1].strip()
+            # Sentences that are left out as a whole say something of their own.
+            if not (_SENTENCE_END.search(before) and _SENTENCE_END.search(between)):
+                yield between if before else re.split(r"[,;:\"“„«]", between)[-1]
         at = start + len(part)

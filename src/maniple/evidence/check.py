@@ -23,6 +23,7 @@ MAX_SEARCHED = 8_000_000
 Sources that a sentence cites are always searched."""
 LEAST_FOREIGN = 5
 """Words from which a quotation is compared with the language of its source; fewer tell none."""
+SHORT_WORD = 3
 LANGUAGE_CHARACTERS = 5_000
 """Characters of a source that tell its language."""
 LEAST_LATIN = 0.3
@@ -232,6 +233,8 @@ class SourceCheck:
         known = frozenset(wording.split())
         if (words.isascii() or not language) and len(tokens) < LEAST_FOREIGN:
             return False
+        # Short words are the same in many languages.
+        tokens = [one for one in tokens if len(one) > SHORT_WORD or not one.isascii()] or tokens
         # Of a quotation without frequent words the language is not known.
         return (2 if language else 3) * sum(one in known for one in tokens) < len(tokens)
 

@@ -4,6 +4,9 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
+
+from maniple.evidence.speech import SAYS
 
 _NOTES = (
     "sic emphasis added mine ours original italics hervorhebung hinzugefügt "
@@ -56,6 +59,9 @@ GAP_CHARACTERS = 1_500
 INSERTION_CHARACTERS = 150
 """How many characters of the source words in brackets may replace."""
 LEAST_WORDS_PER_PART = 2
+SPEAKER_CHARACTERS = 90
+"""The length of who says something between the words of a source, with the verb."""
+_MAX_PAUSES = 20
 _MAX_BEGINNINGS = 50
 
 _HAN_KANA_HANGUL = "\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -81,6 +87,9 @@ _INSERTION = re.compile(
 # Private-use characters stand for the insertions, in order. In a page they are icons of its font.
 _PRIVATE = re.compile("[\ue000-\uf8ff]")
 _MAX_INSERTIONS = 2_000
+_PAUSE = re.compile(r" ([-,.;:!?。，、；：！？]) ")
+# "Glass, she used to say, forgets": who speaks may stand within the words of a source, and is not quoted.
+_SPEAKER = re.compile(r"[-,!?，、！？] ([^,;:!?，、；：！？]{2,80}) [-,.;:!?。，、；：！？]")
 _BULLET = re.compile(r"^[ \t]{0,20}[-*+•][ \t]", re.MULTILINE)
 # The headings that our PDF reader inserts between pages, and soft hyphens at line breaks.
 _PAGE_BREAK = re.compile(r"^## Page \d{1,6}$", re.MULTILINE)
@@ -202,7 +211,29 @@ class Quotation:
         if len(self.parts) > 1 and words < LEAST_WORDS_PER_PART * len(self.parts):
             return False
         unhyphened = tuple(_HYPHEN.sub("", part) for part in self.parts)
-        return any(_occur(parts, self.gaps, source) for parts in dict.fromkeys((self.parts, unhyphened)))
+        readings = dict.fromkeys((self.parts, unhyphened))
+        if any(_occur(parts, self.gaps, source) for parts in readings):
+            return True
+        return len(self.parts) == 1 and _occurs_around_speaker(self.parts[0], source)
+
+
+def _occurs_around_speaker(words: str, source: str) -> bool:
+    """Whether words occur with the name of who says them at one of their pauses."""
+    for pause in islice(_PAUSE.finditer(words), _MAX_PAUSES):
+        before, after = words[: pause.start() + 1], words[pause.end() - 1 :]
+        if min(len(before.split()), len(after.split())) < LEAST_WORDS_PER_PART:
+            continue
+        start = source.find(before)
+        for _ in range(_MAX_BEGINNINGS):
+            if start < 0:
+                break
+            end = start + len(before)
+            found = source.find(after, end, end + SPEAKER_CHARACTERS + len(after))
+            speaker = _SPEAKER.fullmatch(source[end:found]) if found >= 0 else None
+            if speaker and SAYS.search(speaker[1]) and not _FIGURE.search(speaker[1]):
+                return True
+            start = source.find(before, start + 1)
+    return False
 
 
 def _occur(parts: Sequence[str], gaps: Sequence[_Gap], source: str) -> bool:
