@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 
 from maniple.claims.calculation import count_significant, explain_figure, find_use
 from maniple.claims.calculation_cues import announces_calculation, has_cue
@@ -26,7 +26,7 @@ from maniple.claims.misplaced import (
 )
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.printed import find_other_line, find_printed_figure
-from maniple.claims.quantities import FigureMention, agree
+from maniple.claims.quantities import FigureMention, agree, shift_to_bare
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.typical_errors import (
     find_confused_percentage,
@@ -97,7 +97,7 @@ class ItemJudge:
                 or self._find_slip(figure, find_other_unit)
                 or find_other_sum(self.context, figure)
                 or next(filter(None, map(self._find_calculation, group)), None)
-                or self._find_slip(figure, find_miscopied)
+                or self._find_miscopied(group)
                 or next(filter(None, (self._find_slip(figure, find) for find in _TYPICAL_ERRORS)), None)
                 or self._find_contradiction(group)
                 or self._find_doubt(group)
@@ -168,6 +168,11 @@ class ItemJudge:
         found = (find(self.context, figure, index) for index in self.context.cited)
         return next(filter(None, found), None)
 
+    def _find_miscopied(self, group: Sequence[FigureMention]) -> Verdict | None:
+        """Return the figure that this one was miscopied from; a rounded one may as well be calculated."""
+        found = self._find_slip(group[0], find_miscopied)
+        return found and ((self._explain(group) if group[0].about else None) or found)
+
     def _find_outside(self, figure: FigureMention) -> Verdict | None:
         """Return the support of a figure by what the user said or a program printed."""
         if self.given.find_figure(figure):
@@ -226,8 +231,8 @@ class ItemJudge:
             return found
         if any(self.answers.find_figure(one) for one in group):
             return Verdict("open", f"the team has said {figure.text}; no source or output was found for it")
-        if self._is_conversion(figure):
-            return Verdict("open", f"{figure.text} is a conversion")
+        if form := self._find_other_form(figure):
+            return form
         if self._is_repeated(figure):
             return Verdict("open", f"{figure.text} is given before")
         if found := find_use(self.context, figure):
@@ -256,6 +261,20 @@ class ItemJudge:
             for index in self.context.cited
             for rate, one in islice(self.context.find_similar(index), MAX_RIVALS)
         )
+
+    def _find_other_form(self, figure: FigureMention) -> Verdict | None:
+        """Return that a figure may be one that a source gives in another unit, or as a bare number.
+
+        The unit may stand where it is not looked for, such as in the title of a table.
+        """
+        if self._is_conversion(figure):
+            return Verdict("open", f"{figure.text} is a conversion")
+        if count_significant(figure) < LEAST_PRECISE or figure.scale * figure.factor == 1:
+            return None
+        for bare, index in product(shift_to_bare(figure), self.context.cited):
+            if any(other.kind == "number" and not other.unit for other, _ in index.find_figure(bare)):
+                return Verdict("open", f"[{index.number}] has the digits of {figure.text} without a unit")
+        return None
 
     def _is_conversion(self, figure: FigureMention) -> bool:
         """Whether a figure stands in brackets behind another one, in a unit that the sources do not use."""

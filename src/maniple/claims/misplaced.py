@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TypeVar
 
 from maniple.claims.context import LEAST_TERMS, ClaimContext
 from maniple.claims.dates import DateMention, agree_dates
 from maniple.claims.passages import IndexedPassage
-from maniple.claims.quantities import FigureMention, agree
+from maniple.claims.quantities import FigureMention, agree, is_rounded
 from maniple.claims.segments import FigureClause, belongs_to_other, find_comparison, split_segments
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.table_index import TableIndex, find_label_terms, find_years
@@ -30,6 +30,7 @@ DATED_COVERAGE = 0.4
 SLIP_COVERAGE = 0.3
 """The share of a claim's words from which a passage may have the figure that was miscopied."""
 SLIP_DIGITS = 3
+MAX_SUMMANDS = 8
 PERIOD_GAP = 14
 """Characters between the first and the last year of a period."""
 OWN_SHARE = 0.35
@@ -220,11 +221,18 @@ def find_miscopied(context: ClaimContext, figure: FigureMention, index: SourceIn
             break
         for other in one.figures:
             if is_same_kind(figure, other) and is_miscopied(_digits(figure), _digits(other)):
-                if any(agree(own, other) for own in context.figures):
+                if any(agree(own, other) for own in context.figures) or _is_sum(figure, one.figures):
                     continue
                 reason = f"not {figure.text} in [{index.number}], but {other.text}"
                 return Verdict("contradicted", reason, one.passage)
     return None
+
+
+def _is_sum(figure: FigureMention, figures: Sequence[FigureMention]) -> bool:
+    """Whether a figure is the sum of two others, of which a passage gives few."""
+    same = [one.value for one in figures if is_same_kind(figure, one)][:MAX_SUMMANDS]
+    totals = map(sum, combinations(same, 2))
+    return any(is_rounded(Decimal(one), figure, figure.value, figure.precision) for one in totals)
 
 
 def is_miscopied(one: str, other: str) -> bool:

@@ -1,7 +1,7 @@
 """A figure as a text gives it, and whether a figure of a source supports one of a report."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
@@ -27,6 +27,10 @@ _HEDGED_SHARE = Decimal("0.12")
 _ZEROS_SHARE = Decimal("0.02")
 _BARE_PERCENT_DIGITS = 3
 _HUNDRED = Decimal(100)
+
+
+_TABLE_SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
+"""The scales that the head or the title of a table may name, and that its figures leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,3 +177,19 @@ def _in_unit(value: Decimal, unit: str, wanted: str) -> Decimal:
     if {unit, wanted} == {"pound", "g"}:
         return value * _GRAMS_OF_POUND if unit == "pound" else value / _GRAMS_OF_POUND
     return value
+
+
+def shift_to_bare(figure: FigureMention) -> list[FigureMention]:
+    """Return the figure as bare numbers, in each of the scales in which a table may give it."""
+    return [
+        replace(
+            figure,
+            unit="",
+            kind="number",
+            readings=tuple(one / scale for one in figure.readings),
+            steps=tuple(one / scale for one in figure.steps),
+            factor=Decimal(1),
+            scale=Decimal(1),
+        )
+        for scale in _TABLE_SCALES
+    ]
