@@ -95,3 +95,112 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused() -> None:
 @pytest.mark.parametrize(("column", "name"), [(0, "A"), (25, "Z"), (26, "AA"), (701, "ZZ"), (702, "AAA")])
 def test_columns_are_named_as_in_a_workbook(column: int, name: str) -> None:
     assert column_name(column) == name
+
+
+FORMATTED = [
+    (0.125, "0.0%", "12.5%"),
+    (0.5, "0%", "50%"),
+    (1234567.891, "#,##0", "1,234,568"),
+    (1234.5, "#,##0.00", "1,234.50"),
+    (1234.5, '"$"#,##0.00', "$1,234.50"),
+    (1234.5, "[$€-407]#,##0.00", "€1,234.50"),
+    (1234.5, '#,##0.00\\ "€"', "1,234.50 €"),
+    (-1234.5, "#,##0.00;(#,##0.00)", "(1,234.50)"),
+    (-1234.5, "#,##0.00", "-1,234.50"),
+    (0, '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_);_(@_)', "$-"),
+    (-3, "0;[Red]-0", "-3"),
+    (12_300_000, '0.0,,"M"', "12.3M"),
+    (0.00012, "0.00E+00", "1.20E-4"),
+    (2.5, "0.0##", "2.5"),
+    (0.5, "#.##", ".5"),
+    (7, "000", "007"),
+    (2.5, '0 "kg"', "3 kg"),
+    (1.25, "General", "1.25"),
+    (1.5, "# ?/?", "1.5"),
+    (5, "@", "5"),
+]
+
+
+def formatted(value: object, code: str) -> bytes:
+    from xlsxwriter import Workbook
+
+    stream = BytesIO()
+    book = Workbook(stream, {"in_memory": True})
+    sheet = book.add_worksheet("S")
+    sheet.write_row(0, 0, ["Item", "Value"])
+    look = book.add_format({"num_format": code})
+    if isinstance(value, datetime):
+        sheet.write_datetime(1, 1, value, look)
+    else:
+        sheet.write(1, 1, value, look)
+    book.close()
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(("value", "code", "shown"), FORMATTED)
+def test_numbers_are_shown_as_their_format_shows_them(value: float, code: str, shown: str) -> None:
+    assert f"| 2 |  | {shown} |" in read(formatted(value, code)).markdown
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("dd/mm/yyyy", "2026-05-01"),
+        ("d mmm yy", "2026-05-01"),
+        ("mmm yyyy", "2026-05"),
+        ("yyyy", "2026"),
+        ('yyyy"m"dd', "2026-05-01"),
+    ],
+)
+def test_a_date_has_the_parts_that_its_format_shows(code: str, shown: str) -> None:
+    assert f"| {shown} |" in read(formatted(datetime(2026, 5, 1), code)).markdown
+
+
+def test_rounded_numbers_are_counted_in_a_note() -> None:
+    assert "1 number" in read(formatted(0.12345, "0%")).note
+    assert not read(formatted(0.12, "0%")).note
+    assert not read(formatted(1200.0, "#,##0.00")).note
+
+
+def test_comments_follow_the_table_of_their_sheet() -> None:
+    from xlsxwriter import Workbook
+
+    stream = BytesIO()
+    book = Workbook(stream, {"in_memory": True})
+    first, second = book.add_worksheet("A"), book.add_worksheet("B")
+    first.write(0, 0, 3)
+    first.write_comment("A1", "Measured\ntwice.", {"author": "Ada"})
+    second.write(0, 0, 4)
+    book.close()
+    document = read(stream.getvalue())
+    assert "- A1 (Ada): Measured twice." in document.markdown.split("## Sheet 2")[0]
+    assert "Comments" not in document.markdown.split("## Sheet 2")[1]
+
+
+def test_a_thread_of_comments_is_shown_once_with_its_authors() -> None:
+    from xlsxwriter import Workbook
+
+    stream = BytesIO()
+    book = Workbook(stream, {"in_memory": True})
+    sheet = book.add_worksheet("A")
+    sheet.write(0, 0, 3)
+    sheet.write_comment("A1", "[Threaded comment] Your version of the program is old.")
+    book.close()
+    with ZipFile(BytesIO(stream.getvalue())) as source:
+        parts = {name: source.read(name) for name in source.namelist()}
+    rels = "xl/worksheets/_rels/sheet1.xml.rels"
+    link = (
+        b'<Relationship Id="t" Type="x/threadedComment" Target="../threadedComments/t1.xml"/></Relationships>'
+    )
+    parts[rels] = parts[rels].replace(b"</Relationships>", link)
+    parts["xl/threadedComments/t1.xml"] = (
+        b'<ThreadedComments><threadedComment ref="A1" personId="p"><text>Right?</text></threadedComment>'
+        b'<threadedComment ref="A1" personId="q"><text>Yes.</text></threadedComment></ThreadedComments>'
+    )
+    parts["xl/persons/person.xml"] = (
+        b'<personList><person id="p" displayName="Ada"/><person id="q" displayName="Bo"/></personList>'
+    )
+    document = read(archive(dict(parts)))
+    assert "- A1 (Bo): Yes." in document.markdown
+    assert document.markdown.count("- A1") == 2
+    assert "Threaded comment" not in document.markdown

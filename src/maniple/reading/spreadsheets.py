@@ -5,16 +5,19 @@ numbers of the rows, so that a citation can name a cell.
 """
 
 import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from itertools import islice
+from math import isfinite
+from string import digits
 from typing import TYPE_CHECKING, Any
 
 from maniple.reading import MAX_CHARACTERS, MarkdownDocument, UnreadableDocument
-from maniple.reading.containers import open_archive, read_part
+from maniple.reading.cell_formats import Formats, format_date, format_number
+from maniple.reading.containers import open_archive
 from maniple.reading.grids import format_row, iterate_span
+from maniple.reading.workbook_parts import WorkbookParts, read_workbook_parts
 from maniple.text import counted, shorten
 
 if TYPE_CHECKING:
@@ -32,10 +35,8 @@ _SHEET_NAME_CHARACTERS = 60
 _DIGITS = 15
 """The digits of a number that Excel stores."""
 _ZIP = b"PK"
-_UNSAVED_FORMULA = re.compile(rb"</f>(?:<v\s*/>|<v></v>)?</c>")
-_ERROR_CELL = re.compile(rb"<c [^<>]{0,200}\bt=\"e\"")
-_SHEET_PART = re.compile(r"xl/worksheets/[^/]+\.xml")
 
+_NO_DIGITS = {code: None for code in range(0x250) if chr(code) not in digits}
 Cells = dict[tuple[int, int], str]
 
 
@@ -53,6 +54,7 @@ class _Sheet:
     last: int = -1
     """The last row that was read."""
     characters: int = 0
+    comments: str = ""
 
     @property
     def columns(self) -> int:
@@ -83,7 +85,7 @@ class _Sheet:
             return f"{head}\n\n[no cells]"
         (top, left), (bottom, right) = self.start, self.end
         shape = f"{column_name(left)}{top + 1}:{column_name(right)}{bottom + 1}"
-        return f"{head} ({shape})\n\n{_with_head(self.lines, self.columns)}"
+        return f"{head} ({shape})\n\n{_with_head(self.lines, self.columns)}{self.comments}"
 
     @property
     def note(self) -> str:
@@ -103,10 +105,13 @@ def read_workbook(body: bytes, url: str) -> MarkdownDocument:
     """
     import python_calamine
 
-    unsaved, errors = _count_unshown(body) if body.startswith(_ZIP) else (0, 0)
+    parts = WorkbookParts()
+    if body.startswith(_ZIP):
+        with open_archive(body, "a workbook") as archive:
+            parts = read_workbook_parts(archive, MAX_SHEET_ROWS)
     try:
         with python_calamine.load_workbook(io.BytesIO(body)) as workbook:
-            sheets, notes = _read_sheets(workbook)
+            sheets, notes = _read_sheets(workbook, parts)
     except python_calamine.PasswordError as error:
         raise UnreadableDocument(
             "is a workbook that is locked with a password; ask for one without"
@@ -115,41 +120,35 @@ def read_workbook(body: bytes, url: str) -> MarkdownDocument:
         raise UnreadableDocument("is a damaged workbook") from error
     _share_room(sheets)
     notes += [note for note in [sheet.note for sheet in sheets] if note][:_NAMED_SHEETS]
-    if unsaved:
+    if parts.unsaved:
         notes.append(
-            f"{counted(unsaved, 'cell')} with a formula without a saved result: shown blank; open the "
+            f"{counted(parts.unsaved, 'cell')} with a formula without a saved result: shown blank; open the "
             "workbook with Python to calculate them."
         )
-    if errors:
-        notes.append(f"{counted(errors, 'cell')} with an error such as #DIV/0!: shown blank.")
+    if parts.errors:
+        notes.append(f"{counted(parts.errors, 'cell')} with an error such as #DIV/0!: shown blank.")
     return MarkdownDocument("", "\n\n".join(sheet.markdown for sheet in sheets), note=" ".join(notes))
 
 
-def _count_unshown(body: bytes) -> tuple[int, int]:
-    """Return the number of formulas without saved results, as programs write them, and that of errors."""
-    unsaved = errors = 0
-    with open_archive(body, "a workbook") as archive:
-        for name in archive.namelist():
-            if _SHEET_PART.fullmatch(name):
-                part = read_part(archive, name)
-                unsaved += len(_UNSAVED_FORMULA.findall(part))
-                errors += len(_ERROR_CELL.findall(part))
-    return unsaved, errors
-
-
-def _read_sheets(workbook: "CalamineWorkbook") -> tuple[list[_Sheet], list[str]]:
+def _read_sheets(workbook: "CalamineWorkbook", parts: WorkbookParts) -> tuple[list[_Sheet], list[str]]:
     """Return the visible sheets, and notes about the others."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
-    sheets, hidden, unread = list[_Sheet](), list[str](), list[str]()
+    sheets, hidden, unread, rounded = list[_Sheet](), list[str](), list[str](), 0
     for number, about in enumerate(workbook.sheets_metadata, 1):
         if about.visible != SheetVisibleEnum.Visible:
             hidden.append(about.name)
         elif about.typ != SheetTypeEnum.WorkSheet or len(sheets) == _MAX_SHEETS:
             unread.append(about.name)
         else:
-            sheets.append(_read_sheet(number, workbook.get_sheet_by_index(number - 1)))
+            source = workbook.get_sheet_by_index(number - 1)
+            sheet, formatted = _read_sheet(number, source, parts.formats.get(about.name, {}))
+            sheet.comments = parts.comments.get(about.name, "")
+            sheet.characters += len(sheet.comments)
+            sheets.append(sheet)
+            rounded += formatted
     notes = [
+        f"{counted(rounded, 'number')} shown rounded, as the workbook does." if rounded else "",
         _name_sheets("Hidden sheets are not read", hidden),
         _name_sheets("Not read are the sheets", unread),
     ]
@@ -172,20 +171,30 @@ def _share_room(sheets: Sequence[_Sheet]) -> None:
         room, left = room - sheet.characters, left - 1
 
 
-def _read_sheet(number: int, source: "CalamineSheet") -> _Sheet:
-    sheet = _Sheet(number, " ".join(source.name.split()))
+def _read_sheet(number: int, source: "CalamineSheet", formats: Formats) -> tuple[_Sheet, int]:
+    """Return the sheet, and how many of its numbers are shown rounded."""
+    sheet, rounded = _Sheet(number, " ".join(source.name.split())), 0
     if source.start is None or source.end is None:
-        return sheet
+        return sheet, 0
     sheet.start, sheet.end = source.start, source.end
-    (top, left), spans = source.start, _spanned(source)
+    (top, left), spans = source.start, _spanned(source, formats)
     for row, cells in enumerate(islice(source.iter_rows(), MAX_SHEET_ROWS), top):
         texts = [
-            _format_cell(cell) or spans.get((row, column), "")
+            _format_cell(cell, formats.get((row, column), "")) or spans.get((row, column), "")
             for column, cell in enumerate(cells[: sheet.columns], left)
         ]
+        rounded += sum(
+            _is_rounded(cell, text) for cell, text in zip(cells, texts, strict=False) if type(cell) is float
+        )
         if not sheet.add(row, texts):
             break
-    return sheet
+    return sheet, rounded
+
+
+def _is_rounded(value: float, text: str) -> bool:
+    """Return whether `text` has fewer digits than `value`."""
+    digits = text.translate(_NO_DIGITS).strip("0")
+    return bool(digits) and len(digits) < len(_format_cell(abs(value)).translate(_NO_DIGITS).strip("0"))
 
 
 def _with_head(lines: Sequence[str], columns: int) -> str:
@@ -195,13 +204,13 @@ def _with_head(lines: Sequence[str], columns: int) -> str:
     return "\n".join([lines[0].replace("| ", "| row ", 1), "|" + " --- |" * (columns + 1), *lines[1:]])
 
 
-def _spanned(sheet: "CalamineSheet") -> Cells:
+def _spanned(sheet: "CalamineSheet", formats: Formats) -> Cells:
     """Return the values of the cells that are merged with others."""
     spans = (sheet.merged_cell_ranges or [])[:_MAX_SPANS]
     if not spans or sheet.start is None:
         return {}
     wanted = {first for first, _ in spans}
-    values = _values_at(sheet, wanted)
+    values = _values_at(sheet, wanted, formats)
     cells: Cells = {}
     for (top, left), (bottom, right) in spans:
         bottom, right = min(bottom, top + MAX_SHEET_ROWS), min(right, left + MAX_COLUMNS)
@@ -211,7 +220,7 @@ def _spanned(sheet: "CalamineSheet") -> Cells:
     return cells
 
 
-def _values_at(sheet: "CalamineSheet", wanted: Iterable[tuple[int, int]]) -> Cells:
+def _values_at(sheet: "CalamineSheet", wanted: Iterable[tuple[int, int]], formats: Formats) -> Cells:
     top, left = sheet.start or (0, 0)
     rows: dict[int, list[int]] = {}
     for row, column in wanted:
@@ -220,7 +229,7 @@ def _values_at(sheet: "CalamineSheet", wanted: Iterable[tuple[int, int]]) -> Cel
     for row, cells in enumerate(islice(sheet.iter_rows(), MAX_SHEET_ROWS), top):
         for column in rows.get(row, ()):
             if 0 <= column - left < len(cells):
-                found[row, column] = _format_cell(cells[column - left])
+                found[row, column] = _format_cell(cells[column - left], formats.get((row, column), ""))
     return found
 
 
@@ -234,15 +243,20 @@ def column_name(column: int) -> str:
     return name
 
 
-def _format_cell(value: Any) -> str:
+def _format_cell(value: Any, code: str = "") -> str:
+    """Return a value as text; a number as the format `code` shows it, a whole date always as YYYY-MM-DD."""
     if isinstance(value, str):
         return shorten(value, _CELL_CHARACTERS)
     if isinstance(value, bool):
         return str(value).upper()
+    if isinstance(value, date) and code and (shown := format_date(value, code)):
+        return shown
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, timedelta):
         return str(value)
+    if code and isfinite(value) and (shown := format_number(value, code)) is not None:
+        return shown
     return str(value) if isinstance(value, int) else format(value, f".{_DIGITS}g")
