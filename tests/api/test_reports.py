@@ -65,7 +65,7 @@ def assert_harmless_page(page: str) -> None:
         assert tag not in LOADING, page
         assert attributes.keys() <= ALLOWED, page
         if href := attributes.get("href"):
-            assert re.match(r"https?:|mailto:|#(section|source)-\d+$", href), href
+            assert re.match(r"https?:|mailto:|#(section|source|footnote|reference)-\d+$", href), href
 
 
 def assert_harmless_markdown(markdown: str) -> None:

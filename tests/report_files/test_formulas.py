@@ -31,10 +31,11 @@ def test_environments_and_formulas_with_dollars_are_set_as_mathml(tex: str):
     assert "begin" not in text
 
 
-def test_brackets_with_a_backslash_within_a_line_are_brackets():
-    text = body(r"See \[PDF\] Tea.")
-    assert "<math" not in text
-    assert "See [PDF] Tea." in text
+@pytest.mark.parametrize("text", [r"See \[PDF\] Tea.", r"\[PDF\] Tea.", r"\[1\] Tea.", r"\[1\]"])
+def test_brackets_with_a_backslash_beside_text_or_around_a_number_are_brackets(text: str):
+    found = body(text)
+    assert "<math" not in found
+    assert text.replace("\\", "") in found
 
 
 @pytest.mark.parametrize(

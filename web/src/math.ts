@@ -28,8 +28,8 @@ export function withMath(markdown: MarkdownIt): void {
     const [open, close, isDisplay] = pair;
     const end = closingAt(rest, close, open.length);
     const tex = rest.slice(open.length, end);
-    // Within a line, `\[` may be an escaped bracket, as in titles of sources.
-    if (open === "\\[" && !TEX.test(tex) && !/(?:^|\n)[ \t]*$/.test(state.src.slice(Math.max(0, state.pos - 20), state.pos))) return false;
+    // Beside other text, `\[` may be an escaped bracket, as in titles of sources; `\[3\]` is the number of one.
+    if (open === "\\[" && (/^\d+$/.test(tex) || (!TEX.test(tex) && !isAlone(state.src, state.pos, state.pos + end + close.length)))) return false;
     if (end < 0 || tex.trim() === "" || (open === "$" && isMoney(tex, rest.charAt(end + 1)))) return false;
     if (!silent) Object.assign(state.push("math", "span", 0), { content: tex, info: isDisplay ? "display" : "" });
     state.pos += end + close.length;
@@ -60,6 +60,12 @@ function isEscaped(text: string, at: number): boolean {
   let begin = at;
   while (text[begin - 1] === "\\") begin -= 1;
   return (at - begin) % 2 === 1;
+}
+
+/** Whether a text from `start` to `end` has no other text on its lines but punctuation. */
+function isAlone(text: string, start: number, end: number): boolean {
+  const before = text.slice(Math.max(0, start - 20), start);
+  return /(?:^|\n)[ \t]*$/.test(before) && !/^[^\p{L}\p{N}_\n]*[\p{L}\p{N}_]/u.test(text.slice(end, end + 200));
 }
 
 /** Whether the text between two dollar signs is prose about prices. */

@@ -21,6 +21,8 @@ _ENVIRONMENT = re.compile(
 _LONGEST = 10_000
 # What TeX has and the title of a page has not, in which brackets are escaped, too.
 _TEX = re.compile(r"\\[a-zA-Z]|(?<!\\)[\^_={}]")
+_BEHIND = re.compile(r"[^\w\n]*\w")
+"""What makes the text behind a formula more than punctuation."""
 
 
 def enable_formulas(parser: MarkdownIt) -> None:
@@ -55,7 +57,8 @@ def find_display_formula(text: str, start: int) -> DisplayFormula | None:
         if is_display and text.startswith(opening, start):
             begin = start + len(opening)
             end = text.find(closing, begin, begin + _LONGEST)
-            has_tex = end > begin and not text[begin:end].isspace()
+            tex = text[begin:end]
+            has_tex = end > begin and not tex.isspace() and not _is_number_in_brackets(opening, tex)
             return DisplayFormula(end + len(closing), len(opening), len(closing)) if has_tex else None
     environment = _ENVIRONMENT.match(text, start)
     closing = f"\\end{{{environment['name']}}}" if environment else ""
@@ -69,8 +72,9 @@ def _take(state: StateInline, opening: str, closing: str, *, is_display: bool, s
     tex = state.src[start:end]
     if end < 0 or not tex.strip() or (opening == "$" and _is_money(tex, state.src[end + 1 : end + 2])):
         return False
-    # Within a line, `\[` may be an escaped bracket, as in the titles of sources.
-    if opening == r"\[" and not (_begins_line(state) or _TEX.search(tex)):
+    # Beside other text, `\[` may be an escaped bracket, as in the titles of sources.
+    is_alone = _begins_line(state) and not _BEHIND.match(state.src, end + len(closing), state.posMax)
+    if (opening == r"\[" and not (is_alone or _TEX.search(tex))) or _is_number_in_brackets(opening, tex):
         return False
     _push(state, tex.strip(), end + len(closing), is_display=is_display, silent=silent)
     return True
@@ -109,6 +113,11 @@ def _is_escaped(before: str) -> bool:
 def _begins_line(state: StateInline) -> bool:
     before = state.src[max(0, state.pos - 20) : state.pos]
     return not before.rpartition("\n")[2].strip(" \t")
+
+
+def _is_number_in_brackets(opening: str, tex: str) -> bool:
+    """Whether it is the number of a source, whose brackets are escaped: `\\[3\\]`."""
+    return opening == r"\[" and tex.isdecimal()
 
 
 def _is_money(tex: str, following: str) -> bool:

@@ -14,9 +14,10 @@ from urllib.parse import quote
 from maniple.evidence.opaque import find_opaque_spans
 from maniple.evidence.source_list import language_of
 from maniple.reading.pictures import figure_path
-from maniple.report_files.document import Report, clean
-from maniple.report_files.document_texts import texts_for
-from maniple.report_files.markdown import FigureNames
+from maniple.report_document.document_texts import texts_for
+from maniple.report_document.layout import clean
+from maniple.report_document.safe_nodes import FigureNames
+from maniple.report_files.document import Report
 from maniple.run_page.markup import sanitize_markdown
 
 REPORT, FIGURES, LEFT_OUT = "report.md", "figures", "not-included.txt"

@@ -1,28 +1,39 @@
 """A report as a Word document: its styles, lists, tables and text."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from markdown_it.token import Token
-
-from maniple.evidence.check import MARK
-from maniple.report_files.document import Document, Heading
-from maniple.report_files.markdown import FIGURE, text_token, wrap_tokens
-from maniple.report_files.table_layout import SIZES, Cell, TablePart, lay_out_table, read_rows
+from maniple.document import MARK, nodes
+from maniple.report_document.html_writer import DONE, OPEN
+from maniple.report_document.layout import ContentsEntry
+from maniple.report_document.report_nodes import (
+    AnchoredHeadingNode,
+    FootnoteListNode,
+    ReportBlock,
+    SourceItemNode,
+    number_footnotes,
+    shown_text,
+)
+from maniple.report_document.table_layout import SIZES, Cell, TablePart, lay_out_table, read_rows
+from maniple.report_files.document import ReportFile
 from maniple.report_files.word_runs import (
+    BOLD,
+    DIM,
+    NO_FORMATS,
+    LinkTargets,
     Runs,
     add_bookmark,
-    bookmark_name,
     element,
     field,
+    internal_link,
     paragraph,
     run,
     text_element,
+    text_run,
 )
-from maniple.run_page.pictures import Figure
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
@@ -174,8 +185,8 @@ def continuation_properties(level: int) -> tuple[Any, ...]:
     return (element("ind", left=_INDENT * (min(level, _DEEPEST - 1) + 1)),)
 
 
-def source_entry_properties(level: int) -> tuple[Any, ...]:
-    """Return the properties of an entry of the list of sources, whose text contains its number."""
+def marked_entry_properties(level: int) -> tuple[Any, ...]:
+    """Return the properties of an item whose text begins with its own number or sign."""
     return (element("ind", left=_INDENT * (min(level, _DEEPEST - 1) + 1), hanging=_INDENT),)
 
 
@@ -201,9 +212,9 @@ _TWIPS = 19.5
 _LINE: dict[str, str | int] = {"val": "single", "sz": 4, "space": 0, "color": "D1D9E0"}
 
 
-def tables(tokens: Sequence[Token], runs: Runs) -> Iterator[Any]:
-    """Yield the elements of a table; `tokens` are those between its opening and its closing token."""
-    rows = read_rows(tokens)
+def tables(table: nodes.TableNode, runs: Runs) -> Iterator[Any]:
+    """Yield the elements of a table."""
+    rows = read_rows(table)
     for part in lay_out_table(rows, may_turn=False):
         yield _table(rows, part, runs)
         # Without a paragraph in between, Word would join two tables; a cell must also end with a paragraph.
@@ -236,12 +247,10 @@ def _cell(cell: Cell | None, width: int, style: str, runs: Runs) -> Any:
     properties = element("tcPr", element("tcW", w=width, type="dxa"))
     if cell is None:
         return element("tc", properties, paragraph())
-    side = element("jc", val=str(cell.opening.attrGet("class") or "left"))
+    side = element("jc", val=cell.alignment or "left")
     spacing = element("spacing", before=40, after=40, line=240, lineRule="auto")
-    children = cell.words.children or []
-    if cell.is_head:
-        children = [Token("strong_open", "strong", 1), *children, Token("strong_close", "strong", -1)]
-    return element("tc", properties, paragraph(*runs.of(children), style=style, properties=(spacing, side)))
+    shown = runs.of(cell.children, frozenset({BOLD}) if cell.is_head else NO_FORMATS)
+    return element("tc", properties, paragraph(*shown, style=style, properties=(spacing, side)))
 
 
 def _table_style(size: float) -> str:
@@ -254,73 +263,127 @@ class _Open:
 
     number: int
     is_ordered: bool
-    item: Token | None = None
+    item: nodes.ListItemNode | None = None
 
 
 class Body:
     """Creates the paragraphs and tables of one document."""
 
-    def __init__(self, part: Any, figures: Mapping[str, Figure]) -> None:
-        self._runs = Runs(part, figures)
+    def __init__(self, part: Any, report: ReportFile) -> None:
+        self._report = report
+        self._document = report.document
+        targets = LinkTargets(report.document.sources, number_footnotes(report.document.body))
+        self._runs = Runs(part, report.figures, targets)
         self._lists = Lists(part.numbering_part.element)
         self._open: list[_Open] = []
         self._quotes = 0
-        self._places = 0
+        self._bookmarks = 0
 
-    def of(self, document: Document) -> Iterator[Any]:
+    def elements(self) -> Iterator[Any]:
         """Yield the elements of the document in order."""
-        yield paragraph(run(text_element("t", document.title)), style="Title")
-        for note in _notes(document):
-            yield paragraph(*self._runs.of(note), style="About")
+        document = self._document
+        yield paragraph(text_run(document.title), style="Title")
+        for note in self._notes():
+            yield paragraph(*note, style="About")
         if document.contents:
-            yield paragraph(run(text_element("t", document.texts.contents)), style="TOCHeading")
+            yield paragraph(text_run(document.texts.contents), style="TOCHeading")
             yield from _contents(document.contents)
         yield from self._blocks(document.body)
 
-    def _blocks(self, tokens: Sequence[Token]) -> Iterator[Any]:
-        begun = 0
-        for index, token in enumerate(tokens):
-            match token.type:
-                case "heading_open":
-                    yield self._paragraph(token, tokens[index + 1], f"Heading{token.tag[1:]}")
-                case "paragraph_open":
-                    yield self._paragraph(token, tokens[index + 1], "Quote" if self._quotes else "")
-                    yield from _caption(tokens[index + 1])
-                case "fence" | "code_block":
-                    yield self._code(token.content)
-                case "hr":
-                    yield _rule()
-                case "table_open":
-                    begun = index
-                case "table_close":
-                    yield from tables(tokens[begun:index], self._runs)
+    def _notes(self) -> Iterator[list[Any]]:
+        texts = self._document.texts
+        if self._report.date:
+            yield [text_run(self._report.date)]
+        if self._report.is_partial:
+            yield [text_run(texts.partial)]
+        if self._document.marks:
+            yield [*self._runs.of((nodes.MarkNode(0, 0, MARK),)), text_run(f" {texts.unverified}")]
+
+    def _blocks(self, blocks: Sequence[ReportBlock]) -> Iterator[Any]:
+        for one in blocks:
+            match one:
+                case nodes.HeadingNode(level=level):
+                    id_ = one.id if isinstance(one, AnchoredHeadingNode) else ""
+                    yield self._paragraph(self._runs.of(one.children), f"Heading{level}", id_)
+                case nodes.ParagraphNode():
+                    yield self._paragraph(self._runs.of(one.children), "Quote" if self._quotes else "")
+                case nodes.ListNode():
+                    yield from self._list(one)
+                case nodes.TableNode():
+                    yield from tables(one, self._runs)
+                case nodes.BlockQuoteNode():
+                    yield from self._quote(one)
+                case FootnoteListNode():
+                    yield from self._footnotes(one)
                 case _:
-                    self._enter(token)
+                    yield from self._leaf(one)
 
-    def _enter(self, token: Token) -> None:
-        match token.type:
-            case "bullet_list_open":
-                self._open.append(_Open(self._lists.bullets, is_ordered=False))
-            case "ordered_list_open":
-                number = self._lists.numbered(len(self._open), int(token.attrGet("start") or 1))
-                self._open.append(_Open(number, is_ordered=True))
-            case "bullet_list_close" | "ordered_list_close":
-                self._open.pop()
-            case "list_item_open":
-                self._open[-1].item = token
-            case "blockquote_open" | "blockquote_close":
-                self._quotes += token.nesting
+    def _leaf(self, one: ReportBlock) -> Iterator[Any]:
+        match one:
+            case nodes.FigureNode():
+                yield self._paragraph(self._runs.of((one,)), "")
+                if caption := shown_text(one.children):
+                    yield paragraph(text_run(caption), style="Caption")
+            case nodes.MathNode():
+                yield self._paragraph(self._runs.of((one,)), "")
+            case nodes.CodeBlockNode(text=text) | nodes.MermaidNode(text=text):
+                yield self._code(text)
+            case nodes.ThematicBreakNode():
+                yield _rule()
+            case _:
+                return
 
-    def _paragraph(self, opening: Token, words: Token, style: str) -> Any:
-        runs = self._runs.of(words.children)
+    def _list(self, list_: nodes.ListNode) -> Iterator[Any]:
+        is_ordered = list_.first is not None
+        number = self._lists.bullets
+        if list_.first is not None:
+            number = self._lists.numbered(len(self._open), list_.first)
+        self._open.append(_Open(number, is_ordered))
+        for item in list_.items:
+            self._open[-1].item = item
+            yield from self._blocks(item.children)
+        self._open.pop()
+
+    def _quote(self, quote: nodes.BlockQuoteNode) -> Iterator[Any]:
+        self._quotes += 1
+        if quote.callout:
+            yield self._paragraph([text_run(quote.callout.capitalize(), frozenset({BOLD}))], "Quote")
+        yield from self._blocks(quote.children)
+        self._quotes -= 1
+
+    def _footnotes(self, notes: FootnoteListNode) -> Iterator[Any]:
+        yield _rule()
+        for number, note in enumerate(notes.footnotes, start=1):
+            for index, one in enumerate(self._blocks(note.children)):
+                if index == 0:
+                    start = [text_run(f"{number} ", frozenset({DIM}))]
+                    one[1:1] = self._bookmarked(f"footnote-{number}", start)
+                yield one
+
+    def _paragraph(self, runs: list[Any], style: str, id_: str = "") -> Any:
         begun, list_style, properties = self._place_in_list()
-        for one in (opening, begun):
-            if one is not None and (id_ := one.attrGet("id")):
-                self._places += 1
-                runs = add_bookmark(self._places, str(id_), runs)
+        if isinstance(begun, SourceItemNode):
+            runs, id_ = self._source(begun, runs), f"source-{begun.number}"
+        elif begun is not None and begun.is_done is not None:
+            runs = [text_run(f"{DONE if begun.is_done else OPEN} "), *runs]
+        if id_:
+            runs = self._bookmarked(id_, runs)
         return paragraph(*runs, style=style or list_style, properties=properties)
 
-    def _place_in_list(self) -> tuple[Token | None, str, tuple[Any, ...]]:
+    def _source(self, item: SourceItemNode, runs: list[Any]) -> list[Any]:
+        made = [text_run(f"[{item.number}] "), *runs]
+        if item.got_on:
+            made += [
+                text_run(self._document.texts.comma),
+                text_run(item.got_on, frozenset({DIM})),
+            ]
+        return made
+
+    def _bookmarked(self, id_: str, runs: list[Any]) -> list[Any]:
+        self._bookmarks += 1
+        return add_bookmark(self._bookmarks, id_, runs)
+
+    def _place_in_list(self) -> tuple[nodes.ListItemNode | None, str, tuple[Any, ...]]:
         """Return the item that begins with the next paragraph (or None), its style and its properties."""
         if not self._open:
             return None, "", ()
@@ -328,8 +391,8 @@ class Body:
         begun, inner.item = inner.item, None
         if begun is None:
             return None, "ListContinue", continuation_properties(level)
-        if begun.attrGet("id"):
-            return begun, "ListContinue", source_entry_properties(level)
+        if isinstance(begun, SourceItemNode) or begun.is_done is not None:
+            return begun, "ListContinue", marked_entry_properties(level)
         return begun, "ListNumber" if inner.is_ordered else "ListBullet", item_properties(inner.number, level)
 
     def _code(self, content: str) -> Any:
@@ -340,32 +403,15 @@ class Body:
         return paragraph(run(*parts), style="Code", properties=properties)
 
 
-def _notes(document: Document) -> Iterator[list[Token]]:
-    if document.date:
-        yield [text_token(document.date)]
-    if document.is_partial:
-        yield [text_token(document.texts.partial)]
-    if document.marks:
-        yield [*wrap_tokens("mark", "mark", [text_token(MARK)]), text_token(f" {document.texts.unverified}")]
-
-
-def _contents(headings: Sequence[Heading]) -> Iterator[Any]:
+def _contents(headings: Sequence[ContentsEntry]) -> Iterator[Any]:
     """Yield the entries as the cached result of a table of contents, which Word updates with page numbers."""
     opening, closing = field(r"TOC \o 1-3 \h \z \u")
     for index, heading in enumerate(headings):
-        link = element(
-            "hyperlink", run(text_element("t", heading.text)), anchor=bookmark_name(heading.id), history=1
-        )
+        link = internal_link(heading.id)
+        link.append(text_run(heading.text))
         before = opening if index == 0 else []
         after = closing if index == len(headings) - 1 else []
         yield paragraph(*before, link, *after, style=f"toc{heading.level}")
-
-
-def _caption(words: Token) -> Iterator[Any]:
-    """Yield the caption of a figure that is a paragraph of its own."""
-    for one in words.children or ():
-        if one.type == FIGURE and one.info == "block" and one.content:
-            yield paragraph(run(text_element("t", one.content)), style="Caption")
 
 
 def _rule() -> Any:
@@ -379,19 +425,19 @@ _EARLIEST = 315_532_800
 """1980 in Unix seconds, the earliest date that a ZIP file can hold."""
 
 
-def render_docx(document: Document) -> bytes:
-    """Return the document as an Office Open XML file. Blocks for up to some seconds."""
+def render_docx(report: ReportFile) -> bytes:
+    """Return the report as an Office Open XML file. Blocks for up to some seconds."""
     from docx import Document as new_document
 
     word = new_document()
-    prepare(word, document.language)
-    _describe(word.core_properties, document)
+    prepare(word, report.document.language)
+    _describe(word.core_properties, report)
     for one in filter(None, (word.part.package, word.part)):
         _drop_unused(one.rels)
     body = word.element.body
     page = body[-1]
     body.remove(page)
-    body.extend(Body(word.part, document.figures).of(document))
+    body.extend(Body(word.part, report).elements())
     body.append(page)
     file = io.BytesIO()
     word.save(file)
@@ -405,9 +451,9 @@ def _drop_unused(relations: dict[str, Any]) -> None:
             del relations[name]
 
 
-def _describe(core: "CoreProperties", document: Document) -> None:
-    ended_at = datetime.fromtimestamp(max(document.ended_at or 0, _EARLIEST), UTC).replace(tzinfo=None)
-    core.title, core.language = document.title[:_MAX_TITLE], document.language
+def _describe(core: "CoreProperties", report: ReportFile) -> None:
+    ended_at = datetime.fromtimestamp(max(report.ended_at or 0, _EARLIEST), UTC).replace(tzinfo=None)
+    core.title, core.language = report.document.title[:_MAX_TITLE], report.document.language
     core.author = core.last_modified_by = "maniple"
     core.comments, core.revision = "", 1
     core.created = core.modified = ended_at

@@ -5,16 +5,16 @@ The order of properties follows the schema (ISO/IEC 29500-1, 17).
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-from markdown_it.token import Token
 
-from maniple.reading.formula_syntax import FORMULA
-from maniple.report_files.markdown import FIGURE
+from maniple.document import nodes
+from maniple.report_document.report_nodes import shown_text, split_citation
 from maniple.run_page.pictures import Figure
 
 _MAIN = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -68,6 +68,11 @@ def _name(local: str) -> str:
     return f"{{{_MAIN}}}{local}"
 
 
+Formats = frozenset[str]
+NO_FORMATS: Formats = frozenset()
+BOLD, DIM = "b", "dim"
+_CODE, _LINK, _MARK, _MATH, _RAISED = "code", "link", "mark", "math", "raised"
+_TOGGLES = {nodes.StrongNode: BOLD, nodes.EmphasisNode: "i", nodes.StrikeNode: "strike"}
 _MAX_LINKS = 1_000
 _MAX_LINK_LENGTH = 2_000
 _EMU = 9_525
@@ -78,50 +83,77 @@ _WORD_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif"})
 _HOST = re.compile(r"(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?")
 
 
+@dataclass(frozen=True, slots=True)
+class LinkTargets:
+    """What the text may link to within the document.
+
+    `sources` are numbers of sources; `notes` are the numbers of footnotes, by label.
+    """
+
+    sources: Collection[int]
+    notes: Mapping[str, int]
+
+
 class Runs:
     """Creates the runs of one document, and its relationships to the targets of links."""
 
-    def __init__(self, part: Any, figures: Mapping[str, Figure]) -> None:
+    def __init__(self, part: Any, figures: Mapping[str, Figure], targets: LinkTargets) -> None:
         self._part = part
         self._figures = figures
+        self._targets = targets
         self._addresses: dict[str, str] = {}
 
-    def of(self, children: Sequence[Token] | None) -> list[Any]:
-        """Return the children of an inline token as runs and links."""
-        line: list[Any] = []
-        link: Any = None
-        formats: list[str] = []
-        for one in children or ():
-            name = one.type.partition("_")[0]
-            if name == "link":
-                link = self._link(str(one.attrGet("href") or "")) if one.nesting > 0 else None
-                line += [] if link is None else [link]
-            elif one.nesting > 0:
-                formats.append(name)
-            elif one.nesting < 0:
-                formats.remove(name)
-            else:
-                made = self._picture(one) if one.type == FIGURE else None
-                if made is None:
-                    made = _run(one, formats, is_link=link is not None)
-                (line if link is None else link).append(made)
-        return line
+    def of(self, children: Sequence[nodes.InlineNode], formats: Formats = NO_FORMATS) -> list[Any]:
+        """Return inline nodes as runs and links."""
+        return [made for one in children for made in self._inline(one, formats)]
 
-    def _picture(self, token: Token) -> Any:
+    def _inline(self, one: nodes.InlineNode, formats: Formats) -> Iterator[Any]:
+        match one:
+            case nodes.EmphasisNode() | nodes.StrongNode() | nodes.StrikeNode():
+                yield from self.of(one.children, formats | {_TOGGLES[type(one)]})
+            case nodes.LinkNode(target=target, children=children):
+                link = self._link(target)
+                runs = self.of(children, formats | {_LINK} if link is not None else formats)
+                yield from runs if link is None else [_filled(link, runs)]
+            case nodes.CitationNode():
+                yield from self._citation(one, formats)
+            case nodes.FootnoteReferenceNode(label=label):
+                yield self._reference(label, formats)
+            case nodes.FigureNode():
+                picture = self.picture(one)
+                yield text_run(shown_text(one.children), formats) if picture is None else picture
+            case _:
+                yield _leaf(one, formats)
+
+    def _citation(self, citation: nodes.CitationNode, formats: Formats) -> Iterator[Any]:
+        linked = () if _LINK in formats else self._targets.sources
+        for piece in split_citation(citation, linked):
+            if piece.number is not None:
+                link = internal_link(f"source-{piece.number}")
+                yield _filled(link, [text_run(piece.text, formats | {_LINK})])
+            elif piece.text:
+                yield text_run(piece.text, formats)
+
+    def _reference(self, label: str, formats: Formats) -> Any:
+        number = self._targets.notes.get(label.casefold())
+        if number is None:
+            return text_run(f"[^{label}]", formats)
+        raised = text_run(str(number), formats | {_LINK, _RAISED})
+        return raised if _LINK in formats else _filled(internal_link(f"footnote-{number}"), [raised])
+
+    def picture(self, node: nodes.FigureNode) -> Any:
         """Return a run that shows a figure; None for a figure that Word cannot show."""
-        figure = self._figures[str(token.attrGet("src"))]
+        figure = self._figures[node.target]
         scale = min(1, _PICTURE_WIDTH / figure.info.width, _PICTURE_HEIGHT / figure.info.height)
         width, height = (max(round(one * scale) * _EMU, 1) for one in (figure.info.width, figure.info.height))
         try:
             inline = self._part.new_pic_inline(io.BytesIO(_word_picture(figure)), width, height)
         except Exception:  # noqa: BLE001 - of a damaged picture, the libraries raise various errors
             return None
-        inline.docPr.set("descr", token.content)
+        inline.docPr.set("descr", shown_text(node.children))
         return run(element("drawing", inline))
 
     def _link(self, href: str) -> Any:
-        if href.startswith("#"):
-            return element("hyperlink", anchor=bookmark_name(href[1:]), history=1)
         if href not in self._addresses and (len(self._addresses) >= _MAX_LINKS or not _is_address(href)):
             return None
         if href not in self._addresses:
@@ -154,29 +186,47 @@ def add_bookmark(number: int, id_: str, runs: Sequence[Any]) -> list[Any]:
     return [start, *runs, element("bookmarkEnd", id=number)]
 
 
-def _run(token: Token, formats: Sequence[str], *, is_link: bool) -> Any:
+def _leaf(one: nodes.InlineNode, formats: Formats) -> Any:
+    match one:
+        case nodes.MarkNode(text=text):
+            return text_run(text, formats | {_MARK})
+        case nodes.MathNode(tex=tex):
+            return text_run(tex, formats | {_MATH, "i"})
+        case nodes.CodeNode(text=text):
+            return text_run(text, formats | {_CODE})
+        case nodes.LineBreakNode(is_hard=True):
+            return run(element("br"))
+        case _:
+            return text_run(shown_text((one,)), formats)
+
+
+def internal_link(id_: str) -> Any:
+    """Return a link, still without text, to the element `id_` of the document."""
+    return element("hyperlink", anchor=bookmark_name(id_), history=1)
+
+
+def _filled(link: Any, runs: Sequence[Any]) -> Any:
+    link.extend(runs)
+    return link
+
+
+def text_run(text: str, formats: Formats = NO_FORMATS) -> Any:
+    """Return a text as a run."""
     properties: list[Any] = []
-    if token.type == "code_inline":
+    if _CODE in formats:
         properties.append(element("rStyle", val="InlineCode"))
-    elif is_link:
+    elif _LINK in formats:
         properties.append(element("rStyle", val="Hyperlink"))
-    if token.type == FORMULA:
-        properties += [element("rFonts", ascii="Cambria Math", hAnsi="Cambria Math"), element("i")]
-    properties += [element(tag) for name, tag in _TOGGLES if name in formats]
-    if "small" in formats:
+    if _MATH in formats:
+        properties.append(element("rFonts", ascii="Cambria Math", hAnsi="Cambria Math"))
+    properties += [element(tag) for tag in _TOGGLES.values() if tag in formats]
+    if DIM in formats:
         properties.append(element("color", val="59636E"))
-    if "mark" in formats:
+    if _MARK in formats:
         properties.append(element("highlight", val="yellow"))
-    return run(_content(token), properties=tuple(properties))
-
-
-_TOGGLES = (("strong", "b"), ("em", "i"), ("s", "strike"))
-
-
-def _content(token: Token) -> Any:
-    if token.type == "hardbreak":
-        return element("br")
-    return text_element("t", " " if token.type == "softbreak" else token.content.replace("\n", " "))
+    if _RAISED in formats:
+        properties.append(element("vertAlign", val="superscript"))
+    return run(text_element("t", text.replace("\n", " ")), properties=tuple(properties))
 
 
 def _is_address(href: str) -> bool:

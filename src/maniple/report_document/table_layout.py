@@ -10,13 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
 
-from maniple.report_files.markdown import plain_text
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
+from maniple.document import nodes
+from maniple.report_document.report_nodes import shown_text
 
 SIZES = (9.5, 8.5, 7.5, 7.0)
 """The sizes of a table's letters in points, from the normal one to the smallest that is well readable."""
@@ -50,18 +47,12 @@ _NARROW = frozenset("fijlrtI.,:;'!|()[]{}-/\\ \u00a0")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: the token that opens it, and its text."""
+    """A cell with its text, whose width is estimated."""
 
-    opening: Token
-    words: Token
-
-    @property
-    def is_head(self) -> bool:
-        return self.opening.type == "th_open"
-
-    @property
-    def text(self) -> str:
-        return plain_text(self.words.children)
+    children: tuple[nodes.InlineNode, ...]
+    alignment: nodes.Alignment
+    is_head: bool
+    text: str
 
     @property
     def is_quantity(self) -> bool:
@@ -85,15 +76,16 @@ class TablePart:
     """The columns with words that are longer than a share of the page, and have to be broken."""
 
 
-def read_rows(tokens: Sequence[Token]) -> list[list[Cell]]:
-    """Return the cells of each row of a table; `tokens` are those between its opening and its closing."""
-    rows: list[list[Cell]] = []
-    for index, token in enumerate(tokens):
-        if token.type == "tr_open":
-            rows.append([])
-        elif token.type in ("th_open", "td_open"):
-            rows[-1].append(Cell(token, tokens[index + 1]))
-    return rows
+def read_rows(table: nodes.TableNode) -> list[list[Cell]]:
+    """Return the cells of each row of a table, the rows of its head first."""
+    return [
+        [
+            Cell(cell.children, alignment, is_head, shown_text(cell.children))
+            for cell, alignment in zip(row, table.alignments, strict=False)
+        ]
+        for rows, is_head in ((table.head, True), (table.body, False))
+        for row in rows
+    ]
 
 
 def lay_out_table(rows: Sequence[Sequence[Cell]], *, may_turn: bool = True) -> list[TablePart]:
@@ -130,7 +122,7 @@ class _Need:
         word = text = 0.0
         for number, cell in enumerate(cells):
             shown = cell.text
-            is_bold = cell.is_head or any(one.type == "strong_open" for one in cell.words.children or ())
+            is_bold = cell.is_head or any(isinstance(one, nodes.StrongNode) for one in cell.children)
             factor = _BOLD if is_bold else 1
             pieces = [shown] if cell.is_quantity else _split_words(shown)
             word = max(word, factor * max(map(_measure, pieces), default=0))
