@@ -7,14 +7,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Template
 from markupsafe import Markup
 
+from maniple.evidence.record import Source
+from maniple.report_document import BodyView, lay_out, write_body
 from maniple.run_page.lenient_parsing import LONGEST, as_mapping, as_mappings, as_number, as_text, parse_json
-from maniple.run_page.markup import image_targets, render_markdown
+from maniple.run_page.markup import image_targets
 from maniple.run_page.page_assets import csp_hash, load_templates, read_style
 from maniple.run_page.pictures import RECORDING, Figure, FigureFinder, Pictures, load_pictures
 from maniple.run_page.run_history import RunHistory, Step
@@ -235,7 +238,8 @@ async def render_run_page(store: Store, run: RunRecord, finder: FigureFinder) ->
     pictures = await load_pictures(store, artifacts, shown)
     await asyncio.to_thread(add_call_times, story.calls, rows)
     figures = await finder.find_all(await asyncio.to_thread(image_targets, story.result))
-    return await asyncio.to_thread(render, story, run, artifacts, pictures, figures)
+    sources = await store.evidence(run.run_id).sources()
+    return await asyncio.to_thread(render, story, run, artifacts, pictures, figures, sources)
 
 
 def render(
@@ -244,6 +248,7 @@ def render(
     artifacts: Collection[Artifact],
     pictures: Pictures,
     figures: Mapping[str, Figure] | None = None,
+    sources: Sequence[Source] = (),
 ) -> str:
     """Return the page as HTML. Blocks."""
     data = collect_page_data(story, run, artifacts)
@@ -256,11 +261,19 @@ def render(
         plan=story.plan,
         usage=list(story.usage.values()),
         tools=by_tool(data["tools_used"]),
-        result=Markup(render_markdown(story.result, figures)) if story.result else "",
+        result=Markup(_result(story.result, sources, figures or {})) if story.result else "",
         tree=parse_json_tree(story.result),
         pictures=pictures.by_artifact,
         recordings=pictures.recordings,
     )
+
+
+def _result(markdown: str, sources: Sequence[Source], figures: Mapping[str, Figure]) -> str:
+    """Return a report as HTML: its title, if it has one, and its text."""
+    document = lay_out("", markdown, sources, figures)
+    title = f"<h1>{escape(document.title)}</h1>\n" if document.title else ""
+    addresses = {path: figure.data_url for path, figure in figures.items()}
+    return title + write_body(document, BodyView(addresses))
 
 
 def policy() -> str:
