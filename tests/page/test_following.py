@@ -64,6 +64,47 @@ def test_an_approval_can_be_given_and_refused_without_scrolling(page: Page, mode
 
 
 @pytest.mark.slow
+def test_plan_and_work_stand_beside_the_conversation_and_move_nothing_of_it(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [{**reply("It is 4."), "hang": True}]})
+    ask(page)
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
+    parts = (page.get_by_role("log"), page.locator(".question"), page.locator(".composer"))
+    before = [one.bounding_box() for one in parts]
+    work = page.get_by_role("complementary", name="The team’s work")
+    expect_inside(work.get_by_role("region", name="Plan").locator("li.in_progress"))
+    expect_inside(work.locator(".turn .member"))
+    model.release()
+    standing(page, "Done")
+    after = [one.bounding_box() for one in parts]
+    assert [one["x"] for one in after if one] == [one["x"] for one in before if one]
+    assert [one["width"] for one in after if one] == [one["width"] for one in before if one]
+    assert before[1] == after[1]
+
+
+@pytest.mark.slow
+def test_the_work_is_a_sheet_on_a_telephone_that_gives_way_to_what_waits(page: Page, model: OpenAIServer):
+    page.set_viewport_size({"width": 375, "height": 667})
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), {**reply("It is 4."), "hang": True}]})
+    ask(page)
+    sheet = page.get_by_role("complementary", name="The team’s work")
+    handle, plan_ = (
+        sheet.get_by_role("button", expanded=False).first,
+        sheet.get_by_role("region", name="Plan"),
+    )
+    expect_inside(page.get_by_role("button", name="Approve"))
+    expect(plan_).to_be_hidden()
+    handle.click()
+    expect(plan_).to_be_visible()
+    expect_inside(page.get_by_role("button", name="Approve"))
+    sheet.get_by_role("button", expanded=True).first.click()
+    expect(plan_).to_be_hidden()
+    page.get_by_role("button", name="Approve").click()
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 2)
+    model.release()
+    standing(page, "Done")
+
+
+@pytest.mark.slow
 def test_a_step_under_way_shows_what_it_does(page: Page, model: OpenAIServer, size: ViewportSize):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), {**reply("It is 4."), "hang": True}]})
     ask(page)

@@ -54,6 +54,11 @@ export function foremostRun(): RunModel | undefined {
   return runs.find((run) => run.isAtWork || run.status === "interrupted");
 }
 
+/** The run whose plan and work stand beside the conversation: the one that works or waits, else the newest. */
+export function besideRun(): RunModel | undefined {
+  return foremostRun() ?? runs.at(-1);
+}
+
 /** Whether the composer's button cancels this run; what is drawn from it is drawn again when that changes. */
 export function isForemost(run: RunModel): boolean {
   void tick.value;

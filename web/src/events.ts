@@ -1,6 +1,6 @@
 /** All events of a run, as in `docs/wire.md`. Unknown ones are ignored. */
 
-import type { ArtifactCreated, BrowserStateChanged, BrowserStepChanged, EventData, LeadDecided, MarkView, PlanStepView, RunInterrupted, RunGap, RunStatusChanged, StepInterrupted, TabView } from "./events.generated";
+import type { ArtifactCreated, BrowserStateChanged, BrowserStepChanged, EventData, GapsReviewed, LeadDecided, MarkView, PlanStepView, RunInterrupted, RunGap, RunStatusChanged, StepInterrupted, TabView } from "./events.generated";
 
 export type { ChatMessage } from "./events.generated";
 
@@ -10,6 +10,7 @@ export type Interrupt = Omit<RunInterrupted, "type">;
 export type StepQuestion = Omit<StepInterrupted, "type"> & { agent_id?: string };
 export type ArtifactLink = Omit<ArtifactCreated, "type">;
 export type Gap = RunGap;
+export type GapReview = Omit<GapsReviewed, "type">;
 export type Decision = Omit<LeadDecided, "type">;
 export type Mark = MarkView;
 export type Tab = TabView;

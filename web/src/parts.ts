@@ -66,6 +66,8 @@ export interface Turn {
   seconds: number;
   begun: number | null;
   ended: number | null;
+  /** The time of its newest event; null without times. */
+  heard: number | null;
   /** While the model's endpoint does not answer: the number of the try that follows, and for how many seconds more. */
   outage: { attempt: number; left: number } | null;
   version: number;

@@ -18,6 +18,8 @@ export class Recording {
   readonly frames: Frame[] = [];
   /** The present state of the browser. */
   place: BrowserState | null = null;
+  /** The URL of the newest picture; null before the first. */
+  picture: string | null = null;
   /** The number of dropped frames. */
   leftOut = 0;
   #byStep = new Map<string, Frame>();
@@ -34,10 +36,12 @@ export class Recording {
   look(place: BrowserState): void {
     this.place = place;
     const { newest } = this;
+    this.picture = place.screenshot ?? this.picture;
     if (newest?.state === "thinking") Object.assign(newest, { place, picture: place.screenshot });
   }
 
   step(step: Extract<RunEvent, { type: "browser_step" }>): void {
+    this.picture = step.screenshot ?? this.picture;
     const key = `${step.tool_call_id}/${step.number}`;
     const known = this.#byStep.get(key);
     if (!known) this.#add(key, step);

@@ -1,3 +1,4 @@
+import { NOTE_FINDING, findingOf } from "./findings";
 import type { Call } from "./parts";
 
 /** The state of a call; `waits` means waiting for the user. */
@@ -50,6 +51,7 @@ export const SEARCHES = new Set(["tavily_search", "search_papers"]);
 function hasFailed(tool: string, result: string): boolean {
   if (RUNS_CODE.has(tool)) return FAILED.test(result) || ranOf(result).isFailed;
   if (SEARCHES.has(tool)) return parsed(result) === undefined;
+  if (tool === NOTE_FINDING) return findingOf({ tool, input: {}, result }) === null;
   if (tool === "crawl_tool") return pageOf(result) === null;
   return FAILED.test(result) || OF_FILES.test(result) || result.startsWith(`${tool} failed: `);
 }

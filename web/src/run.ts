@@ -1,5 +1,6 @@
-import type { ArtifactLink, ChatMessage, Gap, Interrupt, RunEvent, Step, StepQuestion } from "./events";
+import type { ArtifactLink, ChatMessage, Gap, GapReview, Interrupt, RunEvent, Step, StepQuestion } from "./events";
 import type { UsageReported } from "./events.generated";
+import type { Finding } from "./findings";
 import type { TextPart, Turn } from "./parts";
 import { Recording } from "./recording";
 import { Turns } from "./turns";
@@ -48,6 +49,8 @@ export class RunModel {
   problems: Problem[] = [];
   /** The steps whose results are missing in the answer. */
   gaps: Gap[] = [];
+  /** What was found missing before the report of a deep run, oldest first. */
+  reviews: GapReview[] = [];
   artifacts: ArtifactLink[] = [];
   threadId = "";
   /** Whether a tool has moved, copied or deleted files. */
@@ -61,10 +64,14 @@ export class RunModel {
   readonly models = new Set<string>();
   readonly recording = new Recording();
   lastId = 0;
+  /** The time of the newest event; null without times. */
+  heard: number | null = null;
   version = 0;
   /** Whether the last event of the newest segment has been received. */
   isComplete = false;
   #answer: TextPart | null = null;
+  /** The turn that used the browser last. */
+  #browsing: Turn | undefined;
   readonly #asked = new Map<string, Interrupt>();
   #turns = new Turns();
   #artifactIndexes = new Map<string, number>();
@@ -106,9 +113,19 @@ export class RunModel {
     return this.#turns.all;
   }
 
+  /** What the members of a step noted. */
+  findingsOf(stepId: number): readonly Finding[] {
+    return this.#turns.findings.get(stepId) ?? [];
+  }
+
   /** The number of tool calls. */
   get calls(): number {
     return this.#turns.calls;
+  }
+
+  /** Whether the member that used the browser last is still at work. */
+  get isBrowsing(): boolean {
+    return this.isAtWork && this.#browsing?.isOpen === true;
   }
 
   /** The working time of the run at `now`, without waiting for the user; null without times. */
@@ -182,6 +199,7 @@ export class RunModel {
   apply(event: RunEvent): void {
     if (event.id === null || event.id <= this.lastId) return;
     this.lastId = event.id;
+    this.heard = event.at ?? this.heard;
     this.version += 1;
     this.isComplete = event.type === "final_session_state";
     this.#take(event);
@@ -229,6 +247,9 @@ export class RunModel {
       case "lead_decision":
         this.#turns.addDecision(event);
         break;
+      case "gap_review":
+        this.reviews = [...this.reviews, event];
+        break;
       case "artifact":
         this.#keep(event);
         break;
@@ -265,9 +286,11 @@ export class RunModel {
         break;
       case "browser_state":
         this.recording.look(event);
+        this.#browsing = this.#turns.of(event);
         break;
       case "browser_step":
         this.recording.step(event);
+        this.#browsing = this.#turns.of(event);
         this.#work(event);
         break;
       case "tool_call":

@@ -1,4 +1,5 @@
 import type { ArtifactLink, BrowserStep, Decision, Interrupt, RunEvent, Step } from "./events";
+import { type Finding, findingOf } from "./findings";
 import type { Call, OutputPiece, TextPart, Turn } from "./parts";
 import { Pauses } from "./pauses";
 import { RUNS_CODE } from "./results";
@@ -15,6 +16,8 @@ const MAX_LIST_LENGTH = 5_000;
 export class Turns {
   readonly all: Turn[] = [];
   calls = 0;
+  /** What was noted, by the ids of steps. */
+  readonly findings = new Map<number, Finding[]>();
   /** The present or newest text of a member. */
   newest: TextPart | null = null;
   /** The open turns by id; members that work concurrently have one each. */
@@ -84,6 +87,7 @@ export class Turns {
     }
     const turn = this.of(event);
     if (!turn) return;
+    turn.heard = event.at ?? turn.heard;
     if (event.type === "model_unreachable") {
       // Without a turn it is the lead's.
       if (event.agent_id === turn.id) turn.outage = { attempt: event.attempt, left: event.left_seconds };
@@ -126,7 +130,7 @@ export class Turns {
   #start(event: RunEvent & { type: "start_of_agent" }): void {
     const { agent_id: id, agent_name: agent, at: begun = null } = event;
     const step = this.#stepOf(agent, event.step_id);
-    const turn: Turn = { id, agent, step, isOpen: true, parts: [], tokens: 0, seconds: 0, begun, ended: null, outage: null, version: 0 };
+    const turn: Turn = { id, agent, step, isOpen: true, parts: [], tokens: 0, seconds: 0, begun, ended: null, heard: begun, outage: null, version: 0 };
     this.all.push(turn);
     this.#open.set(id, turn);
     this.#newest.set(agent, turn);
@@ -173,15 +177,25 @@ export class Turns {
     const known = this.#byId.get(event.tool_call_id);
     if (!known) return;
     const { call, turn } = known;
+    turn.heard = event.at ?? turn.heard;
     if (event.type === "browser_step") place(call.steps, event);
     else if (event.type === "tool_output") print(call.printed, event);
     else {
       call.result = event.tool_result;
       call.ended = event.at ?? null;
+      this.#note(call, turn);
       // Results of other tools may contain untrusted text.
       if (RUNS_CODE.has(call.tool)) for (const name of filesOf(call.result)) this.#byFile.set(name, known);
     }
     changed(call, turn);
+  }
+
+  #note(call: Call, { step }: Turn): void {
+    const finding = findingOf(call);
+    if (!finding || !step) return;
+    const known = this.findings.get(step.id);
+    if (known) known.push(finding);
+    else this.findings.set(step.id, [finding]);
   }
 }
 

@@ -6,6 +6,7 @@ import type { Call } from "../src/parts";
 
 const { RunView } = await import("../src/components/chat/RunView");
 const { FormsOf } = await import("../src/components/plan/PendingForms");
+const { RunActions, RunPlan } = await import("../src/components/work/RunWork");
 const { ServiceContext } = await import("../src/components/service");
 const { RunModel } = await import("../src/run");
 
@@ -80,6 +81,93 @@ describe("members who work at the same time", () => {
     expect(now()).not.toContain("Exports");
     run.apply(turn(2));
     expect(now()).toMatch(/researcher.*Exports.*researcher.*Imports/);
+  });
+});
+
+describe("the browser of a run at work", () => {
+  const picture = "/api/artifacts/1";
+  const shown = (run: InstanceType<typeof RunModel>) => render(<RunActions run={run} version={run.version} />);
+  const begun = () => {
+    const run = new RunModel("id1", "Buy a hat", "queued");
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "start_of_agent", agent_name: "browser", agent_id: "t1" });
+    run.apply({ id: 3, type: "tool_call", tool_call_id: "c", tool_name: "browser", tool_input: {}, agent_id: "t1" });
+    const step = { tool_call_id: "c", number: 1, state: "thinking", thought: "", action: null, observation: "", seconds: 0 };
+    run.apply({ id: 4, type: "browser_step", ...step, agent_id: "t1" });
+    return run;
+  };
+
+  it("is shown from its first picture on", () => {
+    const run = begun();
+    expect(shown(run)).not.toContain("browser-view");
+    run.apply({ id: 5, type: "browser_state", url: "https://e.test/", title: "E", tabs: [], screenshot: picture, agent_id: "t1" });
+    expect(shown(run)).toContain('<details open class="browser-view live"');
+  });
+
+  it("is folded when another member works", () => {
+    const run = begun();
+    run.apply({ id: 5, type: "browser_state", url: "https://e.test/", title: "E", tabs: [], screenshot: picture, agent_id: "t1" });
+    run.apply({ id: 6, type: "end_of_agent", agent_name: "browser", agent_id: "t1" });
+    run.apply({ id: 7, type: "start_of_agent", agent_name: "coder", agent_id: "t2" });
+    expect(run.isAtWork).toBe(true);
+    expect(shown(run)).toContain("browser-view");
+    expect(shown(run)).not.toContain('<details open class="browser-view');
+  });
+});
+
+describe("what members find", () => {
+  const started = () => {
+    const run = new RunModel("id1", "How old are bats?", "queued");
+    const step = { id: 1, title: "Read", agent_name: "researcher", description: "d", status: "in_progress" };
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "plan", title: "Bats", steps: [step] });
+    run.apply({ id: 3, type: "start_of_agent", agent_name: "researcher", agent_id: "t1", step_id: 1 });
+    return run;
+  };
+  const note = (run: InstanceType<typeof RunModel>, id: number, result: string) => {
+    const input = { statement: "A bat lived 41 years.", source: 2, quote: "at least 41 years" };
+    run.apply({ id, type: "tool_call", tool_call_id: `c${id}`, tool_name: "note_finding", tool_input: input, agent_id: "t1" });
+    run.apply({ id: id + 1, type: "tool_call_result", tool_call_id: `c${id}`, tool_name: "note_finding", tool_result: result, agent_id: "t1" });
+  };
+  const shown = (run: InstanceType<typeof RunModel>) => render(<RunPlan run={run} version={run.version} />);
+
+  it("stands at its step with the words of its source", () => {
+    const run = started();
+    note(run, 4, "Noted, with source [2].");
+    expect(run.findingsOf(1)).toEqual([{ statement: "A bat lived 41 years.", quote: "at least 41 years", source: 2 }]);
+    expect(shown(run)).toContain("1 finding");
+    expect(shown(run)).toMatch(/A bat lived 41 years.*\[2\].*at least 41 years/);
+  });
+
+  it("is no finding if it was refused", () => {
+    const run = started();
+    note(run, 4, "Not noted. These words do not stand in [2].");
+    expect(run.findingsOf(1)).toEqual([]);
+    expect(render(<RunActions run={run} version={run.version} />)).toContain("call failed");
+  });
+
+  it("is reviewed for gaps before the report, with the steps that are added", () => {
+    const run = started();
+    const question = { question: "Since when are they ringed?", why: "Ages depend on it.", open: false };
+    run.apply({ id: 4, type: "gap_review", round: 1, questions: [question], steps: ["Read about rings"], refused: [{ title: "Ask them", reason: "No member can." }], notice: "Two rounds remain." });
+    for (const text of ["1 question is open", "1 step was added", question.question, question.why, "Read about rings", "Ask them", "No member can.", "Two rounds remain."]) {
+      expect(shown(run)).toContain(text);
+    }
+  });
+});
+
+describe("the work of a member", () => {
+  it("is shown by its newest parts, and the number of the earlier ones", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "start_of_agent", agent_name: "coder", agent_id: "t1" });
+    for (let n = 1; n <= 20; n += 1) {
+      run.apply({ id: 2 + n, type: "tool_call", tool_call_id: `c${n}`, tool_name: "bash_tool", tool_input: { cmd: `echo <${n}>` }, agent_id: "t1" });
+    }
+    const shown = render(<RunActions run={run} version={run.version} />);
+    expect(shown).toContain("echo &lt;20>");
+    expect(shown).not.toContain("echo &lt;3>");
+    expect(shown).toContain("16 earlier");
   });
 });
 

@@ -8,6 +8,7 @@ import { Composer } from "./chat/Composer";
 import { Conversation } from "./chat/Conversation";
 import { KeyForm } from "./KeyForm";
 import { PendingForms } from "./plan/PendingForms";
+import { LivePanel } from "./work/LivePanel";
 import { ThreadList } from "./threads/ThreadList";
 
 export function App({ onKey }: { onKey: () => void }) {
@@ -35,6 +36,7 @@ export function App({ onKey }: { onKey: () => void }) {
           <span class="brand">maniple</span>
         </header>
         <Conversation key={openId.value ?? ""} />
+        <LivePanel />
         <div class="foot">
           <Announcer />
           {isOffline.value && <p class="notice" role="status">{texts.offline}</p>}

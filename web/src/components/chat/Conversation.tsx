@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import { asked, earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
+import { asked, besideRun, earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
 import { texts } from "../../texts";
 import { useFocusKept } from "../focus";
 import { Hello } from "./Hello";
@@ -10,6 +10,7 @@ export function Conversation() {
   const place = useRef<HTMLDivElement>(null);
   void tick.value;
   const runs = openRuns();
+  const beside = besideRun();
   const note = useFollowing(place, asked.value || true, runs.at(-1));
   useHeld(place, runs[0]?.runId);
   const hold = useFocusKept(() => place.current);
@@ -27,7 +28,7 @@ export function Conversation() {
         {openId.value === null && runs.length === 0 && <Hello />}
         {earlier.value > 0 && <button onClick={() => void showEarlier()}>{texts.earlier}</button>}
         {runs.map((run) => (
-          <RunView key={run.runId} run={run} version={run.version} />
+          <RunView key={run.runId} run={run} version={run.version} isBeside={run === beside} />
         ))}
       </div>
     </div>

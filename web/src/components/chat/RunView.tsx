@@ -9,12 +9,12 @@ import { InterruptForm } from "../plan/InterruptForm";
 import { askerOf } from "../plan/PendingForms";
 import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
-import { PlanList } from "../plan/PlanList";
 import { Question } from "./Question";
 import { ActionButton } from "../ActionButton";
 import { useService } from "../service";
-import { BrowserView } from "../work/BrowserView";
-import { Timeline } from "../work/Timeline";
+import { Outage, Progress } from "../work/Progress";
+import { RunWork } from "../work/RunWork";
+import { Silence } from "../work/Silence";
 
 interface Shown {
   run: RunModel;
@@ -22,25 +22,25 @@ interface Shown {
   version: number;
   /** Whether its work is unfolded from the beginning, as in a replay that is played. */
   isWatched?: boolean;
+  /** Whether its plan and its work stand beside the conversation. */
+  isBeside?: boolean;
 }
 
-export const RunView = memo(function RunView({ run, version, isWatched = false }: Shown) {
+export const RunView = memo(function RunView({ run, version, isWatched = false, isBeside = false }: Shown) {
   const answer = run.answer;
-  const plan = run.draft ?? run.plan;
   const gaps = unstatedGaps(run, answer?.content);
   const { acts } = useService();
   return (
     <article class="run" aria-busy={run.isAtWork}>
       {run.question && <Question text={run.question} />}
-      {plan && <PlanList run={run} version={version} plan={plan} />}
-      <Timeline run={run} version={version} isWatched={isWatched} />
+      {isBeside ? <Progress run={run} version={version} /> : <RunWork run={run} version={version} isWatched={isWatched} />}
+      <Outage run={run} version={version} />
       {run.replies.map((one, at) => (
         <Replied key={at} reply={one} />
       ))}
       {run.exchanges.map((one) => (
         <Written key={one.id} exchange={one} run={run} version={version} />
       ))}
-      {run.recording.isThere && <BrowserView recording={run.recording} isLive={!run.isOver} version={version} />}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && !isAsked(run, answer.content) && (
         <div class="answer">
@@ -60,6 +60,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false }
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} threadId={run.threadId} />}
       {run.movesFiles && run.isComplete && run.isOver && <UserFiles threadId={run.threadId} />}
       <Standing run={run} version={version} />
+      <Silence run={run} version={version} />
     </article>
   );
 });

@@ -2,6 +2,7 @@ import type { Step } from "../../events";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useService } from "../service";
+import { GapReviews } from "./GapReviews";
 import { needsOf, reviewedPlan } from "./PlanEditor";
 import { type Ask, StepView } from "./StepView";
 
@@ -28,11 +29,13 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
             at={plan.steps.indexOf(step)}
             needs={reviewed && needsOf(reviewed, plan.steps.indexOf(step))}
             note={reviewed?.steps[plan.steps.indexOf(step)]?.note ?? ""}
+            findings={run.findingsOf(step.id)}
             isOver={run.isOver}
             ask={ask}
           />
         ))}
       </ol>
+      <GapReviews reviews={run.reviews} />
     </section>
   );
 }

@@ -1,7 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Step } from "../../events";
+import type { Finding } from "../../findings";
 import { texts } from "../../texts";
 import type { PlanChange } from "../service";
+import { Findings } from "../work/FindingView";
 import { offersFor } from "./changes";
 import { type Draft, StepFields, drafted } from "./StepFields";
 import { StepMenu } from "./StepMenu";
@@ -23,13 +25,15 @@ interface Shown {
   note: string;
   /** The numbers of the steps that it waits for, in a plan that waits for its review; else null. */
   needs: number[] | null;
+  /** What its member noted. */
+  findings: readonly Finding[];
   isOver: boolean;
   /** Null if the plan cannot be changed. */
   ask: Ask | null;
 }
 
 /** A step of a plan with its status and a menu of changes. */
-export function StepView({ steps, at, note, needs, isOver, ask }: Shown) {
+export function StepView({ steps, at, note, needs, findings, isOver, ask }: Shown) {
   const step = steps[at]!;
   const [form, setForm] = useState<"edit" | "add" | null>(null);
   // The requested change is shown until the changed plan arrives.
@@ -61,9 +65,11 @@ export function StepView({ steps, at, note, needs, isOver, ask }: Shown) {
             <summary>
               {step.title} <span class="who">{step.agent_name}</span>
               {needs && <span class="who"> · {needs.length ? texts.waitsForSteps(titles(steps, needs)) : texts.startsAtOnce}</span>}
+              {findings.length > 0 && <span class="who"> · {texts.findings(findings.length)}</span>}
               <span class="unseen">, {texts.status[status] ?? status}</span>
             </summary>
             <p>{step.description}</p>
+            {findings.length > 0 && <Findings findings={findings} />}
             {note && <p>{texts.stepNote}: {note}</p>}
           </details>
           {ask && <StepMenu title={step.title} choices={choices} />}

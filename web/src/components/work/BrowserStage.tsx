@@ -8,14 +8,16 @@ import { useService } from "../service";
 interface Shown {
   frame: Frame | null;
   place: BrowserState | null;
-  /** Whether this is the newest step of a run in progress. */
+  /** The picture to show where the frame has none. */
+  newest: string | null;
+  /** Whether this is the newest step of a browser at work. */
   isActing: boolean;
   caption: string;
 }
 
 /** A browser window: address, tabs, and screenshot with the target of the action marked. */
-export function BrowserStage({ frame, place, isActing, caption: doing }: Shown) {
-  const picture = frame?.picture ?? null;
+export function BrowserStage({ frame, place, newest, isActing, caption: doing }: Shown) {
+  const picture = frame?.picture ?? newest;
   const shown = usePicture(picture);
   const title = place?.title || place?.url || texts.recording.blank;
   return (

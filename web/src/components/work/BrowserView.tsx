@@ -11,7 +11,7 @@ const SHOWN_WORDS = 500;
 
 interface Shown {
   recording: Recording;
-  /** Whether the run is in progress; then the newest step is followed, at the side if there is room. */
+  /** Whether the browser's member is at work; then the newest step is followed. */
   isLive: boolean;
   version: number;
 }
@@ -32,8 +32,9 @@ export function BrowserView({ recording, isLive }: Shown) {
   };
   const view = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
-    // The report takes the space, unless the user is viewing a step.
-    if (!isLive && chosen === null && !view.current?.contains(document.activeElement)) setOpen(false);
+    // What comes next takes the space, unless the user is viewing a step.
+    if (isLive) setOpen(true);
+    else if (chosen === null && !view.current?.contains(document.activeElement)) setOpen(false);
   }, [isLive]);
   useEffect(() => {
     if (!isPlaying) return;
@@ -60,7 +61,7 @@ export function BrowserView({ recording, isLive }: Shown) {
       </summary>
       {isOpen && (
         <section aria-label={texts.browser} onKeyDown={move}>
-          <BrowserStage frame={frame} place={frame ? frame.place : recording.place} isActing={isLive && at === last} caption={doing} />
+          <BrowserStage frame={frame} place={frame ? frame.place : recording.place} newest={isLive && at === last ? recording.picture : null} isActing={isLive && at === last} caption={doing} />
           {frame && <Caption frame={frame} doing={doing} />}
           {frame && (
             <BrowserControls at={at} last={last} step={`${step}: ${doing}`} go={go}>

@@ -1,6 +1,7 @@
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { type Outcome, RUNS_CODE, SEARCHES, outcomeOf, reasonOf } from "../../results";
+import { NOTE_FINDING } from "../../findings";
 import type { Call } from "../../parts";
 import { texts } from "../../texts";
 import { Boundary } from "../Boundary";
@@ -9,6 +10,7 @@ import { Duration } from "./Duration";
 import { SHOWN } from "./Text";
 import { CodeCall } from "./calls/CodeCall";
 import { FileCall } from "./calls/FileCall";
+import { FindingCall } from "./calls/FindingCall";
 import { PageCall } from "./calls/PageCall";
 import { PlainCall } from "./calls/PlainCall";
 import { SearchCall } from "./calls/SearchCall";
@@ -62,6 +64,7 @@ function Body({ call }: { call: Call }) {
   if (RUNS_CODE.has(call.tool)) return <CodeCall call={call} />;
   if (SEARCHES.has(call.tool)) return <SearchCall call={call} />;
   if (call.tool === "crawl_tool") return <PageCall call={call} />;
+  if (call.tool === NOTE_FINDING) return <FindingCall call={call} />;
   if (FILE_TOOLS.has(call.tool)) return <FileCall call={call} />;
   return <PlainCall call={call} />;
 }

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import type { RunModel } from "../../run";
 import type { TextPart, Turn } from "../../parts";
 import { texts } from "../../texts";
@@ -6,6 +6,9 @@ import { Duration } from "./Duration";
 import { Totals } from "./Totals";
 import { TurnView } from "./TurnView";
 import { useProgressiveCount } from "./progressive";
+
+/** How many parts of each turn are shown while its member works. */
+const NEWEST_PARTS = 4;
 
 interface Shown {
   run: RunModel;
@@ -17,44 +20,47 @@ interface Shown {
 /** The work of the team. While the run works, the members at work are unfolded, unless the user folds them. */
 export function Timeline({ run, version, isWatched = false }: Shown) {
   const [chosen, setChosen] = useState<boolean | null>(null);
+  const onAll = useCallback(() => setChosen(true), []);
   const atWork = run.isAtWork ? run.turns.filter((turn) => turn.isOpen) : [];
   const hasWork = run.turns.some((turn) => isWorthShowing(turn, run.answer));
   if (!hasWork && atWork.length === 0) return null;
   const showsAll = chosen ?? isWatched;
   const isOpen = chosen ?? (isWatched || atWork.length > 0);
   const toggle = (event: Event) => (event.preventDefault(), setChosen(!isOpen));
-  const outage = atWork.findLast((turn) => turn.outage)?.outage;
   return (
-    <>
-      {outage && <p class="notice" role="status">{texts.modelGone(outage.attempt, Math.round(outage.left))}</p>}
-      <details class="work" open={isOpen}>
-        <summary onClick={toggle}>
-          <span>{texts.work}</span>
-          {atWork.length > 0 && (
-            <span class="now">
-              <span class="pulse" aria-hidden="true" /> {texts.working}:{" "}
-              {atWork.map((turn, index) => (
-                <span key={turn.id}>
-                  {index > 0 && ", "}
-                  {turn.agent} {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Duration begun={turn.begun} ended={turn.ended} isOpen />
-                </span>
-              ))}
-            </span>
-          )}
-        </summary>
-        {showsAll && <Work run={run} version={version} />}
-        {isOpen && !showsAll && <AtWork turns={atWork} answer={run.answer} />}
-      </details>
-    </>
+    <details class="work" open={isOpen}>
+      <summary onClick={toggle}>
+        <span>{texts.work}</span>
+        {atWork.length > 0 && (
+          <span class="now">
+            <span class="pulse" aria-hidden="true" /> {texts.working}:{" "}
+            {atWork.map((turn, index) => (
+              <span key={turn.id}>
+                {index > 0 && ", "}
+                {turn.agent} {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Duration begun={turn.begun} ended={turn.ended} isOpen />
+              </span>
+            ))}
+          </span>
+        )}
+      </summary>
+      {showsAll && <Work run={run} version={version} />}
+      {isOpen && !showsAll && <AtWork turns={atWork} answer={run.answer} onAll={onAll} />}
+    </details>
   );
 }
 
-/** The turns of the members at work, with their newest output. */
-function AtWork({ turns, answer }: { turns: Turn[]; answer: TextPart | null }) {
+interface AtWorkShown {
+  turns: Turn[];
+  answer: TextPart | null;
+  onAll: () => void;
+}
+
+/** The turns of the members at work, each with the newest of what it did. */
+function AtWork({ turns, answer, onAll }: AtWorkShown) {
   return (
     <ol class="turns">
       {turns.map((turn) => (
-        <TurnView key={turn.id} turn={turn} version={turn.version} shown={turn.parts.length} answer={answer} isLive />
+        <TurnView key={turn.id} turn={turn} version={turn.version} skipped={turn.parts.length - NEWEST_PARTS} shown={NEWEST_PARTS} answer={answer} isLive onAll={onAll} />
       ))}
     </ol>
   );

@@ -11,14 +11,18 @@ import { PauseView } from "./PauseView";
 interface Props {
   turn: Turn;
   version: number;
+  /** The number of its first parts that are not shown; those with `onAll` can be seen by a button. */
+  skipped?: number;
   /** The number of its parts that are shown so far. */
   shown: number;
   answer: TextPart | null;
   isLive: boolean;
+  onAll?: () => void;
 }
 
 /** One turn of a member: its texts and tool calls. */
-export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: Props) {
+export const TurnView = memo(function TurnView({ turn, skipped = 0, shown, answer, isLive, onAll }: Props) {
+  const first = Math.max(0, skipped);
   const last = turn.parts.findLast((part) => part.kind === "text");
   const newest = isLive ? turn.parts.findLast((part) => part.kind === "call") : undefined;
   return (
@@ -27,7 +31,9 @@ export const TurnView = memo(function TurnView({ turn, shown, answer, isLive }: 
         <span class="member">{turn.agent}</span> {turn.step && <span class="step">{turn.step.title}</span>}
         <Figures turn={turn} isLive={isLive} />
       </h3>
-      {turn.parts.slice(0, shown).map((part, index) => {
+      {first > 0 && <button class="whole" onClick={onAll}>{texts.earlierParts(first)}</button>}
+      {turn.parts.slice(first, first + shown).map((part, at) => {
+        const index = first + at;
         if (part.kind === "call") return <CallView key={index} call={part} version={part.version} isLive={isLive} isNewest={part === newest} />;
         if (part.kind === "decision") return <DecisionView key={index} decision={part.decision} />;
         if (part.kind === "pause") return <PauseView key={index} pause={part} version={part.version} />;

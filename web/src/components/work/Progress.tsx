@@ -1,0 +1,32 @@
+import type { RunModel } from "../../run";
+import { texts } from "../../texts";
+
+interface Shown {
+  run: RunModel;
+  version: number;
+}
+
+/** How far a run at work is, in one line: the steps that are done, and those under way. */
+export function Progress({ run, version }: Shown) {
+  if (!run.isAtWork) return null;
+  return <p class="progress"><span class="pulse" aria-hidden="true" /> <ProgressText run={run} version={version} /></p>;
+}
+
+export function ProgressText({ run }: Shown) {
+  const steps = (run.draft ?? run.plan)?.steps.filter((step) => !step.repeats) ?? [];
+  const done = steps.filter((step) => step.status === "completed" || step.status === "skipped").length;
+  const underWay = run.isAtWork ? steps.filter((step) => step.status === "in_progress").map((step) => step.title) : [];
+  const members = run.isAtWork ? run.turns.filter((turn) => turn.isOpen).map((turn) => turn.agent) : [];
+  const doing = underWay.length > 0 ? underWay : members;
+  return (
+    <>
+      {steps.length > 0 && <span class="who">{texts.plan} {done}/{steps.length}</span>} {doing.join(" · ")}
+    </>
+  );
+}
+
+/** Says that the model of a member does not answer, and for how long it is tried. */
+export function Outage({ run }: Shown) {
+  const outage = run.isAtWork ? run.turns.findLast((turn) => turn.isOpen && turn.outage)?.outage : null;
+  return outage ? <p class="notice" role="status">{texts.modelGone(outage.attempt, Math.round(outage.left))}</p> : null;
+}
