@@ -176,6 +176,41 @@ async def test_one_approval_does_not_count_for_the_next_call(tmp_path, book):
     assert machine.ran == ["make", "rm"]
 
 
+ALWAYS = {"type": "approve", "always": True}
+
+
+async def test_an_approval_for_the_rest_of_the_run_counts_for_the_next_calls(tmp_path):
+    book, machine = MemoryLedger(), FakeTools()
+    more = call("bash_tool", cmd="make test")
+    async with open_team(tmp_path, script(BASH, more, more, DONE), machine, scope(book, "bash_tool")) as it:
+        await it.begin()
+        assert await it.answer(ALWAYS) == []
+    assert machine.ran == ["make", "make test", "make test"]
+
+
+async def test_what_waits_already_is_still_asked_about_after_an_approval_for_the_rest(tmp_path):
+    book, machine = MemoryLedger(), FakeTools()
+    two = calls(("bash_tool", {"cmd": "a"}), ("bash_tool", {"cmd": "b"}))
+    async with open_team(tmp_path, script(two, DONE), machine, scope(book, "bash_tool")) as it:
+        waiting = {one.value["tool_input"]["cmd"]: one.id for one in await it.begin()}
+        left = await it.answer_by_id({waiting["a"]: ALWAYS})
+        assert [one.value["tool_input"]["cmd"] for one in left] == ["b"]
+        assert await it.answer("no") == []
+    assert machine.ran == ["a"]
+
+
+async def test_an_approval_for_the_rest_of_the_run_outlasts_a_crash(tmp_path):
+    book, machine = MemoryLedger(), FakeTools()
+    more = call("bash_tool", cmd="make test")
+    async with open_team(tmp_path, script(BASH, more, DONE), machine, scope(book, "bash_tool")) as it:
+        (waiting,) = await it.begin()
+        await it.die(Command(resume={waiting.id: ALWAYS}), machine, at="make test")
+    async with open_team(tmp_path, script(DONE), machine, scope(book, "bash_tool")) as it:
+        assert [one.value["reason"] for one in await it.recover()] == ["unknown_result"]
+        assert await it.answer("run again") == []
+    assert machine.ran == ["make", "make test", "make test"]
+
+
 async def test_an_approval_does_not_answer_for_an_unknown_result_after_a_crash(tmp_path):
     """Approved, begun, died: that it was approved does not mean that it may run twice."""
     book, machine = MemoryLedger(), FakeTools()

@@ -120,6 +120,12 @@ def test_an_object_as_text_decides_like_the_object(answer: dict[str, object]) ->
     assert isinstance(parse_approval('{"a":' * 100_000), UnclearDecision)
 
 
+@pytest.mark.parametrize("always", [1, "yes", "true", None, False])
+def test_only_true_approves_for_the_rest_of_the_run(always: object) -> None:
+    assert parse_approval({"type": "approve", "always": True}) == CallApproval(always=True)
+    assert parse_approval({"type": "approve", "always": always}) == CallApproval()
+
+
 @pytest.mark.parametrize("key", ["message", "reason", "text"])
 def test_an_acceptance_with_a_message_that_asks_for_something_else_is_none(key: str) -> None:
     assert isinstance(parse_approval({"type": "approve", key: "but not b.txt"}), UnclearDecision)

@@ -16,6 +16,7 @@ from maniple.types import is_mapping
 
 APPROVAL_ANSWERS: Mapping[str, str] = {
     "approve": 'yes, y, ok or approve; or {"type": "approve"}',
+    "always": '{"type": "approve", "always": true} also approves its like for the rest of the run',
     "edit": '{"type": "edit", "args": {…}} runs the call with these arguments',
     "reject": 'a text that begins with no or n, or /reject WHY; or {"type": "reject", "message": WHY}',
 }
@@ -80,7 +81,9 @@ _PLAN_ACCEPTED = _compile_acceptance((*_ACCEPTANCE, *_PLAN_ACCEPTANCE))
 
 @dataclass(frozen=True, slots=True)
 class CallApproval:
-    """The call runs as shown."""
+    """The call runs as shown; with `always`, the later ones of its kind run, too."""
+
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ class UnclearDecision:
 def parse_approval(answer: object) -> CallApproval | CallEdit | CallRejection | UnclearDecision:
     """Parse the answer to a call that needs approval.
 
+    Only an object can approve for the rest of the run: `{"type": "approve", "always": true}`.
     A text accepts with words of acceptance and nothing else, and rejects if it begins with "no" in a known
     language, with "n", or with the command `/reject`, which is no part of the reason.
     """
@@ -136,7 +140,8 @@ def parse_approval(answer: object) -> CallApproval | CallEdit | CallRejection | 
             return CallEdit(arguments)
         if kind in ("reject", "rejected"):
             return CallRejection(_message_of(answer))
-        return CallApproval() if is_acceptance(answer) else _unclear(APPROVAL_ANSWERS)
+        is_lasting = answer.get("always") is True
+        return CallApproval(is_lasting) if is_acceptance(answer) else _unclear(APPROVAL_ANSWERS)
     text = answer.strip() if isinstance(answer, str) else ""
     if is_acceptance(text):
         return CallApproval()

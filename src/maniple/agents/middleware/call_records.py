@@ -159,6 +159,7 @@ _PAUSED = "paused"
 _PREMATURE = "premature"
 _LIVE = "is_live"
 _QUESTION = "question about "
+_APPROVAL = "approval"
 _LOST = "!lost"
 
 
@@ -253,6 +254,24 @@ class CallRecords:
                 await self.ledger.end(self.run_id, key, _to_json(known))
             if "answer" in known:
                 return known["answer"], shown
+
+    async def list_approvals(self) -> list[tuple[Any, dict[str, Any]]]:
+        """Return the answers to the run's questions whether calls of this tool may run, with what was shown.
+
+        There are none for a call that was itself asked about: it takes its own answer, also when its task is
+        executed again, so that the order of LangGraph's answers stays.
+        """
+        rows = await self.ledger.list_by_run(self.run_id)
+        if any(row.tool_call_id.startswith(f"{self.key}?{_APPROVAL}") for row in rows):
+            return []
+        approvals: list[tuple[Any, dict[str, Any]]] = []
+        for row in rows:
+            if row.result is None or row.tool_name != f"{_QUESTION}{self.tool_name}":
+                continue
+            known, shown = json.loads(row.result), json.loads(row.arguments)
+            if "answer" in known and shown.get("reason") == _APPROVAL:
+                approvals.append((known["answer"], shown))
+        return approvals
 
     async def consume_recorded_answers(self) -> None:
         """Take every recorded answer from LangGraph, so that its next answer belongs to the next question.

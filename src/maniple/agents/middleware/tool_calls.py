@@ -180,11 +180,14 @@ class _Call:
     ) -> Arguments | ToolMessage:
         """Ask the user until valid arguments are approved or the call is rejected.
 
-        Return the approved arguments, or the message of a rejection.
+        A call of a kind that the user approved for the rest of the run is not asked about. Return the
+        approved arguments, or the message of a rejection.
         """
         if wrong := check_arguments(self.tool, arguments):
             text = describe_argument_errors(self.tool, wrong, redact_arguments(self.tool, arguments))
             return self.message(f"{self.tool.name} was not run.\n{text}", error=True, is_trusted=False)
+        if records is not None and await self._is_always_approved(records, arguments):
+            return arguments
         question = self._question("approval", arguments)
         while True:
             if records is not None:
@@ -203,6 +206,17 @@ class _Call:
                     return edited
                 case unsettled:
                     question = self._ask_again(unsettled, shown)
+
+    async def _is_always_approved(self, records: CallRecords, arguments: Arguments) -> bool:
+        """Whether the user approved calls for the rest of the run that did at least what this one does."""
+        names = self.names(arguments)
+        return any(
+            isinstance(decision := parse_approval(answer), CallApproval)
+            and decision.always
+            and "error" not in shown
+            and names <= self.names(shown["tool_input"])
+            for answer, shown in await records.list_approvals()
+        )
 
     def _ask_again(self, answer: object, shown: dict[str, Any]) -> dict[str, Any]:
         """Return the question after an answer that does not settle it.
