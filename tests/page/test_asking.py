@@ -157,7 +157,7 @@ def test_text_for_the_team_is_kept_while_the_server_is_away_and_answers_no_form(
     expect(field).to_have_value("In euros, please.")
     page.unroute("**/messages")
     model.release()
-    form = page.get_by_role("region", name="A tool needs your approval")
+    form = page.get_by_role("region", name="Allow this action?")
     expect(form).to_be_visible()
     expect(page.locator(".composer .target")).to_contain_text("goes to the team")
     field.press("Enter")
@@ -192,7 +192,7 @@ def test_a_run_that_waits_as_a_whole_promises_no_messages(page: Page, model: Ope
 def test_an_approval_takes_words_of_acceptance_and_a_question_leaves_it_open(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("It is 4.")]})
     ask(page)
-    form = page.get_by_role("region", name="A tool needs your approval")
+    form = page.get_by_role("region", name="Allow this action?")
     expect(form).to_be_visible()
     answers: list[str] = []
     page.on("request", lambda request: answers.append(request.url) if "/resume" in request.url else None)
@@ -209,7 +209,7 @@ def test_an_approval_takes_words_of_acceptance_and_a_question_leaves_it_open(pag
 def test_a_typed_rejection_reaches_the_model_unchanged(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="rm a"), reply("Then not.")]})
     ask(page)
-    expect(page.get_by_role("region", name="A tool needs your approval")).to_be_visible()
+    expect(page.get_by_role("region", name="Allow this action?")).to_be_visible()
     ask(page, "/reject there is no backup of it")
     standing(page, "Done")
     assert any("rejected this call: there is no backup of it" in str(one) for one in model.requests)

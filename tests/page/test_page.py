@@ -142,6 +142,8 @@ def test_notes_and_needs_of_steps_outlast_the_review_and_a_note_is_edited(page: 
 def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="rm -rf /"), reply("Done.")]})
     ask(page)
+    expect(page.locator(".interrupt .terminal")).to_contain_text("rm -rf /")
+    page.get_by_role("button", name="Edit", exact=True).click()
     arguments = page.get_by_label("Arguments")
     expect(arguments).to_have_value(re.compile("rm -rf"))
     arguments.fill("no JSON")
@@ -153,6 +155,20 @@ def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
     page.get_by_text("Work", exact=True).click()
     page.locator(".call > summary").last.click()
     expect(page.get_by_label("Result").last).to_contain_text("edited")
+
+
+@pytest.mark.slow
+def test_actions_of_a_kind_are_allowed_for_the_rest_of_the_run(page: Page, model: OpenAIServer):
+    commands = [call("bash_tool", cmd=f"echo part {number}") for number in (1, 2, 3)]
+    model.reset({**SIMPLE, "coder": [*commands, reply("Done.")]})
+    ask(page)
+    expect(page.get_by_role("region", name="Allow this action?")).to_contain_text("echo part 1")
+    page.get_by_role("button", name="Always allow here").click()
+    standing(page, "Done")
+    expect(page.locator(".replied")).to_have_count(1)
+    expect(page.locator(".replied")).to_contain_text("echo part 1")
+    expect(page.locator(".replied .question")).to_contain_text("later actions of this kind")
+    assert "part 3" in str(model.requests[-2:])
 
 
 @pytest.mark.slow

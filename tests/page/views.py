@@ -103,7 +103,7 @@ VIEWS = (
     View("cancelled", "cancelled", ".standing.cancelled"),
     View("plan-review", "review", ".interrupt"),
     View("plan-editor", "review", ".steps", _edit_plan),
-    View("approval", "approval", ".interrupt textarea"),
+    View("approval", "approval", ".interrupt .action"),
     View("question", "question", ".words"),
     View("refused", "report", ".foot .notice.bad", _ask_too_much),
     View("offline", "running", ".foot .notice", _cut),

@@ -16,6 +16,9 @@ const SKIP = /^(?:\/?skip|跳过)[\s.!。！]*$/iu;
 /** The answer to a call that needs approval, as the service takes it. */
 export const approval = { type: "approve" };
 
+/** The answer that also approves later calls of its kind in this run. */
+export const allowance = { type: "approve", always: true };
+
 /** The rejection of a call; `message` reaches the model unchanged. */
 export function rejection(message: string): unknown {
   return { type: "reject", message };
@@ -30,7 +33,8 @@ export function result(message: string): unknown {
 export function describeAnswer(answer: unknown): string {
   if (answer === "accept") return texts.approved;
   if (typeof answer === "string") return answer;
-  const { type, message, args, ...rest } = Object(answer) as Record<string, unknown>;
+  const { type, message, args, always, ...rest } = Object(answer) as Record<string, unknown>;
+  if (type === "approve" && always === true) return texts.allowed;
   if (type === "approve") return texts.approved;
   if (type === "reject") return message ? `${texts.rejected}: ${String(message)}` : texts.rejected;
   if (type === "result") return String(message);
@@ -38,6 +42,16 @@ export function describeAnswer(answer: unknown): string {
   const steps = Array.isArray(rest["steps"]) ? (rest["steps"] as { title?: string }[]) : null;
   if (steps) return [texts.acceptedPlan, ...steps.map((step, at) => `${at + 1}. ${step.title ?? ""}`)].join("\n");
   return JSON.stringify(answer);
+}
+
+/** The JSON object in a text; null for anything else. */
+export function objectIn(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value !== null && typeof value === "object" && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The answer that a typed text is to an interrupt; null if it decides nothing, and is a message to the team. */

@@ -56,10 +56,21 @@ export function titleOf({ kind, payload }: Interrupt): string {
   return payload["reason"] === "unknown_result" ? texts.unknownTitle : texts.approvalTitle;
 }
 
+/** The call that a form is about. */
+export function askedCall({ payload }: Interrupt): { tool: string; input: Record<string, unknown> } {
+  const input = payload["tool_input"];
+  return { tool: String(payload["tool_name"] ?? ""), input: input !== null && typeof input === "object" ? (input as Record<string, unknown>) : {} };
+}
+
+/** What a tool does, in words; its name if there are none. */
+export function callName(tool: string): string {
+  return Object.hasOwn(texts.toolNames, tool) ? texts.toolNames[tool]! : tool;
+}
+
 /** What a form asks, in one line. */
 export function askedOf(asked: Interrupt): string {
-  const tool = asked.payload["tool_name"];
-  const text = asked.kind === "question" ? String(asked.payload["question"] ?? "") : titleOf(asked) + (tool ? ` (${String(tool)})` : "");
+  const { tool } = askedCall(asked);
+  const text = asked.kind === "question" ? String(asked.payload["question"] ?? "") : titleOf(asked) + (tool ? ` (${callName(tool)})` : "");
   return text.length > MAX_ASKED ? `${text.slice(0, MAX_ASKED)}…` : text;
 }
 

@@ -75,6 +75,6 @@ describe("what a run waited for", () => {
     const run = applied([...asking("1", ECHO), ...calling()].map((event, at) => ({ ...event, id: at + 1 })));
     const turn = run.turns[0]!;
     const shown = render(<TurnView turn={turn} version={1} shown={9} answer={null} isLive={false} />);
-    for (const words of ["Asked for your approval:", "bash_tool", "{&quot;cmd&quot;:&quot;echo 4&quot;}", "It was not run."]) expect(shown).toContain(words);
+    for (const words of ["Asked for your approval:", "Run a shell command", "echo 4", "It was not run."]) expect(shown).toContain(words);
   });
 });

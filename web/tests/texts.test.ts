@@ -22,3 +22,8 @@ it("says everything in Chinese, too", () => {
   const left = chinese.filter(([path, text]) => text === english.get(path) || !/\p{Script=Han}/u.test(text));
   expect(left).toEqual([]);
 });
+
+it("uses full-width punctuation in Chinese", () => {
+  const half = texts(zh as Words).filter(([, text]) => /\p{Script=Han}[,:;?!()]|[,:;?!()]\p{Script=Han}|[,:;][^\s\w"'}]/u.test(text));
+  expect(half).toEqual([]);
+});

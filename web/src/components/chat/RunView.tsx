@@ -1,7 +1,7 @@
 import { memo } from "preact/compat";
 import type { Gap } from "../../events";
 import { describeAnswer } from "../../decisions";
-import { askedOf, keyOf } from "../../purpose";
+import { askedCall, askedOf, keyOf } from "../../purpose";
 import type { Exchange, Reply, RunModel } from "../../run";
 import { texts } from "../../texts";
 import { Files, UserFiles } from "../work/Files";
@@ -12,6 +12,7 @@ import { ReadButton } from "../report/ReadButton";
 import { Question } from "./Question";
 import { ActionButton } from "../ActionButton";
 import { useService } from "../service";
+import { ProposedCall } from "../work/CallBody";
 import { Outage, Progress } from "../work/Progress";
 import { RunWork } from "../work/RunWork";
 import { Silence } from "../work/Silence";
@@ -87,6 +88,7 @@ function Replied({ reply: { asked, answer } }: { reply: Reply }) {
   return (
     <div class="replied">
       {asked && <p class="reply">{askedOf(asked)}</p>}
+      {asked?.kind === "tool_approval" && <ProposedCall {...askedCall(asked)} />}
       <Question text={describeAnswer(answer)} />
     </div>
   );

@@ -2,11 +2,12 @@ import { useState } from "preact/hooks";
 import type { Interrupt } from "../../events";
 import { titleOf } from "../../purpose";
 import type { RunModel } from "../../run";
-import { approval, rejection, result } from "../../decisions";
 import { texts } from "../../texts";
 import { useOnce } from "../ActionButton";
 import { type Acts, useService } from "../service";
+import { Approval, AskedCall } from "./Approval";
 import { PlanEditor, type PlannedSteps, reviewedPlan } from "./PlanEditor";
+import { Words } from "./Words";
 
 interface Waits {
   run: RunModel;
@@ -49,15 +50,11 @@ function Form(waits: Waits) {
   return waits.waiting.kind === "question" ? <Question {...waits} /> : <Approval {...waits} />;
 }
 
-function Asked({ waiting: { kind, payload } }: { waiting: Interrupt }) {
+function Asked({ waiting }: { waiting: Interrupt }) {
+  const { kind, payload } = waiting;
   if (kind === "question") return <p>{String(payload["question"] ?? "")}</p>;
   if (kind === "plan_review") return null;
-  return (
-    <>
-      <p><code>{String(payload["tool_name"] ?? "")}</code></p>
-      <pre tabIndex={0} aria-label={texts.argumentsOf}>{JSON.stringify(payload["tool_input"] ?? {}, null, 2)}</pre>
-    </>
-  );
+  return <AskedCall waiting={waiting} />;
 }
 
 /** The editable steps, without a report that repeats a result, which the service adds again. */
@@ -84,51 +81,6 @@ function Review(waits: Waits) {
   );
 }
 
-function Approval({ waiting, answer }: Waits) {
-  const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
-  const [text, setText] = useState(given);
-  const [isBad, setBad] = useState(false);
-  const isUnknown = waiting.payload["reason"] === "unknown_result";
-  const approve = () => {
-    if (text === given) return void answer(approval);
-    const args = objectOf(text);
-    setBad(args === null);
-    if (args) void answer({ type: "edit", args });
-  };
-  return (
-    <>
-      <p><code>{String(waiting.payload["tool_name"] ?? "")}</code></p>
-      <label>
-        {texts.argumentsOf}
-        <textarea rows={6} spellcheck={false} readOnly={isUnknown} aria-invalid={isBad} value={text} onInput={(e) => setText(e.currentTarget.value)} />
-      </label>
-      {isBad && <p class="notice bad" role="alert">{texts.badJson}</p>}
-      <div class="row">
-        {isUnknown ? (
-          <>
-            <button class="main" onClick={() => void answer("run again")}>{texts.runAgain}</button>
-            <button onClick={() => void answer("skip")}>{texts.skip}</button>
-          </>
-        ) : (
-          <button class="main" onClick={approve}>{text === given ? texts.approve : texts.edit}</button>
-        )}
-      </div>
-      {isUnknown && <Words label={texts.knownResult} act={texts.reply} onWords={(text) => answer(result(text))} />}
-      {!isUnknown && <Words label={texts.whyNot} act={texts.reject} isOptional onWords={(why) => answer(rejection(why))} />}
-    </>
-  );
-}
-
-/** The JSON object in a text; null for anything else. */
-function objectOf(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value !== null && typeof value === "object" && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
-}
-
 function Question({ waiting, answer }: Waits) {
   return (
     <>
@@ -140,29 +92,5 @@ function Question({ waiting, answer }: Waits) {
       </div>
       <Words label={texts.answer} act={texts.reply} onWords={(text) => answer(text)} />
     </>
-  );
-}
-
-interface Asks {
-  label: string;
-  act: string;
-  isOptional?: boolean;
-  onWords: (text: string) => unknown;
-}
-
-function Words({ label, act, isOptional = false, onWords }: Asks) {
-  const [text, setText] = useState("");
-  const give = (event: Event) => {
-    event.preventDefault();
-    if (isOptional || text.trim()) onWords(text.trim());
-  };
-  return (
-    <form class="words" onSubmit={give}>
-      <label>
-        {label}
-        <input value={text} onInput={(e) => setText(e.currentTarget.value)} />
-      </label>
-      <button disabled={!isOptional && !text.trim()}>{act}</button>
-    </form>
   );
 }

@@ -1,22 +1,15 @@
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
-import { type Outcome, RUNS_CODE, SEARCHES, outcomeOf, reasonOf } from "../../results";
-import { NOTE_FINDING } from "../../findings";
+import { type Outcome, RUNS_CODE, outcomeOf, reasonOf } from "../../results";
 import type { Call } from "../../parts";
 import { texts } from "../../texts";
 import { Boundary } from "../Boundary";
 import { BrowserSteps } from "./BrowserSteps";
+import { CallBody } from "./CallBody";
 import { Duration } from "./Duration";
 import { SHOWN } from "./Text";
-import { CodeCall } from "./calls/CodeCall";
-import { FileCall } from "./calls/FileCall";
-import { FindingCall } from "./calls/FindingCall";
-import { PageCall } from "./calls/PageCall";
-import { PlainCall } from "./calls/PlainCall";
-import { SearchCall } from "./calls/SearchCall";
 
 const SIGNS: Record<Outcome, string> = { open: "●", waits: "‖", failed: "✕", done: "✓" };
-const FILE_TOOLS = new Set(["write_file", "read_file", "list_files", "search_files", "str_replace_editor"]);
 
 interface Props {
   call: Call;
@@ -47,7 +40,7 @@ export const CallView = memo(function CallView({ call, isLive, isNewest = false 
           {outcome === "failed" && !isShown(call) && <p class="notice bad">{reasonOf(call)}</p>}
           {call.steps.length > 0 && <BrowserSteps steps={call.steps} />}
           <Boundary>
-            <Body call={call} />
+            <CallBody call={call} />
           </Boundary>
         </>
       )}
@@ -58,15 +51,6 @@ export const CallView = memo(function CallView({ call, isLive, isNewest = false 
 /** Whether the terminal already shows the whole result, including the error. */
 function isShown({ tool, result }: Call): boolean {
   return RUNS_CODE.has(tool) && (result ?? "").length <= SHOWN;
-}
-
-function Body({ call }: { call: Call }) {
-  if (RUNS_CODE.has(call.tool)) return <CodeCall call={call} />;
-  if (SEARCHES.has(call.tool)) return <SearchCall call={call} />;
-  if (call.tool === "crawl_tool") return <PageCall call={call} />;
-  if (call.tool === NOTE_FINDING) return <FindingCall call={call} />;
-  if (FILE_TOOLS.has(call.tool)) return <FileCall call={call} />;
-  return <PlainCall call={call} />;
 }
 
 function saidOf(outcome: Outcome, isLive: boolean): string {

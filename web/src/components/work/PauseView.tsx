@@ -1,5 +1,6 @@
 import { memo } from "preact/compat";
 import type { PausePart } from "../../parts";
+import { askedCall, callName } from "../../purpose";
 import { texts } from "../../texts";
 
 /** The maximum length of a question, in characters. */
@@ -12,13 +13,20 @@ export const PauseView = memo(function PauseView({ pause }: { pause: PausePart; 
   if (kind === "question") {
     return <p class="waited">{texts.pause.question} {cut(String(payload["question"] ?? ""))}</p>;
   }
+  const { tool, input } = askedCall(pause.asked);
   return (
     <p class="waited">
-      {payload["reason"] === "unknown_result" ? texts.pause.again : texts.pause.approval} <code>{String(payload["tool_name"] ?? "")}</code>{" "}
-      <code>{cut(JSON.stringify(payload["tool_input"] ?? {}))}</code> {pause.outcome && <strong>{texts.pause[pause.outcome]}</strong>}
+      {payload["reason"] === "unknown_result" ? texts.pause.again : texts.pause.approval} {callName(tool)}{" "}
+      <code>{cut(mainArgument(input))}</code> {pause.outcome && <strong>{texts.pause[pause.outcome]}</strong>}
     </p>
   );
 });
+
+/** The code, command, path or address of a call; all arguments where there is no one text. */
+function mainArgument(input: Record<string, unknown>): string {
+  const values = Object.values(input);
+  return values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(input);
+}
 
 function cut(text: string): string {
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;

@@ -1,0 +1,81 @@
+import { useState } from "preact/hooks";
+import { allowance, approval, objectIn, rejection, result } from "../../decisions";
+import type { Interrupt } from "../../events";
+import { askedCall, callName } from "../../purpose";
+import { texts } from "../../texts";
+import { Boundary } from "../Boundary";
+import { ProposedCall } from "../work/CallBody";
+import { Words } from "./Words";
+
+interface Waits {
+  waiting: Interrupt;
+  answer: (reply: unknown) => Promise<boolean>;
+}
+
+/** The call that a person decides on, in words and as it would run. */
+export function AskedCall({ waiting }: { waiting: Interrupt }) {
+  const { tool, input } = askedCall(waiting);
+  return (
+    <>
+      <p>{callName(tool)} <code class="who">{tool}</code></p>
+      <div class="action">
+        <Boundary><ProposedCall tool={tool} input={input} /></Boundary>
+      </div>
+    </>
+  );
+}
+
+/** Allows a call, once or for the rest of the run, changes it, or rejects it; or says what became of one. */
+export function Approval({ waiting, answer }: Waits) {
+  const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
+  const [isEdited, setEdited] = useState(false);
+  if (waiting.payload["reason"] === "unknown_result") return <Unknown waiting={waiting} answer={answer} />;
+  return (
+    <>
+      {isEdited ? <EditedCall given={given} onArgs={(args) => void answer({ type: "edit", args })} /> : <AskedCall waiting={waiting} />}
+      {!isEdited && (
+        <div class="row">
+          <button class="main" onClick={() => void answer(approval)}>{texts.approve}</button>
+          <button title={texts.allowHint} onClick={() => void answer(allowance)}>{texts.allow}</button>
+          <button onClick={() => setEdited(true)}>{texts.editCall}</button>
+        </div>
+      )}
+      <Words label={texts.whyNot} act={texts.reject} isOptional onWords={(why) => answer(rejection(why))} />
+    </>
+  );
+}
+
+function Unknown({ waiting, answer }: Waits) {
+  return (
+    <>
+      <AskedCall waiting={waiting} />
+      <div class="row">
+        <button class="main" onClick={() => void answer("run again")}>{texts.runAgain}</button>
+        <button onClick={() => void answer("skip")}>{texts.skip}</button>
+      </div>
+      <Words label={texts.knownResult} act={texts.reply} onWords={(text) => answer(result(text))} />
+    </>
+  );
+}
+
+function EditedCall({ given, onArgs }: { given: string; onArgs: (args: Record<string, unknown>) => void }) {
+  const [text, setText] = useState(given);
+  const [isBad, setBad] = useState(false);
+  const approve = () => {
+    const args = objectIn(text);
+    setBad(args === null);
+    if (args) onArgs(args);
+  };
+  return (
+    <>
+      <label>
+        {texts.argumentsOf}
+        <textarea rows={6} spellcheck={false} aria-invalid={isBad} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+      </label>
+      {isBad && <p class="notice bad" role="alert">{texts.badJson}</p>}
+      <div class="row">
+        <button class="main" onClick={approve}>{texts.edit}</button>
+      </div>
+    </>
+  );
+}
