@@ -143,3 +143,31 @@ def test_a_table_breaks_no_word_and_scrolls_in_itself(page: Page, model: OpenAIS
     expect(cells).to_have_count(2 * len(_ROW))
     assert [one.evaluate(_LINES) for one in cells.all()] == [1] * (2 * len(_ROW))
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+@pytest.mark.slow
+def test_the_composer_is_low_on_a_telephone_until_it_is_used(page: Page):
+    page.set_viewport_size({"width": 375, "height": 667})
+    field, composer = page.get_by_label("Your question"), page.locator(".composer")
+    field.fill("A question of several lines.\n" * 6)
+    page.get_by_role("log").focus()
+    box = composer.bounding_box()
+    assert box is not None
+    assert box["height"] <= 96
+    field.focus()
+    expect_inside(page.get_by_role("button", name="Review the plan"))
+    expect_inside(page.get_by_role("button", name="Send"))
+
+
+@pytest.mark.slow
+def test_a_plan_is_reviewed_only_in_the_conversation_that_it_was_chosen_for(page: Page):
+    review = page.get_by_role("button", name="Review the plan")
+    review.click()
+    ask(page)
+    page.get_by_role("button", name="Accept the plan").click()
+    standing(page, "Done")
+    expect(review).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("link", name="New conversation").click()
+    expect(review).to_have_attribute("aria-pressed", "false")
+    ask(page)
+    standing(page, "Done")

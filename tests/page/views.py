@@ -35,7 +35,16 @@ class View:
     prepare: Callable[[Page], None] = lambda _: None
 
 
+def _pull_sheet(page: Page) -> None:
+    """Open the sheet with plan and work, where the window has no room for them beside the conversation."""
+    handle = page.locator(".panel > .handle[aria-expanded=false]")
+    expect(page.locator(".panel")).to_be_attached()
+    if handle.is_visible():
+        handle.click()
+
+
 def _open_work(page: Page) -> None:
+    _pull_sheet(page)
     page.locator(".work > summary").last.click()
     expect(page.locator(".call > summary").first).to_be_visible()
     for summary in page.locator(".call > summary").all():
@@ -44,6 +53,7 @@ def _open_work(page: Page) -> None:
 
 def _open_film(page: Page) -> None:
     expect(page.locator(".standing.completed")).to_be_attached()
+    _pull_sheet(page)
     page.locator(".browser-view:not([open]) > summary").click()
     page.get_by_role("slider").fill("1")
 
@@ -53,6 +63,7 @@ def _edit_plan(page: Page) -> None:
 
 
 def _choose(page: Page) -> None:
+    page.locator(".composer textarea").focus()
     page.locator(".composer [aria-pressed]").first.click()
     page.locator("input[type=file]").set_input_files(
         {"name": "sales.csv", "mimeType": "text/csv", "buffer": b"month,sum\n1,4\n"}

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
 import type { PlanChange } from "./components/service";
 import { moveDraft } from "./drafts";
+import { moveReviewing } from "./reviewing";
 import { reconnectNow } from "./stream";
 import { followOne, isFollowed, unfollow } from "./subscriptions";
 import { RunModel } from "./run";
@@ -278,7 +279,10 @@ async function begin(to: Place): Promise<string> {
   const id = await makeThread();
   to.id = id;
   // Text typed in the meantime for yet another new conversation stays there.
-  if (place === to || openId.value !== to.from) moveDraft(to.from, id);
+  if (place === to || openId.value !== to.from) {
+    moveDraft(to.from, id);
+    moveReviewing(to.from, id);
+  }
   if (place === to) {
     await open(id);
     history.replaceState(null, "", `#${encodeURIComponent(id)}`);

@@ -1,6 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { RunChoices } from "../../conversation";
+import { type RunChoices, openId } from "../../conversation";
+import { isReviewing, setReviewing } from "../../reviewing";
 import { readStored, writeStored } from "../../storage";
 import { members } from "../../members";
 import { texts } from "../../texts";
@@ -8,7 +9,6 @@ import { useDismissal } from "../dismissal";
 
 const isDeep = chosen("deep");
 const searchesFirst = chosen("search");
-const reviews = chosen("review");
 const leftOut = signal<ReadonlySet<string>>(new Set(readStored("maniple.left-out").split("\n").filter(Boolean)));
 
 /** An option of this tab, and the function that stores it. */
@@ -27,22 +27,23 @@ export function chosenOptions(): RunChoices {
   return {
     deep_thinking_mode: isDeep.choice.value,
     search_before_planning: searchesFirst.choice.value,
-    auto_accepted_plan: !reviews.choice.value,
+    auto_accepted_plan: !isReviewing(openId.value),
     team_members: leftOut.value.size > 0 && team.length > 0 ? team : null,
   };
 }
 
 /** The options for the next question. */
 export function Options() {
+  const reviews = isReviewing(openId.value);
   const toggles = [
-    { ...isDeep, name: texts.deep },
-    { ...searchesFirst, name: texts.searchFirst },
-    { ...reviews, name: texts.review },
+    { isOn: isDeep.choice.value, toggle: isDeep.toggle, name: texts.deep },
+    { isOn: searchesFirst.choice.value, toggle: searchesFirst.toggle, name: texts.searchFirst },
+    { isOn: reviews, toggle: () => setReviewing(openId.value, !reviews), name: texts.review },
   ];
   return (
     <>
-      {toggles.map(({ choice, toggle, name }) => (
-        <button key={name} type="button" class="chip" aria-pressed={choice.value} onClick={toggle}>
+      {toggles.map(({ isOn, toggle, name }) => (
+        <button key={name} type="button" class="chip" aria-pressed={isOn} onClick={toggle}>
           {name}
         </button>
       ))}
