@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import time
 from collections.abc import AsyncIterator
 from urllib.parse import quote
 
@@ -30,7 +31,7 @@ def workspace(it: InProcessService, thread: str) -> Workspace:
 
 
 async def test_an_upload_is_stored_reported_listed_read_and_deleted(it: InProcessService):
-    thread = await it.thread()
+    thread, before = await it.thread(), time.time() - 1
     response = await send(it, thread, ("data.csv", CSV), ("größe & more.txt", b""))
     assert response.status_code == 201, response.text
     first, second = response.json()["files"]
@@ -40,6 +41,11 @@ async def test_an_upload_is_stored_reported_listed_read_and_deleted(it: InProces
     assert (second["path"], second["size"]) == ("größe & more.txt", 0)
     workspace(it, thread).write("made/by/team.txt", b"x")
     listed = await it.get(f"/api/threads/{thread}/files")
+    assert [before <= (one["uploaded_at"] or 0) <= time.time() for one in listed["files"]] == [
+        True,
+        True,
+        False,
+    ]
     assert [(one["path"], one["size"], one["uploaded"]) for one in listed["files"]] == [
         ("data.csv", 8, True),
         ("größe & more.txt", 0, True),

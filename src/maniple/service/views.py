@@ -392,17 +392,24 @@ class ClaimList(BaseModel):
 
 
 class ThreadFile(BaseModel):
-    """A file; `uploaded` is true for a file of the user."""
+    """A file; `uploaded` is true for a file of the user, which came at `uploaded_at` (Unix seconds)."""
 
     path: str
     size: int
     uploaded: bool
+    uploaded_at: float | None
     url: str
 
     @classmethod
-    def of(cls, thread_id: str, path: str, size: int, *, is_upload: bool) -> "ThreadFile":
-        """Return the view of a file."""
-        return cls(path=path, size=size, uploaded=is_upload, url=_url(thread_id, path))
+    def of(cls, thread_id: str, path: str, size: int, uploaded_at: float | None) -> "ThreadFile":
+        """Return the view of a file; `uploaded_at` is None for a file of the team."""
+        return cls(
+            path=path,
+            size=size,
+            uploaded=uploaded_at is not None,
+            uploaded_at=uploaded_at,
+            url=_url(thread_id, path),
+        )
 
 
 class ThreadFiles(BaseModel):

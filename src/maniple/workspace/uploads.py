@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,11 +24,15 @@ _PIECE_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An uploaded file: its path in the workspace, bytes, and SHA-256 in hex."""
+    """An uploaded file: its path in the workspace, bytes, and SHA-256 in hex.
+
+    `at` is when it came, in seconds since the epoch; 0 before its record is read.
+    """
 
     path: str
     size: int
     sha256: str
+    at: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,8 @@ class UploadStore:
         with suppress(OSError), os.scandir(self.records) as entries:
             for entry in entries:
                 with suppress(OSError, ValueError, TypeError):
-                    record = Upload(**json.loads(Path(entry.path).read_bytes()))
-                    found.append((entry.stat().st_mtime_ns, record))
+                    record, status = Upload(**json.loads(Path(entry.path).read_bytes())), entry.stat()
+                    found.append((status.st_mtime_ns, replace(record, at=status.st_mtime)))
         return [record for _, record in sorted(found, key=lambda one: (one[0], one[1].path))]
 
     def _record(self, upload: Upload) -> None:
@@ -153,7 +157,8 @@ class UploadStore:
     def _write_record(self, upload: Upload) -> None:
         draft = self.records / new_draft()
         try:
-            draft.write_text(json.dumps(asdict(upload)), encoding="utf-8")
+            record = {name: value for name, value in asdict(upload).items() if name != "at"}
+            draft.write_text(json.dumps(record), encoding="utf-8")
             draft.rename(self._file(upload.path))
         except OSError:
             draft.unlink(missing_ok=True)

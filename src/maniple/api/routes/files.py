@@ -86,9 +86,9 @@ async def list_files(thread_id: _ThreadPath, service: ServiceOf, caller: CallerO
 
     def read() -> ThreadFiles:
         found = service.workspaces.files(key, LISTED_FILES + 1).found
-        uploaded = {one.path for one in service.workspaces.uploads(key).list_uploads()}
+        uploaded = {one.path: one.at for one in service.workspaces.uploads(key).list_uploads()}
         files = [
-            ThreadFile.of(thread_id, path, size, is_upload=path in uploaded)
+            ThreadFile.of(thread_id, path, size, uploaded.get(path))
             for path, size in found[:LISTED_FILES]
             if _is_text(path)
         ]
