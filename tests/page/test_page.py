@@ -259,6 +259,14 @@ def test_a_file_goes_along_and_a_member_stays_behind(page: Page, model: OpenAISe
     page.get_by_label("browser").uncheck()
     ask(page)
     standing(page, "Done")
+    attached = page.get_by_role("region", name="Files with this question")
+    expect(attached).to_contain_text("sales.csv")
+    ask(page, "And once more?")
+    expect(page.locator(".run")).to_have_count(2)
+    standing(page, "Done")
+    page.reload()
+    expect(page.locator(".run").first.get_by_role("region", name="Files with this question")).to_be_visible()
+    expect(attached).to_have_count(1)
     planning = next(str(one) for one in model.requests if "You are the planner" in str(one))
     assert "sales.csv" in planning
     assert "- browser" not in planning

@@ -9,6 +9,7 @@ import { followOne, isFollowed, unfollow } from "./subscriptions";
 import { RunModel } from "./run";
 import { makeThread, refreshThreads, threads } from "./threads";
 import { texts } from "./texts";
+import { type ThreadFile, uploaded } from "./uploaded";
 
 export interface RunChoices {
   deep_thinking_mode: boolean;
@@ -43,6 +44,7 @@ export const asked = signal("");
 let place: Place = { from: null, id: null };
 let runs: RunModel[] = [];
 let shown = FIRST_RUNS;
+let filesAsked = 0;
 const otherTabs = new BroadcastChannel("maniple");
 
 /** The runs of the open conversation, oldest first. */
@@ -78,6 +80,13 @@ function changed(): void {
   });
 }
 
+/** When the question before that of the run at this position was asked, in Unix seconds: 0 for the first, null if that is unknown. */
+export function askedBefore(at: number): number | null {
+  const before = runs[at - 1];
+  if (!before) return earlier.value > 0 ? null : 0;
+  return before.exchanges.at(-1)?.at ?? before.askedAt;
+}
+
 /** Run an action of the user; refusals are shown. */
 export async function attempt(work: () => Promise<void>): Promise<boolean> {
   trouble.value = "";
@@ -109,7 +118,21 @@ export async function open(id: string | null): Promise<void> {
   openId.value = id;
   place = { from: id, id };
   changed();
-  if (id !== null) await attempt(reload);
+  uploaded.value = [];
+  if (id === null) return;
+  refreshUploaded(id);
+  await attempt(reload);
+}
+
+/** Load the user's files of the open conversation; without the list, the questions stand without their files. */
+function refreshUploaded(id: string): void {
+  const turn = ++filesAsked;
+  const load = async () => {
+    const { files } = await read<{ files: ThreadFile[] }>(`/api/threads/${encodeURIComponent(id)}/files`);
+    // Of overlapping requests the later one counts.
+    if (openId.value === id && turn === filesAsked) uploaded.value = files.filter((one) => one.uploaded);
+  };
+  void load().catch(() => undefined);
 }
 
 export async function showEarlier(): Promise<void> {
@@ -171,6 +194,7 @@ async function keepUpWith(run: RunModel): Promise<void> {
     await followOne(run, changed).catch((error: unknown) => unlessGone(error, id));
     const next = run.exchanges.map((one) => one.nextRun);
     if (next.some((one) => one !== null && !runs.some(({ runId }) => runId === one))) await reload();
+    if (run.movesFiles && id !== null) refreshUploaded(id);
     keepUp();
   } catch (error) {
     complain(error);
@@ -222,6 +246,7 @@ async function put(to: Place, text: string, choices: RunChoices, files: readonly
     const body = new FormData();
     for (const file of files) body.append("files", file);
     await ask(`/api/threads/${encodeURIComponent(id)}/files`, { method: "POST", body });
+    refreshUploaded(id);
   }
   for (let left = MAX_TARGETS; !isNew && left > 0; left -= 1) {
     const target = await targetIn(id);

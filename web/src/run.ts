@@ -15,6 +15,8 @@ export interface Exchange {
   id: string;
   content: string;
   reply: string | null;
+  /** When it was accepted, in Unix seconds; null if unknown. */
+  at: number | null;
   /** The run that the message becomes; null if it belongs to this run. */
   nextRun: string | null;
 }
@@ -53,6 +55,8 @@ export class RunModel {
   reviews: GapReview[] = [];
   artifacts: ArtifactLink[] = [];
   threadId = "";
+  /** When it was accepted, in Unix seconds; null without times. */
+  askedAt: number | null = null;
   /** Whether a tool has moved, copied or deleted files. */
   movesFiles = false;
   /** The user's answers to its questions. */
@@ -171,9 +175,10 @@ export class RunModel {
     this.reopen();
   }
 
-  #write(id: string, content: string): void {
-    if (this.exchanges.some((one) => one.id === id)) return;
-    this.exchanges = [...this.exchanges, { id, content, reply: null, nextRun: null }];
+  #write(id: string, content: string, at: number | null = null): void {
+    const known = this.exchanges.find((one) => one.id === id);
+    if (known) known.at ??= at;
+    else this.exchanges = [...this.exchanges, { id, content, reply: null, at, nextRun: null }];
   }
 
   /** Mark that a run that had ended continues. */
@@ -211,6 +216,7 @@ export class RunModel {
     switch (event.type) {
       case "run":
         this.threadId = event.thread_id;
+        this.askedAt ??= event.at ?? null;
         // A run that waits for another one sends this event, too.
         if (this.status === "interrupted" || this.#wasEnded) this.status = "queued";
         if (this.#wasEnded) {
@@ -268,7 +274,7 @@ export class RunModel {
         this.replies.push({ asked: this.#asked.get(event.interrupt_id) ?? null, answer: event.answer });
         break;
       case "user_message":
-        this.#write(event.message_id, event.content);
+        this.#write(event.message_id, event.content, event.at ?? null);
         break;
       case "user_message_answer":
         this.#reply(event);

@@ -63,6 +63,7 @@ export const en = {
   },
   thoughts: "Thoughts",
   answer: "Answer",
+  attached: "Files with this question",
   openFiles: "Files",
   allFiles: "All files of this conversation",
   allFilesHint: "What the team made or changed in this conversation, as one ZIP file",

@@ -64,6 +64,7 @@ export const zh: typeof en = {
   },
   thoughts: "思考",
   answer: "回答",
+  attached: "随此问题上传的文件",
   openFiles: "文件",
   allFiles: "此对话的所有文件",
   allFilesHint: "团队在此对话中创建或修改的文件，打包为一个 ZIP 文件",

@@ -89,6 +89,7 @@ export class ServiceModel {
     if (path === `/api/threads/${this.thread}`) {
       return json({ runs: this.runs.map(({ id, status }) => ({ run_id: id, status })).reverse() });
     }
+    if (path.endsWith("/files")) return json({ files: [] });
     const run = this.#runOf(path);
     const after = Number(new Headers(options.headers).get("last-event-id"));
     return new Response(this.#follow(run, after, options.signal ?? null));

@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import { asked, besideRun, earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
+import { asked, askedBefore, besideRun, earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
 import { texts } from "../../texts";
 import { useFocusKept } from "../focus";
 import { Hello } from "./Hello";
@@ -27,8 +27,8 @@ export function Conversation() {
         )}
         {openId.value === null && runs.length === 0 && <Hello />}
         {earlier.value > 0 && <button onClick={() => void showEarlier()}>{texts.earlier}</button>}
-        {runs.map((run) => (
-          <RunView key={run.runId} run={run} version={run.version} isBeside={run === beside} />
+        {runs.map((run, at) => (
+          <RunView key={run.runId} run={run} version={run.version} isBeside={run === beside} since={askedBefore(at)} />
         ))}
       </div>
     </div>

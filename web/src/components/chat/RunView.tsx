@@ -4,9 +4,10 @@ import { describeAnswer } from "../../decisions";
 import { askedCall, askedOf, keyOf } from "../../purpose";
 import type { Exchange, Reply, RunModel } from "../../run";
 import { texts } from "../../texts";
-import { Files, UserFiles } from "../work/Files";
+import { FileButtons, Files, MOST_FILES, UserFiles } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
 import { askerOf } from "../plan/PendingForms";
+import { filesOf, uploaded } from "../../uploaded";
 import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
 import { Question } from "./Question";
@@ -25,22 +26,25 @@ interface Shown {
   isWatched?: boolean;
   /** Whether its plan and its work stand beside the conversation. */
   isBeside?: boolean;
+  /** When the question before it was asked, in Unix seconds; null if unknown. */
+  since?: number | null;
 }
 
-export const RunView = memo(function RunView({ run, version, isWatched = false, isBeside = false }: Shown) {
+export const RunView = memo(function RunView({ run, version, isWatched = false, isBeside = false, since = null }: Shown) {
   const answer = run.answer;
   const gaps = unstatedGaps(run, answer?.content);
   const { acts } = useService();
   return (
     <article class="run" aria-busy={run.isAtWork}>
       {run.question && <Question text={run.question} />}
+      <Attached since={since} at={run.askedAt} />
       {isBeside ? <Progress run={run} version={version} /> : <RunWork run={run} version={version} isWatched={isWatched} />}
       <Outage run={run} version={version} />
       {run.replies.map((one, at) => (
         <Replied key={at} reply={one} />
       ))}
-      {run.exchanges.map((one) => (
-        <Written key={one.id} exchange={one} run={run} version={version} />
+      {run.exchanges.map((one, at) => (
+        <Written key={one.id} exchange={one} since={run.exchanges[at - 1]?.at ?? run.askedAt} run={run} version={version} />
       ))}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && !isAsked(run, answer.content) && (
@@ -58,7 +62,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
       {gaps.length > 0 && <Gaps gaps={gaps} isCancelled={run.status === "cancelled"} />}
       {/* Where nothing can be answered, as in a replay; else the forms are above the composer. */}
       {!acts && run.forms.map((one) => <InterruptForm key={keyOf(one)} run={run} waiting={one} asker={askerOf(run, one)} />)}
-      {run.artifacts.length > 0 && <Files artifacts={run.artifacts} threadId={run.threadId} />}
+      {run.artifacts.length > 0 && <Files artifacts={run.artifacts} threadId={run.threadId} answer={answer?.content ?? ""} />}
       {run.movesFiles && run.isComplete && run.isOver && <UserFiles threadId={run.threadId} />}
       <Standing run={run} version={version} />
       <Silence run={run} version={version} />
@@ -72,14 +76,33 @@ function isAsked({ waiting, status }: RunModel, text: string): boolean {
 }
 
 /** The user's messages to the run with the lead's replies. A message that becomes a run is shown there. */
-function Written({ exchange: { content, reply, nextRun }, run: { isOver, status } }: Shown & { exchange: Exchange }) {
+function Written({ exchange: { content, reply, at, nextRun }, since = null, run: { isOver, status } }: Shown & { exchange: Exchange }) {
   return (
     <div class="written">
       {!(isOver && nextRun) && <Question text={content} />}
+      {!(isOver && nextRun) && <Attached since={since} at={at} />}
       <p class="reply" role="status">
         {reply ?? (status === "interrupted" ? texts.steeredWaiting : texts.steered)}
       </p>
     </div>
+  );
+}
+
+/** The files that came with a question. */
+function Attached({ since, at }: { since: number | null; at: number | null }) {
+  const files = filesOf(uploaded.value, since, at);
+  if (files.length === 0) return null;
+  return (
+    <section class="files attached" aria-label={texts.attached}>
+      {files.length > MOST_FILES ? (
+        <details>
+          <summary>{texts.filesIn("", files.length)}</summary>
+          <FileButtons files={files} />
+        </details>
+      ) : (
+        <FileButtons files={files} />
+      )}
+    </section>
   );
 }
 

@@ -1,18 +1,30 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ArtifactLink } from "../../events";
 import { save } from "../../download";
+import { figurePath } from "../../figures";
 import { texts } from "../../texts";
+import type { ThreadFile } from "../../uploaded";
 import { sizeOf } from "../../uploads";
 import { useService } from "../service";
 import { Picture } from "./Picture";
 
+/** A picture in Markdown: its target, in angle brackets or bare. */
+const FIGURE = /!\[[^\]]*\]\(\s*(?:<([^>\n]*)>|([^\s)]+))/g;
 const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
 
-/** The files of a run; each, or all of its conversation, is fetched with the API key and saved. */
-export function Files({ artifacts, threadId }: { artifacts: ArtifactLink[]; threadId: string }) {
+interface Shown {
+  artifacts: ArtifactLink[];
+  threadId: string;
+  /** The answer, which shows figures of its own. */
+  answer?: string;
+}
+
+/** The files of a run; each, or all of its conversation, is fetched with the API key and saved. Pictures that the answer shows are not shown again. */
+export function Files({ artifacts, threadId, answer = "" }: Shown) {
   const { ask, attempt, has } = useService();
   const all = `/api/threads/${encodeURIComponent(threadId)}/files.zip`;
-  const pictures = artifacts.filter((one) => PICTURE.test(one.media_type));
+  const shown = shownFigures(answer);
+  const pictures = artifacts.filter((one) => PICTURE.test(one.media_type) && !shown.has(one.name));
   return (
     <section class="files" aria-label={texts.openFiles}>
       {pictures.map((one) => (
@@ -38,15 +50,14 @@ export function Files({ artifacts, threadId }: { artifacts: ArtifactLink[]; thre
   );
 }
 
-/** A file of the workspace, as in `GET /api/threads/{thread_id}/files`. */
-interface ThreadFile {
-  path: string;
-  size: number;
-  uploaded: boolean;
-  url: string;
+/** The names of the files whose pictures are in a Markdown text. */
+export function shownFigures(text: string): ReadonlySet<string> {
+  const paths = [...text.matchAll(FIGURE)].map((found) => figurePath(found[1] ?? found[2]!));
+  return new Set(paths.filter(Boolean).map((path) => path.slice(path.lastIndexOf("/") + 1)));
 }
 
-const MOST_FILES = 20;
+/** The number of files that are listed unfolded. */
+export const MOST_FILES = 20;
 
 /** The user's files of a conversation, below their folders if there are many. */
 export function UserFiles({ threadId }: { threadId: string }) {
@@ -80,7 +91,7 @@ export function UserFiles({ threadId }: { threadId: string }) {
   );
 }
 
-function FileButtons({ files }: { files: ThreadFile[] }) {
+export function FileButtons({ files }: { files: readonly ThreadFile[] }) {
   const { ask, attempt } = useService();
   return (
     <ul>
