@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from xml.etree.ElementTree import tostring
+from xml.etree.ElementTree import Element, tostring
 
 _MAX_CHARACTERS = 50_000
 # Macros can make a line of TeX expand without limit.
@@ -19,19 +19,24 @@ class FormulaRenderer:
 
     def render(self, tex: str, *, display: bool) -> str:
         """Return `tex` as a `math` element, or as code if it cannot be converted. Blocks."""
+        element = self.convert(tex, display=display)
+        return _as_code(tex) if element is None else tostring(element, encoding="unicode")
+
+    def convert(self, tex: str, *, display: bool) -> Element | None:
+        """Return `tex` as a `math` element of MathML; None if it cannot be converted. Blocks."""
         self._left -= len(tex)
         if self._left < 0 or _DEFINITION.search(tex):
-            return _as_code(tex)
+            return None
         from latex2mathml.converter import convert_to_element
 
         try:
             element = convert_to_element(tex, display="block" if display else "inline")
         except Exception:  # noqa: BLE001 - for TeX that it does not support, the library raises various errors
-            return _as_code(tex)
+            return None
         for one in element.iter():
             # The library returns some characters as HTML references in plain text.
             one.text = html.unescape(one.text) if one.text else None
-        return tostring(element, encoding="unicode")
+        return element
 
 
 def _as_code(tex: str) -> str:

@@ -325,7 +325,7 @@ class Body:
                 if caption := shown_text(one.children):
                     yield paragraph(text_run(caption), style="Caption")
             case nodes.MathNode():
-                yield self._paragraph(self._runs.of((one,)), "")
+                yield self._paragraph([self._runs.formula(one, alone=True)], "")
             case nodes.CodeBlockNode(text=text) | nodes.MermaidNode(text=text):
                 yield self._code(text)
             case nodes.ThematicBreakNode():

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from maniple.document import nodes
+from maniple.report_document.formulas import FormulaRenderer
 from maniple.report_document.report_nodes import shown_text, split_citation
+from maniple.report_files.word_formulas import write_formula
 from maniple.run_page.pictures import Figure
 
 _MAIN = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -102,6 +104,7 @@ class Runs:
         self._figures = figures
         self._targets = targets
         self._addresses: dict[str, str] = {}
+        self._formulas = FormulaRenderer()
 
     def of(self, children: Sequence[nodes.InlineNode], formats: Formats = NO_FORMATS) -> list[Any]:
         """Return inline nodes as runs and links."""
@@ -119,6 +122,8 @@ class Runs:
                 yield from self._citation(one, formats)
             case nodes.FootnoteReferenceNode(label=label):
                 yield self._reference(label, formats)
+            case nodes.MathNode():
+                yield self.formula(one, formats)
             case nodes.FigureNode():
                 picture = self.picture(one)
                 yield text_run(shown_text(one.children), formats) if picture is None else picture
@@ -140,6 +145,12 @@ class Runs:
             return text_run(f"[^{label}]", formats)
         raised = text_run(str(number), formats | {_LINK, _RAISED})
         return raised if _LINK in formats else _filled(internal_link(f"footnote-{number}"), [raised])
+
+    def formula(self, node: nodes.MathNode, formats: Formats = NO_FORMATS, *, alone: bool = False) -> Any:
+        """Return a formula as Office Math; one that cannot be converted is its TeX. `alone` centres it."""
+        math = self._formulas.convert(node.tex, display=node.is_display)
+        made = None if math is None else write_formula(math, display=alone)
+        return text_run(node.tex, formats | {_MATH, "i"}) if made is None else made
 
     def picture(self, node: nodes.FigureNode) -> Any:
         """Return a run that shows a figure; None for a figure that Word cannot show."""
@@ -190,8 +201,6 @@ def _leaf(one: nodes.InlineNode, formats: Formats) -> Any:
     match one:
         case nodes.MarkNode(text=text):
             return text_run(text, formats | {_MARK})
-        case nodes.MathNode(tex=tex):
-            return text_run(tex, formats | {_MATH, "i"})
         case nodes.CodeNode(text=text):
             return text_run(text, formats | {_CODE})
         case nodes.LineBreakNode(is_hard=True):
