@@ -285,6 +285,20 @@ async def test_a_report_has_a_share_of_the_run_s_seconds_and_no_more():
     assert meter.used.seconds < 1, "a report that never ends does not take its minute"
 
 
+async def test_the_time_of_what_is_at_work_stands_while_the_meter_is_stopped():
+    meter = UsageMeter(Budget(seconds=0.1))
+    meter.start()
+    with pytest.raises(BudgetExhausted):
+        async with meter.enforce_time_limit():
+            meter.stop()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.3):  # longer than the budget
+                    await asyncio.Event().wait()
+            meter.start()
+            await asyncio.Event().wait()
+    assert meter.used.seconds < 0.3
+
+
 async def test_other_timeouts_and_cancellations_pass():
     meter = UsageMeter(Budget(seconds=60))
     with pytest.raises(TimeoutError):

@@ -34,7 +34,7 @@ class Waiter(AsyncCallbackHandler):
         self.left -= 1
         self.waited.append(failure)
 
-    def end_wait(self, call_id: UUID) -> None:
+    async def end_wait(self, call_id: UUID) -> None:
         self.ended += 1
 
 

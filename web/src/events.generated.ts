@@ -258,6 +258,13 @@ export interface ResearchGapView {
   open: boolean;
 }
 
+/** The run works again, after it waited `seconds`. */
+export interface RunContinued {
+  type: "run_continued";
+  waiting_for: "model" | "store";
+  seconds: number;
+}
+
 /** A step whose result the answer lacks: its title, and in one line why it was not done.
  *
  * `rejected` is true where the user did not approve it, so that no retry is offered. Otherwise the wire has
@@ -292,6 +299,18 @@ export interface RunStatusChanged {
   type: "run_status";
   status: "completed" | "failed" | "cancelled" | "interrupted" | "budget_exhausted";
   gaps?: RunGap[];
+}
+
+/** Nothing of the run is at work, because its model or the store is away: the run is `queued` until then.
+ *
+ * `reason` says in one sentence what failed. The run waits from `since` until `until` (Unix seconds) at most
+ * and goes on by itself; then it fails. */
+export interface RunWaiting {
+  type: "run_waiting";
+  waiting_for: "model" | "store";
+  reason: string;
+  since: number;
+  until: number;
 }
 
 /** The last event of each segment. `messages` are the whole conversation. */
@@ -418,6 +437,8 @@ export type EventData =
   | ModelStarted
   | ModelEnded
   | ModelUnreachable
+  | RunWaiting
+  | RunContinued
   | MessageChunk
   | MessageReplaced
   | ToolCalled

@@ -93,6 +93,8 @@ class RunsSettings(Section):
     budget: BudgetSettings = BudgetSettings()
     drain_seconds: float = Field(default=5, ge=0)
     """How long a stopping server waits for its runs to come to a checkpoint."""
+    outage_seconds: float = Field(default=3_600, ge=0, le=7 * 86_400)
+    """How long a run waits for a model that is away before it fails; 0: not at all."""
 
 
 def _headers_of_a_line(value: Any) -> Any:

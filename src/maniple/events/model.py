@@ -16,6 +16,7 @@ from maniple.types import (
     MODEL_UNREACHABLE,
     STEP_RESUMED,
     DecisionKind,
+    OutageKind,
     RunStatus,
 )
 
@@ -157,6 +158,26 @@ class ModelUnreachable(
     attempt: int
     seconds: float
     left_seconds: float
+
+
+class RunWaiting(Event, wire_name="run_waiting", ends_message=False):
+    """Nothing of the run is at work, because its model or the store is away: the run is `queued` until then.
+
+    `reason` says in one sentence what failed. The run waits from `since` until `until` (Unix seconds) at most
+    and goes on by itself; then it fails.
+    """
+
+    waiting_for: Annotated[OutageKind, Verbatim()]
+    reason: str
+    since: float
+    until: float
+
+
+class RunContinued(Event, wire_name="run_continued", ends_message=False):
+    """The run works again, after it waited `seconds`."""
+
+    waiting_for: Annotated[OutageKind, Verbatim()]
+    seconds: float
 
 
 class MessageChunk(Event, wire_name="message"):

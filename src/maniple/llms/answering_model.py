@@ -161,7 +161,7 @@ class AnsweringModel(BaseChatModel):
                 # Each generator closes the one below it, so that the connection is returned immediately.
                 async with aclosing(self._stream_with_fallbacks(messages, stop, kwargs, meter)) as chunks:
                     async for chunk in chunks:
-                        call.end_wait()
+                        await call.end_wait()
                         pass_on_calls(chunk)
                         if run_manager is not None:
                             await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
@@ -326,7 +326,7 @@ class AnsweringModel(BaseChatModel):
             except ModelError as failure:
                 await call.wait_out(failure)
             else:
-                call.end_wait()
+                await call.end_wait()
                 return answer
 
     async def _generate_with_fallbacks(

@@ -135,7 +135,7 @@ class OutageWaiter(Protocol):
         """Return when the call is to be sent again; raises `ModelError` if it is not."""
         ...
 
-    def end_wait(self, call_id: UUID) -> None:
+    async def end_wait(self, call_id: UUID) -> None:
         """Take note that the endpoint answers a call that had waited."""
         ...
 
@@ -192,16 +192,16 @@ class PatientCall:
     async def wait_out(self, failure: ModelError) -> None:
         """Return when the call is to be sent again after this failure; else raise a `ModelError`."""
         if self.waiter is None or not failure.is_outage:
-            self.end_wait()
+            await self.end_wait()
             raise failure
         self.is_waiting = True
         await self.waiter.wait_out(self.run_id, self.endpoint, failure)
 
-    def end_wait(self) -> None:
+    async def end_wait(self) -> None:
         """Take note that the endpoint is there: it has answered, or refused the call."""
         if self.is_waiting and self.waiter is not None:
             self.is_waiting = False
-            self.waiter.end_wait(self.run_id)
+            await self.waiter.end_wait(self.run_id)
 
 
 def part_receiver() -> Callable[[int], None]:

@@ -9,6 +9,8 @@ from enum import Enum, auto
 from langgraph.runtime import RunControl
 
 from maniple.events import (
+    AgentEnded,
+    AgentStarted,
     ErrorOccurred,
     Event,
     EventRedactor,
@@ -23,7 +25,7 @@ from maniple.runs.request import RunRequest
 from maniple.scope.budget import UsageMeter
 from maniple.scope.inbox import Inbox
 from maniple.store import RunRecord, Store
-from maniple.types import RunStatus
+from maniple.types import OutageKind, RunStatus
 
 CANCEL_SECONDS = 2.0
 _CANCEL_TRIES = 5
@@ -95,6 +97,10 @@ class ActiveRun:
     """The ids of the inputs whose events are recorded."""
     shown_replies: set[str] = field(default_factory=set[str])
     """The ids of the inputs whose replies are recorded."""
+    waits_for: OutageKind | None = None
+    """What is away, while nothing of the run is at work."""
+    open_turns: set[str] = field(default_factory=set[str])
+    """The `agent_id`s of the agents at work."""
     next_runs: list[RunRecord] = field(default_factory=list[RunRecord])
     """The runs that unanswered messages become once the end of this run is stored."""
     _reader: asyncio.Task[None] | None = None
@@ -189,6 +195,10 @@ class ActiveRun:
                 self.status = redacted.status
             elif isinstance(redacted, ErrorOccurred):
                 self.failure = redacted
+            elif isinstance(redacted, AgentStarted):
+                self.open_turns.add(redacted.agent_id)
+            elif isinstance(redacted, AgentEnded):
+                self.open_turns.discard(redacted.agent_id)
             await recorder.add(self.log, redacted)
             if isinstance(redacted, SessionState):
                 self.enter(RunPhase.ENDED)

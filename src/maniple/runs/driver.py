@@ -37,6 +37,7 @@ from maniple.runs.ended_runs import find_exchange, read_ended_run
 from maniple.runs.engine_config import ExecutionEnvironment
 from maniple.runs.event_log import RunEventLog
 from maniple.runs.newest_work import NewestWork, read_newest_work
+from maniple.runs.outages import NOT_WAITING, ModelOutages, ModelWait
 from maniple.runs.request import RunRequest
 from maniple.runs.scheduling import FairSemaphore, ThreadLocks
 from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
@@ -71,6 +72,7 @@ class RunDriver:
     quotas: QuotaRegistry
     environment: ExecutionEnvironment = field(default_factory=ExecutionEnvironment)
     file_collector: WorkspaceCollector | None = None
+    outages: ModelOutages = field(default_factory=lambda: ModelOutages(0))
     _order: ThreadLocks = field(default_factory=ThreadLocks)
     _turns: ThreadLocks = field(default_factory=ThreadLocks)
 
@@ -156,6 +158,7 @@ class RunDriver:
 
     async def _turn(self, active: ActiveRun, start: Start, stream: StreamState) -> Turn:
         record, request = active.record, active.request
+        wait = ModelWait(self.services, active, self.outages)
         stopped = NewestWork()
         if start != "new":
             stopped = await read_newest_work(self.services.store.events, record.run_id)
@@ -180,9 +183,9 @@ class RunDriver:
                 stopped_work=stopped.shown(),
                 begun_at=stopped.begun_at,
             ),
-            callbacks=self.services.telemetry.callbacks(record.run_id, record.thread_id),
+            callbacks=[*self.services.telemetry.callbacks(record.run_id, record.thread_id), wait],
             control=active.control,
-            gate=self._wait_for_turn(active, start),
+            gate=self._wait_for_turn(active, start, wait),
             durable=True,
             thread_name=record.thread_name,
         )
@@ -209,7 +212,7 @@ class RunDriver:
         return replace(ended, work=work)
 
     @asynccontextmanager
-    async def _wait_for_turn(self, active: ActiveRun, start: Start) -> AsyncGenerator[None]:
+    async def _wait_for_turn(self, active: ActiveRun, start: Start, wait: ModelWait) -> AsyncGenerator[None]:
         """Wait for the thread, for a slot, and for other processes."""
         record, metrics = active.record, self.services.telemetry.metrics
         if metrics is not None:
@@ -220,7 +223,7 @@ class RunDriver:
                 await stack.enter_async_context(self._order.acquire(record.thread_id))
             pause = _FIRST_PAUSE_SECONDS
             while True:
-                async with self._turns.acquire(record.thread_id), self.slots.hold(record.owner):
+                async with self._turns.acquire(record.thread_id), self.slots.hold(record.owner) as slot:
                     if await self._start_running(active, start):
                         if metrics is not None:
                             metrics.begin(record.run_id)
@@ -228,7 +231,8 @@ class RunDriver:
                         active.meter.start()
                         if (load := self.environment.load_models) is not None:
                             await load()
-                        yield
+                        async with wait.using(slot):
+                            yield
                         return
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _MAX_PAUSE_SECONDS)
@@ -282,7 +286,7 @@ class RunDriver:
     async def _store_end(self, active: ActiveRun) -> None:
         record, failed = active.record, active.failure
         status = active.status or "failed"
-        change: RunChange = {"status": status, "usage": active.meter.answered}
+        change: RunChange = {"status": status, "usage": active.meter.answered, **NOT_WAITING}
         if status != "interrupted":
             change["ended_at"] = time.time()
         if failed is not None:

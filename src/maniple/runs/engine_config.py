@@ -70,6 +70,8 @@ class EngineConfig:
     """Names of tools that need the user's approval."""
     redactor: Redactor = field(default_factory=lambda: Redactor(()))
     drain_seconds: float = 5.0
+    outage_seconds: float = 3_600.0
+    """How long a run waits at most for a model that is away; 0: not at all."""
     watch_seconds: float = 30.0
     """The interval between a server's searches for orphaned runs."""
 
@@ -87,4 +89,5 @@ def make_engine_config(
         approval=runs.approval,
         redactor=redactor_of(settings),
         drain_seconds=runs.drain_seconds,
+        outage_seconds=runs.outage_seconds,
     )

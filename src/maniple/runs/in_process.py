@@ -24,6 +24,7 @@ from maniple.runs.engine import (
 )
 from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
 from maniple.runs.event_log import open_recorder
+from maniple.runs.outages import ModelOutages
 from maniple.runs.recovery import recover_or_fail, recover_orphaned_runs, watch_orphaned_runs
 from maniple.runs.request import AcceptedRun, DoubleTexting, RunRequest
 from maniple.runs.run_tasks import RunTasks
@@ -459,7 +460,9 @@ async def open_engine(
         )
         quotas = QuotaRegistry(store)
         services = RunServices(team, store, recorder, config, telemetry)
-        driver = RunDriver(services, slots, quotas, environment, file_collector)
+        # At a terminal, a person sees at once that an endpoint is configured wrong.
+        outages = ModelOutages(config.outage_seconds, waits_unanswered=kind == "server")
+        driver = RunDriver(services, slots, quotas, environment, file_collector, outages)
         tasks = RunTasks(driver)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(tasks.drain)

@@ -62,7 +62,8 @@ async def recover_run(tasks: RunTasks, orphan: RunRecord) -> RunRecord | None:
             await tasks.resume(next_run, "new")
         await store.runs.change(record.run_id, **change)
         return None
-    stalls = 0 if used.model_calls > record.usage.model_calls else record.stalls + 1
+    is_waiting = record.waiting_for is not None
+    stalls = 0 if used.model_calls > record.usage.model_calls else record.stalls + (not is_waiting)
     record = await store.runs.change(record.run_id, usage=used, stalls=stalls) or record
     if stalls > MAX_STALLS:
         message = f"The program stopped {stalls} times at the same point of this run. Send the request again."

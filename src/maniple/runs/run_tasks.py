@@ -56,6 +56,8 @@ class RunTasks:
             if not active.is_cancelled:  # a cancelled run must end and not continue later
                 active.stop = Stop.SUSPEND
                 active.control.request_drain()
+                if active.waits_for is not None:
+                    active.suspend()  # it comes to no checkpoint before that is back
         tasks = [active.task for active in runs if active.task is not None]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=self.services.config.drain_seconds)

@@ -48,16 +48,18 @@ class FairSemaphore:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @asynccontextmanager
-    async def hold(self, owner: str) -> AsyncGenerator[None]:
-        """Wait for a slot and hold it."""
-        await self._acquire(owner)
+    async def hold(self, owner: str) -> AsyncGenerator["Slot"]:
+        """Wait for a slot and hold it, but for the time in which the caller gives it back."""
+        slot = Slot(self, owner)
+        await slot.acquire()
         try:
-            yield
+            yield slot
         finally:
-            self._release()
+            slot.release()
 
-    async def _acquire(self, owner: str) -> None:
-        if self._free:
+    async def acquire(self, owner: str) -> None:
+        """Wait for a slot."""
+        if self._free > 0:
             self._free -= 1
             return
         slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -66,13 +68,18 @@ class FairSemaphore:
             await slot
         except asyncio.CancelledError:
             if slot.done() and not slot.cancelled():
-                self._release()  # the slot was granted already
+                self.release()  # the slot was granted already
             else:
                 self._cancel_wait(owner, slot)
             raise
 
-    def _release(self) -> None:
-        while self._waiting:
+    def take(self) -> None:
+        """Take a slot at once, even if that is one more than there are; the next ones are granted later."""
+        self._free -= 1
+
+    def release(self) -> None:
+        """Give a slot back: to the next owner, unless too many are taken."""
+        while self._waiting and self._free >= 0:
             owner, queue = self._waiting.popitem(last=False)
             slot = queue.popleft()
             if queue:
@@ -88,6 +95,33 @@ class FairSemaphore:
             queue.remove(slot)
             if not queue:
                 del self._waiting[owner]
+
+
+class Slot:
+    """A slot of a `FairSemaphore` that its holder can give back for a while."""
+
+    def __init__(self, slots: FairSemaphore, owner: str) -> None:
+        self._slots = slots
+        self._owner = owner
+        self._is_held = False
+
+    async def acquire(self) -> None:
+        """Wait for a slot, unless one is held."""
+        if not self._is_held:
+            await self._slots.acquire(self._owner)
+            self._is_held = True
+
+    def take(self) -> None:
+        """Hold a slot at once (`FairSemaphore.take`)."""
+        if not self._is_held:
+            self._is_held = True
+            self._slots.take()
+
+    def release(self) -> None:
+        """Give the slot back, if one is held."""
+        if self._is_held:
+            self._is_held = False
+            self._slots.release()
 
 
 class AdmissionControl:

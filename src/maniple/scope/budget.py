@@ -182,6 +182,11 @@ def iterate_limits(
             yield LimitUsage(limit, allowed, so_far, added, is_daily)
 
 
+def _reschedule(deadline: asyncio.Timeout, end: float | None) -> None:
+    if not deadline.expired():
+        deadline.reschedule(end)
+
+
 NEAR = 0.8
 """The used share of a limit from which on no new step begins."""
 MAX_TOKENS = 1_000_000_000
@@ -239,6 +244,8 @@ class UsageMeter:
         self._shared_before: dict[str, float] = {}
         self._clock = clock
         self._began: float | None = None
+        self._deadlines: dict[asyncio.Timeout, float] = {}
+        """The time limits of what is at work, with the seconds that were left when the clock was stopped."""
         self._calls: dict[UUID, _Call] = {}
         self._reserve = 1
         self._exhausted: str | None = None
@@ -247,6 +254,8 @@ class UsageMeter:
         """Start the clock: the run begins to work. Earlier waiting time does not count."""
         if self._began is None:
             self._began = self._clock()
+            for deadline, left in self._deadlines.items():
+                _reschedule(deadline, asyncio.get_running_loop().time() + left)
             self._shared_before = {
                 level.limit: level.used for level in self._shared_levels(model_calls=0, tool_calls=0)
             }
@@ -254,6 +263,10 @@ class UsageMeter:
     def stop(self) -> None:
         """Let the seconds stand until the next `start()`: nothing of the run is at work."""
         self._used, self._began = self.used, None
+        for deadline in self._deadlines:
+            if (end := deadline.when()) is not None:
+                self._deadlines[deadline] = end - asyncio.get_running_loop().time()
+                _reschedule(deadline, None)
 
     @property
     def used(self) -> RunUsage:
@@ -332,12 +345,15 @@ class UsageMeter:
         deadline = asyncio.timeout(left)
         try:
             async with deadline:
+                self._deadlines[deadline] = left
                 yield
         except TimeoutError as error:
             if not deadline.expired():
                 raise
             used = max(tightest.allowed, tightest.used + left)
             raise self._refusal(replace(tightest, used=used)) from error
+        finally:
+            self._deadlines.pop(deadline, None)
 
     @property
     def callbacks(self) -> list[BaseCallbackHandler]:

@@ -36,7 +36,7 @@ from maniple.runs import AgentUsage, NotFound
 from maniple.runs.ended_runs import find_left, read_ended_run
 from maniple.runs.turn import thread_state
 from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id, read_event_pages
-from maniple.types import RunState
+from maniple.types import OutageKind, RunState
 from maniple.workspace import StoredUpload
 
 MAX_UPLOADED_FILES = 100
@@ -222,11 +222,16 @@ class RunSummary(RunAccepted):
     started_at: float | None
     ended_at: float | None
     error: ErrorView | None
+    waiting_for: OutageKind | None = None
+    """What is away while the run is `queued`: it has begun, and goes on by itself."""
+    waiting_since: float | None = None
+    waiting_until: float | None = None
 
     @classmethod
     def of(cls, run: RunRecord, **more: Any) -> Self:
         """Return the view of a run."""
         error = ErrorView(code=run.error_code, message=run.error or "") if run.error_code else None
+        is_waiting = run.status == "queued"
         return cls(
             run_id=run.run_id,
             thread_id=run.thread_name,
@@ -236,6 +241,9 @@ class RunSummary(RunAccepted):
             started_at=run.started_at,
             ended_at=run.ended_at,
             error=error,
+            waiting_for=run.waiting_for if is_waiting else None,
+            waiting_since=run.waiting_since if is_waiting else None,
+            waiting_until=run.waiting_until if is_waiting else None,
             **more,
         )
 

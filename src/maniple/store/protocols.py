@@ -23,7 +23,7 @@ from maniple.store.records import (
     Thread,
     ToolCallRecord,
 )
-from maniple.types import RunState
+from maniple.types import OutageKind, RunState
 
 EVENT_PAGE_SIZE = 1_000
 
@@ -90,6 +90,9 @@ class RunChange(TypedDict, total=False):
     error: str | None
     recoveries: int
     base_checkpoint: str | None
+    waiting_for: OutageKind | None
+    waiting_since: float | None
+    waiting_until: float | None
 
 
 class RunTable(Protocol):

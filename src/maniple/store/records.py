@@ -5,7 +5,7 @@ import json
 import secrets
 from dataclasses import dataclass, field
 
-from maniple.types import RunState
+from maniple.types import OutageKind, RunState
 
 KEY_PREFIX = "mk_"
 _NAME_TURN, _NAME_STEP = (
@@ -78,6 +78,10 @@ class RunRecord:
     base_checkpoint: str | None = None
     stalls: int = 0
     retries: int = 0
+    waiting_for: OutageKind | None = None
+    """What is away while the run is `queued`: it has begun, and goes on by itself."""
+    waiting_since: float | None = None
+    waiting_until: float | None = None
 
     @property
     def thread_name(self) -> str:

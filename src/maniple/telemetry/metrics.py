@@ -35,6 +35,8 @@ class Metrics:
         PlatformCollector(registry=registry)
         self._waiting: set[str] = set()
         self._begun: dict[str, float] = {}
+        self._paused: set[str] = set()
+        """Those of `_begun` that wait for a model or the store."""
         self._statuses: dict[str, str] = {}
         self._models, self._tools = _Names(), _Names()
         self._started = Counter("maniple_runs_started", "Runs that have started.", registry=registry)
@@ -42,11 +44,13 @@ class Metrics:
             "maniple_runs_ended", "Runs that ended or wait for an answer.", ["status"], registry=registry
         )
         self._running = Gauge("maniple_runs_running", "Runs in progress.", registry=registry)
-        self._running.set_function(lambda: len(self._begun))
+        self._running.set_function(lambda: len(self._begun) - len(self._paused))
         self._queued = Gauge(
-            "maniple_runs_queued", "Runs that wait for their thread or for a slot.", registry=registry
+            "maniple_runs_queued",
+            "Runs that wait: for their thread, a slot, or what is away.",
+            registry=registry,
         )
-        self._queued.set_function(lambda: len(self._waiting))
+        self._queued.set_function(lambda: len(self._waiting) + len(self._paused))
         self._run_seconds = Histogram(
             "maniple_run_seconds", "Duration of runs.", ["status"], buckets=_RUN_SECONDS, registry=registry
         )
@@ -93,6 +97,15 @@ class Metrics:
         self._begun[run_id] = time.monotonic()
         self._started.inc()
 
+    def pause(self, run_id: str) -> None:
+        """Count a working run among the waiting ones: what it needs is away."""
+        if run_id in self._begun:
+            self._paused.add(run_id)
+
+    def resume(self, run_id: str) -> None:
+        """Count a paused run among the working ones again."""
+        self._paused.discard(run_id)
+
     def forget(self, run_id: str) -> None:
         """End a working run whose last event is missing. A waiting run is continued by another process."""
         if run_id in self._begun:
@@ -135,6 +148,7 @@ class Metrics:
         status = self._statuses.pop(run_id, "unknown")
         self._ended.labels(status).inc()
         self._waiting.discard(run_id)
+        self._paused.discard(run_id)
         began = self._begun.pop(run_id, None)
         if began is not None:
             self._run_seconds.labels(status).observe(time.monotonic() - began)

@@ -39,7 +39,9 @@ _HAS_TITLE = r"title LIKE ? ESCAPE '\'"
 USAGE_COLUMNS = tuple(field.name for field in fields(RunUsage))
 _RUN_HEAD = ("run_id", "thread_id", "owner", "kind", "process", "status", "request")
 _RUN_TIMES = ("created_at", "started_at", "ended_at")
-_RUN_TAIL = ("error_code", "error", "recoveries", "base_checkpoint", "stalls", "retries")
+_RUN_WAIT = ("waiting_for", "waiting_since", "waiting_until")
+_RUN_TAIL = ("error_code", "error", "recoveries", "base_checkpoint", "stalls", "retries", *_RUN_WAIT)
+_NOT_WAITING = ", ".join(f"{name} = NULL" for name in _RUN_WAIT)
 _RUN_NAMES = (*_RUN_HEAD, *_RUN_TIMES, *USAGE_COLUMNS, *_RUN_TAIL)
 RUN_COLUMNS = ", ".join(_RUN_NAMES)
 _UNFINISHED = "status IN ('queued', 'running')"
@@ -236,7 +238,7 @@ class SqliteRuns:
         self, run_id: str, sent: InputRecord, status: RunState, reset: str
     ) -> RunRecord | None:
         sql = (
-            f"UPDATE runs SET status = 'queued', process = ?{reset} "
+            f"UPDATE runs SET status = 'queued', process = ?, {_NOT_WAITING}{reset} "
             f"WHERE run_id = ? AND status = ? RETURNING {RUN_COLUMNS}"
         )
 
