@@ -3,6 +3,7 @@ import pytest
 from maniple.reading.html import read_html
 from maniple.reading.page_kind import describe_obstacle, find_obstacle, is_obstacle, outline_text
 from tests.reading.judged_pages import HONEST, OBSTACLES
+from tests.reading.wall_shapes import HONEST_SHAPES, WALL_SHAPES
 
 _LONG = "The mill was built in 1862 and ground corn for three villages. " * 40
 
@@ -77,3 +78,14 @@ def test_a_page_that_is_mostly_a_table_is_a_table() -> None:
     head = "<tr><th>No</th><th>Name</th><th>Height</th></tr>"
     page = f"<title>Mills</title><h1>Mills</h1><table>{head}{rows}</table>"
     assert read_html(page, "https://a.test/p").kind == "table"
+
+
+@pytest.mark.parametrize("name", WALL_SHAPES)
+def test_a_wall_of_any_language_is_no_source(name: str) -> None:
+    assert is_obstacle(read_html(WALL_SHAPES[name], "https://a.test/some/page").kind)
+
+
+@pytest.mark.parametrize("name", HONEST_SHAPES)
+def test_a_short_page_that_looks_like_a_wall_is_a_source(name: str) -> None:
+    kind = read_html(HONEST_SHAPES[name], "https://a.test/some/page").kind
+    assert not is_obstacle(kind), kind

@@ -270,6 +270,11 @@ def _has_needed_sign(kind: ObstacleKind, outline: PageOutline, signs: "_Signs", 
             return signs.sentences > 0 or rest < _FORM_CHARACTERS
         case "age gate":
             return signs.sentences > 0 and (signs.title > 0 or signs.more or signs.sentences > _PHRASE)
+        case "cookie wall" | "paywall":
+            # The title alone may be that of a recipe, of a policy, or of a newsletter to subscribe to.
+            is_dialog = signs.more or rest < _FORM_CHARACTERS
+            is_marked = signs.mark and kind == "paywall"
+            return signs.sentences > 0 or is_marked or (signs.title > 0 and is_dialog)
         case "error page":
             return signs.title > 0 or signs.mark or signs.sentences > _PHRASE
         case _:
