@@ -19,6 +19,7 @@ _ENVIRONMENT = re.compile(
     r"|displaymath|math|[bBpvV]?matrix|smallmatrix)\*?)\}"
 )
 _LONGEST = 10_000
+"""The characters between the delimiters of a formula; a longer one is text."""
 # What TeX has and the title of a page has not, in which brackets are escaped, too.
 _TEX = re.compile(r"\\[a-zA-Z]|(?<!\\)[\^_={}]")
 _BEHIND = re.compile(r"[^\w\n]*\w")
@@ -56,14 +57,18 @@ def find_display_formula(text: str, start: int) -> DisplayFormula | None:
     for opening, closing, is_display in _PAIRS:
         if is_display and text.startswith(opening, start):
             begin = start + len(opening)
-            end = text.find(closing, begin, begin + _LONGEST)
+            end = _find_end(text, closing, begin)
             tex = text[begin:end]
             has_tex = end > begin and not tex.isspace() and not _is_number_in_brackets(opening, tex)
             return DisplayFormula(end + len(closing), len(opening), len(closing)) if has_tex else None
     environment = _ENVIRONMENT.match(text, start)
     closing = f"\\end{{{environment['name']}}}" if environment else ""
-    end = text.find(closing, environment.end(), environment.end() + _LONGEST) if environment else -1
+    end = _find_end(text, closing, environment.end()) if environment else -1
     return DisplayFormula(end + len(closing), 0, 0) if end >= 0 else None
+
+
+def _find_end(text: str, closing: str, begin: int) -> int:
+    return text.find(closing, begin, begin + _LONGEST + len(closing))
 
 
 def _take(state: StateInline, opening: str, closing: str, *, is_display: bool, silent: bool) -> bool:
@@ -99,7 +104,7 @@ def _push(state: StateInline, tex: str, end: int, *, is_display: bool, silent: b
 
 def _find_closing(state: StateInline, closing: str, start: int) -> int:
     """Return where `closing` stands, or -1; `\\$` is a dollar sign of the formula."""
-    stop = min(state.posMax, start + _LONGEST)
+    stop = min(state.posMax, start + _LONGEST + len(closing))
     end = state.src.find(closing, start, stop)
     while end >= 0 and closing.startswith("$") and _is_escaped(state.src[start:end]):
         end = state.src.find(closing, end + 1, stop)
