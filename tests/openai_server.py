@@ -296,10 +296,11 @@ class OpenAIServer:
         released = asyncio.Event()
         with self._changed:  # before it is counted, so that who waits for the count can release it
             self._hanging.append((asyncio.get_running_loop(), released))
+        due = self._next_reply(body)  # before it is counted, too: who has waited for it may change the script
         with ExitStack() as active:
             self._count(role=role_and_run(body["messages"])[0], calls=1, active=1)
             active.callback(self._count, active=-1)
-            answer = asyncio.create_task(self._answer(request, body, send, released, active.close))
+            answer = asyncio.create_task(self._answer(request, body, send, released, active.close, due))
             departure = asyncio.ensure_future(request.receive())
             try:
                 await asyncio.wait({answer, departure}, return_when=asyncio.FIRST_COMPLETED)
@@ -331,10 +332,16 @@ class OpenAIServer:
         return json.loads(fill_indices(due.replace("{run}", run), body["messages"])), f"{run}_{role}_{turn}"
 
     async def _answer(
-        self, request: Request, body: Json, send: Any, released: asyncio.Event, done: Callable[[], None]
+        self,
+        request: Request,
+        body: Json,
+        send: Any,
+        released: asyncio.Event,
+        done: Callable[[], None],
+        due: tuple[Json, str],
     ) -> None:
         """Send the reply; `done` is called before its last bytes, so whoever has them finds final stats."""
-        reply, name = self._next_reply(body)
+        reply, name = due
         if reply.get("hang"):
             await self._hang(released)
         if "raw" in reply or "status" in reply:
