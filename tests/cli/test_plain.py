@@ -3,13 +3,14 @@ import io
 import json
 import os
 import re
+import time
 from typing import get_args
 
 import pytest
 
 from maniple.cli.render.plain import JsonDisplay, PlainDisplay
 from maniple.cli.render.run_text import REPLACEMENT_TEXTS, outage_line
-from maniple.events import BrowserStepChanged, Event, ModelUnreachable, record_of
+from maniple.events import BrowserStepChanged, Event, ModelUnreachable, RunContinued, RunWaiting, record_of
 from maniple.mcp_server.team import ProgressLines
 from maniple.types import DecisionKind
 from tests.cli.events import (
@@ -45,6 +46,15 @@ async def test_an_outage_of_the_model_is_one_line() -> None:
     tries = [ModelUnreachable(attempt=attempt, seconds=2, left_seconds=30) for attempt in (2, 3, 4)]
     _, notes = await shown([*agent("coder")[:1], *tries])
     assert notes.count(outage_line(tries[0])[:30]) == 1
+
+
+async def test_that_a_run_waits_for_its_model_and_goes_on_is_a_line_each() -> None:
+    now = time.time()
+    waits = RunWaiting(waiting_for="model", reason="It is away.", since=now, until=now + 3_600)
+    _, notes = await shown([*agent("coder")[:1], waits, RunContinued(waiting_for="model", seconds=90)])
+    assert "waiting for the model" in notes
+    assert "It is away." in notes
+    assert notes.splitlines()[-2].endswith("goes on")
 
 
 async def test_only_the_report_goes_to_the_output_and_the_way_to_it_to_the_notes() -> None:

@@ -1,12 +1,13 @@
 import io
 import re
+import time
 
 import pytest
 from rich.console import Console
 
 from maniple.cli.render.run_text import SHOWN_REPLACEMENT_TEXTS, outage_line
 from maniple.cli.render.terminal import TerminalDisplay
-from maniple.events import BrowserStepChanged, Event, ModelUnreachable, TurnMark
+from maniple.events import BrowserStepChanged, Event, ModelUnreachable, RunWaiting, TurnMark
 from tests.cli.events import (
     agent,
     at_once,
@@ -248,6 +249,18 @@ async def test_an_outage_of_the_model_is_seen_until_it_answers() -> None:
         show_events(view, answer[1:2], run)
         view.note("last")
     assert "the model endpoint" not in played(file.getvalue())
+
+
+async def test_that_a_run_waits_for_its_model_is_seen_while_an_agent_writes() -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=120, height=20, force_terminal=True, no_color=True)
+    begun, *answer = (one.in_turn(TurnMark("coder_1", 1)) for one in agent("coder", *model("coder", "4")))
+    now = time.time()
+    waits = RunWaiting(waiting_for="model", reason="It is away.", since=now, until=now + 3_600)
+    async with TerminalDisplay(console) as view:
+        show_events(view, [begun, *answer[:2], waits])
+        view.note("then")
+        assert "waiting for the model" in played(file.getvalue())
 
 
 async def test_what_a_call_prints_is_seen_in_its_last_lines_until_the_result_is_there() -> None:

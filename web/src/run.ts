@@ -71,6 +71,8 @@ export class RunModel {
   /** The time of the newest event; null without times. */
   heard: number | null = null;
   version = 0;
+  /** What is away while the run waits for it, and until when it waits at most; null otherwise. */
+  outage: { waitingFor: "model" | "store"; until: number } | null = null;
   /** Whether the last event of the newest segment has been received. */
   isComplete = false;
   #answer: TextPart | null = null;
@@ -212,7 +214,11 @@ export class RunModel {
 
   #take(event: RunEvent): void {
     // A run that has ended stays so while its events are read from the beginning.
-    if (BEGINS.has(event.type) && !this.isOver) this.status = "running";
+    if (BEGINS.has(event.type) && !this.isOver) {
+      this.status = "running";
+      // The next process may go on with a run that waited.
+      this.outage = null;
+    }
     switch (event.type) {
       case "run":
         this.threadId = event.thread_id;
@@ -282,7 +288,16 @@ export class RunModel {
       case "error":
         this.problems.push({ code: event.code, message: event.message });
         break;
+      case "run_waiting":
+        this.outage = { waitingFor: event.waiting_for, until: event.until };
+        if (!this.isOver) this.status = "queued";
+        break;
+      case "run_continued":
+        this.outage = null;
+        if (!this.isOver) this.status = "running";
+        break;
       case "run_status":
+        this.outage = null;
         this.status = event.status;
         this.gaps = event.gaps ?? [];
         this.#wasEnded = this.isOver;

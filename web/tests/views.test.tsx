@@ -171,6 +171,23 @@ describe("the work of a member", () => {
   });
 });
 
+describe("a run that waits for its model", () => {
+  it("says so, and is at work again when the model is back", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const shown = () => render(<RunView run={run} version={run.version} />);
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "start_of_agent", agent_name: "coder", agent_id: "t1" });
+    run.apply({ id: 3, type: "model_unreachable", attempt: 2, seconds: 2, left_seconds: 30, agent_id: "t1" });
+    run.apply({ id: 4, type: "run_waiting", waiting_for: "model", reason: "It is away.", since: 100, until: 3700 });
+    expect(run.status).toBe("queued");
+    expect(shown().match(/class="notice"/g)).toHaveLength(1);
+    expect(shown()).toMatch(/goes on by itself/);
+    run.apply({ id: 5, type: "run_continued", waiting_for: "model", seconds: 90 });
+    expect(run.status).toBe("running");
+    expect(shown()).not.toMatch(/goes on by itself/);
+  });
+});
+
 describe("a model that does not answer", () => {
   it("is reported until it answers", () => {
     const run = new RunModel("id1", "1+3=?", "queued");

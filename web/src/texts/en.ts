@@ -79,6 +79,7 @@ export const en = {
   calls: (count: number) => (count === 1 ? "1 tool call" : `${count.toLocaleString()} tool calls`),
   result: "Result",
   output: "Output",
+  runWaits: { model: (until: string) => `The model cannot be reached. The run waits for it until ${until} at most and goes on by itself.`, store: (until: string) => `The database cannot be written. The run waits for it until ${until} at most and goes on by itself.` },
   modelGone: (attempt: number, left: number) => `The model endpoint does not answer; trying again (try ${attempt}, for up to ${left} s more).`,
   silentModel: (member: string, time: string) => `${member}: the model has not answered for ${time}.`,
   silentTool: (member: string, tool: string, time: string) => `${member}: ${tool} has reported nothing for ${time}.`,

@@ -80,6 +80,7 @@ export const zh: typeof en = {
   calls: (count: number) => `${count.toLocaleString()} 次工具调用`,
   result: "结果",
   output: "输出",
+  runWaits: { model: (until: string) => `无法连接模型。本次运行最多等到 ${until}，恢复后会自动继续。`, store: (until: string) => `数据库无法写入。本次运行最多等到 ${until}，恢复后会自动继续。` },
   modelGone: (attempt: number, left: number) => `模型端点没有响应，正在重试（第 ${attempt} 次，最多再等 ${left} 秒）。`,
   silentModel: (member: string, time: string) => `${member}：模型已 ${time} 没有回答。`,
   silentTool: (member: string, tool: string, time: string) => `${member}：${tool} 已 ${time} 没有输出。`,

@@ -8,6 +8,7 @@ from typing import IO, Any
 from maniple.cli.render.run_text import (
     REPLACEMENT_TEXTS,
     RUN_MARKS,
+    continued_line,
     decision_line,
     describe_question,
     failure_texts,
@@ -21,6 +22,7 @@ from maniple.cli.render.run_text import (
     review_texts,
     step_question_lines,
     summary_line,
+    waiting_line,
 )
 from maniple.cli.text import (
     arguments_line,
@@ -106,6 +108,8 @@ class PlainDisplay:
             "lead_decision": self._show_decision,
             "gap_review": self._show_review,
             "model_unreachable": self._report_outage,
+            "run_waiting": lambda event: self.note(f"  {waiting_line(event)}"),
+            "run_continued": lambda event: self.note(f"  {continued_line(event)}"),
             "tool_call": self._call_tool,
             "browser_step": self._take_browser_step,
             "tool_call_result": self._return_tool,

@@ -13,8 +13,10 @@ from maniple.events import (
     ModelUnreachable,
     PlanStepView,
     Replacement,
+    RunContinued,
     RunInterrupted,
     RunView,
+    RunWaiting,
     StepInterrupted,
 )
 from maniple.text import counted
@@ -197,6 +199,20 @@ def outage_line(event: ModelUnreachable) -> str:
     """Return that the model's endpoint does not answer and is asked again, in one line."""
     tries = f"try {event.attempt}, for up to {duration(event.left_seconds)} more"
     return f"the model endpoint does not answer; trying again ({tries})"
+
+
+def waiting_line(event: RunWaiting) -> str:
+    """Return that the run waits for its model or the store, and how long at most, in one line."""
+    what = "model" if event.waiting_for == "model" else "store"
+    longest = duration(max(event.until - event.at, 0))
+    return (
+        f"waiting for the {what}, for up to {longest}; the run goes on by itself ({one_line(event.reason)})"
+    )
+
+
+def continued_line(event: RunContinued) -> str:
+    """Return that a run that had waited works again."""
+    return f"the {event.waiting_for} is back after {duration(event.seconds)}; the run goes on"
 
 
 def _step_text(number: int, step: PlanStepView, width: int) -> Text:

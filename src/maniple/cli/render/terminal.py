@@ -32,6 +32,7 @@ from maniple.cli.render.run_text import (
     SHOWN_REPLACEMENT_TEXTS,
     TO_TEAM,
     answer_instructions,
+    continued_line,
     decision_line,
     describe_question,
     failure_texts,
@@ -47,6 +48,7 @@ from maniple.cli.render.run_text import (
     review_texts,
     step_question_lines,
     summary_line,
+    waiting_line,
 )
 from maniple.cli.text import (
     arguments_line,
@@ -73,8 +75,10 @@ from maniple.events import (
     PlanStepView,
     PlanUpdate,
     Replacement,
+    RunContinued,
     RunInterrupted,
     RunView,
+    RunWaiting,
     StepInterrupted,
     ToolCalled,
     ToolOutput,
@@ -96,6 +100,8 @@ _STEP_CHARACTERS = 50
 """The longest title of a step in the line of what its member does."""
 _OUTPUT_INDENT = (0, 0, 0, 6)
 # rich has no name for "erase from here to the end of the screen".
+_URGENT = (UserMessageReceived, UserMessageAnswered, StepInterrupted, RunWaiting, RunContinued)
+"""Events that are shown at once, also while an agent writes."""
 _ERASE = Segments([Segment("\r\x1b[J", None, [(ControlType.CARRIAGE_RETURN,)])])
 
 
@@ -128,6 +134,8 @@ class TerminalDisplay:
             "tool_call": self._call_tool,
             "browser_step": self._take_browser_step,
             "tool_call_result": self._return_tool,
+            "run_waiting": lambda event: self.note(waiting_line(event)),
+            "run_continued": lambda event: self.note(continued_line(event)),
             "user_message": self._write_message,
             "user_message_answer": self._write_reply,
             "interrupt": self._ask,
@@ -157,8 +165,8 @@ class TerminalDisplay:
             self._activity.begin(activity, event.turn_id, self._step_of(run.turn))
         if isinstance(event, AgentEnded):
             self._activity.end(event.turn_id)
-        if isinstance(event, UserMessageReceived | UserMessageAnswered | StepInterrupted):
-            self._handlers[event.type](event)  # at once, also while an agent writes
+        if isinstance(event, _URGENT):
+            self._handlers[event.type](event)
         elif event.type in self._handlers:
             moment = _Moment(
                 event,

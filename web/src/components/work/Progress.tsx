@@ -25,8 +25,12 @@ export function ProgressText({ run }: Shown) {
   );
 }
 
-/** Says that the model of a member does not answer, and for how long it is tried. */
+/** Says that the run waits for what is away, or that the model of a member does not answer, and for how long. */
 export function Outage({ run }: Shown) {
+  if (run.outage) {
+    const until = new Date(run.outage.until * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+    return <p class="notice" role="status">{texts.runWaits[run.outage.waitingFor](until)}</p>;
+  }
   const outage = run.isAtWork ? run.turns.findLast((turn) => turn.isOpen && turn.outage)?.outage : null;
   return outage ? <p class="notice" role="status">{texts.modelGone(outage.attempt, Math.round(outage.left))}</p> : null;
 }
