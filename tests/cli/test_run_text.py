@@ -8,6 +8,7 @@ from maniple.cli.render.run_text import (
     has_answer,
     has_open_work,
     plan_lines,
+    run_mark,
     summary_line,
 )
 from maniple.events import Event, GapsReviewed, RunGap, RunStatusChanged
@@ -95,6 +96,7 @@ def test_a_gap_is_a_line_with_its_reason_and_counts_in_the_summary() -> None:
     assert line.startswith("Not complete: Search")
     assert line.endswith("(No data.)")
     assert "1 step not complete" in summary_line(run, 0.0)
+    assert run_mark(run) == "!"
 
 
 def test_each_fact_of_a_round_before_the_report_is_a_line() -> None:

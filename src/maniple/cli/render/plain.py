@@ -7,12 +7,10 @@ from typing import IO, Any
 
 from maniple.cli.render.run_text import (
     REPLACEMENT_TEXTS,
-    RUN_MARKS,
     continued_line,
     decision_line,
     describe_question,
     failure_texts,
-    final_status,
     gap_lines,
     gap_review_lines,
     has_answer,
@@ -20,6 +18,7 @@ from maniple.cli.render.run_text import (
     plan_line,
     repeats_answer,
     review_texts,
+    run_mark,
     step_question_lines,
     summary_line,
     waiting_line,
@@ -157,7 +156,7 @@ class PlainDisplay:
         if has_answer(run):
             self._write_answer(clean(run.answer).strip("\n"))
         self._print_gaps(run)
-        self.note(f"{RUN_MARKS[final_status(run)]} {summary_line(run, seconds)}")
+        self.note(f"{run_mark(run)} {summary_line(run, seconds)}")
 
     def _print_gaps(self, run: RunView) -> None:
         for line in gap_lines(run):

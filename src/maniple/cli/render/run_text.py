@@ -38,7 +38,7 @@ AGENT_STYLES: Mapping[str, str] = {
     "file_manager": "bright_magenta",
     "reporter": "bright_cyan",
 }
-RUN_MARKS: Mapping[RunStatus, str] = {
+_RUN_MARKS: Mapping[RunStatus, str] = {
     "completed": "✔",
     "failed": "✘",
     "cancelled": "✘",
@@ -110,12 +110,19 @@ def is_undone(run: RunView) -> bool:
     return run.status in ("failed", "cancelled") or any(not gap.rejected for gap in run.gaps)
 
 
+def run_mark(run: RunView) -> str:
+    """Return the sign before the summary of a run: `✔` only if it did all that it was to do."""
+    status = final_status(run)
+    return "!" if status == "completed" and run.gaps else _RUN_MARKS[status]
+
+
 def summary_line(run: RunView, seconds: float) -> str:
     """Return status, time and usage in one line; `seconds` is how long the run was shown."""
     status, usage = final_status(run), run.usage
     parts = [_STATUS_TEXTS.get(status, status), duration(seconds)]
     if run.gaps:
-        parts.insert(1, f"{counted(len(run.gaps), 'step')} not complete")
+        missing = f"{counted(len(run.gaps), 'step')} not complete"
+        parts = [f"ended, {missing}" if status == "completed" else f"{parts[0]}, {missing}", parts[1]]
     if run.claims is not None and run.claims.score and run.claims.score not in run.answer:
         parts.append(one_line(clean(run.claims.score.strip("*"))))
     if usage.model_calls:

@@ -28,7 +28,6 @@ from rich.text import Text
 from maniple.cli.render.markdown import ANSWER_SECTION, SafeMarkdown, Transcript
 from maniple.cli.render.run_text import (
     REPORTER,
-    RUN_MARKS,
     SHOWN_REPLACEMENT_TEXTS,
     TO_TEAM,
     answer_instructions,
@@ -46,6 +45,7 @@ from maniple.cli.render.run_text import (
     plan_lines,
     repeats_answer,
     review_texts,
+    run_mark,
     step_question_lines,
     summary_line,
     waiting_line,
@@ -235,8 +235,8 @@ class TerminalDisplay:
             self._console.print(SafeMarkdown(answer))
         self._console.print()
         self._print_gaps(run)
-        status = final_status(run)
-        mark = (f"{RUN_MARKS[status]} ", _STATUS_STYLES.get(status, "red"))
+        style = "yellow" if run.gaps else _STATUS_STYLES.get(final_status(run), "red")
+        mark = (f"{run_mark(run)} ", style)
         self._console.print(Text.assemble(mark, (summary_line(run, seconds), "dim")))
 
     def _print_gaps(self, run: RunView) -> None:
