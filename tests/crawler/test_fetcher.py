@@ -12,7 +12,7 @@ from maniple.errors import FetchError
 from tests.crawler.web import Reply, Site, open_site, redirect
 
 pytestmark = [pytest.mark.anyio, pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2"])]
-SETTINGS = FetchSettings(allow_private=("127.0.0.0/8",), timeout_seconds=10)
+SETTINGS = FetchSettings(allow_private=("127.0.0.0/8",), timeout_seconds=10, probe_sites=False)
 
 
 @pytest.fixture

@@ -21,7 +21,9 @@ async def site(anyio_backend: str) -> AsyncIterator[Site]:
 
 
 def crawler(**settings: object) -> Crawler:
-    return Crawler(FetchSettings(allow_private=("127.0.0.0/8",), timeout_seconds=10, **settings))
+    return Crawler(
+        FetchSettings(allow_private=("127.0.0.0/8",), timeout_seconds=10, probe_sites=False, **settings)
+    )
 
 
 def asked(site: Site) -> list[list[str]]:

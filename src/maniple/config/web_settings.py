@@ -141,6 +141,8 @@ class FetchSettings(Section):
     max_characters: int = Field(default=12_000, gt=0)
     robots: bool = True
     """Skip pages that a site's robots.txt forbids: the agent chooses pages without supervision."""
+    probe_sites: bool = True
+    """Compare a short page with what its site shows for an address that cannot exist: one more request."""
     images: Annotated[bool, HARMLESS] = True
     """Show a model that sees the pictures of pages it reads: three of a page, four in a request."""
     contact: Annotated[OptionalText, AfterValidator(_is_contact)] = None

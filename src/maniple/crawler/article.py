@@ -15,6 +15,7 @@ from maniple.reading.markdown import find_part, split_parts
 from maniple.reading.page_kind import describe_obstacle, is_obstacle
 from maniple.reading.pictures import PICTURE_TYPES
 from maniple.reading.publication import Publication
+from maniple.reading.wall_phrases import ObstacleKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,12 @@ async def read_article(
     article = replace(article, kind=parsed.kind, note=note, publication=publication)
     is_picture = document.media_type in PICTURE_TYPES
     return replace(article, picture=document.body) if is_picture else article
+
+
+def mark_obstacle(article: Article, kind: ObstacleKind) -> Article:
+    """Return `article` as a page of `kind`, which has no content that can be cited."""
+    note = " ".join(filter(None, (describe_obstacle(kind), article.note)))
+    return replace(article, kind=kind, note=note, publication=Publication())
 
 
 async def _read(document: FetchedDocument, fork_server: ForkServer) -> MarkdownDocument:

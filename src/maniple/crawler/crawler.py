@@ -10,10 +10,11 @@ from typing import Protocol
 from cachetools import TTLCache
 
 from maniple.config.web_settings import FetchSettings
-from maniple.crawler.article import Article, read_article
+from maniple.crawler.article import Article, mark_obstacle, read_article
 from maniple.crawler.document import HTML, FetchedDocument
 from maniple.crawler.fetcher import Fetcher
 from maniple.crawler.jina import JinaReader
+from maniple.crawler.site_probe import SiteProbe
 from maniple.egress import AddressGuard, PermanentFetchError
 from maniple.errors import FetchError, ToolFailure
 from maniple.reading.fork_server import ForkServer
@@ -58,6 +59,7 @@ class Crawler:
         self._fetcher = Fetcher(settings, AddressGuard(settings), loaders=self._fork_server.loaders)
         self._reader = JinaReader(settings)
         self._render = render
+        self._probe = SiteProbe(self._read_unjudged) if settings.probe_sites else None
         self._pictures = PagePictures(self._fetcher.fetch)
         self._renders = asyncio.Semaphore(_MAX_CONCURRENT_RENDERS)
         # Reading is CPU-bound: more concurrent readings would only block the threads that resolve names.
@@ -144,6 +146,16 @@ class Crawler:
 
     async def _crawl_directly(self, url: str, section: str) -> Article:
         document = await self._fetcher.fetch(url)
+        article = await self._read_or_render(document, section)
+        if self._probe is None or document.media_type not in HTML:
+            return article
+        is_catch_all = await self._probe.is_catch_all(url, article)
+        return mark_obstacle(article, "catch-all page") if is_catch_all else article
+
+    async def _read_unjudged(self, url: str) -> Article:
+        return await self._read(await self._fetcher.fetch(url), "")
+
+    async def _read_or_render(self, document: FetchedDocument, section: str) -> Article:
         try:
             article = await self._read(document, section)
         except PermanentFetchError:

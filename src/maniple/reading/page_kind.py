@@ -33,6 +33,8 @@ _DESCRIPTIONS: dict[ObstacleKind, str] = {
     "not found": "The site answers that it has no such page (not found).",
     "error page": "The page is an error message of its site (error page).",
     "empty shell": "The page is empty without its scripts (empty shell); it needs a browser.",
+    "catch-all page": "The site shows this page for any address, even for one that cannot exist "
+    "(catch-all page); a login or a browser may be needed.",
 }
 NOT_A_SOURCE = "It is not a source and has no number; use another page."
 _ARTICLE_TYPES = re.compile(

@@ -19,6 +19,7 @@ ObstacleKind = Literal[
     "not found",
     "error page",
     "empty shell",
+    "catch-all page",
 ]
 """What a page shows instead of its content."""
 
