@@ -23,7 +23,6 @@ MAX_SEARCHED = 8_000_000
 Sources that a sentence cites are always searched."""
 LEAST_FOREIGN = 5
 """Words from which a quotation is compared with the language of its source; fewer tell none."""
-SHORT_WORD = 3
 LANGUAGE_CHARACTERS = 5_000
 """Characters of a source that tell its language."""
 LEAST_LATIN = 0.3
@@ -233,10 +232,10 @@ class SourceCheck:
         known = frozenset(wording.split())
         if (words.isascii() or not language) and len(tokens) < LEAST_FOREIGN:
             return False
-        # Short words are the same in many languages.
-        tokens = [one for one in tokens if len(one) > SHORT_WORD or not one.isascii()] or tokens
-        # Of a quotation without frequent words the language is not known.
-        return (2 if language else 3) * sum(one in known for one in tokens) < len(tokens)
+        # "a" is a word of many languages: it counts once. Of a quotation without frequent words the language
+        # is not known.
+        different = {*tokens}
+        return (2 if language else 3) * len(different & known) < len(different)
 
     def _occurs_elsewhere(self, quoted: Quotation) -> bool:
         if self._elsewhere is None:
