@@ -98,8 +98,18 @@ def test_what_states_nothing_is_exempt():
     assert decide(text, "exempt", rule=rule).kind == "exempt"
 
 
-def test_a_claim_with_a_figure_is_not_exempt():
-    assert decide("The bridge has 120 arches [1].", "exempt").kind == "open"
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The bridge has 120 arches [1].", "open"),
+        ("It was painted in March 1932 [1].", "open"),
+        ("What was painted in March 1932 [1]:", "exempt"),
+        ("1932年3月涂漆的部分[1]：", "exempt"),
+        ("These 120 arches were painted [1]:", "open"),
+    ],
+)
+def test_only_what_leads_to_a_list_is_exempt_with_a_date_and_nothing_with_a_figure(text, kind):
+    assert decide(text, "exempt", rule=OPEN).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -271,6 +281,31 @@ def test_absent_counts_only_after_a_second_search():
     asked.take(again, answer(says("c1", "absent")))
     [(_, verdict)] = asked.verdicts()
     assert (verdict.kind, verdict.decided_by) == ("absent", "judge")
+
+
+def test_a_second_search_has_figures_of_the_cited_source_in_the_unit_of_the_claim():
+    pages = "\n\n".join(f"## Part {n}\n\nThe hall of Karsund has {n} doors and room {n}." for n in range(30))
+    report = f"{pages}\n\n## Outlook\n\nThe board expects between £715m and £735m next year."
+    asked = rounds("The middle, £725m, lies above the revenue of Karsund [1].", sources=(report, FERRY))
+    [batch] = ask(asked)
+    asked.take(batch, answer(says("c1", "absent")))
+    shown = [*claims_of(batch)[0]["passages"], *claims_of(ask(asked)[0])[0]["passages"]]
+    assert any("£735m" in one.get("text", "") for one in shown)
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [
+        ("44 * 0.38 = 16.72", "supported"),
+        ("44 * 38 / 100 = 16.72; 44 * 0.62 = 27.28", "supported"),
+        ("44 * 0.39 = 17.16", "open"),
+    ],
+)
+def test_a_calculation_may_use_the_digits_of_a_percentage(operation, kind):
+    sources = ("Of the 44 arches of the bridge 38 % are of granite, as the office says.",)
+    text = "Nearly 17 arches of the bridge are of granite [1]."
+    found = decide(text, "supported", "38 % are of granite", operation=operation, sources=sources)
+    assert found.kind == kind
 
 
 def test_a_claim_of_another_source_than_the_cited_one_is_contradicted():

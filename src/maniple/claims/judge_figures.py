@@ -25,6 +25,7 @@ SCALES = (1, 10**3, 10**4, 10**6, 10**8, 10**9, 10**12)
 """Scales that a calculation may leave out: `40 / 120` for "40 million"."""
 MAX_HEADED = 40
 """Characters of the head of a table's first column that may give the unit of all its cells: `£m`."""
+_HUNDRED = Decimal(100)
 _DAY_AND_MONTH = re.compile(r"(\d{1,2})(?:([.])|[/-])(\d{1,2})")
 _EQUAL_SIGN = re.compile(r"[=≈]")
 
@@ -145,7 +146,15 @@ class KnownFigures:
             return True
         bare = replace(operand, kind="number", unit="")
         scales = (1,) if operand.scale != 1 else SCALES
-        return any(self.has(_scaled(bare, Decimal(scale))) for scale in scales)
+        return any(self.has(_scaled(bare, Decimal(scale))) for scale in scales) or self._has_share(bare)
+
+    def _has_share(self, bare: FigureMention) -> bool:
+        """Return whether a number is a percentage of a source: `38` and `0.38` for 38 %, `0.62` its rest."""
+        share = replace(bare, kind="percent", unit="%")
+        shares = [share]
+        if 0 < bare.value < 1:
+            shares = [_scaled(share, _HUNDRED), _scaled(_subtract_from(Decimal(1), share), _HUNDRED)]
+        return any(self.has(one) or stands_in(one, self.shown) for one in shares)
 
     def _is_restated(self, line: str, figure: FigureMention) -> bool:
         """Return whether a line gives a known figure once more, in the unit of the claim."""
@@ -171,6 +180,10 @@ def _split_operations(operation: str, figure: FigureMention) -> Iterator[str]:
 def _scaled(figure: FigureMention, scale: Decimal) -> FigureMention:
     readings, steps = (tuple(value * scale for value in some) for some in (figure.readings, figure.steps))
     return replace(figure, readings=readings, steps=steps)
+
+
+def _subtract_from(whole: Decimal, figure: FigureMention) -> FigureMention:
+    return replace(figure, readings=tuple(whole - one for one in figure.readings))
 
 
 def _is_value_of(value: Decimal, figure: FigureMention) -> bool:

@@ -26,6 +26,8 @@ HEAD_CHARACTERS = 200
 HTML_TABLE = -2
 MAX_PIECES = 4
 """Pieces that are shown for a claim in one request."""
+MAX_LIKE = 2
+"""Of these, those of a second search that are chosen by their units."""
 MAX_POSTINGS = 2_000
 """Pieces of a source that are rated for one word, earlier ones first."""
 SATURATION, LENGTH_SHARE = 1.2, 0.75
@@ -134,8 +136,9 @@ class PassageFinder:
         far = [one for one in self.sources.values() if one not in near] if is_wide else []
         known = {*map(id, shown)}
         ranked = self._rank(near, query, least=0.0 if cited else RELATED_SHARE)
-        first = [one for one in ranked if id(one) not in known]
-        first += [one for one in self._begin(cited) if id(one) not in known and one not in first]
+        like = islice(self._find_like(cited, query, known), MAX_LIKE) if is_wide else ()
+        new = (one for one in (*like, *ranked, *self._begin(cited)) if id(one) not in known)
+        first = [*{id(one): one for one in new}.values()]
         outside = self._rank([self.given, self.results, *far], query)
         beside = [one for one in outside if id(one) not in known]
         share = MAX_PIECES - min(len(beside), MAX_PIECES // 2 if is_wide else 1)
@@ -168,6 +171,14 @@ class PassageFinder:
         best = sorted((some[0] for some in ordered if some), key=lambda pair: -pair[0])
         others = sorted((pair for some in ordered for pair in some[1:]), key=lambda pair: -pair[0])
         return [piece for _, piece in (*best, *others)]
+
+    def _find_like(
+        self, indexes: Sequence[SourceIndex], query: "_ClaimQuery", known: Collection[int]
+    ) -> Iterator[SourcePiece]:
+        """Yield pieces that have figures in a unit of the claim, from which its own may be calculated."""
+        units = {one.unit for one in query.figures}
+        for index in indexes:
+            yield from (one for one in self._search_of(index).find_units(units) if id(one) not in known)
 
     def _begin(self, indexes: Sequence[SourceIndex]) -> Iterator[SourcePiece]:
         for index in indexes:
@@ -247,6 +258,17 @@ class _PieceSearch:
             (rating * (HEADING_SHARE if self.pieces[place].is_heading else 1.0), self.pieces[place])
             for place, rating in ratings.items()
         ]
+
+    def find_units(self, units: Collection[str]) -> Iterator[SourcePiece]:
+        """Yield the pieces that have a figure in one of some units, in the order of the source."""
+        places = (
+            self._index.place_of(one)
+            for one in self._index.passages
+            if any(figure.unit and figure.unit in units for figure in one.figures)
+        )
+        for number in dict.fromkeys(self._piece_of[place] for place in places):
+            if not self.pieces[number].is_heading:
+                yield self.pieces[number]
 
     def _add(self, ratings: dict[int, float], postings: Sequence[tuple[int, int]], weight: float) -> None:
         known = len(self.pieces)

@@ -40,6 +40,7 @@ CLAIM_CHARACTERS, CONTEXT_CHARACTERS = 1_200, 300
 """Characters of a claim, and of what stands before it or at its row or column, in a request."""
 LEAST_WORDS = 2
 """Words of a claim that its sources know from which the sentence of a span must have one of them."""
+LEADS = (":", "：")
 OPAQUE = "\ufffc"
 _CITED_NUMBER = re.compile(r"\[(\d{1,4})\]")
 _OTHER_MARKUP = re.compile(r"\]\(|[`|$<^~\\]")
@@ -283,9 +284,14 @@ class JudgeRounds:
             case.accept(Verdict("absent", _describe_absence(claim)))
 
     def _take_exemption(self, case: ClaimCase) -> None:
-        """Accept that a claim says nothing that has to be in a source, if it has no figure and no date."""
+        """Accept that a claim says nothing that has to be in a source, if it has no figure and no date.
+
+        "The sites in 2023:" may have a date, because it leads to a list.
+        """
         text, language = case.pending.claim.text, case.pending.language
-        if any(one.is_judged for one in find_figures(text, language)) or find_dates(text, language):
+        dates = find_dates(text, language)
+        has_figure = any(one.is_judged for one in find_figures(text, language, dates))
+        if has_figure or (dates and not text.rstrip().endswith(LEADS)):
             case.refuse("it has a figure or a date, so it is not exempt")
         else:
             case.accept(Verdict("exempt", "nothing in it has to be in a source (judge model)"))
