@@ -95,6 +95,8 @@ StepStatus = Literal["not_started", "in_progress", "blocked", "completed", "fail
 RunStatus = Literal["completed", "failed", "cancelled", "interrupted", "budget_exhausted"]
 RunState = Literal["queued", "running", "interrupted", "completed", "failed", "cancelled", "budget_exhausted"]
 """A run as it is stored; the first three are not its end."""
+UnknownResultPolicy = Literal["ask", "rerun", "fail"]
+"""What is done about a tool call that began before the program was stopped and has no result."""
 OutageKind = Literal["model", "store"]
 """What a run waits for that is away, and with which it goes on by itself."""
 

@@ -18,6 +18,11 @@ class MemoryLedger:
         self.rows[key] = new if known is None else replace(known, attempts=known.attempts + 1)
         return self.rows[key]
 
+    async def start(self, run_id: str, tool_call_id: str) -> None:
+        row = self.rows[run_id, tool_call_id]
+        if row.started_at is None:
+            self.rows[run_id, tool_call_id] = replace(row, started_at=0.0)
+
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
         row = self.rows[run_id, tool_call_id]
         if row.result is None:

@@ -1,13 +1,16 @@
 """Each tool call runs once: through pauses, crashes and parallel calls, on real SQLite checkpoints."""
 
+import asyncio
 import json
 from dataclasses import replace
 
 import pytest
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 
 from maniple.agents.middleware.call_records import CallRecords
 from maniple.scope.budget import Budget, UsageMeter
+from maniple.scope.effects import begin_effect
 from maniple.scope.run_scope import RunScope, run_scope
 from maniple.store import RunUsage
 from maniple.tools.decisions import UNKNOWN_RESULT_ANSWERS
@@ -87,6 +90,65 @@ async def test_an_unknown_result_is_run_again_only_after_approval(tmp_path):
         assert machine.ran == ["make", "make"]
         assert it.asked() == 1, "the model is not asked again for what it decided"
         assert it.tool_messages()[0]["content"] == "did make"
+
+
+def marking_tool(machine: FakeTools, *, begins: bool, **metadata: bool) -> list[BaseTool]:
+    """A tool that waits for its place first, and says when it has it."""
+
+    async def bash_tool(cmd: str) -> str:
+        """Run a command."""
+        if begins:
+            await begin_effect()
+        machine.ran.append(cmd)
+        if machine.sticks_at is not None:
+            machine.stuck.release()
+            await asyncio.Event().wait()
+        return f"did {cmd}"
+
+    return [StructuredTool.from_function(coroutine=bash_tool, name="bash_tool", metadata=metadata)]
+
+
+@pytest.mark.parametrize(("begins", "asks"), [(False, []), (True, ["unknown_result"])])
+async def test_a_call_that_had_not_begun_is_simply_made(tmp_path, begins, asks):
+    book, machine = MemoryLedger(), FakeTools()
+    tools = marking_tool(machine, begins=begins, marks_effect=True)
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book), tools=tools) as it:
+        await it.die({"messages": [("user", "do it")]}, machine)
+    async with open_team(tmp_path, script(DONE), machine, scope(book), tools=tools) as it:
+        assert [one["reason"] for one in payloads(await it.recover())] == asks
+    assert machine.ran == ["make"] * (1 if asks else 2)
+
+
+async def test_a_call_that_only_reads_runs_again(tmp_path):
+    book, machine = MemoryLedger(), FakeTools()
+    tools = marking_tool(machine, begins=False, only_reads=True)
+    async with open_team(tmp_path, script(BASH, DONE), machine, scope(book), tools=tools) as it:
+        await it.die({"messages": [("user", "do it")]}, machine)
+    async with open_team(tmp_path, script(DONE), machine, scope(book), tools=tools) as it:
+        assert await it.recover() == []
+    assert machine.ran == ["make", "make"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "ran", "told"), [("rerun", 2, "did make"), ("fail", 1, "was not run again")]
+)
+async def test_the_settings_say_what_is_done_about_an_unknown_result(tmp_path, policy, ran, told):
+    book, machine = MemoryLedger(), FakeTools()
+    chosen = replace(scope(book), on_unknown={"bash_tool": policy})
+    await died(tmp_path, machine, book)  # the settings were changed after the call
+    async with open_team(tmp_path, script(DONE), machine, chosen) as it:
+        assert await it.recover() == []
+        assert told in it.tool_messages()[0]["content"]
+    assert machine.ran == ["make"] * ran
+
+
+async def test_the_settings_can_ask_about_what_may_run_again(tmp_path):
+    book, machine = MemoryLedger(), FakeTools()
+    chosen = replace(scope(book), on_unknown={"look": "ask"})
+    async with open_team(tmp_path, script(call("look", what="x"), DONE), machine, chosen) as it:
+        await it.die({"messages": [("user", "do it")]}, machine)
+    async with open_team(tmp_path, script(DONE), machine, chosen) as it:
+        assert [one["reason"] for one in payloads(await it.recover())] == ["unknown_result"]
 
 
 @pytest.mark.parametrize(

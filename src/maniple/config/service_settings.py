@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from maniple.config.values import HARMLESS, ApiKey, EndpointUrl, Section, UserPath, is_loopback
+from maniple.types import UnknownResultPolicy
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 """The usual names of this machine; `ServerSettings.is_loopback` knows all of them."""
@@ -91,6 +92,11 @@ class RunsSettings(Section):
     approval: tuple[str, ...] = ()
     """Tools that run only after a person has approved their exact arguments, such as `bash_tool`."""
     budget: BudgetSettings = BudgetSettings()
+    on_unknown: dict[str, UnknownResultPolicy] = Field(default_factory=dict[str, UnknownResultPolicy])
+    """By tool, what is done about a call that a crash cut off: `ask` the user, `rerun` it, or let it `fail`.
+
+    By default a tool that only reads, or may be repeated, runs again; for others the user is asked.
+    """
     drain_seconds: float = Field(default=5, ge=0)
     """How long a stopping server waits for its runs to come to a checkpoint."""
     outage_seconds: float = Field(default=3_600, ge=0, le=7 * 86_400)

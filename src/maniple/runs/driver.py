@@ -175,6 +175,7 @@ class RunDriver:
                 RedactedLedger(self.services.store.ledger, self.services.config.redactor),
                 active.meter,
                 frozenset(request.approval),
+                self.services.config.on_unknown,
                 active.inbox,
                 RedactedEvidence(self.services.store.evidence(record.run_id), self.services.config.redactor),
                 is_watched=lambda: active.log.is_followed,

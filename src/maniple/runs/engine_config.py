@@ -12,6 +12,7 @@ from maniple.events import AgentEnded, Event
 from maniple.redaction import Redactor
 from maniple.sandbox import Sandbox
 from maniple.scope.budget import Budget, Prices, load_prices
+from maniple.types import UnknownResultPolicy
 from maniple.workspace import Workspaces
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class EngineConfig:
     prices: Mapping[str, Prices] = field(default_factory=dict[str, Prices])
     approval: Sequence[str] = ()
     """Names of tools that need the user's approval."""
+    on_unknown: Mapping[str, UnknownResultPolicy] = field(default_factory=dict[str, UnknownResultPolicy])
+    """By the name of a tool, what is done about a call whose result is unknown after a restart."""
     redactor: Redactor = field(default_factory=lambda: Redactor(()))
     drain_seconds: float = 5.0
     outage_seconds: float = 3_600.0
@@ -87,6 +90,7 @@ def make_engine_config(
         budget=Budget(**runs.budget.model_dump()),
         prices=load_prices(settings.models),
         approval=runs.approval,
+        on_unknown=runs.on_unknown,
         redactor=redactor_of(settings),
         drain_seconds=runs.drain_seconds,
         outage_seconds=runs.outage_seconds,

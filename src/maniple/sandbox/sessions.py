@@ -315,8 +315,12 @@ def _descriptor_limit() -> int:
 Call = Callable[[SandboxSession], Awaitable[ExecutionResult]]
 
 
-During = AbstractAsyncContextManager[object]
-"""Entered before each call of the thread and left after it."""
+OnBegin = Callable[[], Awaitable[None]]
+During = AbstractAsyncContextManager[OnBegin | None]
+"""Entered before each call of the thread and left after it.
+
+What it gives is awaited when the session is ready, directly before the call.
+"""
 
 
 @dataclass(slots=True)
@@ -449,10 +453,13 @@ class Sandbox:
                 _cancel_timer(slot)
                 session: SandboxSession | None = None
                 try:
-                    async with during or nullcontext():
+                    async with during or nullcontext() as on_begin:
                         # In this order: a holder of a place for a call never waits for another.
                         await self._become_resident(key, slot)
                         async with self._work.working(key):
+                            if on_begin is not None:
+                                await self._session(key, slot, workspace)
+                                await on_begin()
                             # Nothing is awaited between the check that it is alive and the call.
                             session = await self._session(key, slot, workspace)
                             slot.is_used = True

@@ -14,7 +14,7 @@ from maniple.store.records import ToolCallRecord
 
 _NAMESPACE = "maniple_calls"
 """Of the checkpoints that hold records of calls. No task of a graph has this name."""
-_INTENT, _RESULT = "maniple_call_intent", "maniple_call_result"
+_INTENT, _START, _RESULT = "maniple_call_intent", "maniple_call_start", "maniple_call_result"
 """The channels of a checkpoint's writes."""
 
 
@@ -30,6 +30,12 @@ class MemoryLedger:
         new = ToolCallRecord(run_id, tool_call_id, tool_name, arguments, None, time.time())
         self._calls[tool_call_id] = new if known is None else replace(known, attempts=known.attempts + 1)
         return self._calls[tool_call_id]
+
+    async def start(self, run_id: str, tool_call_id: str) -> None:
+        """Record that the work of the call begins."""
+        call = self._calls[tool_call_id]
+        if call.started_at is None:
+            self._calls[tool_call_id] = replace(call, started_at=time.time())
 
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
         """Record the result, unless one is recorded already."""
@@ -70,6 +76,12 @@ class CheckpointLedger(MemoryLedger):
         intent = [len(self._calls), run_id, tool_call_id, tool_name, record.arguments, record.begun_at]
         await self._write(_INTENT, f"{record.attempts}:{tool_call_id}", intent)
         return record
+
+    async def start(self, run_id: str, tool_call_id: str) -> None:
+        """Store that the work of the call begins."""
+        await self._load()
+        await super().start(run_id, tool_call_id)
+        await self._write(_START, tool_call_id, [tool_call_id, self._calls[tool_call_id].started_at])
 
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
         """Store the result, unless one is stored already."""
@@ -117,6 +129,8 @@ def _read(writes: Iterable[Write]) -> dict[str, ToolCallRecord]:
         known = calls.get(key)
         new = ToolCallRecord(run_id, key, tool_name, arguments, None, begun_at)
         calls[key] = new if known is None else replace(known, attempts=known.attempts + 1)
+    for key, started_at in (value for _, channel, value in found if channel == _START):
+        calls[key] = replace(calls[key], started_at=started_at)
     for key, result, ended_at in (value for _, channel, value in found if channel == _RESULT):
         calls[key] = replace(calls[key], result=result, ended_at=ended_at)
     return calls

@@ -13,7 +13,7 @@ from maniple.langgraph_internals import outermost_task, task_of
 from maniple.scope.budget import UsageMeter
 from maniple.scope.context import SCOPE_KEY, configurable
 from maniple.scope.inbox import Inbox
-from maniple.types import RUN_MARK
+from maniple.types import RUN_MARK, UnknownResultPolicy
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import BaseCallbackHandler
@@ -53,6 +53,8 @@ class RunScope:
     meter: UsageMeter | None = None
     approval: frozenset[str] = frozenset()
     """Names of the tools that run only after the user has approved their exact arguments."""
+    on_unknown: Mapping[str, UnknownResultPolicy] = field(default_factory=dict[str, UnknownResultPolicy])
+    """By the name of a tool, what is done about a call whose result is unknown after a restart."""
     inbox: Inbox = field(default_factory=Inbox, compare=False)
     """What is sent to the run while it works."""
     evidence: Evidence = field(default_factory=new_evidence, compare=False)

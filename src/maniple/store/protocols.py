@@ -246,6 +246,10 @@ class ToolCallLedger(Protocol):
         """Record the intent. A known call is returned with one more attempt."""
         ...
 
+    async def start(self, run_id: str, tool_call_id: str) -> None:
+        """Record that the work of the call begins: from now on it may have had an effect."""
+        ...
+
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
         """Record the result, unless one is recorded already."""
         ...

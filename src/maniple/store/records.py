@@ -145,8 +145,8 @@ class EventRecord:
 class ToolCallRecord:
     """The intent and, once known, the result (both JSON) of a tool call.
 
-    `attempts` counts how often it was started. More than one attempt without a result means that the effect
-    of the tool is unknown.
+    `attempts` counts how often it was tried. If there is more than one without a result, the effect of the
+    tool is unknown, unless its work had not begun (`started_at` is None).
     """
 
     run_id: str
@@ -157,6 +157,7 @@ class ToolCallRecord:
     begun_at: float
     ended_at: float | None = None
     attempts: int = 1
+    started_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,9 @@ class RedactedLedger:
     async def begin(self, run_id: str, tool_call_id: str, tool_name: str, arguments: str) -> ToolCallRecord:
         return await self._ledger.begin(run_id, self._mask_id(tool_call_id), tool_name, self._mask(arguments))
 
+    async def start(self, run_id: str, tool_call_id: str) -> None:
+        await self._ledger.start(run_id, self._mask_id(tool_call_id))
+
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
         await self._ledger.end(run_id, self._mask_id(tool_call_id), self._mask(result))
 

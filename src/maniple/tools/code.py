@@ -13,6 +13,7 @@ from maniple.errors import FileError
 from maniple.reading.pictures import identify_picture
 from maniple.sandbox import ExecutionResult, Sandbox
 from maniple.sandbox.notes import SILENCE
+from maniple.scope.effects import begin_effect
 from maniple.scope.run_scope import thread_key
 from maniple.tools.registry import define_tool
 from maniple.tools.text_file import escape_unprintable
@@ -69,6 +70,7 @@ async def _prepare(sandbox: Sandbox, workspaces: Workspaces, /) -> None:
     response_format="content_and_artifact",
     prepare=_prepare,
     timeout_seconds=None,
+    marks_effect=True,
 )
 async def run_python(sandbox: Sandbox, workspaces: Workspaces, /, code: str) -> Result:
     """Run code in the thread's workspace; code that fails is a result, too.
@@ -87,6 +89,7 @@ async def run_python(sandbox: Sandbox, workspaces: Workspaces, /, code: str) -> 
     response_format="content_and_artifact",
     prepare=_prepare,
     timeout_seconds=None,
+    marks_effect=True,
 )
 async def run_bash(sandbox: Sandbox, workspaces: Workspaces, /, cmd: str) -> Result:
     """Run a command as `run_python` runs code."""
@@ -261,8 +264,9 @@ class WorkspaceWrites:
         self.paths: list[str] = []
         """The sorted paths, without caches."""
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> Callable[[], Awaitable[None]]:
         self._before = await self._stamps()
+        return begin_effect
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:

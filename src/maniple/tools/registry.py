@@ -61,6 +61,7 @@ class ToolMetadata(TypedDict, total=False):
     includes: Mapping[str, str | tuple[str, ...]]
     writes_files: bool | Mapping[str, tuple[str, ...]]
     only_reads: bool
+    marks_effect: bool
     said_by: str
     max_calls_per_run: int
     beyond: str

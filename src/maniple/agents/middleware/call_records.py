@@ -171,6 +171,8 @@ class CallAttempt:
     arguments: dict[str, Any]
     is_new: bool
     result: Mapping[str, Any] | None
+    is_started: bool = False
+    """Whether its work has begun, so that it may have had an effect."""
 
     @property
     def is_paused(self) -> bool:
@@ -179,8 +181,8 @@ class CallAttempt:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it is unknown if the tool did its work: the attempt began and has no result."""
-        return self.result is None and not self.is_new
+        """Whether it is unknown if the tool did its work: that has begun, and there is no result."""
+        return self.result is None and not self.is_new and self.is_started
 
 
 @dataclass(slots=True)
@@ -219,7 +221,12 @@ class CallRecords:
         """Record the beginning of an attempt; return its record if it has begun before."""
         row = await self._begin(self._try_key(number), self.tool_name, arguments)
         result = json.loads(row.result) if row.result is not None else None
-        return CallAttempt(number, json.loads(row.arguments), row.attempts == 1, result)
+        is_started = row.started_at is not None
+        return CallAttempt(number, json.loads(row.arguments), row.attempts == 1, result, is_started)
+
+    async def start(self, number: int) -> None:
+        """Record that the work of an attempt begins."""
+        await self.ledger.start(self.run_id, self._try_key(number))
 
     async def end(self, number: int, answer: Answer) -> None:
         """Record the result of an attempt: the tool's result, its failure, or the user's text."""

@@ -23,6 +23,7 @@ from maniple.agents.middleware.call_records import (
 )
 from maniple.agents.middleware.tool_errors import check_arguments, describe_argument_errors, describe_failure
 from maniple.errors import ToolFailure
+from maniple.scope.effects import recording_effect
 from maniple.scope.run_scope import run_scope
 from maniple.tools.decisions import (
     APPROVAL_ANSWERS,
@@ -39,13 +40,14 @@ from maniple.tools.decisions import (
 )
 from maniple.tools.questions import POSITION_KEY, ask_user
 from maniple.tools.registry import FILE_WRITER, redact_arguments
-from maniple.types import is_dict, is_mapping
+from maniple.types import UnknownResultPolicy, is_dict, is_mapping
 
 Arguments = Mapping[str, Any]
 Run = Callable[[Arguments], Awaitable[Answer]]
 Turn = Callable[[], Awaitable[None]]
 REJECTED = "The user rejected this call"
 _SKIPPED = "The user chose to skip this call. Whether it had any effect is unknown."
+_NOT_REPEATED = "The program stopped while this ran, and it was not run again. Its effect is unknown."
 _NOT_APPROVABLE = "{name} was not run: it needs the user's approval, and nobody can be asked in this run."
 
 
@@ -71,11 +73,13 @@ async def call_once(
 ) -> CompletedCall:
     """Call `tool` with `run`, unless the run's ledger has the result.
 
-    Keys of the tool's `metadata`: with `idempotent`, a call with unknown result runs again; otherwise the
-    user is asked. With `approval`, each call waits for the user's approval. `includes` names the tools whose
-    work its operations do, by `action`; if their calls need approval, so does it. With `writes_files`, a call
-    needs approval where one of `write_file` does; a mapping names the values of an argument with which a call
-    only reads. After `max_calls_per_run` calls, further calls return the text in `beyond`.
+    Keys of the tool's `metadata`: a call with unknown result runs again with `idempotent` or `only_reads`;
+    otherwise the user is asked. `runs.on_unknown` of the settings comes before both. The result of a call is
+    unknown if its work has begun; with `marks_effect` the tool says when (`begin_effect`). With `approval`,
+    each call waits for the user's approval. `includes` names the tools whose work its operations do, by
+    `action`; if their calls need approval, so does it. With `writes_files`, a call needs approval where one
+    of `write_file` does; a mapping names the values of an argument with which a call only reads. After
+    `max_calls_per_run` calls, further calls return the text in `beyond`.
 
     `turn()` returns when the call may begin. A waiting call is not recorded as begun. `position`
     is the call's among those of its answer, from 0. Interrupts the graph where the user has to decide. A
@@ -239,15 +243,23 @@ class _Call:
             this = await records.begin(number, redact_arguments(self.tool, arguments))
             if not this.is_new:
                 await records.consume_recorded_answers()
-            if this.is_unknown and not self.metadata_value("idempotent"):
+            if this.is_unknown and self._on_unknown == "fail":
+                return await self.record_substitute(records, number, _NOT_REPEATED, arguments, error=True)
+            if this.is_unknown and self._on_unknown == "ask":
                 substitute, arguments = await self._ask_about_result(records, this.arguments)
                 if substitute:
                     return await self.record_substitute(records, number, substitute, arguments)
-            elif this.is_new or this.is_unknown:
+            elif this.result is None:
                 return await self._run(records, number, arguments)
-            elif this.result is not None and not this.is_paused:
+            elif not this.is_paused:
                 return CompletedCall(decode_answer(this.result, self.tool.name, self.id), this.arguments)
             number += 1
+
+    @property
+    def _on_unknown(self) -> UnknownResultPolicy:
+        """What is done about a call whose result is unknown."""
+        may_rerun = self.metadata_value("idempotent") or self.metadata_value("only_reads")
+        return run_scope().on_unknown.get(self.tool.name, "rerun" if may_rerun else "ask")
 
     async def _ask_about_result(self, records: CallRecords, arguments: Arguments) -> tuple[str, Arguments]:
         """Return the text that replaces an unknown result, and the call's arguments; "" runs it again."""
@@ -265,8 +277,12 @@ class _Call:
                     question = {**shown, "unclear": explanation}
 
     async def _run(self, records: CallRecords, number: int, arguments: Arguments) -> CompletedCall:
+        start = partial(records.start, number)
+        if self._on_unknown != "rerun" and not self.metadata_value("marks_effect"):
+            await start()
         try:
-            done = await self.run_tool(arguments)
+            with recording_effect(start):
+                done = await self.run_tool(arguments)
         except GraphBubbleUp:
             await records.pause(number)
             raise
@@ -285,10 +301,10 @@ class _Call:
         return CompletedCall(answer, arguments)
 
     async def record_substitute(
-        self, records: CallRecords, number: int, text: str, arguments: Arguments
+        self, records: CallRecords, number: int, text: str, arguments: Arguments, *, error: bool = False
     ) -> CompletedCall:
         """Record `text` as the result of an attempt that is not made or whose result is unknown."""
-        message = self.message(text)
+        message = self.message(text, error=error)
         await records.end(number, message)
         return CompletedCall(message, arguments)
 

@@ -32,7 +32,7 @@ _INSERT_EVENTS = (
     "INSERT INTO events SELECT ?1, ?2, ?3, ?4 FROM runs WHERE run_id = ?1 "
     "AND ?2 = 1 + coalesce((SELECT max(last) FROM events WHERE run_id = ?1), 0) RETURNING 1"
 )
-_CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, ended_at, attempts"
+_CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, ended_at, attempts, started_at"
 _ARTIFACT_COLUMNS = "artifact_id, run_id, thread_id, owner, name, media_type, size, sha256, created_at"
 _SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256, published, author, publisher, inherited"
 
@@ -219,12 +219,19 @@ class SqliteLedger:
 
     async def begin(self, run_id: str, tool_call_id: str, tool_name: str, arguments: str) -> ToolCallRecord:
         sql = (
-            f"INSERT INTO tool_calls ({_CALL_COLUMNS}) VALUES (?, ?, ?, ?, NULL, ?, NULL, 1) "
+            f"INSERT INTO tool_calls ({_CALL_COLUMNS}) VALUES (?, ?, ?, ?, NULL, ?, NULL, 1, NULL) "
             "ON CONFLICT (run_id, tool_call_id) DO UPDATE SET attempts = attempts + 1 "
             f"RETURNING {_CALL_COLUMNS}"
         )
         values = (run_id, tool_call_id, tool_name, fix_surrogates(arguments), time.time())
         return ToolCallRecord(*(await self._database.execute(sql, values))[0])
+
+    async def start(self, run_id: str, tool_call_id: str) -> None:
+        sql = (
+            "UPDATE tool_calls SET started_at = ? "
+            "WHERE run_id = ? AND tool_call_id = ? AND started_at IS NULL"
+        )
+        await self._database.execute(sql, (time.time(), run_id, tool_call_id))
 
     async def end(self, run_id: str, tool_call_id: str, result: str) -> None:
         sql = (
