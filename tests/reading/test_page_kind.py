@@ -3,6 +3,7 @@ import pytest
 from maniple.reading.html import read_html
 from maniple.reading.page_kind import describe_obstacle, find_obstacle, is_obstacle, outline_text
 from tests.reading.judged_pages import HONEST, OBSTACLES
+from tests.reading.structure_shapes import HONEST_STRUCTURES, WALL_STRUCTURES
 from tests.reading.wall_shapes import HONEST_SHAPES, WALL_SHAPES
 
 _LONG = "The mill was built in 1862 and ground corn for three villages. " * 40
@@ -88,4 +89,15 @@ def test_a_wall_of_any_language_is_no_source(name: str) -> None:
 @pytest.mark.parametrize("name", HONEST_SHAPES)
 def test_a_short_page_that_looks_like_a_wall_is_a_source(name: str) -> None:
     kind = read_html(HONEST_SHAPES[name], "https://a.test/some/page").kind
+    assert not is_obstacle(kind), kind
+
+
+@pytest.mark.parametrize("name", WALL_STRUCTURES)
+def test_a_wall_is_recognized_by_its_structure_without_words(name: str) -> None:
+    assert is_obstacle(read_html(WALL_STRUCTURES[name], "https://a.test/some/page").kind)
+
+
+@pytest.mark.parametrize("name", HONEST_STRUCTURES)
+def test_a_page_with_the_elements_of_walls_and_a_text_is_a_source(name: str) -> None:
+    kind = read_html(HONEST_STRUCTURES[name], "https://a.test/some/page").kind
     assert not is_obstacle(kind), kind

@@ -16,6 +16,7 @@ from maniple.reading.wall_phrases import (
     ObstaclePhrases,
     normalize_phrase,
 )
+from maniple.reading.wall_structure import find_structural_obstacle
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -99,7 +100,7 @@ _LABEL = re.compile(
 _PASSWORD_FIELD = re.compile(r"\[\d{1,6}\]<input password\b")
 _IDEOGRAPH = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]")
 _TITLE_PARTS = re.compile(r"\s+[-–—|·•:»«/]+\s+|\s*[|·•»«]\s*|:\s+|[_＿]")
-_DECORATION = re.compile(r"^[\W_]+|[^\w.!?]+$")
+_DECORATION = re.compile(r"^(?:[^\w§]|_)+|[^\w.!?]+$")
 _LIMITS = ((250, 2), (700, 3), (1_500, 4), (3_000, 5))
 """Up to how many characters of other text how many points make a page an obstacle."""
 _PHRASE = 2
@@ -130,6 +131,8 @@ class PageOutline:
     """Whether its metadata says that it is an article."""
     is_long: bool = False
     """Whether it has more text than `sentences`."""
+    structure: ObstacleKind | None = None
+    """What it is by its structure, whatever its words are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +166,19 @@ def outline_page(page: "HtmlElement", title: str, markup: str) -> PageOutline:
     body = page.find(".//body")
     text.collect(page if body is None else body)
     noscript = " ".join("".join(one.itertext()) for one in page.xpath("(//noscript)[position() <= 5]"))
+    headings, sentences = tuple(text.headings), tuple(text.sentences())
+    labels = " ".join(text.labels)[:_MOST_TEXT]
+    prose = _MOST_TEXT if text.is_full else sum(map(_width, sentences))
     return PageOutline(
         title=title,
-        headings=tuple(text.headings),
-        sentences=tuple(text.sentences()),
-        labels=" ".join(text.labels)[:_MOST_TEXT],
+        headings=headings,
+        sentences=sentences,
+        labels=labels,
         noscript=normalize_phrase(re.sub("<[^<>]{0,500}>", " ", noscript[:2_000])),
         markup=markup[:_MARKUP_CHARACTERS].lower(),
         is_article=_is_marked_article(page),
         is_long=text.is_full,
+        structure=find_structural_obstacle(page, title, headings, prose, len(labels)),
     )
 
 
@@ -211,7 +218,7 @@ def _label_text(match: re.Match[str]) -> str:
 
 def find_obstacle(outline: PageOutline) -> ObstacleKind | None:
     """Return what the page shows instead of content; None for a page with content."""
-    found = None if outline.is_long else _find_best(outline)
+    found = None if outline.is_long else _find_best(outline) or outline.structure
     if found is None and outline.status is not None and outline.status >= 400:
         prose = sum(map(_width, outline.sentences))
         # Some sites answer 404 and let their scripts show the page all the same.

@@ -148,7 +148,6 @@ BOT_CHECK = ObstaclePhrases(
         r"captcha-delivery\.com/(?:c|i)\.js|geo\.captcha-delivery|var dd ?= ?\{",
         r"px-captcha|window\._pxappid|_pxblockscript|aws-?waf-?captcha|awswafintegration|awswafcookiedomainlist|gokuprops",
         r"sec-if-cpt-container|sec-cpt-if|ak-challenge|_incapsula_resource[^>]{0,200}(?:incident|cwudnsai)|sucuri_cloudproxy_js|ddos-guard/js-challenge|anubis_challenge|within\.website/x/cmd/anubis|kpsdk-|/_bm/|vercel/security/static/challenge",
-        r"class=[\"']?(?:h-captcha|g-recaptcha|cf-turnstile)\b",
     ),
 )
 
