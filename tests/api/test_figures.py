@@ -101,6 +101,9 @@ async def test_the_page_and_the_replay_hold_the_figure(it: InProcessService, mod
     assert [one["path"] for one in enclosed if "/figures/" in one["path"]] == [
         f"{path}/figures/figures/sales.png"
     ]
+    body = (await it.client.get(f"{path}/report/body")).text
+    assert f'<img src="{path}/figures/figures/sales.png" alt="Sales by [year]">' in body
+    assert body.count("<img") == 1
     page = (await it.client.get(f"{path}/page")).text
     assert 'alt="Sales by [year]"' in page
     assert "Costs (figure missing: figures/costs.png)" in page

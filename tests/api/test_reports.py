@@ -206,6 +206,9 @@ async def test_a_report_is_given_in_each_form_under_a_strict_policy(it: InProces
             assert_harmless_page(response.text)
         else:
             assert_harmless_markdown(response.json()["markdown"] if "json" in accept else response.text)
+    response = await it.client.get(f"{path}/body")
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+    assert_harmless_page(response.text)
     refused = await it.client.get(path, headers={"accept": "image/png"})
     assert (refused.status_code, refused.json()["code"]) == (406, "not_acceptable")
 
@@ -217,11 +220,13 @@ async def test_a_run_without_an_answer_has_no_report_and_one_that_waits_has_none
     waiting = await it.run(auto_accepted_plan=False)
     await it.events_of(waiting["run_id"])
     path = f"/api/runs/{waiting['run_id']}/report"
-    response = await it.client.get(path)
-    assert (response.status_code, response.json()["code"]) == (409, "not_finished")
+    for one in (path, f"{path}/body"):
+        response = await it.client.get(one)
+        assert (response.status_code, response.json()["code"]) == (409, "not_finished")
     await it.client.post(f"/api/runs/{waiting['run_id']}/cancel")
-    response = await it.client.get(path)
-    assert (response.status_code, response.json()["code"]) == (404, "no_report")
+    for one in (path, f"{path}/body"):
+        response = await it.client.get(one)
+        assert (response.status_code, response.json()["code"]) == (404, "no_report")
 
 
 async def finished(it: InProcessService, model, report: str) -> str:

@@ -6,13 +6,12 @@ import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import quote
 
 from maniple.replay.event_lines import MAX_TEXT_LENGTH, EventLines, escape_for_script
 from maniple.replay.player import load_player
 from maniple.run_page.lenient_parsing import as_mapping, parse_json
 from maniple.run_page.markup import image_targets
-from maniple.run_page.pictures import Figure, FigureFinder, load_picture
+from maniple.run_page.pictures import Figure, FigureFinder, figure_address, load_picture
 from maniple.run_page.run_history import newest_text
 from maniple.store import Artifact, EventRecord, RunRecord, Store
 from maniple.store.protocols import EVENT_PAGE_SIZE, read_event_pages
@@ -132,7 +131,9 @@ class Enclosures:
                 self.left_out += 1
                 continue
             left -= len(figure.content)
-            yield await asyncio.to_thread(_line, f"{path}/figures/{_quoted(figure.path)}", figure.data_url)
+            yield await asyncio.to_thread(
+                _line, figure_address(self._run.run_id, figure.path), figure.data_url
+            )
         for one in _sort_pictures(await self._store.artifacts.list_by_run(self._run.run_id)):
             if one.size > min(left, LARGEST_PICTURE):
                 self.left_out += 1
@@ -145,11 +146,6 @@ def _sort_pictures(artifacts: Sequence[Artifact]) -> list[Artifact]:
     """Return the pictures: first those that the team made, then screenshots, both newest first."""
     pictures = [one for one in reversed(artifacts) if one.media_type.startswith("image/")]
     return sorted(pictures, key=lambda one: one.name == _SCREENSHOT)
-
-
-def _quoted(path: str) -> str:
-    """Return a path as the page requests it: each part encoded as by `encodeURIComponent`."""
-    return quote(path, safe="/!'()*")
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -9,8 +9,9 @@ from html import escape
 from urllib.parse import quote, unquote
 
 from maniple.document import nodes
+from maniple.evidence.record import Source
 from maniple.report_document.formulas import FormulaRenderer
-from maniple.report_document.layout import ReportDocument
+from maniple.report_document.layout import ReportDocument, lay_out
 from maniple.report_document.report_nodes import (
     AnchoredHeadingNode,
     FootnoteListNode,
@@ -100,6 +101,19 @@ def write_body(document: ReportDocument, view: BodyView = BodyView()) -> str:
         url_schemes={"http", "https", "mailto", _SCHEME},
         link_rel="noopener noreferrer nofollow",
     )
+
+
+def render_report(
+    markdown: str, sources: Sequence[Source] = (), figures: Mapping[str, str] | None = None
+) -> str:
+    """Return a report as sanitised HTML: its own title, if it has one, and its text. Blocks.
+
+    `figures` are the addresses of the figures, by path.
+    """
+    addresses = figures or {}
+    document = lay_out("", markdown, sources, addresses)
+    title = f"<h1>{escape(document.title)}</h1>\n" if document.title else ""
+    return title + write_body(document, BodyView(addresses))
 
 
 class _BodyWriter:

@@ -10,6 +10,7 @@ from maniple.media_types import ReportFormat
 from maniple.report_files.bundle import write_bundle, write_markdown
 from maniple.report_files.document import Report, lay_out_report
 from maniple.report_files.html_page import render_html_page
+from maniple.report_files.report_bodies import ReportBodies
 from maniple.report_files.thread_archive import make_entry
 
 _MAX_CONCURRENT = 2
@@ -39,6 +40,8 @@ class ReportRenderer:
         self._browser = browser
         self._missing = missing
         self._slots = asyncio.Semaphore(_MAX_CONCURRENT)
+        self.bodies = ReportBodies()
+        """Renders the texts of reports for the page."""
 
     async def render(self, report: Report, format_: ReportFormat) -> bytes:
         """Return the report as a file: UTF-8, PDF, Office Open XML or ZIP.

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +14,7 @@ from jinja2 import Template
 from markupsafe import Markup
 
 from maniple.evidence.record import Source
-from maniple.report_document import BodyView, lay_out, write_body
+from maniple.report_document import render_report
 from maniple.run_page.lenient_parsing import LONGEST, as_mapping, as_mappings, as_number, as_text, parse_json
 from maniple.run_page.markup import image_targets
 from maniple.run_page.page_assets import csp_hash, load_templates, read_style
@@ -269,11 +268,7 @@ def render(
 
 
 def _result(markdown: str, sources: Sequence[Source], figures: Mapping[str, Figure]) -> str:
-    """Return a report as HTML: its title, if it has one, and its text."""
-    document = lay_out("", markdown, sources, figures)
-    title = f"<h1>{escape(document.title)}</h1>\n" if document.title else ""
-    addresses = {path: figure.data_url for path, figure in figures.items()}
-    return title + write_body(document, BodyView(addresses))
+    return render_report(markdown, sources, {path: figure.data_url for path, figure in figures.items()})
 
 
 def policy() -> str:

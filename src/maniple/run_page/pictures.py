@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import quote
 
 from maniple.errors import FileError
 from maniple.reading.pictures import PictureInfo, figure_path, identify_picture
@@ -90,6 +91,12 @@ class Figure:
     def data_url(self) -> str:
         """The picture as a `data:` URL."""
         return f"data:{self.info.media_type};base64,{base64.b64encode(self.content).decode()}"
+
+
+def figure_address(run_id: str, path: str) -> str:
+    """Return the address of a figure at the service: each part encoded as by `encodeURIComponent`."""
+    quoted = quote(path, safe="/!'()*")
+    return f"/api/runs/{run_id}/figures/{quoted}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class ReportMissing(ManipleError):
 
 async def read_report_view(store: Store, run: RunRecord) -> ReportView:
     """Return the answer of a run; raises `RunNotFinished` or `ReportMissing`."""
-    markdown = await _read_markdown(store, run)
+    markdown = await read_markdown(store, run)
     thread = await store.threads.get(run.thread_id, run.owner)
     if thread is None:
         raise NotFound("There is no such run.")
@@ -47,7 +47,7 @@ async def read_claim_list(store: Store, run: RunRecord, verdicts: Collection[Ver
         RunNotFinished: the run has not ended.
         ReportMissing: it ended without an answer.
     """
-    await _read_markdown(store, run)
+    await read_markdown(store, run)
     checked = await read_claims(store, run)
     if checked is None:
         return ClaimList(run_id=run.run_id)
@@ -62,7 +62,8 @@ async def read_claim_list(store: Store, run: RunRecord, verdicts: Collection[Ver
     )
 
 
-async def _read_markdown(store: Store, run: RunRecord) -> str:
+async def read_markdown(store: Store, run: RunRecord) -> str:
+    """Return the answer of a run as Markdown; raises `RunNotFinished` or `ReportMissing`."""
     if run.status in ("queued", "running", "interrupted"):
         raise RunNotFinished(f"The run has no report yet; it is {run.status}.")
     markdown = await read_answer(store, run)

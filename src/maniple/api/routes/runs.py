@@ -35,7 +35,7 @@ from maniple.run_page import policy, render_run_page
 from maniple.run_page.pictures import FigureFinder
 from maniple.runs import AcceptedRun
 from maniple.service import Service
-from maniple.service.reports import read_claim_list, read_report_view
+from maniple.service.reports import read_claim_list, read_markdown, read_report_view
 from maniple.service.views import (
     AgentUsageView,
     ClaimList,
@@ -87,6 +87,12 @@ async def _stream_start(
 _PAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The page, in one self-contained file",
+        "content": {"text/html": {"schema": {"type": "string"}}},
+    }
+}
+_FRAGMENT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The text of the report, which loads and runs nothing but its figures",
         "content": {"text/html": {"schema": {"type": "string"}}},
     }
 }
@@ -242,6 +248,25 @@ async def read_report(
 
 
 @router.get(
+    "/api/runs/{run_id}/report/body",
+    summary="Read the report of a run for a page",
+    response_class=Response,
+    responses={**_FRAGMENT, **error_responses(404, 409)},
+)
+async def read_report_body(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HTMLResponse:
+    """The answer of a run that has ended as a fragment of sanitised HTML, the same as in its files.
+
+    Figures have their addresses at this service. Links within the text lead to its ids: `section-N`,
+    `source-N`, `footnote-N` and `reference-N`.
+    """
+    run = await service.engine.status(run_id, caller.owner)
+    markdown = await read_markdown(service.store, run)
+    finder = FigureFinder(service.store, service.workspaces, run)
+    body = await service.report_renderer.bodies.render(finder, markdown)
+    return HTMLResponse(body, headers=_page_headers("sandbox; default-src 'none'"))
+
+
+@router.get(
     "/api/runs/{run_id}/figures/{path:path}",
     summary="Read a figure of a run's report",
     response_class=Response,
@@ -265,14 +290,18 @@ async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HT
     For an active run, or one that was cut off, it shows the steps so far.
     """
     run = await service.engine.status(run_id, caller.owner)
-    headers = {
-        "content-security-policy": f"{policy()}; frame-ancestors 'none'",
+    finder = FigureFinder(service.store, service.workspaces, run)
+    page = await render_run_page(service.store, run, finder)
+    return HTMLResponse(page, headers=_page_headers(policy()))
+
+
+def _page_headers(policy: str) -> dict[str, str]:
+    return {
+        "content-security-policy": f"{policy}; frame-ancestors 'none'",
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
         "cache-control": "private, no-store",
     }
-    finder = FigureFinder(service.store, service.workspaces, run)
-    return HTMLResponse(await render_run_page(service.store, run, finder), headers=headers)
 
 
 @router.get(
