@@ -14,7 +14,7 @@ from maniple.runs import NotFound
 from tests.api.in_process import InProcessService
 
 pytestmark = pytest.mark.anyio
-FIRST_PAINT_BYTES = 150_000
+FIRST_PAINT_BYTES = 120_000
 
 
 async def test_the_page_is_open_to_who_has_no_key_and_the_service_is_not(it: InProcessService):

@@ -2,14 +2,12 @@ import type { MarkdownIt, Token } from "markdown-it";
 
 /** The service's mark after an unverified statement of a report. */
 export const MARK = "[unverified]";
-/** The maximum of numbers in one pair of brackets. */
-const MOST = 30;
 /** The number of a source; years and footnotes (`[^1]`) do not match. */
 const NUMBER = /(?!(?:1[89]|20)\d\d(?!\d))\d{1,4}/.source;
 /** `[3]`, `[1, 2]`, `[4–6]`, `【3】`: how a report cites its sources. */
 const CITATION = new RegExp(`[[【［] ?${NUMBER}(?: ?[,;、，–-] ?${NUMBER}){0,29} ?[\\]】］]`);
 
-/** Make Markdown put citations into `span.cite` and marks into `span.unverified`, except in code and links. */
+/** Make Markdown put citations into `span.citation` and marks into `mark`, except in code and links. */
 export function withEvidence(markdown: MarkdownIt): void {
   // Before links: parentheses after a mark must not turn it into a link.
   markdown.inline.ruler.before("link", "unverified", (state, silent) => {
@@ -22,8 +20,8 @@ export function withEvidence(markdown: MarkdownIt): void {
   markdown.core.ruler.before("text_join", "citations", (state) => {
     for (const block of state.tokens) if (block.children) block.children = cited(block.children, state.Token);
   });
-  markdown.renderer.rules["unverified"] = () => `<span class="unverified">${MARK.slice(1, -1)}</span>`;
-  markdown.renderer.rules["citation"] = (tokens, index) => `<span class="cite">${tokens[index]!.content}</span>`;
+  markdown.renderer.rules["unverified"] = () => `<mark>${MARK.slice(1, -1)}</mark>`;
+  markdown.renderer.rules["citation"] = (tokens, index) => `<span class="citation">${tokens[index]!.content}</span>`;
 }
 
 function cited(tokens: readonly Token[], Made: typeof Token): Token[] {
@@ -36,17 +34,4 @@ function cited(tokens: readonly Token[], Made: typeof Token): Token[] {
       return Object.assign(new Made(index % 2 ? "citation" : "text", "", 0), { content, level: token.level });
     });
   });
-}
-
-/** The distinct source numbers of a citation; empty if there are none. */
-export function numbersIn(citation: string): number[] {
-  const numbers = new Set<number>();
-  for (const part of citation.replaceAll("–", "-").match(/\d+(?: ?- ?\d+)*/g) ?? []) {
-    const ends = part.match(/\d+/g)!.map(Number);
-    // Three numbers joined by dashes are a date.
-    if (ends.length > 2) return [];
-    const [first, last] = [Math.min(...ends), Math.max(...ends)];
-    for (let number = first; number <= last && numbers.size < MOST; number += 1) if (number > 0) numbers.add(number);
-  }
-  return [...numbers];
 }

@@ -17,6 +17,11 @@ export function figurePath(target: string): string {
   return name.startsWith("/") || parts.includes("..") ? "" : parts.join("/");
 }
 
+/** The address of a figure at the service. */
+export function figureAddress(runId: string, path: string): string {
+  return `/api/runs/${encodeURIComponent(runId)}/figures/${path.split("/").map(encodeURIComponent).join("/")}`;
+}
+
 /** The figures of a run's report. They are fetched, because they need the API key. */
 export class Figures {
   #urls = new Map<string, string>();
@@ -24,16 +29,13 @@ export class Figures {
   #failed = new Set<string>();
   #isClosed = false;
 
-  constructor(
-    private readonly service: Service,
-    private readonly runId: string,
-  ) {}
+  constructor(private readonly service: Service) {}
 
   /** Show the figures in `place`. A missing one is replaced by its caption, with a note once the text `isWritten`. */
   fill(place: ParentNode, isWritten: boolean): void {
-    if (isWritten) for (const path of this.#failed) this.#asked.delete(path);
+    if (isWritten) for (const address of this.#failed) this.#asked.delete(address);
     if (isWritten) this.#failed.clear();
-    for (const one of place.querySelectorAll<HTMLElement>("span.figure:not(.shown, .missing)")) void this.#show(one, isWritten);
+    for (const one of place.querySelectorAll<HTMLImageElement>("img[data-address]:not([src])")) void this.#show(one, isWritten);
   }
 
   /** Release all of them. */
@@ -43,47 +45,39 @@ export class Figures {
     this.#urls.clear();
   }
 
-  async #show(place: HTMLElement, isWritten: boolean): Promise<void> {
-    const path = place.dataset["path"] ?? "";
-    const known = this.#urls.get(path);
+  async #show(image: HTMLImageElement, isWritten: boolean): Promise<void> {
+    const address = image.dataset["address"]!;
+    const known = this.#urls.get(address);
     // Immediately, because a growing text is rendered repeatedly.
-    if (known) return shown(place, known);
+    if (known) return void (image.src = known);
     try {
-      shown(place, await this.#get(path));
+      image.src = await this.#get(address);
     } catch {
-      this.#failed.add(path);
-      if (isWritten) missing(place, path);
+      this.#failed.add(address);
+      if (isWritten) missing(image);
     }
   }
 
-  #get(path: string): Promise<string> {
-    const asked = this.#asked.get(path) ?? this.#load(path);
-    this.#asked.set(path, asked);
+  #get(address: string): Promise<string> {
+    const asked = this.#asked.get(address) ?? this.#load(address);
+    this.#asked.set(address, asked);
     return asked;
   }
 
-  async #load(path: string): Promise<string> {
-    const named = path.split("/").map(encodeURIComponent).join("/");
-    const address = `/api/runs/${encodeURIComponent(this.runId)}/figures/${named}`;
-    if (!this.service.has(address)) throw new Error(path);
+  async #load(address: string): Promise<string> {
+    if (!this.service.has(address)) throw new Error(address);
     const blob = await (await this.service.ask(address)).blob();
-    if (this.#isClosed) throw new Error(path);
+    if (this.#isClosed) throw new Error(address);
     const url = URL.createObjectURL(blob);
-    this.#urls.set(path, url);
+    this.#urls.set(address, url);
     return url;
   }
 }
 
-function shown(place: HTMLElement, url: string): void {
-  const caption = place.textContent;
-  const image = Object.assign(document.createElement("img"), { src: url, alt: caption });
-  const isAlone = place.parentElement?.tagName === "P" && place.parentElement.childNodes.length === 1;
-  const below = Object.assign(document.createElement("span"), { className: "caption", textContent: caption });
-  place.replaceChildren(image, ...(isAlone && caption ? [below] : []));
-  place.classList.add("shown", ...(isAlone ? ["alone"] : []));
-}
-
-function missing(place: HTMLElement, path: string): void {
-  place.append(` (${texts.figureMissing.replace("{}", () => path)})`);
-  place.classList.add("missing");
+/** Replace a picture that could not be loaded by its caption, with its path. */
+function missing(image: HTMLImageElement): void {
+  const path = decodeURIComponent(image.dataset["address"]!.split("/").slice(5).join("/"));
+  const note = `(${texts.figureMissing.replace("{}", () => path)})`;
+  const hasCaption = image.nextElementSibling?.className === "caption";
+  image.replaceWith(Object.assign(document.createElement("span"), { className: "missing", textContent: hasCaption ? note : `${image.alt} ${note}` }));
 }

@@ -1,5 +1,3 @@
-import DOMPurify from "dompurify";
-
 /** A longer block is not highlighted, because that would take too long. */
 const LONGEST = 20_000;
 const NAME = /(?:^|\s)language-([\w+#-]+)/;
@@ -11,10 +9,11 @@ export function languageOf(code: Element): string {
 
 /** Highlight the code blocks in `place` one by one, so that the page stays responsive. */
 export async function highlight(place: ParentNode): Promise<void> {
-  const blocks = [...place.querySelectorAll("pre > code[class]")].filter((one) => languageOf(one));
+  const blocks = [...place.querySelectorAll<HTMLElement>("pre > code[class]:not([data-coloured])")].filter((one) => languageOf(one));
   if (blocks.length === 0) return;
-  const { coloured } = await import("./languages");
+  const [{ coloured }, { default: DOMPurify }] = await Promise.all([import("./languages"), import("dompurify")]);
   for (const block of blocks) {
+    block.dataset["coloured"] = "";
     const code = block.textContent;
     const html = code.length <= LONGEST ? coloured(code, languageOf(block)) : null;
     if (html === null) continue;

@@ -1,7 +1,8 @@
 import { draw, kindOf } from "./diagrams";
 import { highlight, languageOf } from "./highlight";
-import { GrowingText, harmless, isReadable } from "./markdown";
+import type * as markdown from "./markdown";
 import { setMath } from "./math";
+import { safeHtml } from "./safeHtml";
 import { texts } from "./texts";
 
 /** The number of characters that are rendered at a time. */
@@ -10,54 +11,113 @@ const SLICE = 20_000;
 const MAX_DIAGRAMS = 20;
 const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
-/** Renders a growing text as Markdown in `place`; only its last block is rendered again. */
+/** Shows a text in `place`: rendered here while it is streamed, and as the service renders it when it is finished. */
 export class Layout {
-  #grows = new GrowingText();
+  #grows: markdown.GrowingText | null = null;
   #open: ChildNode[] = [];
+  /** The blocks of code that have their highlighting and diagrams, or wait for them. */
+  #decorated = new WeakSet<Element>();
   #diagrams = 0;
   /** The number of rendered characters. */
   #laid = 0;
 
-  constructor(readonly place: HTMLElement) {}
+  /** `runId` is the run whose figures the text shows; "" for none. */
+  constructor(
+    readonly place: HTMLElement,
+    private readonly runId: string,
+  ) {}
+
+  /** Show a finished text. What the reader sees of it stays where it is, with its diagrams and coloured code. */
+  finish(html: string): void {
+    const text = framed(safeHtml(html));
+    const shown = blocksIn(this.place, (one) => this.#decorated.has(one));
+    const fresh: Element[] = [];
+    for (const [name, blocks] of blocksIn(text)) {
+      for (const block of blocks) {
+        const same = shown.get(name)?.shift();
+        if (same) block.replaceWith(same);
+        else fresh.push(block);
+      }
+    }
+    this.#begin();
+    holdPosition(this.place, () => this.place.replaceChildren(text));
+    this.#decorate(this.place, fresh);
+  }
 
   /** Render more of `text` in small pieces, so that the page stays responsive; returns whether all is rendered. */
-  show(text: string, isWritten: boolean): boolean {
+  show(text: string, isWritten: boolean, { GrowingText, isReadable }: typeof markdown): boolean {
     if (!isReadable(text)) {
-      const plain = Object.assign(document.createElement("pre"), { textContent: text, tabIndex: 0 });
-      this.place.replaceChildren(plain);
-      this.#grows = new GrowingText();
-      this.#open = [plain];
+      this.#begin();
+      this.place.replaceChildren(Object.assign(document.createElement("pre"), { textContent: text, tabIndex: 0 }));
       return true;
     }
+    if (!this.#grows) this.place.replaceChildren();
+    this.#grows ??= new GrowingText(this.runId);
     this.#laid = Math.min(text.length, this.#laid + SLICE);
     const isAll = this.#laid === text.length;
-    this.#lay(text.slice(0, this.#laid), isWritten && isAll);
+    this.#lay(this.#grows, text.slice(0, this.#laid), isWritten && isAll);
     return isAll;
   }
 
-  #lay(text: string, isWritten: boolean): void {
-    const { isAnew, settled, open } = this.#grows.take(text, isWritten);
+  #begin(): void {
+    this.#grows = null;
+    this.#open = [];
+    this.#diagrams = 0;
+    this.#laid = 0;
+  }
+
+  #lay(grows: markdown.GrowingText, text: string, isWritten: boolean): void {
+    const { isAnew, settled, open } = grows.take(text, isWritten);
     if (isAnew) {
       this.place.replaceChildren();
       this.#diagrams = 0;
     }
     for (const node of this.#open) node.remove();
-    if (settled) this.place.append(this.#finished(harmless(settled)));
-    const unfinished = framed(harmless(open));
+    if (settled) {
+      const blocks = framed(safeHtml(settled));
+      void setMath(blocks);
+      this.#decorate(blocks, [...blocks.querySelectorAll(".block")]);
+      this.place.append(blocks);
+    }
+    const unfinished = framed(safeHtml(open));
     this.#open = [...unfinished.childNodes];
     this.place.append(unfinished);
   }
 
-  /** Add formulas, highlighting and diagrams to final blocks when their code is loaded. */
-  #finished(blocks: DocumentFragment): DocumentFragment {
-    framed(blocks);
-    void setMath(blocks);
-    void highlight(blocks);
-    for (const code of blocks.querySelectorAll("pre > code")) {
-      if (languageOf(code) === "mermaid" && this.#diagrams++ < MAX_DIAGRAMS) void drawn(code.closest(".block")!, code.textContent);
+  /** Add highlighting and diagrams to final blocks of code when their code is loaded. */
+  #decorate(place: ParentNode, blocks: Element[]): void {
+    void highlight(place);
+    for (const block of blocks) {
+      const code = block.querySelector("pre > code");
+      this.#decorated.add(block);
+      if (code && languageOf(code) === "mermaid" && this.#diagrams++ < MAX_DIAGRAMS) void drawn(block, code.textContent);
     }
-    return blocks;
   }
+}
+
+/** The wanted blocks of code in `place`, or the diagrams that they became, by their language and text. */
+function blocksIn(place: ParentNode, isWanted: (block: Element) => boolean = () => true): Map<string, Element[]> {
+  const found = new Map<string, Element[]>();
+  for (const code of place.querySelectorAll(".block > pre > code")) {
+    const block = code.closest(".block")!;
+    if (!isWanted(block)) continue;
+    const name = `${code.className}\n${code.textContent}`;
+    const same = found.get(name) ?? [];
+    same.push(block.closest(".diagram") ?? block);
+    found.set(name, same);
+  }
+  return found;
+}
+
+/** Change the content of `place` so that its block at the top of the window stays there. */
+function holdPosition(place: HTMLElement, change: () => void): void {
+  const isAbove = place.getBoundingClientRect().top < 0;
+  const index = isAbove ? [...place.children].findIndex((one) => one.getBoundingClientRect().bottom > 0) : -1;
+  const before = place.children[index]?.getBoundingClientRect().top;
+  change();
+  const after = place.children[index]?.getBoundingClientRect().top;
+  if (before === undefined || after === undefined || Math.abs(after - before) < 1) return;
+  place.closest<HTMLElement>(".reading, .conversation")?.scrollBy({ top: after - before });
 }
 
 function framed(content: DocumentFragment): DocumentFragment {
@@ -70,7 +130,7 @@ function framed(content: DocumentFragment): DocumentFragment {
     block.replaceWith(frame);
     frame.append(block, button);
   }
-  for (const table of content.querySelectorAll("table")) {
+  for (const table of content.querySelectorAll(":not(.wide) > table")) {
     const frame = element("div", "wide");
     frame.tabIndex = 0;
     table.replaceWith(frame);

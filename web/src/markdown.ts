@@ -1,26 +1,26 @@
-import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
 import { withEvidence } from "./evidence";
-import { figurePath } from "./figures";
+import { figureAddress, figurePath } from "./figures";
 import { withMath } from "./math";
 
 /** A longer text is shown as plain text, because rendering it would take too long. */
 export const MAX_MARKDOWN_LENGTH = 300_000;
 const MAX_LINE_LENGTH = 20_000;
-const TAGS = (
-  "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul"
-).split(" ");
-
 const markdown = new MarkdownIt({ html: false, linkify: true }).use(withMath).use(withEvidence);
 
 // Model output is untrusted: a picture would load automatically and reveal the reader to its server.
-markdown.renderer.rules.image = (tokens, index) => {
+markdown.renderer.rules.image = (tokens, index, _options, env) => {
   const { escapeHtml } = markdown.utils;
   const token = tokens[index]!;
   const url = String(token.attrGet("src") ?? "");
   const path = figurePath(url);
-  if (path) return `<span class="figure" data-path="${escapeHtml(path)}">${escapeHtml(token.content)}</span>`;
-  return `<a href="${escapeHtml(url)}">${escapeHtml(token.content || url)}</a>`;
+  const caption = escapeHtml(token.content);
+  if (!path) return `<a href="${escapeHtml(url)}">${caption || escapeHtml(url)}</a>`;
+  const runId = String(env?.["runId"] ?? "");
+  if (!runId) return caption;
+  const image = `<img src="${escapeHtml(figureAddress(runId, path))}" alt="${caption}">`;
+  // As the service renders it in the finished report.
+  return tokens.length > 1 ? image : `<span class="figure">${image}${caption && `<span class="caption">${caption}</span>`}</span>`;
 };
 // Columns are aligned by classes, because the page's policy forbids inline styles.
 markdown.core.ruler.push("align", (state) => {
@@ -57,13 +57,16 @@ export class GrowingText {
   #hasReferences = false;
   #isOver = false;
 
+  /** `runId` is the run whose figures the text shows; "" for none. */
+  constructor(private readonly runId = "") {}
+
   take(text: string, isWritten: boolean): Grown {
     const whole = text.replace(/\r\n?/g, "\n");
     const isAnew = this.#isOver || !whole.startsWith(this.#settled) || (isWritten && this.#hasReferences);
     this.#isOver = isWritten;
     if (isAnew) this.#settled = "";
     const rest = whole.slice(this.#settled.length);
-    const env: NonNullable<Parameters<typeof markdown.parse>[1]> = {};
+    const env: NonNullable<Parameters<typeof markdown.parse>[1]> = { runId: this.runId };
     const tokens = markdown.parse(rest, env);
     this.#hasReferences ||= Object.keys(env.references ?? {}).length > 0;
     const last = isWritten ? tokens.length : Math.max(0, tokens.findLastIndex((one) => one.level === 0 && one.nesting >= 0));
@@ -78,19 +81,4 @@ function linesOf(text: string, count: number): string {
   let end = 0;
   for (let line = 0; line < count; line += 1) end = text.indexOf("\n", end) + 1;
   return text.slice(0, end);
-}
-
-/** HTML as safe elements that load and run nothing; links open in a new tab. */
-export function harmless(html: string): DocumentFragment {
-  const fragment = DOMPurify.sanitize(html, {
-    ALLOWED_TAGS: TAGS,
-    ALLOWED_ATTR: ["href", "title", "class", "start", "data-path"],
-    ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
-    RETURN_DOM_FRAGMENT: true,
-  });
-  for (const link of fragment.querySelectorAll("a")) {
-    link.target = "_blank";
-    link.rel = "noopener noreferrer";
-  }
-  return fragment;
 }

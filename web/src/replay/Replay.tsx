@@ -31,7 +31,7 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
       </main>
       <Controls player={player} />
       {reading.value === run.runId && run.answer && (
-        <ReportView runId={run.runId} title={run.plan?.title || run.question} text={run.answer.content} isWritten={run.isComplete} onClose={stopReading} />
+        <ReportView runId={run.runId} title={run.plan?.title || run.question} text={run.answer.content} isWritten={run.isComplete} isFinal={run.isOver} onClose={stopReading} />
       )}
     </div>
   );

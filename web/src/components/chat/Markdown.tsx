@@ -1,9 +1,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Figures } from "../../figures";
-import { Layout } from "../../layout";
+import { finishedReport } from "../../finished";
+import type { Layout } from "../../layout";
 import { reference } from "../../references";
 import { texts } from "../../texts";
-import { useService } from "../service";
+import { type Service, useService } from "../service";
 
 /** The pause between two layouts of a growing text, as a multiple of the layout's duration. */
 const REST = 4;
@@ -11,47 +12,92 @@ const REST = 4;
 interface Shown {
   text: string;
   isWritten: boolean;
-  /** The run whose report it is, for its figures; none for other texts. */
+  /** Whether its run has ended: then the service has the report as HTML. */
+  isFinal?: boolean;
+  /** The run whose report it is; none for other texts. */
   runId?: string;
   /** Called each time the whole text has been rendered. */
   onWritten?: (place: HTMLElement) => void;
 }
 
-/** A text as Markdown. While it is written it is rendered repeatedly, with pauses. */
-export function Markdown({ text, isWritten, runId = "", onWritten = reference }: Shown) {
+/** A text as Markdown: the report of a run that has ended as the service renders it, others as they grow, with pauses. */
+export function Markdown({ text, isWritten, isFinal = false, runId = "", onWritten = reference }: Shown) {
   const place = useRef<HTMLDivElement>(null);
-  const layout = useRef<Layout>(null);
-  const restsUntil = useRef(0);
+  const writer = useRef<Writer>(null);
   const service = useService();
-  const figures = useRef<Figures>(null);
   useEffect(() => {
-    const made = runId ? new Figures(service, runId) : null;
-    figures.current = made;
-    return () => made?.close();
+    const made = new Writer(place.current!, service, runId);
+    writer.current = made;
+    return () => made.close();
   }, [runId]);
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const lay = () => {
-      const begun = performance.now();
-      layout.current ??= new Layout(place.current!);
-      const isAll = layout.current.show(text, isWritten);
-      if (!isAll) timer = setTimeout(lay);
-      else if (isWritten) onWritten(place.current!);
-      figures.current?.fill(place.current!, isWritten && isAll);
-      const now = performance.now();
-      restsUntil.current = now + REST * (now - begun);
-    };
-    const rest = restsUntil.current - performance.now();
-    if (isWritten || rest <= 0) lay();
-    else timer = setTimeout(lay, rest);
-    return () => clearTimeout(timer);
-  }, [text, isWritten]);
-  return <div class="markdown" ref={place} onClick={copy} />;
+    const leaving = new AbortController();
+    void writer.current!.write(text, isWritten, isWritten && isFinal, leaving.signal).then((isAll) => isAll && isWritten && onWritten(place.current!));
+    return () => leaving.abort();
+  }, [text, isWritten, isFinal]);
+  return <div class="markdown" ref={place} onClick={act} />;
 }
 
-async function copy(event: MouseEvent): Promise<void> {
+/** Writes one text into `place`. Its code is loaded with the first text, because the first view of the page has none. */
+class Writer {
+  #layout: Layout | null = null;
+  #figures: Figures;
+  #restsUntil = 0;
+
+  constructor(
+    private readonly place: HTMLElement,
+    private readonly service: Service,
+    private readonly runId: string,
+  ) {
+    this.#figures = new Figures(service);
+  }
+
+  /** Show the text; returns whether all of it is shown, or false if it was `left` before. */
+  async write(text: string, isWritten: boolean, isFinal: boolean, left: AbortSignal): Promise<boolean> {
+    const [layout, html] = await Promise.all([import("../../layout"), isFinal ? finishedReport(this.service, this.runId, text) : null]);
+    if (left.aborted) return false;
+    this.#layout ??= new layout.Layout(this.place, this.runId);
+    if (html !== null) {
+      this.#layout.finish(html);
+      this.#figures.fill(this.place, true);
+      return true;
+    }
+    const markdown = await import("../../markdown");
+    let isAll = false;
+    let rest = isWritten ? 0 : this.#restsUntil - performance.now();
+    while (!isAll) {
+      if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
+      if (left.aborted) return false;
+      const begun = performance.now();
+      isAll = this.#layout.show(text, isWritten, markdown);
+      this.#figures.fill(this.place, isWritten && isAll);
+      const now = performance.now();
+      this.#restsUntil = now + REST * (now - begun);
+      rest = 1;
+    }
+    return true;
+  }
+
+  close(): void {
+    this.#figures.close();
+  }
+}
+
+async function act(event: MouseEvent): Promise<void> {
   const button = event.target;
-  if (!(button instanceof HTMLButtonElement) || button.className !== "copy") return;
-  await navigator.clipboard.writeText(button.parentElement?.querySelector("pre")?.textContent ?? "");
-  button.textContent = texts.copied;
+  if (button instanceof HTMLButtonElement && button.className === "copy") {
+    await navigator.clipboard.writeText(button.parentElement?.querySelector("pre")?.textContent ?? "");
+    button.textContent = texts.copied;
+  } else if (button instanceof Element) follow(event, button.closest<HTMLElement>("[data-to]"));
+}
+
+/** Follow a link within the text. */
+function follow(event: MouseEvent, link: HTMLElement | null): void {
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const id = CSS.escape(link.dataset["to"]!);
+  const goal = link.closest(".markdown")!.querySelector<HTMLElement>(`[data-id="${id}"]`);
+  if (!goal) return;
+  if (goal.tagName !== "A") goal.tabIndex = -1;
+  goal.focus();
 }

@@ -49,7 +49,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && !isAsked(run, answer.content) && (
         <div class="answer">
-          <Markdown text={answer.content} isWritten={run.isComplete} runId={run.runId} />
+          <Markdown text={answer.content} isWritten={run.isComplete} isFinal={run.isOver} runId={run.runId} />
         </div>
       )}
       {answer?.content && run.plan && run.isComplete && run.status !== "interrupted" && <ReadButton runId={run.runId} />}

@@ -10,7 +10,7 @@ export function AlsoRead({ sources }: { sources: readonly Source[] }) {
       <ul class="sources">
         {sources.map((one) => (
           <li key={one.number} class="source">
-            <span class="cite">[{one.number}]</span> <Title {...one} />
+            <span class="number">[{one.number}]</span> <Title {...one} />
           </li>
         ))}
       </ul>

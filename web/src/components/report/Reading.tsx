@@ -16,7 +16,7 @@ export function Reading({ more = [] }: { more?: readonly Entry[] }) {
   const run = openRuns().find((one) => one.runId === runId);
   const title = run?.plan?.title || threads.value.find((one) => one.thread_id === openId.value)?.title || run?.question.slice(0, 200) || "";
   const text = run?.answer?.content;
-  if (run && text) return <ReportView key={runId} runId={runId} title={title} text={text} isWritten={run.isComplete} more={more} onClose={stopReading} />;
+  if (run && text) return <ReportView key={runId} runId={runId} title={title} text={text} isWritten={run.isComplete} isFinal={run.isOver} more={more} onClose={stopReading} />;
   const isOlder = !run && openRuns().length > 0;
   return isOlder ? <Older key={runId} runId={runId} title={title} more={more} /> : null;
 }
@@ -32,7 +32,7 @@ function Older({ runId, title, more }: { runId: string; title: string; more: rea
     void attempt(read).then((isRead) => !isRead && reading.value === runId && stopReading());
   }, [runId]);
   if (!text) return <Awaited title={title} />;
-  return <ReportView runId={runId} title={title} text={text} isWritten more={more} onClose={stopReading} />;
+  return <ReportView runId={runId} title={title} text={text} isWritten isFinal more={more} onClose={stopReading} />;
 }
 
 /** The frame of a report that is being loaded. */

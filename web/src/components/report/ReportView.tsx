@@ -17,6 +17,8 @@ interface Shown {
   title: string;
   text: string;
   isWritten: boolean;
+  /** Whether the run has ended. */
+  isFinal: boolean;
   /** Further entries of the menu. */
   more?: readonly Entry[];
   onClose: () => void;
@@ -27,7 +29,7 @@ interface Found extends References {
 }
 
 /** The answer of a run as a document with contents, sources and unverified passages. */
-export function ReportView({ runId, title, text, isWritten, more = [], onClose }: Shown) {
+export function ReportView({ runId, title, text, isWritten, isFinal, more = [], onClose }: Shown) {
   const service = useService();
   const view = useRef<HTMLElement>(null);
   const [found, setFound] = useState<Found | null>(null);
@@ -68,7 +70,7 @@ export function ReportView({ runId, title, text, isWritten, more = [], onClose }
         <article>
           {found && found.unverified > 0 && <Unverified count={found.unverified} view={view} />}
           {!/^#\s/m.test(text.slice(0, 2_000)) && title && <h1 class="title">{title}</h1>}
-          {evidence && <Markdown text={text} isWritten={isWritten} runId={runId} onWritten={onWritten} />}
+          {evidence && <Markdown text={text} isWritten={isWritten} isFinal={isFinal} runId={runId} onWritten={onWritten} />}
           {found && evidence && <ClaimList checked={evidence.checked} sources={evidence.sources} list={list} />}
           {found && evidence && (
             <AlsoRead sources={[...evidence.sources.values()].filter((one) => !found.entries.has(one.number))} />
