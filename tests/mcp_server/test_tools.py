@@ -268,8 +268,18 @@ async def test_a_person_sees_every_letter_of_what_is_to_be_approved(model, tmp_p
     assert "http://127.0.0.1:9/\\u202egpj.exe\\u200b" in person.asked[0]
 
 
-async def test_a_model_that_cannot_be_reached_is_reported_in_words(tmp_path):
+async def test_a_run_whose_model_cannot_be_reached_says_what_it_waits_for(tmp_path):
     async with hosted("http://127.0.0.1:9/v1", tmp_path) as host:
+        result = await host.call("ask_team", **QUESTION)
+        while not result.structured_content["outage"]:
+            result = await host.call("get_run", run_id=result.structured_content["run_id"], wait_seconds=1)
+        await host.call("cancel_run", run_id=result.structured_content["run_id"])
+    assert result.structured_content["status"] == "queued"
+    assert "http://127.0.0.1:9/v1" in words(result)
+
+
+async def test_a_model_that_cannot_be_reached_is_reported_in_words(tmp_path):
+    async with hosted("http://127.0.0.1:9/v1", tmp_path, runs={"outage_seconds": 0}) as host:
         result = await host.call("ask_team", **QUESTION)
     assert result.is_error
     assert result.structured_content["error"]["code"]

@@ -108,7 +108,7 @@ def test_the_page_is_chinese_in_a_chinese_browser(page: Page):
     context = page.context.browser.new_context(base_url=page.url, locale="zh-CN")  # type: ignore[union-attr]
     tab = context.new_page()
     tab.goto("/")
-    expect(tab.get_by_role("heading", name="团队要做什么?")).to_be_visible()
+    expect(tab.get_by_role("heading", name="团队要做什么？")).to_be_visible()
     assert tab.locator("html").get_attribute("lang") == "zh"
     context.close()
 

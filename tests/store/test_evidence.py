@@ -50,6 +50,8 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
             "ALTER TABLE sources DROP COLUMN published; ALTER TABLE sources DROP COLUMN author;"
             "ALTER TABLE sources DROP COLUMN publisher; DROP TABLE unread_pages;"
             "DROP TABLE findings; DROP TABLE page_attempts;"
+            "ALTER TABLE runs DROP COLUMN waiting_for; ALTER TABLE runs DROP COLUMN waiting_since;"
+            "ALTER TABLE runs DROP COLUMN waiting_until; ALTER TABLE tool_calls DROP COLUMN started_at;"
             "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
             "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"
             "PRAGMA user_version = 3;"

@@ -22,6 +22,8 @@ DOWNGRADE = (
     "ALTER TABLE sources DROP COLUMN published; ALTER TABLE sources DROP COLUMN author;"
     "ALTER TABLE sources DROP COLUMN publisher; DROP TABLE unread_pages;"
     "DROP TABLE findings; DROP TABLE page_attempts;"
+    "ALTER TABLE runs DROP COLUMN waiting_for; ALTER TABLE runs DROP COLUMN waiting_since;"
+    "ALTER TABLE runs DROP COLUMN waiting_until; ALTER TABLE tool_calls DROP COLUMN started_at;"
     "PRAGMA user_version = 8;"
 )
 

@@ -57,6 +57,7 @@ from maniple.events.run_view import (
     UsageTotals,
     is_open_question,
     load_run_view,
+    read_outage,
     read_question_ids,
 )
 from maniple.events.translator import Translator, translate
@@ -129,6 +130,7 @@ __all__ = [
     "is_open_question",
     "load_run_view",
     "read_event",
+    "read_outage",
     "read_question_ids",
     "read_questions",
     "record_of",

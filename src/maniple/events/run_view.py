@@ -24,6 +24,7 @@ from maniple.events.model import (
     RunInterrupted,
     RunStarted,
     RunStatusChanged,
+    RunWaiting,
     SessionState,
     StepInterrupted,
     StepResumed,
@@ -577,6 +578,20 @@ async def load_run_view(
     async for page in read_event_pages(events, run_id, types=names):
         view.apply_records(page)
     return view
+
+
+async def read_outage(events: EventTable, run_id: str) -> RunWaiting | None:
+    """Return what a run last waited for, and why.
+
+    Raises:
+        StoreError: the events cannot be read.
+    """
+    newest: RunWaiting | None = None
+    async for page in read_event_pages(events, run_id, types={RunWaiting.type}):
+        for record in page:
+            if isinstance(event := event_of(record), RunWaiting):
+                newest = event
+    return newest
 
 
 async def read_question_ids(events: EventTable, run_id: str) -> dict[str, str]:

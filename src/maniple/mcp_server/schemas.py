@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from maniple.errors import ManipleError
-from maniple.events import PlanChanged, UserMessageAnswered, UserMessageReceived, load_run_view
+from maniple.events import PlanChanged, UserMessageAnswered, UserMessageReceived, load_run_view, read_outage
 from maniple.graph import RunOptions
 from maniple.report_files import read_claims
 from maniple.run_page.markup import sanitize_markdown
@@ -196,6 +196,9 @@ class RunResult(BaseModel):
     messages: list[UserMessageView] = Field(description="What the user wrote to the run while it worked.")
     gaps: list[GapView] = Field(description="The steps whose results are missing in the answer, and why.")
     waits_for: list[InterruptView] = Field(description="The questions that an interrupted run waits for.")
+    outage: str = Field(
+        description="What a queued run waits for, by itself: what is away, and why; else empty."
+    )
     error: ErrorView | None
     usage: UsageView
     sources: list[CitedSource]
@@ -207,6 +210,8 @@ class RunResult(BaseModel):
         if self.error is not None:
             yield f"The run {self.status}: {self.error.message}"
         yield from (pause_text(one, self.thread_id) for one in self.waits_for)
+        if self.outage:
+            yield f"The run waits and goes on by itself: {self.outage}"
         if self.status in ("queued", "running"):
             yield (
                 "The run is still in progress. Call get_run with this run_id and wait_seconds for its answer."
@@ -255,6 +260,7 @@ async def read_run_result(service: Service, run: RunRecord) -> RunResult:
         ],
         gaps=await read_gaps(store, run),
         waits_for=await read_interrupts(store, run),
+        outage=await _describe_outage(store, run),
         error=failed,
         usage=UsageView.model_validate(run.usage),
         sources=[
@@ -268,6 +274,13 @@ async def read_run_result(service: Service, run: RunRecord) -> RunResult:
             for one in (await store.evidence(run.run_id).sources())[:SHOWN_SOURCES]
         ],
     )
+
+
+async def _describe_outage(store: Store, run: RunRecord) -> str:
+    if run.status != "queued" or run.waiting_for is None:
+        return ""
+    outage = await read_outage(store.events, run.run_id)
+    return f"the {run.waiting_for} is away. {outage.reason if outage else ''}".strip()
 
 
 async def _answer(store: Store, run: RunRecord) -> str:
