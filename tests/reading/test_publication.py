@@ -5,7 +5,9 @@ import pytest
 from maniple.reading.dates import find_date, find_date_in_address, parse_date
 from maniple.reading.html import read_html
 from maniple.reading.publication import Publication
+from maniple.reading.title_lines import find_published_date
 from tests.reading.article_shapes import SHAPES
+from tests.reading.more_article_shapes import MORE_SHAPES
 
 _FIELDS = ("published", "author", "publisher")
 
@@ -21,9 +23,39 @@ def test_the_facts_of_article_pages_are_found(field: str) -> None:
     assert len(wrong) <= len(SHAPES) * 0.05, wrong
 
 
+@pytest.mark.parametrize("field", _FIELDS)
+def test_the_facts_of_pages_of_many_systems_and_languages_are_found(field: str) -> None:
+    found = {one.name: getattr(read_html(one.html, one.url), field) for one in MORE_SHAPES}
+    wrong = [(one.name, found[one.name]) for one in MORE_SHAPES if found[one.name] != getattr(one, field)]
+    assert len(wrong) <= len(MORE_SHAPES) * 0.05, wrong
+
+
+@pytest.mark.parametrize(
+    "name", ["future_meta", "ld_event", "copyright_only", "history", "ld_epoch", "place"]
+)
+def test_a_wrong_date_or_name_is_never_given_for_a_missing_one(name: str) -> None:
+    shape = next(one for one in MORE_SHAPES if one.name == name)
+    reading = read_html(shape.html, shape.url)
+    assert (reading.published, reading.author) == (shape.published, shape.author)
+
+
+def test_a_date_of_update_is_not_the_one_of_publication() -> None:
+    assert find_published_date("Updated: 9 June 2021 | Published: 4 March 2020") == "2020-03-04"
+    assert find_published_date("4 March 2020, modifié le 9 juin 2021") == "2020-03-04"
+    assert find_published_date("Last updated on 9 June 2021") == ""
+
+
 @pytest.mark.parametrize(
     ("text", "date"),
     [
+        ("4 marca 2020", "2020-03-04"),
+        ("4 марта 2020 г.", "2020-03-04"),
+        ("٤ مارس ٢٠٢٠", "2020-03-04"),
+        ("2020. március 4.", "2020-03-04"),
+        ("ngày 4 tháng 3 năm 2020", "2020-03-04"),
+        ("4 मार्च 2020", "2020-03-04"),
+        ("Mon, 07/08/2013", "2013-07-08"),
+        ("Wed, 07/08/2013", "2013-08-07"),
         ("Published on 12 March 2024", "2024-03-12"),
         ("Mar. 3rd, 2021 at noon", "2021-03-03"),
         ("le 1er août 2022", "2022-08-01"),

@@ -37,6 +37,10 @@ _BLANKS = re.compile(r"\s{100,}")
 _LEAST_BODY = 200
 _MAX_TEXTS = 500
 _LINK = re.compile(r"\[[^\[\]]{0,300}\]\([^()]{0,2000}\)")
+_HEAD_CHARACTERS = 5_000
+_PAGE_LANGUAGE = re.compile(
+    r"<html\b[^<>]{0,1000}?\s(?:xml:)?lang\s*=\s*[\"']?([a-z]{2,3}(?:[-_]\w{2,8}){0,2})\b", re.IGNORECASE
+)
 _ENDLESS_TAG = re.compile(r"<[^<>]{20000,}>")
 
 
@@ -171,7 +175,11 @@ def parse_html(text: str) -> "HtmlElement":
     # huge_tree: without it, the parser stops at 256 levels and loses the rest of the page.
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     # The tag is added because the parser returns no document for an empty page.
-    return html.document_fromstring(f"<html>{text}".encode("utf-8", "replace"), parser=parser)
+    page = html.document_fromstring(f"<html>{text}".encode("utf-8", "replace"), parser=parser)
+    # The attributes of the page's own tag are lost behind the added one.
+    if match := _PAGE_LANGUAGE.search(text, 0, _HEAD_CHARACTERS):
+        page.set("lang", match[1])
+    return page
 
 
 def find_base_url(page: "HtmlElement", url: str) -> str:

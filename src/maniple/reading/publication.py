@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from maniple.reading.dates import find_date, find_date_in_address, parse_date
+from maniple.reading.dates import find_date, find_date_in_address, find_dates, parse_date
 from maniple.reading.publication_signs import (
     ADDRESS,
     ARTICLE_TYPES,
@@ -28,6 +29,7 @@ from maniple.reading.publication_signs import (
     MAX_ITEMS,
     MAX_SCRIPTS,
     NAME_END,
+    NO_DATES,
     NO_NAME,
     NOT_OF_PAGE,
     PAGE_TYPES,
@@ -36,8 +38,20 @@ from maniple.reading.publication_signs import (
     SITE_PARTS,
     SMALL_WORDS,
     SOURCE_LABEL,
+    TEMPLATE,
+    TEXT_TYPES,
     VALUE_CHARACTERS,
+    WRITTEN_BY,
 )
+from maniple.reading.title_lines import find_date_below_title, find_published_date
+
+_AHEAD = timedelta(days=2)
+_AUTHOR_MARKUP = (
+    "(//*[@itemprop='author' or @itemprop='creator' or @property='author' or @property='schema:author'"
+    " or @rel='sioc:has_creator'])[position() <= 5]"
+)
+_FOOTER_OF_ARTICLE = re.compile(r"meta|byline|submitted")
+_ROLE_BEHIND = re.compile(r"\s*(?:기자|특파원|記者|记者|编辑|編集部)$")
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -64,25 +78,34 @@ class Publication:
         return "; ".join(f"{name}: {value}" for name, value in named if value)
 
 
-def find_publication(page: "HtmlElement", url: str, title: str = "") -> Publication:
-    """Return what a page, which was not pruned, says about its publication. Linear."""
+def find_publication(
+    page: "HtmlElement", url: str, title: str = "", now: datetime | None = None
+) -> Publication:
+    """Return what a page, which was not pruned, says about its publication. Linear.
+
+    A date more than two days after `now`, by default the current time, is not the one of its publication.
+    """
+    latest = ((now or datetime.now(UTC)) + _AHEAD).date().isoformat()
     month_first = _is_month_first(page, url)
     metas = _read_metas(page)
     items = [*_read_items(page)]
     byline = _read_byline(page, month_first)
     published = (
-        _date_of_items(items)
-        or _first(parse_date(value, month_first=month_first) for value in _values(metas, DATE_NAMES))
-        or _date_of_markup(page, month_first)
-        or byline.published
-        or find_date_in_address(url)
+        _first_known(_dates_of_items(items), latest)
+        or _first_known(
+            (parse_date(value, month_first=month_first) for value in _values(metas, DATE_NAMES)), latest
+        )
+        or _first_known(_dates_of_markup(page, month_first), latest)
+        or _first_known([byline.published], latest)
+        or find_date_below_title(page, latest, month_first=month_first)
+        or _first_known([find_date_in_address(url)], latest)
     )
     author = (
         _authors(
             name for item in items for name in _names_of(item.get("author") or item.get("creator"), items)
         )
         or _authors(_meta_authors(metas))
-        or _authors(_texts(page, "(//*[@itemprop='author' or @itemprop='creator'])[position() <= 5]"))
+        or _authors(_texts(page, _AUTHOR_MARKUP))
         or byline.author
     )
     journal = _values(metas, PUBLISHER_NAMES[:2])
@@ -92,6 +115,7 @@ def find_publication(page: "HtmlElement", url: str, title: str = "") -> Publicat
             (
                 *journal,
                 *(name for item in items for name in _names_of(item.get("publisher"), items)),
+                *(name for item in items for name in _names_of(item.get("isPartOf"), items)),
                 *_values(metas, PUBLISHER_NAMES[2:]),
                 *_texts(page, "(//*[@itemprop='publisher' or @itemprop='sourceOrganization'])[1]"),
                 byline.publisher,
@@ -105,6 +129,11 @@ def find_publication(page: "HtmlElement", url: str, title: str = "") -> Publicat
         )
     )
     return Publication(published, author, publisher)
+
+
+def _first_known(dates: Iterable[str], latest: str) -> str:
+    """Return the first date that is neither a placeholder nor after `latest`."""
+    return next((one for one in dates if one and one not in NO_DATES and one[: len(latest)] <= latest), "")
 
 
 def _first(values: Iterable[str]) -> str:
@@ -144,7 +173,8 @@ def _read_items(page: "HtmlElement") -> Iterator[dict[str, Any]]:
             found += islice(_walk_items(json.loads(text, strict=False)), MAX_ITEMS)
         except (ValueError, RecursionError):
             continue
-    yield from (one for one in found if _has_type(one, ARTICLE_TYPES))
+    yield from (one for one in found if _has_type(one, TEXT_TYPES))
+    yield from (one for one in found if not _has_type(one, TEXT_TYPES) and _has_type(one, ARTICLE_TYPES))
     yield from (one for one in found if not _has_type(one, ARTICLE_TYPES) and _has_type(one, PAGE_TYPES))
     yield from (one for one in found if not _has_type(one, ARTICLE_TYPES) and not _has_type(one, PAGE_TYPES))
 
@@ -168,14 +198,14 @@ def _has_type(item: Mapping[str, Any], wanted: re.Pattern[str]) -> bool:
     )
 
 
-def _date_of_items(items: Iterable[Mapping[str, Any]]) -> str:
+def _dates_of_items(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     values = (
         item.get(name)
         for item in items
         if _has_type(item, ARTICLE_TYPES) or _has_type(item, PAGE_TYPES)
         for name in DATE_FIELDS
     )
-    return _first(parse_date(str(value)) for value in values if isinstance(value, str | int))
+    return (parse_date(str(value)) for value in values if isinstance(value, str | int))
 
 
 def _names_of(value: Any, items: Iterable[Mapping[str, Any]], depth: int = 0) -> Iterator[str]:
@@ -199,8 +229,13 @@ def _meta_authors(metas: Mapping[str, list[str]]) -> Iterator[str]:
     for name in AUTHOR_NAMES:
         found = [one for one in metas.get(name, ()) if not ADDRESS.search(one)]
         if any(map(_clean_author, found)):
-            yield from (_turn_name(one) if name.startswith("citation") else one for one in found)
+            is_turned = name.startswith(("citation", "bepress", "dc"))
+            yield from (_turn_name(one) if is_turned else one for one in found)
             return
+    for number in ("1", "2"):
+        labels = metas.get(f"twitter:label{number}", ())
+        if any(map(WRITTEN_BY.match, labels)):
+            yield from metas.get(f"twitter:data{number}", ())
 
 
 def _turn_name(name: str) -> str:
@@ -221,7 +256,9 @@ def _authors(names: Iterable[str]) -> str:
 
 
 def _clean_author(name: str) -> str:
-    name = BY.sub("", " ".join(name.split()))
+    name = _ROLE_BEHIND.sub("", BY.sub("", " ".join(name.split())))
+    if TEMPLATE.search(name):
+        return ""
     if ADDRESS.search(name) or NO_NAME.match(name) or not any(map(str.isalpha, name)):
         return ""
     return name.strip(" ,.;:|-–—")[:VALUE_CHARACTERS] if len(name) < VALUE_CHARACTERS else ""
@@ -231,32 +268,38 @@ def _clean_publisher(name: str) -> str:
     name = re.sub(r"^(?:©|\(c\)|copyright)\s*(?:\d{4}\s*)?", "", " ".join(name.split()), flags=re.I).strip(
         " ,.|-–—"
     )
-    is_name = name and not ADDRESS.search(name) and len(name) <= 120 and any(map(str.isalpha, name))
+    is_name = (
+        name
+        and not ADDRESS.search(name)
+        and not TEMPLATE.search(name)
+        and len(name) <= 120
+        and any(map(str.isalpha, name))
+    )
     return name if is_name else ""
 
 
 def _texts(page: "HtmlElement", path: str) -> Iterator[str]:
     for element in page.xpath(path):
-        inner = element.xpath("(.//*[@itemprop='name'])[1]")
+        inner = element.xpath("(.//*[@itemprop='name' or @property='name' or @property='schema:name'])[1]")
         target = inner[0] if inner else element
         yield " ".join((target.get("content") or target.text_content()[:BYLINE_CHARACTERS]).split())
 
 
-def _date_of_markup(page: "HtmlElement", month_first: bool | None) -> str:
-    """Return the date in microdata, RDFa, or the first `<time>` that belongs to the article."""
+def _dates_of_markup(page: "HtmlElement", month_first: bool | None) -> Iterator[str]:
+    """Yield the dates in microdata, RDFa, and in each `<time>` that belongs to the article."""
     named = page.xpath(
         "(//*[@itemprop='datePublished' or @itemprop='dateCreated' or @property='datePublished'"
-        " or @property='dc:date' or @property='dc:issued' or @property='schema:datePublished'"
+        " or contains(concat(' ', @property, ' '), ' dc:date ') or @property='dc:issued'"
+        " or @property='schema:datePublished' or @property='dcterms:issued'"
         " or (self::time and @pubdate)])[position() <= 5]"
     )
-    if date := _first(_date_of_element(one, month_first) for one in named):
-        return date
+    yield from (_date_of_element(one, month_first) for one in named)
     times = [one for one in islice(page.iter("time", "abbr", "relative-time"), 50) if _is_of_page(one)]
     told = [one for one in times if DATE_CLASS.search(_name(one)) or LABELLED.search(_text_around(one))]
     in_articles = [
         one for one in times if any(up.tag in ("article", "main", "header") for up in one.iterancestors())
     ]
-    return _first(_date_of_element(one, month_first) for one in (*told, *in_articles, *times))
+    yield from (_date_of_element(one, month_first) for one in (*told, *in_articles, *times))
 
 
 def _date_of_element(element: "HtmlElement", month_first: bool | None) -> str:
@@ -286,7 +329,7 @@ def _name(element: "HtmlElement") -> str:
 def _is_of_page(element: "HtmlElement") -> bool:
     around = (element, *islice(element.iterancestors(), 8))
     return not any(
-        one.tag in ("aside", "footer", "nav", "li")
+        (one.tag in ("aside", "footer", "nav", "li") and not _FOOTER_OF_ARTICLE.search(_name(one)))
         or (one.tag not in ("body", "html") and NOT_OF_PAGE.search(_name(one)))
         for one in around
     )
@@ -302,7 +345,7 @@ def _read_byline(page: "HtmlElement", month_first: bool | None) -> Publication:
             continue
         name = _name(element)
         if not published and (BYLINE_CLASS.search(name) or LABELLED.search(text.lower())):
-            published = find_date(text, month_first=month_first)
+            published = find_published_date(text, month_first=month_first)
         if len(authors) < MAX_CANDIDATES and (author := _author_of(element, name, text)):
             authors.append(author)
         if not publisher and (match := SOURCE_LABEL.search(text)):
@@ -345,6 +388,7 @@ def _author_of(element: "HtmlElement", name: str, text: str) -> str:
     if not is_named and not begins:
         return ""
     rest = text[begins.end() :] if begins else text
+    rest = rest[: next((begin for _, begin, _ in find_dates(rest)), None)]
     end = NAME_END.search(rest)
     found = _clean_author(ROLE.sub("", rest[: end.start()] if end else rest))
     words = found.split()
@@ -355,7 +399,7 @@ def _author_of(element: "HtmlElement", name: str, text: str) -> str:
 def _site_in_title(title: str, url: str) -> str:
     """Return the part of a title that is the name of the site: that its host contains."""
     host = (urlsplit(url).hostname or "").removeprefix("www.")
-    known = re.sub(r"[\W_]+", "", host.rpartition(".")[0].lower())
+    known = re.sub(r"[\W_]+", "", host.lower())
     for part in reversed(SITE_PARTS.split(title)[1:]):
         squeezed = SMALL_WORDS.sub("", part.lower())
         if len(squeezed) >= 3 and squeezed in known:
