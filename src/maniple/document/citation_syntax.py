@@ -16,6 +16,7 @@ _CITATION = re.compile(
 )
 _DETAILS = re.compile(r"†[^\]】］\n]{0,80}")
 _BETWEEN = re.compile(r"[,;、，&]|and|und|et|y|和|及")
+_ONE_NUMBER = re.compile(r"[\[【［] ?(\d{1,4}) ?[\]】］]")
 _NO_NUMBER = re.compile(r"[^\d-]")
 _DIGITS = re.compile(r"\d{1,4}")
 # An element of a list in a program or formula: `a[7]`, `x_1[7]`, `values[7] = 3`, `m[1][2] = 3`. A letter
@@ -55,6 +56,9 @@ def find_number_citations(text: str) -> Iterator[NumberCitation]:
 
 def read_numbers(written: str) -> tuple[int, ...]:
     """Return the numbers that `3, 9` or `2–4` stands for; none if it is a date, a year or contains 0."""
+    if one := _ONE_NUMBER.fullmatch(written):
+        number = int(one[1])
+        return (number,) if 0 < number < _NOT_A_NUMBER_FROM else ()
     numbers: list[int] = []
     for part in _BETWEEN.split(written.casefold()):
         ends = [int(end) for end in _NO_NUMBER.sub("", part.replace("–", "-")).split("-") if end]

@@ -21,9 +21,9 @@ _MARK = re.compile(re.escape(nodes.MARK))
 _CODE_TAG = re.compile(r"<(/?)(code|kbd|math|pre|samp|script|style|svg|var)(?=[\s>/])", re.IGNORECASE)
 _SUPERSCRIPT = re.compile(r"<(/?)sup>\Z", re.IGNORECASE)
 _BEFORE_CHARACTERS = 4
+_TEXTS = frozenset({"text", "text_special"})
 MAX_DEPTH = 40
 """The levels of emphasis and links within each other that become nodes."""
-_TEXTS = frozenset({"text", "text_special"})
 
 
 class InlineBuilder:
@@ -53,31 +53,32 @@ class InlineBuilder:
                 break
             if token.nesting and (self._ignored or self._depth == MAX_DEPTH):
                 self._ignored += token.nesting
+            elif token.type in _TEXTS:
+                self._append_text(token, found)
             else:
-                found += self._read_token(token)
+                found.append(self._read_token(token))
         return tuple(_with_citations(_with_html_code(_merge_texts(found), self._source)))
 
-    def _read_token(self, token: Token) -> Iterator[nodes.InlineNode]:
+    def _read_token(self, token: Token) -> nodes.InlineNode:
         start, end = self._places.span(*token.meta[SPAN])
-        if token.type in _TEXTS:
-            yield from self._read_text(token)
-        elif token.nesting > 0:
-            yield self._read_container(token, start)
-        elif token.type == "image":
-            yield self._read_image(token, start, end)
-        else:
-            is_half_read = self._source[end - 1 : end + 1] == "\r\n"
-            yield _read_leaf(token, start, end + is_half_read)
+        if token.nesting > 0:
+            return self._read_container(token, start)
+        if token.type == "image":
+            return self._read_image(token, start, end)
+        is_half_read = self._source[end - 1 : end + 1] == "\r\n"
+        return _read_leaf(token, start, end + is_half_read)
 
-    def _read_text(self, token: Token) -> Iterator[nodes.TextNode]:
+    def _append_text(self, token: Token, found: list[nodes.InlineNode]) -> None:
+        content = token.content
+        if not content:
+            return
+        places = self._places
         low, high = token.meta[SPAN]
-        if not token.content:
-            return
         if token.type == "text_special":
-            yield nodes.TextNode(*self._places.span(low, high), token.content)
+            found.append(nodes.TextNode(*places.span(low, high), content))
             return
-        for first, last in self._places.split(low, high):
-            yield nodes.TextNode(*self._places.span(first, last), token.content[first - low : last - low])
+        for first, last in places.split(low, high):
+            found.append(nodes.TextNode(*places.span(first, last), content[first - low : last - low]))
 
     def _read_container(self, token: Token, start: int) -> nodes.InlineNode:
         self._depth += 1
@@ -194,7 +195,10 @@ def _pair_code_tags(children: list[nodes.InlineNode], source: str) -> dict[int, 
 
 def _with_citations(children: list[nodes.InlineNode]) -> list[nodes.InlineNode]:
     """Replace the citations and marks in the texts by nodes of their own."""
-    if not any(isinstance(one, nodes.HtmlNode) or _may_be_marked(one) for one in children):
+    for one in children:
+        if isinstance(one, nodes.HtmlNode) or _may_be_marked(one):
+            break
+    else:
         return children
     found: list[nodes.InlineNode] = []
     run: list[nodes.TextNode] = []

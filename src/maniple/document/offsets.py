@@ -24,19 +24,27 @@ class OffsetMap:
         for start, source in pieces:
             self._starts.append(start)
             self._sources.append(source)
+        self._shift = self._sources[0] - self._starts[0] if len(self._starts) == 1 else None
+        """Of a text in one piece, such as a paragraph on one line."""
 
     def source(self, offset: int) -> int:
         """Return the offset in the source of the character at `offset`."""
+        if self._shift is not None:
+            return offset + self._shift
         piece = max(bisect_right(self._starts, offset) - 1, 0)
         return self._sources[piece] + offset - self._starts[piece]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the span in the source of the text from `start` to before `end`."""
+        if self._shift is not None:
+            return start + self._shift, max(start, end) + self._shift
         first = self.source(start)
         return first, self.source(end - 1) + 1 if start < end else first
 
     def split(self, start: int, end: int) -> list[tuple[int, int]]:
         """Split a span of the text where its characters are not neighbours in the source."""
+        if self._shift is not None:
+            return [(start, end)] if start < end else []
         first, last = bisect_right(self._starts, start), bisect_right(self._starts, end - 1)
         cuts = [start, *(one for one in self._starts[first:last]), end]
         return [(low, high) for low, high in pairwise(cuts) if low < high]

@@ -193,8 +193,10 @@ def _parse_formula_block(state: StateBlock, start: int, end: int, silent: bool) 
 def _record_inlines(parser: MarkdownIt) -> None:
     from markdown_it import rules_inline as rules
 
+    from maniple.document.inline_dispatch import DispatchingInline
+
     ruler = parser.inline.ruler
-    recorded: dict[str, InlineRule] = {
+    rules_by_name: dict[str, InlineRule] = {
         "newline": rules.newline,
         "escape": rules.escape,
         "backticks": rules.backtick,
@@ -206,10 +208,18 @@ def _record_inlines(parser: MarkdownIt) -> None:
         "html_inline": rules.html_inline,
         "entity": rules.entity,
     }
-    for name, rule in recorded.items():
-        ruler.at(name, _record_inline(rule, _BEGINNINGS[name], is_bracket=name in _BRACKET_RULES))
-    ruler.before("escape", FORMULA, _record_inline(parse_formula, "$\\"))
-    ruler.before("link", REFERENCE, _record_inline(_parse_footnote_reference, "["))
+    beginnings: dict[InlineRule, str] = {}
+
+    def record(name: str, rule: InlineRule, characters: str) -> InlineRule:
+        recorded = _record_inline(rule, characters, is_bracket=name in _BRACKET_RULES)
+        beginnings[recorded] = characters
+        return recorded
+
+    for name, rule in rules_by_name.items():
+        ruler.at(name, record(name, rule, _BEGINNINGS[name]))
+    ruler.before("escape", FORMULA, record(FORMULA, parse_formula, "$\\"))
+    ruler.before("link", REFERENCE, record(REFERENCE, _parse_footnote_reference, "["))
+    parser.inline = DispatchingInline(parser.inline, beginnings)
 
 
 def _parse_inline(state: StateCore) -> None:
