@@ -51,6 +51,7 @@ _LEFT_OUT = (
     "|//*[contains(@class, 'nosearch') or contains(@class, 'headerlink') or contains(@class, 'toplang')"
     " or contains(@class, 'permalink') or contains(@class, 'viewcode-link') or @id='copy-path'"
     " or @id='mobile-toc' or @class='anchor' or @class='ulink_more']"
+    "|//div[@class='header'][.//a[@accesskey]]"  # makeinfo's links to other pages
     "|//*[contains(translate(@style, ' ', ''), 'display:none')]"
 )
 _INLINE = {
