@@ -3,9 +3,9 @@ import time
 import pytest
 
 from maniple.reading.dates import find_date, find_date_in_address, parse_date
-from maniple.reading.html import read_html
+from maniple.reading.html import parse_html, read_html
 from maniple.reading.publication import Publication
-from maniple.reading.title_lines import find_published_date
+from maniple.reading.title_lines import find_date_below_title, find_published_date
 from tests.reading.article_shapes import SHAPES
 from tests.reading.more_article_shapes import MORE_SHAPES
 
@@ -49,6 +49,7 @@ def test_a_date_of_update_is_not_the_one_of_publication() -> None:
     ("text", "date"),
     [
         ("4 marca 2020", "2020-03-04"),
+        ("Wed Mar  4 10:00:00 UTC 2020", "2020-03-04"),
         ("4 марта 2020 г.", "2020-03-04"),
         ("٤ مارس ٢٠٢٠", "2020-03-04"),
         ("2020. március 4.", "2020-03-04"),
@@ -144,3 +145,16 @@ def test_hostile_metadata_is_read_in_bounded_time() -> None:
 def test_the_line_names_only_what_is_known() -> None:
     assert Publication().line == ""
     assert Publication("2024", "", "The Daily").line == "Published: 2024; Publisher: The Daily"
+
+
+def test_a_letter_of_a_mailing_list_has_the_date_of_its_head() -> None:
+    head = "<h1>[dev] Locking</h1><b>Ida Berg</b><br><i>Mon May 1 10:00:00 UTC 2023</i>"
+    page = f"<title>[dev] Locking</title>{head}<hr><pre>Does the lock hold during fsync? It does.</pre>"
+    assert read_html(page, "https://a.test/dev/1").published == "2023-05-01"
+
+
+def test_lines_below_a_title_are_read_in_bounded_time() -> None:
+    page = f"<h1>Mill</h1>{'<div><i></i><b>x</b></div>' * 60_000}"
+    started = time.process_time()
+    find_date_below_title(parse_html(page), "2026-01-01")
+    assert time.process_time() - started < 2

@@ -21,6 +21,9 @@ _FORMS = (
     re.compile(rf"(?<!\w)(?P<name>{_NAME})(?!\w)\.?\s+(?P<day>\d\d?)(?:st|nd|rd|th)?,?\s+{_YEAR}"),
     re.compile(rf"(?<!\d)(?P<day>\d\d?)-(?P<name>{_NAME})-{_YEAR}"),
     re.compile(rf"(?<!\d){_YEAR}(?:\.|\s?m\.)?[-/ ](?P<name>{_NAME})[-/. ]+(?P<day>\d\d?)(?!\d)"),
+    re.compile(
+        rf"(?<!\w)(?P<name>{_NAME})\s+(?P<day>\d\d?)\s+\d\d?:\d\d(?::\d\d)?\s+(?:[a-z]{{2,5}}\s+)?{_YEAR}(?!\d)"
+    ),
     re.compile(rf"(?<!\d)(?P<day>\d\d?) tháng (?P<month>\d\d?)(?:,| năm)? {_YEAR}(?!\d)"),
     re.compile(rf"(?<!\d)(?P<day>\d\d?)\.\s?(?P<month>\d\d?)\.\s?{_YEAR}(?!\d)"),
 )
