@@ -1,5 +1,6 @@
 """Figures of a report: found among the pictures of its conversation, and shown in every form of it."""
 
+import base64
 import io
 import zipfile
 
@@ -98,6 +99,9 @@ async def test_the_page_and_the_replay_hold_the_figure(it: InProcessService, mod
     for missing in ("figures/costs.png", "note.png", "%2e%2e/up.png", "%2fetc/passwd"):
         assert (await it.client.get(f"{path}/figures/{missing}")).status_code == 404
     enclosed = lines_in((await it.client.get(f"{path}/replay")).text, "enclosures")
+    contents = {one["path"]: one["content"] for one in enclosed}
+    report = base64.b64decode(contents[f"{path}/report/body"].partition(",")[2]).decode()
+    assert report == (await it.client.get(f"{path}/report/body")).text
     assert [one["path"] for one in enclosed if "/figures/" in one["path"]] == [
         f"{path}/figures/figures/sales.png"
     ]

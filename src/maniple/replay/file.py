@@ -1,5 +1,7 @@
 """The replay file: the player, and the run's events and their enclosures as embedded data."""
 
+from __future__ import annotations
+
 import asyncio
 import base64
 import json
@@ -28,12 +30,13 @@ class Replay:
 
 
 async def build_replay(
-    store: Store, run: RunRecord, known: Mapping[str, Any], finder: FigureFinder
+    store: Store, run: RunRecord, known: Mapping[str, Any], finder: FigureFinder, report: str | None = None
 ) -> Replay:
     """Return the file that plays a run in any state; for a running one, its events so far.
 
     The file contains no other run of the thread. `known` is the part of the service's description of the run
-    that the file may contain. At most one page of events or one picture is in memory at a time.
+    that the file may contain, and `report` its report as the HTML that the page shows. Besides the figures of
+    the report, at most one page of events or one picture is in memory at a time.
 
     Raises:
         StoreError: the records cannot be read. Reading the pieces can raise it, too.
@@ -42,16 +45,12 @@ async def build_replay(
     question = await _question(store, run, first)
     title = (question.strip().splitlines() or [""])[0][:_MAX_TITLE_LENGTH].strip() or "maniple"
     await asyncio.to_thread(load_player)
-    return Replay(title, _pieces(store, run, title, question, known, finder))
+    enclosures = Enclosures(store, run, known, await _figures(store, run, finder), report)
+    return Replay(title, _pieces(store, run, title, question, enclosures))
 
 
 async def _pieces(
-    store: Store,
-    run: RunRecord,
-    title: str,
-    question: str,
-    known: Mapping[str, Any],
-    finder: FigureFinder,
+    store: Store, run: RunRecord, title: str, question: str, enclosures: Enclosures
 ) -> AsyncIterator[bytes]:
     yield load_player().begin(title)
     about = {"run_id": run.run_id, "question": question, "status": run.status, "created_at": run.created_at}
@@ -61,7 +60,6 @@ async def _pieces(
     async for events in read_event_pages(store.events, run.run_id):
         yield await asyncio.to_thread(event_lines.lines, events)
     yield b'</script>\n<script type="application/x-ndjson" id="enclosures">\n'
-    enclosures = Enclosures(store, run, known, await _figures(store, run, finder))
     async for line in enclosures.lines():
         yield line
     yield b"</script>\n"
@@ -102,24 +100,32 @@ _SCREENSHOT = "screenshot.jpg"
 
 
 class Enclosures:
-    """The service's answers about one run that the page needs: `known`, sources, figures and pictures.
+    """What the page needs of the service about one run: `known`, report, sources, figures and pictures.
 
     `left_out` counts the pictures that did not fit.
     """
 
     def __init__(
-        self, store: Store, run: RunRecord, known: Mapping[str, Any], figures: Collection[Figure] = ()
+        self,
+        store: Store,
+        run: RunRecord,
+        known: Mapping[str, Any],
+        figures: Collection[Figure] = (),
+        report: str | None = None,
     ) -> None:
         self.left_out = 0
         self._store = store
         self._run = run
         self._known = known
         self._figures = figures
+        self._report = report
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield a JSON line for each: its `path` at the service, and its content as a `data:` URL."""
         path = f"/api/runs/{self._run.run_id}"
         yield _line(path, _json(self._known))
+        if self._report is not None:
+            yield await asyncio.to_thread(_line, f"{path}/report/body", _data_url("text/html", self._report))
         evidence = self._store.evidence(self._run.run_id)
         sources = [asdict(source) for source in await evidence.sources()]
         unread = [asdict(page) for page in await evidence.unread()]
@@ -149,7 +155,11 @@ def _sort_pictures(artifacts: Sequence[Artifact]) -> list[Artifact]:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    return f"data:application/json;base64,{base64.b64encode(json.dumps(value).encode()).decode()}"
+    return _data_url("application/json", json.dumps(value))
+
+
+def _data_url(media_type: str, content: str) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(content.encode()).decode()}"
 
 
 def _line(path: str, content: str) -> bytes:

@@ -31,6 +31,7 @@ from maniple.api.requests import (
 from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream, frames_until
 from maniple.api.state import ServiceOf
 from maniple.replay import build_replay
+from maniple.report_files import read_answer
 from maniple.run_page import policy, render_run_page
 from maniple.run_page.pictures import FigureFinder
 from maniple.runs import AcceptedRun
@@ -319,7 +320,9 @@ async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> S
     run = await service.engine.status(run_id, caller.owner)
     used = (await _view(service, run)).model_dump(include={"by_agent"})
     finder = FigureFinder(service.store, service.workspaces, run)
-    replay = await build_replay(service.store, run, used, finder)
+    report = await read_answer(service.store, run)
+    body = None if report is None else await service.report_renderer.bodies.render(finder, report)
+    replay = await build_replay(service.store, run, used, finder, body)
     headers = {**FILE_HEADERS, "content-disposition": content_disposition(f"{replay.title}.html")}
     return StreamingResponse(replay.pieces, media_type="text/html", headers=headers)
 
