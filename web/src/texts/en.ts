@@ -130,6 +130,7 @@ export const en = {
   errors: "Errors",
   whatItSays: "What it says",
   replaced: "Replaced",
+  changed: "Changed lines",
   written: "Written",
   noResult: "No result",
   brokeOff: "This answer broke off; another one follows.",

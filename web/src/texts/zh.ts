@@ -131,6 +131,7 @@ export const zh: typeof en = {
   errors: "错误",
   whatItSays: "内容",
   replaced: "原文",
+  changed: "修改的行",
   written: "写入",
   noResult: "没有结果",
   brokeOff: "此回答中断，后面是新的回答。",

@@ -1,5 +1,6 @@
 import type { Call } from "../../../parts";
 import { texts } from "../../../texts";
+import { LineDiff } from "../LineDiff";
 import { Text } from "../Text";
 import { Answer } from "./Answer";
 
@@ -20,8 +21,7 @@ export function FileCall({ call }: { call: Call }) {
         <code>{path || "."}</code>{" "}
         <span class="who">{rest.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ").slice(0, 500)}</span>
       </p>
-      {gone && <Text name={texts.replaced} text={gone} kind="gone" />}
-      {come && <Text name={texts.written} text={come} kind={gone ? "come" : ""} language={gone ? "" : language} />}
+      {gone ? <LineDiff old={gone} now={come} language={language} /> : come && <Text name={texts.written} text={come} language={language} />}
       <Answer call={call} />
     </>
   );
