@@ -153,6 +153,9 @@ def test_hedges_are_read(text, hedge):
         ("68 °F", "20 °C"),
         ("84.6m passengers", "84.6 million passengers"),
         ("five million euros", "5 Mio. Euro"),
+        ("lower by 4.6 mmHg", "收缩压低4.6毫米汞柱"),
+        ("a yield of 3.2 t/ha", "3.2 tonnes per hectare"),
+        ("7 litres on 100 km", "7 l/100 km"),
     ],
 )
 def test_the_same_figure_in_another_spelling_agrees(source, claim):
@@ -170,6 +173,8 @@ def test_the_same_figure_in_another_spelling_agrees(source, claim):
         ("214.7亿元", "214.7万元"),
         ("€20 million", "$20 million"),
         ("31 mg/l", "12 mg/l"),
+        ("a gap of 4.6 mm", "4.6毫米汞柱"),
+        ("a flow of 20 l/s", "20 kWh"),
     ],
 )
 def test_another_figure_does_not_agree(source, claim):
@@ -192,6 +197,52 @@ def test_a_cell_gets_the_scale_and_unit_of_its_head():
 )
 def test_a_word_behind_a_year_is_no_unit(text):
     assert [f.kind for f in find_figures(text) if f.is_judged] == ["year"]
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled", "unit"),
+    [
+        ("低4.6毫米汞柱（95%）", "4.6毫米汞柱", "Pa"),
+        ("4.6 mm Hg lower", "4.6 mm Hg", "Pa"),
+        ("4.6 millimetres of mercury", "4.6 millimetres of mercury", "Pa"),
+        ("на 5 мм рт. ст. ниже", "5 мм рт. ст.", "Pa"),
+        ("7 l/100 km", "7 l/100 km", "m3/m"),
+        ("7升/100公里", "7升/100公里", "m3/m"),
+        ("6毫克每升", "6毫克每升", "g/m3"),
+        ("9.81 m/s² down", "9.81 m/s²", "m/s2"),
+        ("3 W/(m²·K)", "3 W/(m²·K)", "W/m2·K"),
+        ("5 N·m", "5 N·m", "N·m"),
+        ("6 mg L⁻¹", "6 mg L⁻¹", "g/m3"),
+        ("5 metres per second", "5 metres per second", "m/s"),
+        ("3.2 tonnes per hectare", "3.2 tonnes per hectare", "g/m2"),
+        ("3 tonne-kilometres", "3 tonne-kilometres", "g·m"),
+        ("8 kW h", "8 kW h", "J"),
+        ("100兆帕", "100兆帕", "Pa"),
+        ("50克拉", "50克拉", "g"),
+        ("20ミリグラム", "20ミリグラム", "g"),
+        ("5밀리그램", "5밀리그램", "g"),
+        ("5平方英里", "5平方英里", "m2"),
+        ("40 g CO2/km", "40 g CO2/km", "g/m"),
+        ("13 ºC", "13 ºC", "degC"),
+    ],
+)
+def test_a_unit_is_the_longest_one_that_stands_there(text, spelled, unit):
+    [figure] = [one for one in find_figures(text) if one.text == spelled]
+    assert figure.unit == unit
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("20ミリバレル", ""),
+        ("50巴西雷亚尔", ""),
+        ("3 metros por 4 metros", "m"),
+        ("5 kg pro Kopf", "g"),
+        ("a 5 m-high wall", "m"),
+    ],
+)
+def test_a_word_that_only_begins_like_a_unit_is_none(text, unit):
+    assert find_figures(text)[0].unit == unit
 
 
 def test_offsets_point_into_the_text():

@@ -66,7 +66,7 @@ SYMBOLS = {
     "K": ("K", "1", ""), "px": ("px", "1", ""), "MP": ("px", "1000000", ""),
     "hp": ("W", "745.6998715822702", ""),
     "PS": ("W", "735.49875", ""), "FLOPS": ("FLOPS", "1", "kMGTPE"), "FLOPs": ("FLOPS", "1", "kMGTPE"),
-    "IU": ("IU", "1", ""),
+    "IU": ("IU", "1", ""), "mpg": ("m/m3", "425143.7074", ""), "cmHg": ("Pa", "1333.22387415", ""),
     "Вт": ("W", "1", ""), "кВт": ("W", "1000", ""), "МВт": ("W", "1000000", ""),
     "ГВт": ("W", "1000000000", ""),
     "км": ("m", "1000", ""), "м": ("m", "1", ""), "см": ("m", "0.01", ""), "мм": ("m", "0.001", ""),
@@ -227,13 +227,81 @@ PHRASES = {
     "градусов цельсия;deg c;°c;℃": ("quantity", "degC", "1"),
     "degrees fahrenheit;grad fahrenheit;°f;℉": ("quantity", "degF", "1"),
     "nautical miles;seemeilen": ("quantity", "m", "1852"),
+    "light years;light-years;lichtjahre;années-lumière;años luz;anni luce": (
+        "quantity",
+        "m",
+        "9460730472580800",
+    ),
+    "millimetres of mercury;millimeters of mercury;millimeter quecksilbersäule;millimètres de mercure;"
+    "milímetros de mercurio;millimetri di mercurio;milímetros de mercúrio": (
+        "quantity",
+        "Pa",
+        "133.322387415",
+    ),
     "horsepower": ("quantity", "W", "745.6998715822702"),
     "parts per million": ("quantity", "ppm", "1"),
 }
+DENOMINATORS = {"second": "1", "segundo": "1", "secondo": "1", "секунду": "1"}
+"""Names of a second that mean something else where they stand alone: `metres per second`."""
 SQUARE_WORDS = frozenset(["square", "sq", "quadrat", "vierkante", "квадратных", "кв"])
 CUBIC_WORDS = frozenset(["cubic", "cu", "kubik", "kubieke", "кубических", "куб"])
 SQUARE_ENDS = frozenset(["carré", "carrés", "cuadrados", "quadrati", "quadrados", "cuadrado", "quadrato"])
 CUBIC_ENDS = frozenset(["cube", "cubes", "cúbicos", "cubi", "cúbico", "cubo", "cubos"])
+CJK_PREFIXED_UNITS = (
+    # prefixes, names of units, and the powers of the prefixes that a unit may have before it; "" is none
+    (
+        {"": 0, "千": 3, "兆": 6, "吉": 9, "太": 12, "百": 2, "厘": -2, "毫": -3, "微": -6, "纳": -9},
+        {
+            "瓦时": ("J", "3600"), "瓦時": ("J", "3600"), "瓦": ("W", "1"), "焦耳": ("J", "1"),
+            "焦": ("J", "1"),
+            "卡路里": ("J", "4.184"), "帕斯卡": ("Pa", "1"), "帕": ("Pa", "1"), "巴": ("Pa", "100000"),
+            "赫兹": ("Hz", "1"), "赫茲": ("Hz", "1"), "赫": ("Hz", "1"), "伏特": ("V", "1"), "伏": ("V", "1"),
+            "安培": ("A", "1"), "安时": ("Ah", "1"), "欧姆": ("ohm", "1"), "牛顿": ("N", "1"),
+            "贝克勒尔": ("Bq", "1"), "西弗": ("Sv", "1"), "字节": ("B", "1"), "比特": ("B", "0.125"),
+            "克": ("g", "1"), "米": ("m", "1"), "升": ("m3", "0.001"), "秒": ("s", "1"), "摩尔": ("mol", "1"),
+            "电子伏": ("eV", "1"),
+        },
+    ),
+    (
+        {
+            "": 0, "キロ": 3, "メガ": 6, "ギガ": 9, "テラ": 12, "ヘクト": 2, "センチ": -2, "ミリ": -3,
+            "マイクロ": -6, "ナノ": -9,
+        },
+        {
+            "ワット時": ("J", "3600"), "ワット": ("W", "1"), "ジュール": ("J", "1"),
+            "カロリー": ("J", "4.184"),
+            "パスカル": ("Pa", "1"), "バール": ("Pa", "100000"), "ヘルツ": ("Hz", "1"), "ボルト": ("V", "1"),
+            "アンペア": ("A", "1"), "ベクレル": ("Bq", "1"), "シーベルト": ("Sv", "1"), "バイト": ("B", "1"),
+            "ビット": ("B", "0.125"), "グラム": ("g", "1"), "メートル": ("m", "1"),
+            "リットル": ("m3", "0.001"),
+            "秒": ("s", "1"), "トン": ("g", "1000000"),
+        },
+    ),
+    (
+        {
+            "": 0, "킬로": 3, "메가": 6, "기가": 9, "테라": 12, "헥토": 2, "센티": -2, "밀리": -3,
+            "마이크로": -6,
+            "나노": -9,
+        },
+        {
+            "와트시": ("J", "3600"), "와트": ("W", "1"), "줄": ("J", "1"), "칼로리": ("J", "4.184"),
+            "파스칼": ("Pa", "1"), "헤르츠": ("Hz", "1"), "볼트": ("V", "1"), "암페어": ("A", "1"),
+            "베크렐": ("Bq", "1"), "시버트": ("Sv", "1"), "바이트": ("B", "1"), "비트": ("B", "0.125"),
+            "그램": ("g", "1"), "미터": ("m", "1"), "리터": ("m3", "0.001"), "톤": ("g", "1000000"),
+        },
+    ),
+)  # fmt: skip
+"""Names of units that take prefixes. A longer name is found before the shorter one that it begins with."""
+CJK_NEVER_ALONE = frozenset(["焦", "帕", "巴", "赫", "줄"])
+"""Short names that are units only behind a prefix: 兆帕 is a megapascal, 巴西 is Brazil."""
+CJK_LENGTHS = {
+    "公里": "1000", "千米": "1000", "米": "1", "厘米": "0.01", "公分": "0.01", "毫米": "0.001",
+    "英里": "1609.344",
+    "英尺": "0.3048", "英寸": "0.0254", "キロメートル": "1000", "メートル": "1", "センチメートル": "0.01",
+    "キロ": "1000", "センチ": "0.01", "킬로미터": "1000", "미터": "1", "센티미터": "0.01",
+}  # fmt: skip
+CJK_POWERS = {"平方": 2, "立方": 3, "제곱": 2, "세제곱": 3}
+"""What stands before the name of a length: 平方公里."""
 CJK_UNITS = {
     # text: kind, canonical unit, factor
     "个百分点": ("points", "pp", "1"), "百分点": ("points", "pp", "1"), "個百分點": ("points", "pp", "1"),
@@ -317,6 +385,15 @@ CJK_UNITS = {
     "小時": ("quantity", "s", "3600"),
     "時間": ("quantity", "s", "3600"), "시간": ("quantity", "s", "3600"), "分钟": ("quantity", "s", "60"),
     "分鐘": ("quantity", "s", "60"),
+    "毫米汞柱": ("quantity", "Pa", "133.322387415"), "毫米水银柱": ("quantity", "Pa", "133.322387415"),
+    "毫米水銀柱": ("quantity", "Pa", "133.322387415"), "厘米汞柱": ("quantity", "Pa", "1333.22387415"),
+    "毫米水柱": ("quantity", "Pa", "9.80665"), "厘米水柱": ("quantity", "Pa", "98.0665"),
+    "大卡": ("quantity", "J", "4184"), "千卡": ("quantity", "J", "4184"), "克拉": ("quantity", "g", "0.2"),
+    "公升": ("quantity", "m3", "0.001"),
+    "公分": ("quantity", "m", "0.01"), "分米": ("quantity", "m", "0.1"),
+    "光年": ("quantity", "m", "9460730472580800"),
+    "吨公里": ("quantity", "g·m", "1000000000"), "トンキロ": ("quantity", "g·m", "1000000000"),
+    "人公里": ("quantity", "person·m", "1000"), "人キロ": ("quantity", "person·m", "1000"),
     "秒": ("quantity", "s", "1"), "초": ("quantity", "s", "1"),
 }  # fmt: skip
 HEDGES = {

@@ -19,7 +19,7 @@ _LETTERS = "(?:(?![\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af²³¹⁰-₉])[^\\W\\
 _WORD = re.compile(rf"(?!{_LETTERS}['’]\w){_LETTERS}{{1,24}}")
 _PHRASE = re.compile(rf"{_LETTERS}{{1,24}}\.?(?:[{SPACES}-]{_LETTERS}{{1,24}}){{0,2}}")
 _SIGN = re.compile(
-    r"%[ -]?points?\b|%(?!p\b|포인트|ポイント)|‰|°[ ]?[CF]\b|℃|℉|°|US\$|[$€£¥₹₩₽₺₪₫₴￥￡]"
+    r"%[ -]?points?\b|%(?!p\b|포인트|ポイント)|‰|[°º˚][ ]?[CF]\b|℃|℉|°|US\$|[$€£¥₹₩₽₺₪₫₴￥￡]"
     r"|×(?![ ]?\d)|p\.[ ]?p\.|п\.[ ]?п\.|v\.[ ]?H\."
 )
 _ATTACHED = re.compile(r"(bn|tn|mn|[kKMmBbT])(?![^\W_]|[²³^/])")
@@ -33,12 +33,28 @@ _EXPONENT = re.compile(r"[eE]([+-]?\d{1,2})(?![\w.])")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _JOIN = re.compile(r"(?:de|di|do|dos|des|of)[ \u00a0]|d['’]", re.I)
 _POWER = re.compile(r"[ ]?(²|³|\^?2|\^?3)(?![\d.,]\d|\d)")
-_SLASH = re.compile(r"[ ]?/[ ]?")
-_PRODUCT = re.compile(r"[ ]?[·⋅∙*-][ ]?h(?![^\W_])")
+_OWN_POWER = re.compile(r"(²|³|\^[23])(?!\d)")
+_INVERSE = re.compile(r"(?:⁻|\^\{?[-−])([¹²³123])\}?(?!\d)")
+_POWERS = {"¹": 1, "²": 2, "³": 3, "1": 1, "2": 2, "3": 3}
+_PER = re.compile(
+    r"[ ]?/[ ]?|[ ]?每|[ ](?:per|pro|je|par|por|al|в)[ ]|[ ](?:all|per l)['’]|[ ]à l['’]", re.IGNORECASE
+)
+_PER_NUMBER = re.compile(rf"(10|100|1[.,{SPACES}]?000)[{SPACES}]?(?=[^\W\d_])")
+"""The number in `l/100 km`."""
+_FACTOR = re.compile(r"[ ]?[·⋅∙][ ]?|[ ](?=[A-Za-zµμΩ]{1,3}(?:⁻|\^\{?[-−]))")
+"""What stands between two units that are multiplied: `N·m`, `m s⁻¹`."""
+_NAMED_FACTOR = re.compile(r"[-‑](?=[^\W\d_]{4})")
+_PRODUCT = re.compile(r"(?:[ ]?[·⋅∙*-][ ]?|[ ])h(?:ours?)?(?![^\W_])")
+_COLUMN = re.compile(r"(mm|cm|мм)[ ]?(Hg\b|рт\.?[ ]?ст\b\.?|H[2₂]O\b)")
+"""The pressure of a column of mercury or water."""
+_COLUMN_UNITS = {"mm": Decimal(1), "мм": Decimal(1), "cm": Decimal(10)}
+_MERCURY, _WATER = Decimal("133.322387415"), Decimal("9.80665")
+_GAS_BEFORE_SLASH = re.compile(r"[ ]CO[2₂](?:e|[ -]?eq\.?)?(?=[ ]?/)")
+_KATAKANA = re.compile("[ァ-ヺー]")
 _PER_HOUR = re.compile(r"[ ](?:per|an|pro|par|por|all'|per l')[ ]?(?:hour|stunde|heure|hora|ora)\b", re.I)
 _MATERIAL = re.compile(r"(?:CO|CH|N)(?=[2₂4₄])")
 _FILLER = re.compile(r"(?:metric|short|long|net|gross|britische|us)[ -](?=[^\W\d_])", re.I)
-_LONGEST_CJK = 7
+_LONGEST_CJK = 9
 _HEAD_CURRENCY = re.compile(r"((?:US|AU|CA|NZ|HK|NT|[ACSR])?\$|[€£¥₹₩₽₺]|[A-Z]{3})[ \u00a0]?(?=\w|\Z)")
 _YEAR_BEHIND = re.compile(rf"[{SPACES}](?:1[5-9]|20)\d\d(?![\d.,])")
 _INFLECTED_LETTERS, _SUFFIX_LETTERS = 5, 5
@@ -124,6 +140,15 @@ def _cjk_table() -> dict[str, Unit]:
         text: Unit(cast(FigureKind, kind), unit, Decimal(f))
         for text, (kind, unit, f) in names.CJK_UNITS.items()
     }
+    for prefixes, bases in names.CJK_PREFIXED_UNITS:
+        for prefix, power in prefixes.items():
+            for base, (unit, factor) in bases.items():
+                if not prefix and base in names.CJK_NEVER_ALONE:
+                    continue
+                units.setdefault(prefix + base, Unit("quantity", unit, Decimal(factor).scaleb(power)))
+    for word, power in names.CJK_POWERS.items():
+        for length, factor in names.CJK_LENGTHS.items():
+            units.setdefault(word + length, _raise(Unit("quantity", "m", Decimal(factor)), power))
     return units | {"%": Unit("percent", "%", _ONE)}
 
 
@@ -223,28 +248,84 @@ def _read_unit_behind(text: str, at: int, has_scale: bool) -> tuple[Unit | None,
 
 
 def read_unit(text: str, at: int) -> tuple[Unit | None, int]:
-    """Return the unit that stands at `at`, with its end; a denominator behind `/` belongs to it."""
+    """Return the unit that stands at `at`, with its end; what multiplies or divides it belongs to it.
+
+    `N·m`, `m/s²`, `l/100 km`, `mg L⁻¹` and `tonnes per hectare` are units of their own.
+    """
     unit, end = _read_simple_unit(text, at)
     if unit is None or unit.kind not in ("quantity", "money"):
         return unit, end
-    if unit.name == "W" and (product := _PRODUCT.match(text, end)):
-        unit, end = Unit("quantity", "J", unit.factor * 3600), product.end()
+    if unit.kind == "quantity":
+        unit, end = _multiply(text, unit, end)
     if unit.name == "m" and (hourly := _PER_HOUR.match(text, end)):
         return Unit("quantity", "m/s", unit.factor / 3600), hourly.end()
-    if slash := _SLASH.match(text, end):
-        below, stop = _read_simple_unit(text, slash.end())
+    if gas := _GAS_BEFORE_SLASH.match(text, end):
+        end = gas.end()
+    per = _PER.match(text, end)
+    if per and (unit.kind == "quantity" or "/" in per[0]):
+        below, stop = _read_denominator(text, per.end())
         if below is not None and below.kind == "quantity":
-            return Unit(unit.kind, f"{unit.name}/{below.name}", unit.factor / below.factor), stop
+            return _divide(unit, below), stop
     return unit, end
+
+
+def _multiply(text: str, unit: Unit, end: int) -> tuple[Unit, int]:
+    """Return a unit with the units behind it that multiply it, of which `s⁻¹` divides it."""
+    if unit.name == "W" and (product := _PRODUCT.match(text, end)):
+        return Unit("quantity", "J", unit.factor * 3600), product.end()
+    if inverse := _INVERSE.match(text, end):
+        return _divide(Unit("quantity", "1", _ONE), _raise(unit, _POWERS[inverse[1]])), inverse.end()
+    between = _FACTOR.match(text, end) or _NAMED_FACTOR.match(text, end)
+    if between is None:
+        return unit, end
+    other, stop = _read_simple_unit(text, between.end())
+    if other is None or other.kind != "quantity":
+        return unit, end
+    if inverse := _INVERSE.match(text, stop):
+        return _divide(unit, _raise(other, _POWERS[inverse[1]])), inverse.end()
+    if other.name == unit.name:
+        return unit, end
+    return Unit("quantity", f"{unit.name}·{other.name}", unit.factor * other.factor), stop
+
+
+def _read_denominator(text: str, at: int) -> tuple[Unit | None, int]:
+    """Return the unit behind `/` or `per`: `s²`, `100 km`, `(m²·K)`."""
+    is_grouped = text[at : at + 1] == "("
+    number = _PER_NUMBER.match(text, at)
+    start = number.end() if number else at + is_grouped
+    word = _WORD.match(text, start)
+    if word and (factor := names.DENOMINATORS.get(word[0].casefold())):
+        unit, end = Unit("quantity", "s", Decimal(factor)), word.end()
+    else:
+        unit, end = _read_simple_unit(text, start)
+    if unit is None:
+        return None, at
+    if power := _OWN_POWER.match(text, end):
+        unit, end = _raise(unit, 2 if power[1] in ("²", "^2") else 3), power.end()
+    if is_grouped:
+        unit, end = _multiply(text, unit, end)
+        if text[end : end + 1] != ")":
+            return None, at
+        end += 1
+    if number:
+        unit = unit._replace(factor=unit.factor * Decimal(re.sub(r"\D", "", number[1])))
+    return unit, end
+
+
+def _divide(unit: Unit, below: Unit) -> Unit:
+    return Unit(unit.kind, f"{unit.name}/{below.name}", unit.factor / below.factor)
 
 
 def _read_simple_unit(text: str, at: int) -> tuple[Unit | None, int]:
     sign = _SIGN.match(text, at)
     if sign:
-        name = sign[0].casefold().replace(" ", " " if "point" in sign[0] else "")
+        name = re.sub("[º˚]", "°", sign[0].casefold()).replace(" ", " " if "point" in sign[0] else "")
         return _name_table().get(name), sign.end()
     if at < len(text) and _CJK.match(text, at):
-        return _longest(_cjk_table(), text, at)
+        return _read_cjk_unit(text, at)
+    if column := _COLUMN.match(text, at):
+        liquid = _WATER if column[2].startswith("H2") or column[2].startswith("H₂") else _MERCURY
+        return Unit("quantity", "Pa", liquid * _COLUMN_UNITS[column[1]]), column.end()
     word = _WORD.match(text, at)
     if not word:
         return None, at
@@ -256,6 +337,14 @@ def _read_simple_unit(text: str, at: int) -> tuple[Unit | None, int]:
         unit = _symbol_table().get(text[at : material.start()])
         return (unit, material.start()) if unit else (None, at)
     return _read_name(text, at)
+
+
+def _read_cjk_unit(text: str, at: int) -> tuple[Unit | None, int]:
+    """Return the longest unit at `at`; none if it is only the beginning of a longer word in Katakana."""
+    unit, end = _longest(_cjk_table(), text, at)
+    if unit is not None and _KATAKANA.match(text, end - 1) and _KATAKANA.match(text, end):
+        return None, at
+    return unit, end
 
 
 def _read_name(text: str, at: int) -> tuple[Unit | None, int]:
@@ -319,7 +408,7 @@ def _with_power_word(text: str, unit: Unit, end: int) -> tuple[Unit, int]:
 
 
 def _raise(unit: Unit, power: int) -> Unit:
-    return unit._replace(name=f"m{power}", factor=unit.factor**power)
+    return unit if power == 1 else unit._replace(name=f"{unit.name}{power}", factor=unit.factor**power)
 
 
 def _find_inflected(table: Mapping[str, Value], word: str) -> Value | None:
