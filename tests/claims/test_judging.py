@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from maniple.claims.context import ClaimContext
 from maniple.claims.judge_passages import PassageFinder
 from maniple.claims.judging import (
     MAX_BATCH,
@@ -17,6 +18,7 @@ from maniple.claims.judging import (
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import find_claims
 from maniple.claims.verdict import SourcePassage, Verdict
+from maniple.claims.word_rules import find_suspicion
 
 BRIDGE = (
     "The stone bridge of Falkenau was opened in 1932 by the king himself. It cost 40 million crowns and has "
@@ -90,6 +92,27 @@ def test_citations_stand_in_the_text_of_a_claim_where_the_report_has_them():
     finder = PassageFinder({1: SourceIndex(1, "", [BRIDGE])}, SourceIndex(0, "", []), SourceIndex(0, "", []))
     [batch] = ask(JudgeRounds([PendingClaim(claim, OPEN, "en", text)], finder))
     assert claims_of(batch)[0]["text"] == text
+
+
+@pytest.mark.parametrize("is_precise", [True, False])
+def test_a_judge_is_told_only_of_doubts_that_are_mostly_right(is_precise):
+    rule = Verdict("suspect", "a direction differs", is_precise=is_precise)
+    [batch] = ask(rounds("The bridge was opened by a bishop [1].", rule=rule))
+    assert ("a direction differs" in claims_of(batch)[0]["question"]) == is_precise
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("The annual toll of the stone bridge of Falkenau fell after the war [1].", True),
+        ("The annual toll of the stone bridge of Falkenau never rose after the war [1].", False),
+    ],
+)
+def test_another_direction_is_a_doubt_to_tell_and_another_negation_is_not(text, is_told):
+    source = SourceIndex(1, "", ["The annual toll of the stone bridge of Falkenau rose after the war."], "en")
+    found = find_suspicion(ClaimContext.of(find_claims(text)[0], (), (), "en"), source)
+    assert found is not None
+    assert found.is_precise == is_told
 
 
 def test_what_states_nothing_is_exempt():

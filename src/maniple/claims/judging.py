@@ -491,7 +491,7 @@ def _ask(case: ClaimCase) -> str:
             f"{figures}: not found as written. Do the passages say it in another form, does it follow from "
             "their figures (give the operation), or do they say something else?"
         )
-    elif rule.kind == "suspect":
+    elif rule.kind == "suspect" and rule.is_precise:
         question = f"Is that right? A rule doubts it: {rule.reason}"
     else:
         question = "Do the passages say this?"

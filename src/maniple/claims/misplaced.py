@@ -306,7 +306,7 @@ def _find_wrong_cell(
     if not own or any(has_figure(context, one) for one in own):
         return None
     reason = f"in [{index.number}], {figure.text} is in another {place}"
-    return Verdict("contradicted", reason, own[0].passage)
+    return Verdict("contradicted", reason, own[0].passage, is_precise=place != "column")
 
 
 def _is_in_period(context: ClaimContext, hit: IndexedPassage) -> bool:

@@ -48,6 +48,11 @@ class Verdict:
     """Whether a rule or a model has decided."""
     is_proved: bool = False
     """Whether code has proved it, so that no judge changes it: the page was not read, or a sum is wrong."""
+    is_precise: bool = False
+    """Whether a rule that suspects is right in more than half of the cases that were measured.
+
+    A judge is told of no other doubt, because one without a ground leads to wrong marks.
+    """
 
     @property
     def is_marked(self) -> bool:
