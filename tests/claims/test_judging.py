@@ -191,6 +191,15 @@ def test_a_translation_may_rest_on_a_sentence_that_shares_nothing_with_it():
     assert decide(text, "contradicted", span, sources=(source,)).kind == "contradicted"
 
 
+@pytest.mark.parametrize(("span", "kind"), [("Licences", "supported"), ("Painters", "open")])
+def test_a_span_may_have_a_word_of_the_claim_in_another_form(span, kind):
+    sources = (
+        "The licensed ferry of Karsund was sold. Licences cost the owner nothing. Painters like water.",
+    )
+    text = "What was licensed at Karsund for the ferry [1]"
+    assert decide(text, "supported", span, sources=sources).kind == kind
+
+
 def test_the_head_of_a_table_in_html_is_part_of_its_rows():
     source = (
         "<table>\n<tr><th>Year</th><th>Glass</th></tr>\n<tr><td>2021</td><td>20.5</td></tr>\n"
