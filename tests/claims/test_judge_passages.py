@@ -131,6 +131,24 @@ def test_the_row_of_a_cell_is_shown():
     assert "| 2011 |" in "".join(one.text for one in finder.find(claim, "en"))
 
 
+def test_a_cell_without_a_citation_has_no_table_without_a_word_of_its_heads():
+    boats = "| Year | Boats | Nurses |\n|---|---|---|\n| 2021 | 310 | 58 |\n| 2022 | 305 | 74 |\n"
+    births = "| Year | Births |\n|---|---|\n| 2021 | 58 |\n| 2022 | 74 |\n"
+    table = "| Year | Nurses |\n|---|---|\n| 2021 | 58 |\n| 2022 | 74 |\n"
+    cell = next(one for one in find_claims(table) if one.column == "Nurses")
+    look = finder(births, boats)
+    found = look.find(cell)
+    assert {one.source for one in found} == {2}
+    assert {one.source for one in look.find(cell, shown=found, is_wide=True)} == {1}
+
+
+def test_a_cell_whose_heads_stand_nowhere_is_looked_up_by_its_figures():
+    births = "| Jahr | Geburten |\n|---|---|\n| 2021 | 5.812 |\n"
+    table = "| Year | Births |\n|---|---|\n| 2021 | 5,812 |\n"
+    [cell] = find_claims(table)[-1:]
+    assert [one.source for one in finder(births).find(cell)] == [1]
+
+
 def test_the_total_is_shown_for_a_share():
     rows = "".join(
         f"| Region {'abcdefghijklmnopqrst'[n]}{n} | {n * 17 + 3} | {'sales ' * 12}|\n" for n in range(20)

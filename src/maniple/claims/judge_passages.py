@@ -128,9 +128,11 @@ class PassageFinder:
         """Return at most four pieces that are not in `shown`, those of cited sources first.
 
         If nothing in a cited source is like the claim, for example in another language, its beginning is
-        returned. `is_wide` adds the sources that the claim does not cite.
+        returned. For a cell without a citation, only pieces with a word of the heads of its row and column
+        are returned, if there are any: figures and years are in many tables. `is_wide` adds the others, and
+        the sources that the claim does not cite.
         """
-        query = _read_query(claim, language)
+        query = _read_query(claim, language, has_heads=not is_wide)
         cited = [self.sources[number] for number in claim.citations if number in self.sources]
         near = cited or [*self.sources.values()]
         far = [one for one in self.sources.values() if one not in near] if is_wide else []
@@ -167,6 +169,8 @@ class PassageFinder:
         if least:
             enough = least * max((rating for some in rated for rating, _ in some), default=0.0)
             rated = [[pair for pair in some if pair[0] >= enough] for some in rated]
+            headed = [[pair for pair in some if _has_word(pair[1], query.heads)] for some in rated]
+            rated = headed if any(headed) else rated
         ordered = [sorted(some, key=lambda pair: -pair[0]) for some in rated]
         best = sorted((some[0] for some in ordered if some), key=lambda pair: -pair[0])
         others = sorted((pair for some in ordered for pair in some[1:]), key=lambda pair: -pair[0])
@@ -204,6 +208,8 @@ class _ClaimQuery:
     citations: Collection[int]
     labels: Collection[str]
     """The head of its row, and the years that it names: what rows and columns of a table may be called."""
+    heads: frozenset[str]
+    """The words of its row and column, if a piece must have one of them."""
 
     @property
     def has_share(self) -> bool:
@@ -211,13 +217,20 @@ class _ClaimQuery:
         return any(one.kind == "percent" or (one.is_word and one.value < 1) for one in self.figures)
 
 
-def _read_query(claim: Claim, language: str) -> _ClaimQuery:
+def _has_word(piece: SourcePiece, words: frozenset[str]) -> bool:
+    return not find_terms(f"{piece.heading} {piece.text}").isdisjoint(words)
+
+
+def _read_query(claim: Claim, language: str, *, has_heads: bool) -> _ClaimQuery:
     words = f"{claim.row} {claim.column} {claim.text}"
     around = find_terms(f"{claim.heading} {claim.before}")
     terms = dict.fromkeys(around, BEFORE_WEIGHT) | dict.fromkeys(find_terms(words), 1.0)
     dates = find_dates(claim.text, language)
     labels = {claim.row.casefold(), *find_years(f"{claim.row} {claim.column} {claim.text}")} - {""}
-    return _ClaimQuery(terms, find_figures(claim.text, language, dates), dates, claim.citations, labels)
+    is_headed = has_heads and claim.kind == "cell" and not claim.citations
+    heads = find_terms(f"{claim.row} {claim.column}") if is_headed else frozenset[str]()
+    figures = find_figures(claim.text, language, dates)
+    return _ClaimQuery(terms, figures, dates, claim.citations, labels, heads)
 
 
 class _PieceSearch:
