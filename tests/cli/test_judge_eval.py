@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from maniple.cli.judge_eval import read_set
+from maniple.cli.judge_eval import JudgeScore, describe_score, read_set
 from maniple.cli.process import WrongUsage
+from maniple.llms.judge_measurements import JudgeMeasurement
 from tests.cli.processes import environment, maniple
 from tests.openai_server import reply, serving
 
@@ -92,3 +93,13 @@ def test_a_set_is_read_in_the_order_of_its_numbers(tmp_path: Path) -> None:
     texts, [line] = read_set(folder)
     assert (len(texts), texts[9], texts[10]) == (11, "text 10", "text 11")
     assert line.label == "right"
+
+
+def test_claims_and_parts_that_were_not_checked_are_counted_apart() -> None:
+    score = JudgeScore()
+    score.totals["right", "list"] = 2
+    score.verdicts.update({("right", "not checked"): 3, ("right", "supported"): 1})
+    found = JudgeMeasurement(2, 0, 0, 0, 1, "prompt", 0.0)
+    described = describe_score(score, found)
+    assert "was checked: 1" in described
+    assert "parts not checked: 3" in described

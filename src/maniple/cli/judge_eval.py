@@ -254,6 +254,7 @@ def describe_score(score: JudgeScore, found: "JudgeMeasurement", *, verbose: boo
         f"{label:5} {kind:30} marked {score.marked[label, kind]} of {total}"
         for (label, kind), total in sorted(score.totals.items())
     ]
+    lines.append("verdicts of the judge on the parts of the claims; a claim has one part or several:")
     lines += [f"{label:5} {kind:30} {count}" for (label, kind), count in sorted(score.verdicts.items())]
     names: tuple[tuple[Label, str], ...] = (("right", "honest"), ("wrong", "wrong"))
     for label, name in names:
@@ -262,5 +263,6 @@ def describe_score(score: JudgeScore, found: "JudgeMeasurement", *, verbose: boo
         lines.append(
             f"{name} claims marked by rules and judge: {describe_rate(score.with_rules[label], total)}"
         )
-    lines.append(f"not checked: {found.not_checked}")
+    parts = sum(count for (_, kind), count in score.verdicts.items() if kind == "not checked")
+    lines.append(f"claims of which no part was checked: {found.not_checked}; parts not checked: {parts}")
     return clean("\n".join([*lines, *(score.mistakes if verbose else [])]))
