@@ -146,7 +146,7 @@ class JudgeCalls:
             try:
                 answer = await self._send(batch, prompt)
             except ShapeError as error:
-                self.rounds.refuse(batch, f"the answer is not the JSON that was asked for: {error}")
+                self.rounds.refuse(batch, "the answer is not the JSON that was asked for", str(error))
             except BudgetExhausted:
                 self.rounds.stop("the budget of the run was used up")
             except ModelError as error:

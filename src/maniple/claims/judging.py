@@ -125,6 +125,8 @@ class ClaimCase:
     """The reason that the model gave. It may repeat what a page says, so it is not part of the verdict."""
     refusal: str = ""
     """Why the last answer does not count, for the model and, if there is no other one, for the user."""
+    detail: str = ""
+    """What else the model is told of the refusal. It may repeat its answer, so that it is in no verdict."""
     is_searched_again: bool = False
     """Whether the passages shown now are those of the second search."""
     is_over: bool = False
@@ -145,9 +147,9 @@ class ClaimCase:
         """Take the final verdict."""
         self.verdict, self.is_over = replace(verdict, decided_by="judge"), True
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, reason: str, detail: str = "") -> None:
         """Note that an answer does not count; the claim is asked about once more."""
-        self.refusal, self.is_over = reason, self._has_retried
+        self.refusal, self.detail, self.is_over = reason, detail, self._has_retried
         self._has_retried = True
 
     def give_up(self, reason: str) -> None:
@@ -236,10 +238,10 @@ class JudgeRounds:
                 case _:
                     case.refuse("the answer has several verdicts on it")
 
-    def refuse(self, batch: JudgeBatch, reason: str) -> None:
-        """Note that an answer as a whole does not count."""
+    def refuse(self, batch: JudgeBatch, reason: str, detail: str = "") -> None:
+        """Note that an answer as a whole does not count. The model is told `detail`, too; a report is not."""
         for case in batch.cases:
-            case.refuse(reason)
+            case.refuse(reason, detail)
 
     def stop(self, reason: str, batch: JudgeBatch | None = None) -> None:
         """Ask nothing more about the claims of a request, or about all that have no verdict."""
@@ -284,7 +286,7 @@ class JudgeRounds:
             return
         found = self._finder.find(claim, case.pending.language, shown=case.shown, is_wide=True)
         case.show(self._number(found))
-        case.refusal, case.is_searched_again = "", True
+        case.refusal, case.detail, case.is_searched_again = "", "", True
         if not case.passages:
             case.accept(Verdict("absent", _describe_absence(claim)))
 
@@ -509,4 +511,5 @@ def _ask(case: ClaimCase) -> str:
             " These passages are from a second search, also in sources that the claim does not cite. If only "
             "one of those says it, answer `supported` with its pid: the claim names the wrong source."
         )
-    return f"{question} Your last answer does not count: {case.refusal}." if case.refusal else question
+    refused = ": ".join(filter(None, (case.refusal, case.detail)))
+    return f"{question} Your last answer does not count: {refused}." if refused else question
