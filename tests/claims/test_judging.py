@@ -269,6 +269,27 @@ def test_a_span_that_stands_in_no_shown_passage_does_not_count(given):
     assert "not checked" in verdict.reason
 
 
+LONG_FERRY = "\n\n".join(
+    [f"## Part {n}\n\nThe ferry of Karsund has {n} boats and crew {n}." for n in range(30)]
+    + ["## Toll\n\nA chartered boat costs 715 crowns."]
+)
+
+
+@pytest.mark.parametrize(("cited", "kind"), [(1, "supported"), (2, "open")])
+def test_a_passage_that_stands_with_another_claim_counts_if_its_source_is_cited(cited, kind):
+    texts = ("A chartered boat costs 715 crowns [1].", f"The ferry of Karsund has boats and crew [{cited}].")
+    asked = rounds(*texts, sources=(LONG_FERRY, "The ferry of Karsund was sold by the town."))
+    first, second = asked.cases
+    first.id, second.id = "c1", "c2"
+    for _ in range(3):
+        for batch in ask(asked):
+            [pid] = [key for key, one in first.passages.items() if "715" in one.text]
+            assert pid not in second.passages
+            given = {"pid": pid, "span": "A chartered boat"}
+            asked.take(batch, answer(*({**says(one, "supported"), **given} for one in ("c1", "c2"))))
+    assert [one.kind for _, one in asked.verdicts()] == ["supported", kind]
+
+
 def test_a_refused_answer_is_asked_for_once_more_with_the_reason():
     asked = rounds("A bishop opened the bridge [1].")
     for batch in ask(asked):
@@ -330,7 +351,11 @@ def test_a_second_search_has_figures_of_the_cited_source_in_the_unit_of_the_clai
     [
         ("44 * 0.38 = 16.72", "supported"),
         ("44 * 38 / 100 = 16.72; 44 * 0.62 = 27.28", "supported"),
+        ("38 / 100 = 0.38; 44 * 0.38 = 17", "supported"),
+        ("44 * 2 = 88; 88 * 38 / 100 = 33.44; 33.44 / 2 = 16.72", "supported"),
         ("44 * 0.39 = 17.16", "open"),
+        ("44 * 0.39 = 17.16; 17.16 - 0 = 17.16", "open"),
+        ("44 * 0.38 = 15; 15 + 2 = 17", "open"),
     ],
 )
 def test_a_calculation_may_use_the_digits_of_a_percentage(operation, kind):

@@ -124,21 +124,24 @@ class KnownFigures:
         `160 Tbit/s = 160,000 Gbit/s` and `43.9 = 43.9` are calculations, too: the first if a source has its
         left side and the units agree, the second if a passage has it and nothing gives it another unit.
         """
+        calculated = set[Decimal]()
         lines = _split_operations(operation, figure)
-        return any(self._gives(line, figure) or self._is_restated(line, figure) for line in lines)
+        return any(self._gives(line, figure, calculated) or self._is_restated(line, figure) for line in lines)
 
-    def _gives(self, line: str, figure: FigureMention) -> bool:
-        figures = find_figures(line)
+    def _gives(self, line: str, figure: FigureMention, calculated: set[Decimal]) -> bool:
+        """Return whether a line gives a figure; add to `calculated` what it gives, for the lines behind."""
+        figures, is_given = find_figures(line), False
         for one in find_equations(line, figures=figures):
             operands = [
                 each
                 for each in figures
                 if one.start <= each.start < one.end and each.start != one.result.start
             ]
-            is_known = all(abs(each.value) in CONSTANTS or self._knows(each) for each in operands)
-            if one.holds and is_known and _is_value_of(one.expected, figure):
-                return True
-        return False
+            usable = CONSTANTS | calculated
+            if one.holds and all(abs(each.value) in usable or self._knows(each) for each in operands):
+                calculated |= {abs(one.expected), abs(one.result.value)}
+                is_given = is_given or _is_value_of(one.expected, figure)
+        return is_given
 
     def _knows(self, operand: FigureMention) -> bool:
         """Return whether a source has an operand, also if the calculation leaves out its unit or scale."""

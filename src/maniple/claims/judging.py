@@ -118,6 +118,8 @@ class ClaimCase:
     """Its figures that stand neither in a cited source nor in what the user said or a program printed."""
     passages: dict[str, SourcePiece] = field(default_factory=dict[str, SourcePiece])
     """What is shown now, by `pid`."""
+    usable: dict[str, SourcePiece] = field(default_factory=dict[str, SourcePiece])
+    """What an answer may rest on, by `pid`: also passages of cited sources that stand with other claims."""
     shown: list[SourcePiece] = field(default_factory=list[SourcePiece])
     verdict: Verdict | None = None
     """The verdict, once it is accepted."""
@@ -226,8 +228,16 @@ class JudgeRounds:
         return [*batches, *([_build_batch(cases, texts)] if cases else [])]
 
     def take(self, batch: JudgeBatch, answer: JudgeAnswer) -> None:
-        """Take the answer to a request: each claim gets its verdict, is asked about again, or is given up."""
+        """Take the answer to a request: each claim gets its verdict, is asked about again, or is given up.
+
+        A verdict may rest on passages that stand with another claim, since the model has read all of them.
+        Only the own passages of a claim can show that it names the wrong source.
+        """
         given = {one.id.strip(): one for one in answer.verdicts}
+        listed = {pid: piece for case in batch.cases for pid, piece in case.passages.items()}
+        for case in batch.cases:
+            claim = case.pending.claim
+            case.usable = {pid: one for pid, one in listed.items() if _is_cited(claim, one)} | case.passages
         counts = Counter(one.id.strip() for one in answer.verdicts)
         for case in batch.cases:
             match counts[case.id]:
@@ -305,10 +315,10 @@ class JudgeRounds:
 
     def _take_finding(self, case: ClaimCase, given: GivenVerdict, *, is_supported: bool) -> None:
         """Take a verdict that rests on words of a passage."""
-        piece = case.passages.get((given.pid or "").strip())
+        piece = case.usable.get((given.pid or "").strip())
         part = piece.find_part(given.span or "") if piece else None
         if piece is None:
-            case.refuse("its pid is not one of the passages of the claim")
+            case.refuse("its pid is no passage of the claim, nor of a source that it cites")
         elif part is None:
             case.refuse("its span does not stand in the passage, word for word")
         elif not self._is_about(case.pending, piece, part, is_supported=is_supported):
@@ -391,7 +401,7 @@ class JudgeRounds:
 
     def _find_uncalculated(self, case: ClaimCase, operation: str) -> str:
         """Return the first figure that stands nowhere and that `operation` does not give; "" if none."""
-        pieces = [one for one in case.passages.values() if _is_cited(case.pending.claim, one)]
+        pieces = [one for one in case.usable.values() if _is_cited(case.pending.claim, one)]
         shown = [figure for one in pieces for figure in self._read_figures(one)]
         known = KnownFigures([*self._known_to(case.pending.claim)], shown)
         for figure in case.absent_figures:
