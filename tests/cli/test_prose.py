@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from maniple.cli.render.markdown import Excerpt, LineSplitter, MarkdownSplitter, SafeMarkdown
+from maniple.cli.render.document_text import SafeMarkdown
+from maniple.cli.render.markdown import Excerpt, LineSplitter, MarkdownSplitter
 
 DOCUMENT = """# Title
 
@@ -94,3 +95,37 @@ def test_an_excerpt_has_no_blank_lines_around_it_and_only_the_last_lines() -> No
     console = Console(file=io.StringIO(), width=20)
     console.print(Excerpt("\n\none\ntwo\nthree\n\n", last=2))
     assert console.file.getvalue() == "two\nthree\n"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("- [x] done\n- [ ] open", [" • ☑ done", " • ☐ open"]),
+        ("\\(a+b\\) and $c$\n\n\\[\nd\n\\]", ["a+b and c", "", "  d"]),
+        ("One,<br>two[^1].\n\n[^1]: Note.", ["One,", "two[^1].", "", "[^1]: Note."]),
+        ("> [!TIP]\n> Do.", ["▌ Tip", "▌ Do."]),
+        ("3. x\n   - y\n4. z", [" 3 x", "    • y", " 4 z"]),
+        ("![Bars](a.png) [unverified]", ["Bars (a.png) [unverified]"]),
+    ],
+)
+def test_what_stands_for_itself_is_printed_without_its_markup(text: str, lines: list[str]) -> None:
+    assert shown(text).split("\n") == lines
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_a_wide_table_is_divided_into_parts_that_repeat_its_first_column(width: int) -> None:
+    cells = [f"unbreakable{column}" for column in range(16)]
+    table = f"| {' | '.join(cells)} |\n|{'---|' * 16}\n| {' | '.join(cells)} |\n"
+    words = shown(table, width).split()
+    assert {*cells} <= {*words}
+    assert all(one in cells or not one.strip("─") for one in words)
+    assert words.count(cells[0]) > words.count(cells[1]) == 2
+
+
+def test_a_word_longer_than_the_line_is_printed_whole_in_parts() -> None:
+    assert shown("| a |\n|---|\n| " + "x" * 50 + " |", width=20).count("x") == 50
+
+
+@given(st.text(alphabet="ab#-*`|>1. \n[]:$\\(<br^!x", max_size=80), st.integers(4, 40))
+def test_every_text_can_be_printed_on_every_width(text: str, width: int) -> None:
+    shown(text, width)

@@ -225,7 +225,7 @@ def _print_article(article: "Article", consoles: "Consoles", *, as_json: bool) -
         return
     text = clean(article.text)
     if consoles.is_live:
-        from maniple.cli.render.markdown import SafeMarkdown
+        from maniple.cli.render.document_text import SafeMarkdown
 
         consoles.output.print(SafeMarkdown(text))
     else:

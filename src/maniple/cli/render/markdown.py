@@ -1,55 +1,17 @@
 """Markdown in the terminal, split into blocks while it streams, and the transcript of a run."""
 
-import re
-from collections.abc import Iterable
 from itertools import dropwhile
-from typing import ClassVar, Literal
+from typing import Literal
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
-from rich.markdown import Heading, Markdown
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
+from maniple.cli.render.document_text import SafeMarkdown
 from maniple.cli.render.run_text import AGENT_STYLES
 from maniple.events import ANSWERING_AGENTS
-
-_DEFINITION = re.compile(r"^( {0,3})\[(?=[^\]\n]+\]:)(.*)$", re.MULTILINE)
-
-
-class _LeftHeading(Heading):
-    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
-
-
-class SafeMarkdown(Markdown):
-    """Markdown that prints the address of each link, because the model chooses the text of a link."""
-
-    elements: ClassVar = {**Markdown.elements, "heading_open": _LeftHeading}
-
-    def __init__(self, text: str) -> None:
-        super().__init__(_with_definitions(text), code_theme="ansi_dark", hyperlinks=False)
-        for token in self.parsed:
-            if token.children:
-                token.children = list(_without_repeated_addresses(token.children))
-
-
-def _with_definitions(text: str) -> str:
-    """Preserve `[1]: https://…` as text, because the block that refers to it may already be printed."""
-    references: dict[str, object] = {}
-    MarkdownIt().parse(text, references)
-    return _DEFINITION.sub(r"\1\\[\2  ", text) if references.get("references") else text
-
-
-def _without_repeated_addresses(tokens: list[Token]) -> Iterable[Token]:
-    """Drop the link around a text that is its own address."""
-    bare = False
-    for position, token in enumerate(tokens):
-        if token.type == "link_open":
-            bare = tokens[position + 1].content.strip() == token.attrs.get("href")
-        if not (bare and token.type in ("link_open", "link_close")):
-            yield token
 
 
 class Excerpt:

@@ -25,7 +25,8 @@ from rich.segment import ControlType, Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
-from maniple.cli.render.markdown import ANSWER_SECTION, SafeMarkdown, Transcript
+from maniple.cli.render.document_text import SafeMarkdown
+from maniple.cli.render.markdown import ANSWER_SECTION, Transcript
 from maniple.cli.render.run_text import (
     REPORTER,
     SHOWN_REPLACEMENT_TEXTS,
