@@ -9,6 +9,9 @@ import { texts } from "./texts";
 const SLICE = 20_000;
 /** The maximum number of diagrams in one text. */
 const MAX_DIAGRAMS = 20;
+/** The number of finished texts that are stored as elements. */
+const MOST_PREPARED = 8;
+const prepared = new Map<string, DocumentFragment>();
 const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
 /** Shows a text in `place`: rendered here while it is streamed, and as the service renders it when it is finished. */
@@ -29,7 +32,7 @@ export class Layout {
 
   /** Show a finished text. What the reader sees of it stays where it is, with its diagrams and coloured code. */
   finish(html: string): void {
-    const text = framed(safeHtml(html));
+    const text = prepare(html);
     const shown = blocksIn(this.place, (one) => this.#decorated.has(one));
     const fresh: Element[] = [];
     for (const [name, blocks] of blocksIn(text)) {
@@ -93,6 +96,14 @@ export class Layout {
       if (code && languageOf(code) === "mermaid" && this.#diagrams++ < MAX_DIAGRAMS) void drawn(block, code.textContent);
     }
   }
+}
+
+/** Safe HTML with its frames. It is stored, because a report is shown in its conversation and by itself. */
+function prepare(html: string): DocumentFragment {
+  const made = prepared.get(html) ?? framed(safeHtml(html));
+  prepared.set(html, made);
+  if (prepared.size > MOST_PREPARED) prepared.delete(prepared.keys().next().value!);
+  return made.cloneNode(true) as DocumentFragment;
 }
 
 /** The wanted blocks of code in `place`, or the diagrams that they became, by their language and text. */

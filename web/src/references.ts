@@ -32,11 +32,12 @@ export function reference(
 ): References {
   const listed = [...place.querySelectorAll<HTMLElement>("li.source")];
   const entries = new Map(listed.map((one) => [numberOf(one.dataset["id"]), one]));
+  const cards = new Map([...entries].map(([number, entry]) => [number, cardOf(entry, known.get(number))]));
   const cameFrom = new Map<number, HTMLElement>();
   for (const [number, entry] of entries) addWayBack(entry, number, () => cameFrom.get(number)?.focus());
   for (const citation of place.querySelectorAll<HTMLAnchorElement>("a.citation")) {
     const number = numberOf(citation.dataset["to"]);
-    describe(citation, number, entries.get(number), known.get(number));
+    describe(citation, number, cards.get(number));
     citation.addEventListener("click", () => cameFrom.set(number, citation));
     if (!cameFrom.has(number)) cameFrom.set(number, citation);
   }
@@ -67,11 +68,23 @@ function addWayBack(entry: HTMLElement, number: number, goBack: () => void): voi
   entry.append(" ", back);
 }
 
+/** What is shown about a source beside its citations. */
+interface Card {
+  address: string;
+  title: string;
+  facts: string;
+}
+
+function cardOf(entry: HTMLElement, source: Source | undefined): Card {
+  const address = entry.querySelector<HTMLAnchorElement>("a[target]")?.href ?? "";
+  const title = source?.title || entry.textContent.replace(/^\s*\[\d+\]\s*/, "").trim() || address;
+  return { address, title, facts: source ? [hostOf(address), read(source)].filter(Boolean).join(" · ") : "" };
+}
+
 /** Name the source of a citation. A click leads to the entry in the list; with a modifier key it opens the page itself. */
-function describe(citation: HTMLAnchorElement, number: number, entry: HTMLElement | undefined, source: Source | undefined): void {
-  const address = entry?.querySelector<HTMLAnchorElement>("a[target]")?.href ?? "";
-  const title = source?.title || entry?.textContent.replace(/^\s*\[\d+\]\s*/, "").replace(/\s*↩\s*$/, "") || address;
-  const facts = source ? [hostOf(address), read(source)].filter(Boolean).join(" · ") : "";
+function describe(citation: HTMLAnchorElement, number: number, card: Card | undefined): void {
+  if (!card) return;
+  const { address, title, facts } = card;
   if (address) Object.assign(citation, { href: address, target: "_blank", rel: "noopener noreferrer" });
   citation.dataset["card"] = [title, facts].filter(Boolean).join("\n");
   citation.setAttribute("aria-label", `${texts.source} ${number}: ${title}`);
