@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.page.test_page import ask, standing
@@ -295,3 +295,25 @@ def test_a_report_without_a_title_has_that_of_its_plan(page: Page, model: OpenAI
     standing(page, "Done")
     page.get_by_role("button", name="Read the report").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("1 + 3")
+
+
+def test_what_is_read_stays_in_its_place_when_the_finished_report_replaces_it(
+    page: Page, model: OpenAIServer
+):
+    part = "Words of [1] a paragraph with $x$ in it.\n\n- [x] task\n- one<br>two\n\n```python\nx = 1\n```\n\n"
+    text = "".join(f"## Part {number}\n\n{part}" for number in range(30))
+    model.reset({**SIMPLE, "reporter": [{"chunks": [text]}]})
+    held: list[Route] = []
+    page.route("**/report/body", lambda route: held.append(route))
+    ask(page)
+    standing(page, "Done")
+    heading = page.locator(".answer").get_by_role("heading", name="Part 20", exact=True)
+    expect(heading).to_be_attached()
+    page.mouse.move(300, 300)
+    page.mouse.wheel(0, 50)
+    top = heading.evaluate("one => (one.scrollIntoView(), one.getBoundingClientRect().top)")
+    for one in held:
+        one.continue_()
+    expect(page.locator(".answer .box").first).to_be_attached()
+    top_of = "one => new Promise(requestAnimationFrame).then(() => one.getBoundingClientRect().top)"
+    assert abs(heading.evaluate(top_of) - top) <= 60

@@ -33,6 +33,17 @@ export class Layout {
   /** Show a finished text. What the reader sees of it stays where it is, with its diagrams and coloured code. */
   finish(html: string): void {
     const text = prepare(html);
+    const fresh: Element[] = [];
+    this.#begin();
+    holdPosition(this.place, () => {
+      fresh.push(...this.#keepBlocks(text));
+      this.place.replaceChildren(text);
+    });
+    this.#decorate(this.place, fresh);
+  }
+
+  /** Put the shown blocks of code with their diagrams into `text`; returns the blocks that are new. */
+  #keepBlocks(text: DocumentFragment): Element[] {
     const shown = blocksIn(this.place, (one) => this.#decorated.has(one));
     const fresh: Element[] = [];
     for (const [name, blocks] of blocksIn(text)) {
@@ -42,9 +53,7 @@ export class Layout {
         else fresh.push(block);
       }
     }
-    this.#begin();
-    holdPosition(this.place, () => this.place.replaceChildren(text));
-    this.#decorate(this.place, fresh);
+    return fresh;
   }
 
   /** Render more of `text` in small pieces, so that the page stays responsive; returns whether all is rendered. */

@@ -8,6 +8,8 @@ import { type Service, useService } from "../service";
 
 /** The pause between two layouts of a growing text, as a multiple of the layout's duration. */
 const REST = 4;
+/** The time in milliseconds after which a finished text is rendered here until the service has rendered it. */
+const PATIENCE_MS = 600;
 
 interface Shown {
   text: string;
@@ -54,14 +56,23 @@ class Writer {
 
   /** Show the text; returns whether all of it is shown, or false if it was `left` before. */
   async write(text: string, isWritten: boolean, isFinal: boolean, left: AbortSignal): Promise<boolean> {
-    const [layout, html] = await Promise.all([import("../../layout"), isFinal ? finishedReport(this.service, this.runId, text) : null]);
+    const report = isFinal ? finishedReport(this.service, this.runId, text) : Promise.resolve(null);
+    const layout = await import("../../layout");
+    const soon = await Promise.race([report, new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE_MS))]);
     if (left.aborted) return false;
     this.#layout ??= new layout.Layout(this.place, this.runId);
+    if (typeof soon !== "string" && !(await this.#render(this.#layout, text, isWritten, left))) return false;
+    const html = await report;
+    if (left.aborted) return false;
     if (html !== null) {
       this.#layout.finish(html);
       this.#figures.fill(this.place, true);
-      return true;
     }
+    return true;
+  }
+
+  /** Render the text here, with pauses while it grows. */
+  async #render(layout: Layout, text: string, isWritten: boolean, left: AbortSignal): Promise<boolean> {
     const markdown = await import("../../markdown");
     let isAll = false;
     let rest = isWritten ? 0 : this.#restsUntil - performance.now();
@@ -69,7 +80,7 @@ class Writer {
       if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
       if (left.aborted) return false;
       const begun = performance.now();
-      isAll = this.#layout.show(text, isWritten, markdown);
+      isAll = layout.show(text, isWritten, markdown);
       this.#figures.fill(this.place, isWritten && isAll);
       const now = performance.now();
       this.#restsUntil = now + REST * (now - begun);
