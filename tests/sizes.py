@@ -8,21 +8,46 @@ import pytest
 __all__ = ["leave_cases_to_slow", "rest_is_slow", "sizes"]
 
 COSTLY = (
-    *("agents", "api", "app", "browser", "cli", "crawler", "document", "endpoints", "evidence", "examples"),
+    *("agents", "api", "app", "browser", "cli", "crawler", "document", "egress", "endpoints", "evidence"),
+    *("examples",),
     *("graph", "llms", "mcp", "mcp_server", "page", "reading", "report_files", "runs", "safety", "sandbox"),
     *("store", "telemetry"),
 )
 """The folders whose cases cost most: they start a browser, a sandbox or a run, or read long texts."""
 QUICK_CASES = 1
+SAMPLED = (
+    *(
+        "api/test_approval",
+        "api/test_eyes",
+        "app/test_browsing",
+        "app/test_workers",
+        "browser/test_isolation",
+    ),
+    *("browser/test_life", "cli/test_answers", "cli/test_browse", "cli/test_recovery", "cli/test_threads"),
+    *("egress/test_environment_transport", "endpoints/test_network_pieces", "evidence/test_any_report"),
+    *("examples/test_browser_program", "examples/test_hundred_questions", "graph/test_embedded_crash"),
+    *("llms/embedded/test_two_processes", "llms/test_provider_streams", "mcp_server/test_stdio"),
+    *("mcp_server/test_tools", "runs/test_steering", "runs/test_steering_survival", "store/test_damage"),
+    *("store/test_disk", "store/test_processes", "upgrade/test_upgrade"),
+)
+"""The files that take longest, with many variants of one thing: `make test` runs one of their tests."""
+_SAMPLED = tuple(f"tests/{file}.py::" for file in SAMPLED)
 _COSTLY = tuple(f"tests/{folder}/" for folder in COSTLY)
 
 
 def leave_cases_to_slow(items: Iterable[pytest.Item]) -> None:
-    """Mark as slow all but the first `QUICK_CASES` cases of each parametrized test in `COSTLY`."""
+    """Mark as slow all but the first `QUICK_CASES` cases of each parametrized test in `COSTLY`.
+
+    The same for the tests of each file in `SAMPLED`.
+    """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         test, _, case = item.nodeid.partition("[")
-        if case and item.nodeid.startswith(_COSTLY) and not item.get_closest_marker("slow"):
+        if item.get_closest_marker("slow"):
+            continue
+        if item.nodeid.startswith(_SAMPLED):
+            cases.setdefault(item.nodeid.partition("::")[0], []).append(item)
+        elif case and item.nodeid.startswith(_COSTLY):
             cases.setdefault(test, []).append(item)
     for each in cases.values():
         for item in each[QUICK_CASES:]:
