@@ -97,6 +97,28 @@ def test_a_second_search_shows_other_passages_and_other_sources():
     assert not {*map(id, first)} & {*map(id, second)}
 
 
+def test_a_second_search_begins_with_the_figures_that_are_nearest_in_the_cited_source():
+    parts = [f"## Part {n}\n\nPart {n} of the ferry line cost £{n}m in all." for n in range(2, 30)]
+    outlook = "## Outlook\n\nThe board expects between £715m and £735m, and a margin of 14.5%."
+    rest = "## Rest\n\nA wage of £900m was refused."
+    look = finder("\n\n".join([*parts, outlook, rest]))
+    one = claim("The middle for the ferry line and its part would be £725m, not £28m [1].")
+    first = look.find(one)
+    assert not any("735" in each.text for each in first)
+    second = look.find(one, shown=first, is_wide=True)
+    assert "735" in second[0].text
+    assert "£29m" in second[1].text
+
+
+def test_a_second_search_in_a_long_source_takes_milliseconds():
+    look = finder("\n\n".join(f"The pier {n} of the ferry cost £{n}m." for n in range(4_000)))
+    one = claim("The piers of the ferry cost £725.5m and £12.5m and £3m and 14% [1].")
+    look.find(one)
+    began = time.process_time()
+    assert look.find(one, is_wide=True)
+    assert time.process_time() - began < 1.0
+
+
 def test_what_a_program_printed_is_shown_as_such():
     found = finder(WATER, results="The mean delivery is 42.7.").find(claim("The mean delivery is 42.7 [1]."))
     assert [one.origin for one in found] == ["source", "program"]

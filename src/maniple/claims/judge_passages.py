@@ -5,7 +5,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from decimal import Decimal
+from itertools import groupby, islice, zip_longest
 from math import log
 from typing import Literal
 
@@ -28,6 +29,8 @@ MAX_PIECES = 4
 """Pieces that are shown for a claim in one request."""
 MAX_LIKE = 2
 """Of these, those of a second search that are chosen by their units."""
+TINY = Decimal("1e-30")
+"""What values are divided by if they are zero."""
 MAX_POSTINGS = 2_000
 """Pieces of a source that are rated for one word, earlier ones first."""
 SATURATION, LENGTH_SHARE = 1.2, 0.75
@@ -179,10 +182,24 @@ class PassageFinder:
     def _find_like(
         self, indexes: Sequence[SourceIndex], query: "_ClaimQuery", known: Collection[int]
     ) -> Iterator[SourcePiece]:
-        """Yield pieces that have figures in a unit of the claim, from which its own may be calculated."""
-        units = {one.unit for one in query.figures}
-        for index in indexes:
-            yield from (one for one in self._search_of(index).find_units(units) if id(one) not in known)
+        """Yield pieces with a figure near one of the claim, in its unit, which may be calculated from them.
+
+        The mean of a range lies near its ends, a sum near its largest part. The nearest piece for each figure
+        of the claim is first, then the second one for each.
+        """
+        nearest = [
+            [
+                pair
+                for index in indexes
+                for pair in self._search_of(index).find_near(figure)
+                if id(pair[1]) not in known
+            ]
+            for figure in query.figures
+            if figure.unit
+        ]
+        ordered = [sorted(some, key=lambda pair: pair[0]) for some in nearest]
+        for pairs in zip_longest(*ordered):
+            yield from (pair[1] for pair in pairs if pair)
 
     def _begin(self, indexes: Sequence[SourceIndex]) -> Iterator[SourcePiece]:
         for index in indexes:
@@ -215,6 +232,11 @@ class _ClaimQuery:
     def has_share(self) -> bool:
         """Whether it gives a share, which rests on a total."""
         return any(one.kind == "percent" or (one.is_word and one.value < 1) for one in self.figures)
+
+
+def _distance(one: FigureMention, other: FigureMention) -> Decimal:
+    first, second = abs(one.value), abs(other.value)
+    return abs(first - second) / max(first, second, TINY)
 
 
 def _has_word(piece: SourcePiece, words: frozenset[str]) -> bool:
@@ -272,16 +294,20 @@ class _PieceSearch:
             for place, rating in ratings.items()
         ]
 
-    def find_units(self, units: Collection[str]) -> Iterator[SourcePiece]:
-        """Yield the pieces that have a figure in one of some units, in the order of the source."""
-        places = (
-            self._index.place_of(one)
-            for one in self._index.passages
-            if any(figure.unit and figure.unit in units for figure in one.figures)
-        )
-        for number in dict.fromkeys(self._piece_of[place] for place in places):
+    def find_near(self, figure: FigureMention) -> Iterator[tuple[Decimal, SourcePiece]]:
+        """Yield the pieces that have figures in the unit of `figure`, each with the distance of the nearest.
+
+        A distance is the share of the larger value by which the two differ.
+        """
+        distances = dict[int, Decimal]()
+        for one in self._index.passages:
+            found = [_distance(figure, other) for other in one.figures if other.unit == figure.unit]
+            if found:
+                number = self._piece_of[self._index.place_of(one)]
+                distances[number] = min([distances.get(number, found[0]), *found])
+        for number, distance in distances.items():
             if not self.pieces[number].is_heading:
-                yield self.pieces[number]
+                yield distance, self.pieces[number]
 
     def _add(self, ratings: dict[int, float], postings: Sequence[tuple[int, int]], weight: float) -> None:
         known = len(self.pieces)
