@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,8 @@ from maniple.events import VIEW_NAMES
 from tests.api.in_process import numbered, open_service
 from tests.grammar import Client
 from tests.openai_server import SIMPLE, reply, serving
+from tests.runs.killing import Site, crawling
+from tests.team import status
 
 pytestmark = pytest.mark.anyio
 ANSWER = {"decision": "answer", "reply": "Four, I think.", "changes": [], "steps": []}
@@ -34,15 +38,106 @@ async def test_a_run_that_has_ended_refuses_a_message_with_what_to_do(tmp_path):
     assert empty.status_code == 422
 
 
-async def test_a_run_that_waits_refuses_a_message_and_names_the_way_to_answer(tmp_path):
-    with serving(SIMPLE) as model:
-        async with open_service(model.base_url, tmp_path) as it:
-            run = await it.run(auto_accepted_plan=False)
-            await it.events_of(run["run_id"])
-            path = f"/api/runs/{run['run_id']}/messages"
-            refused = await it.client.post(path, json={"content": "accept"})
-    assert (refused.status_code, refused.json()["code"]) == (409, "not_working")
-    assert "/resume" in refused.json()["detail"]
+WHY = "It reads one page, and changes nothing."
+
+
+BETWEEN = ["user_message", "usage", "user_message_answer"]
+
+
+async def events_of(it, run_id: str, view="live"):
+    """Read the events of a run that may have several segments."""
+    return [
+        frame for _, frame in numbered((await it.client.get(f"/api/runs/{run_id}/events?view={view}")).text)
+    ]
+
+
+def question_or_not(is_question: bool, text: str):
+    return reply(json.dumps({"is_question": is_question, "reply": text}))
+
+
+@asynccontextmanager
+async def waiting_run(home: Path, site: Site, *answers, thread="wait"):
+    """A run that waits for the approval of a call, and a lead that gives these answers."""
+    with serving({**crawling(site), "supervisor": [*answers]}) as model:
+        approval = {
+            "runs": {"approval": ["crawl_tool"], "drain_seconds": 0.5},
+            "fetch": {"allow_private": ["127.0.0.0/8"]},
+        }
+        async with open_service(model.base_url, home, **approval) as it:
+            run = await it.run(messages=[{"role": "user", "content": f"Look there. #run={thread}"}])
+            frames = await events_of(it, run["run_id"])
+            assert status(frames) == "interrupted"
+            yield it, model, run["run_id"], frames
+
+
+async def test_a_question_about_an_approval_is_answered_and_the_approval_stays_open(tmp_path, site: Site):
+    async with waiting_run(tmp_path, site, question_or_not(True, WHY)) as (it, model, run_id, before):
+        written = {"content": "What does this do?"}
+        accepted = await it.client.post(f"/api/runs/{run_id}/messages", json=written)
+        assert (accepted.status_code, accepted.json()["status"]) == (202, "interrupted")
+        shown = json.dumps(model.requests[-1]["messages"])
+        assert "crawl_tool" in shown
+        assert "What does this do?" in shown
+        after = (await events_of(it, run_id))[len(before) :]
+        assert [name for name, _ in after] == BETWEEN
+        assert after[-1][1]["content"] == WHY
+        record = await it.get(f"/api/runs/{run_id}")
+        assert record["status"] == "interrupted"
+        [pause] = named(before, "interrupt")
+        reply_to = {"answer": "yes", "interrupt_id": pause["interrupt_id"]}
+        assert (await it.client.post(f"/api/runs/{run_id}/resume", json=reply_to)).status_code == 202
+        frames = await events_of(it, run_id)
+    assert named(frames, "run_status")[-1]["status"] == "completed"
+    assert named(frames, "user_message_answer") == [after[-1][1]]
+    assert site.hits["/wait"] == 1
+
+
+async def test_the_tokens_of_an_answer_while_the_run_waits_are_counted(tmp_path, site: Site):
+    async with waiting_run(tmp_path, site, question_or_not(True, WHY)) as (it, _, run_id, _before):
+        before = (await it.get(f"/api/runs/{run_id}"))["usage"]
+        await it.client.post(f"/api/runs/{run_id}/messages", json={"content": "Why?"})
+        after = (await it.get(f"/api/runs/{run_id}"))["usage"]
+    assert after["input_tokens"] > before["input_tokens"]
+
+
+async def test_what_is_no_question_is_read_when_the_run_goes_on(tmp_path, site: Site):
+    answers = question_or_not(False, ""), reply(json.dumps({**ANSWER, "reply": "In euros, then."}))
+    async with waiting_run(tmp_path, site, *answers) as (it, _, run_id, before):
+        await it.client.post(f"/api/runs/{run_id}/messages", json={"content": "In euros, please."})
+        after = (await events_of(it, run_id))[len(before) :]
+        assert [name for name, _ in after] == ["user_message", "usage"]
+        await it.client.post(f"/api/runs/{run_id}/resume", json={"answer": "yes"})
+        frames = await events_of(it, run_id)
+    assert named(frames, "run_status")[-1]["status"] == "completed"
+    assert [one["content"] for one in named(frames, "user_message_answer")] == ["In euros, then."]
+
+
+async def test_an_approval_is_taken_while_the_lead_thinks_about_a_question(tmp_path, site: Site):
+    held = {**question_or_not(True, WHY), "hang": True}
+    later = reply(json.dumps({**ANSWER, "reply": "It read one page."}))
+    async with waiting_run(tmp_path, site, held, later) as (it, model, run_id, _):
+        path = f"/api/runs/{run_id}"
+        writing = asyncio.create_task(it.client.post(f"{path}/messages", json={"content": "Why?"}))
+        await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("supervisor") == 1)
+        assert (await it.client.post(f"{path}/resume", json={"answer": "yes"})).status_code == 202
+        model.release()
+        assert (await writing).status_code == 202
+        frames = await events_of(it, run_id)
+    assert named(frames, "run_status")[-1]["status"] == "completed"
+    assert len(named(frames, "user_message_answer")) == 1
+
+
+async def test_in_both_views_an_answer_while_the_run_waits_stands_between_two_segments(tmp_path, site: Site):
+    async with waiting_run(tmp_path, site, question_or_not(True, WHY)) as (it, _, run_id, _before):
+        await it.client.post(f"/api/runs/{run_id}/messages", json={"content": "Why?"})
+        await it.client.post(f"/api/runs/{run_id}/resume", json={"answer": "yes"})
+        for view in VIEW_NAMES:
+            frames = await events_of(it, run_id, view)
+            first = [name for name, _ in frames].index("final_session_state") + 1
+            between = first + [name for name, _ in frames[first:]].index("run")
+            Client().read(frames[:first])
+            assert [name for name, _ in frames[first:between]] == BETWEEN
+            Client().read(frames[between:])
 
 
 async def test_a_request_that_steers_is_answered_with_the_run_that_works(tmp_path):

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.page.test_page import ask, standing
 
 HANGING = {"hang": True}
@@ -34,6 +34,24 @@ def test_what_is_written_while_the_team_works_is_answered_at_once(page: Page, mo
     page.get_by_role("button", name="Cancel").click()
     standing(page, "Cancelled")
     expect(options).to_be_visible()
+
+
+def test_a_question_about_an_approval_is_answered_while_the_approval_stays_open(
+    page: Page, model: OpenAIServer
+):
+    answer = reply(json.dumps({"is_question": True, "reply": "It prints a 4, and changes nothing."}))
+    script = {**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("4")], "supervisor": [answer]}
+    model.reset(script)
+    ask(page)
+    approve = page.get_by_role("button", name="Approve")
+    expect(approve).to_be_visible()
+    ask(page, "What does it do?")
+    expect(page.locator(".written .question")).to_have_text("What does it do?")
+    expect(page.locator(".written .reply")).to_have_text("It prints a 4, and changes nothing.")
+    expect(approve).to_be_visible()
+    standing(page, "Waiting for you")
+    approve.click()
+    standing(page, "Done")
 
 
 @pytest.mark.slow

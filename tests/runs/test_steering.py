@@ -525,7 +525,7 @@ async def test_with_nothing_to_steer_a_request_is_a_run(tmp_path):
     assert status(events) == "completed"
 
 
-async def test_a_run_that_does_not_work_takes_no_message(tmp_path):
+async def test_a_run_that_has_ended_takes_no_message_and_one_that_waits_answers_it_itself(tmp_path):
     async with working(tmp_path, script()) as it:
         run_id = await it.begin()
         await it.ended(run_id)
@@ -534,8 +534,8 @@ async def test_a_run_that_does_not_work_takes_no_message(tmp_path):
         options = RunOptions(auto_accepted_plan=False)
         waiting = (await it.engine.submit(RunRequest([HumanMessage("sum")], "u", options))).run.run_id
         await it.events_of(waiting)
-        with pytest.raises(RunNotWorking):
-            await it.engine.send_message(waiting, WORDS)
+        written = await it.engine.send_message(waiting, WORDS)
+        assert (written.run.run_id, written.run.status) == (waiting, "interrupted")
         with pytest.raises(NotFound):
             await it.engine.send_message(run_id, WORDS, owner="somebody")
         by_message = await it.engine.submit(RunRequest([HumanMessage("accept")], "u", when_busy="steer"))

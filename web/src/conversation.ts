@@ -254,19 +254,11 @@ async function put(to: Place, text: string, choices: RunChoices, files: readonly
     try {
       return await write(id, target.run_id, text);
     } catch (error) {
-      // Its status has just changed. What waits takes no text that was not written as its answer.
-      if (!(error instanceof Refusal) || error.code !== "not_working") throw error;
-      if (target.status === "interrupted") throw new Refusal(error.status, error.code, waitsFor(target.run_id), error.body);
-      if (left === 1) throw error;
+      // It has just ended.
+      if (!(error instanceof Refusal) || error.code !== "not_working" || left === 1) throw error;
     }
   }
   await askQuestion(id, text, choices);
-}
-
-/** Why a run that waits takes no message. */
-function waitsFor(runId: string): string {
-  const forms = runs.find((one) => one.runId === runId)?.forms ?? [];
-  return forms.some(({ kind }) => kind === "tool_approval") ? texts.decideFirst : texts.answerFirst;
 }
 
 /** The run of a conversation that a text for the team goes to: the oldest that works, else the newest that waits. */
@@ -278,7 +270,7 @@ async function targetIn(id: string): Promise<Detail["runs"][number] | undefined>
   return listed.findLast(({ status }) => status === "queued" || status === "running") ?? listed.find(({ status }) => status === "interrupted");
 }
 
-/** Write to the team of a run. */
+/** Write to the team of a run; of one that waits, a question is answered when this returns. */
 async function write(id: string, runId: string, content: string): Promise<void> {
   const { message_id } = await send<{ message_id: string }>("POST", `/api/runs/${encodeURIComponent(runId)}/messages`, { content });
   if (openId.value !== id) return tellTabs();

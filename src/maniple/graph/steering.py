@@ -282,9 +282,17 @@ def _messages(
 ) -> list[BaseMessage]:
     team = [brief["name"] for brief in briefs]
     prompt = render("steering", members=briefs, team=team, decisions=kinds, locale="")
-    steps = case.progress.steps
-    lines = [_describe_step(one) for one in steps]
-    texts = [
+    texts = [*describe_work(case, room), format_found(found), f"The user's new message: {case.message.text}"]
+    return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
+
+
+def describe_work(case: MessageCase, room: int) -> list[str]:
+    """Return what a run has done and is to do, a text each; "" for what there is not.
+
+    `room` is that of the lead's model, in tokens.
+    """
+    lines = [_describe_step(one) for one in case.progress.steps]
+    return [
         f"Request: {request_of(case.state)}",
         format_history(history_of(case.state), int(REPORT_SHARE * room)),
         *(str(one.content) for one in answers_of(case.progress, int(RESULTS_SHARE * room))),
@@ -294,10 +302,7 @@ def _messages(
         format_removed(case.progress.dropped),
         format_notes(notes_of_run(case.state, case.progress, [one.message_id for one in case.earlier])),
         *(_as_text(one) for one in case.earlier),
-        format_found(found),
-        f"The user's new message: {case.message.text}",
     ]
-    return [SystemMessage(prompt), *(HumanMessage(text) for text in texts if text)]
 
 
 def _format_work(case: MessageCase) -> list[str]:

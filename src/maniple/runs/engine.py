@@ -30,7 +30,9 @@ class Engine(Protocol):
         """Send a message to a run that works: its lead answers it, changes the plan or passes it on.
 
         The message is stored when this returns. If the run ends before the lead has answered, the message
-        becomes the next run of the thread, with the message's id. Raises `NotFound`, `RunNotWorking`,
+        becomes the next run of the thread, with the message's id. Of a run that waits for an answer, the lead
+        answers a question before this returns, and the run still waits; what is no question is for the lead
+        when the run goes on. Raises `NotFound`, `RunNotWorking`,
         `ThreadBusy` (another program drives the run), `TooManyRuns` (many messages wait already) or
         `StoreError`.
         """
@@ -126,7 +128,7 @@ class RunNotWaiting(ManipleError):
 
 
 class RunNotWorking(ManipleError):
-    """A message was sent to a run that does not work: it has ended, or waits for an answer."""
+    """A message was sent to a run that has ended, so that nobody would read it."""
 
     code = "not_working"
 

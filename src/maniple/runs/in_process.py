@@ -38,6 +38,7 @@ from maniple.runs.steering import (
 from maniple.runs.stored_inputs import as_record, read_inputs
 from maniple.runs.turn import remember
 from maniple.runs.usage import QuotaRegistry
+from maniple.runs.waiting_messages import WaitingMessages
 from maniple.scope.inbox import Inbox, InputRefused
 from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput, Reply, Resume, Retry, RunInput
 from maniple.store import EventRecord, InputRecord, RunRecord, Store, Thread, read_event_pages
@@ -78,12 +79,6 @@ async def _is_driven(store: Store, run_id: str) -> bool:
     return any(one.run_id == run_id for one in await store.runs.list_in_other_processes(record.thread_id))
 
 
-def _why_not_working(record: RunRecord) -> str:
-    if record.status == "interrupted":
-        return "The run waits for an answer (POST /api/runs/{run_id}/resume) and takes no other message."
-    return f"The run is {record.status}, so nobody would read the message. Start a new run with it."
-
-
 class InProcessEngine:
     """Implements `Engine` with one asyncio task per run. Use `open_engine`."""
 
@@ -93,6 +88,7 @@ class InProcessEngine:
         self._services = tasks.services
         self._store = tasks.store
         self._kind = kind
+        self._waiting = WaitingMessages(tasks)
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
@@ -114,7 +110,7 @@ class InProcessEngine:
             return AcceptedRun(await self._add(run_id, thread_id, request), after=0)
 
     async def send_message(self, run_id: str, text: str, owner: str = "") -> AcceptedRun:
-        """Send a message to a run that works (see `Engine`)."""
+        """Send a message to a run that works, or waits (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self.tasks.thread_locks.acquire(record.thread_id):
             await self._recover_orphans(record.thread_id, lambda _: False)
@@ -128,7 +124,15 @@ class InProcessEngine:
             record = await self.status(run_id, owner)
             if record.is_unfinished and active is None:
                 await refuse_other_process(self._store, record.thread_id)
-            raise RunNotWorking(_why_not_working(record))
+            forms = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
+            if not forms or run_id in self.tasks.active:
+                raise RunNotWorking(
+                    f"The run is {record.status} and takes no message. Start a new run with it."
+                )
+            newest = await self.tasks.newest_number(run_id)
+            message_id = await self._waiting.accept(record, text)
+        await self._waiting.answer(record, message_id, forms)
+        return AcceptedRun(record, after=newest, message_id=message_id)
 
     async def _steer(self, thread_id: str, request: RunRequest) -> AcceptedRun | None:
         """Send the request's message to the run that works on the thread; None if none does.

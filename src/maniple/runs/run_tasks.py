@@ -33,13 +33,13 @@ class RunTasks:
 
     async def resume(self, record: RunRecord, start: Start, stream: StreamState | None = None) -> ActiveRun:
         """Go on with a stored run; `stream` is the state of a stream that has not ended."""
-        active = await self._prepare(record)
+        active = await self.prepare(record)
         self._start(active, start, stream or StreamState())
         return active
 
     async def fail(self, record: RunRecord, stream: StreamState, why: ManipleError) -> None:
         """End a run that is not active as failed."""
-        active = await self._prepare(record)
+        active = await self.prepare(record)
         await self.driver.fail(active, stream, why)
         active.log.close()
 
@@ -67,7 +67,8 @@ class RunTasks:
             if late:
                 await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
-    async def _prepare(self, record: RunRecord) -> ActiveRun:
+    async def prepare(self, record: RunRecord) -> ActiveRun:
+        """Return the active run for a stored one, with what was sent to it; it is not started."""
         await self.driver.quotas.refresh_owner(record.owner)
         received = await read_inputs(self.store.inputs, record.run_id)
         newest = await self.newest_number(record.run_id)

@@ -5,10 +5,10 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -29,6 +29,7 @@ from maniple.graph import Plan, PlanProgress, Team, members_of
 from maniple.graph.plan_edits import apply_change, apply_to_review
 from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
+from maniple.graph.waiting_answers import answer_waiting
 from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
 from maniple.runs.ended_runs import DROPPED
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
@@ -53,6 +54,7 @@ from maniple.store import RunRecord, read_event_pages
 from maniple.tools.questions import interrupt_of
 from maniple.types import RUN_MARK, RunStatus, Worker
 
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 MAX_POSSIBLE_RUNS = 20
 """The limit of messages to one run that become, or may become, runs. No other limit counts them."""
@@ -343,38 +345,63 @@ class MessageDesk:
             _LOG.exception("What became of an input of the run could not be recorded.")
 
     async def _ask_lead(self, message: UserMessage) -> Steering:
+        case = await self._case(message)
+        if case is None:
+            return Steering(Reply("next_run", _ENDED))
+        lead, usage = self.services.team.message_lead, _UsageOfCalls()
+        try:
+            return await self._call(lambda: lead.decide(case), usage)
+        finally:
+            for event in usage.events:
+                await self.active.record_event(event, self.services.recorder)
+
+    async def answer_waiting(
+        self, message: UserMessage, forms: Sequence[Mapping[str, Any]]
+    ) -> tuple[Reply | None, list[UsageReported]]:
+        """Let the lead answer a message to a run that waits for `forms`; the run does not go on.
+
+        Return None for what is no question: it waits until the run goes on. The usage is not recorded yet.
+        """
+        case = await self._case(message)
+        if case is None:
+            return None, []
+        model, usage = self.services.team.message_lead.model, _UsageOfCalls()
+        return await self._call(lambda: answer_waiting(model, case, forms), usage), usage.events
+
+    async def _case(self, message: UserMessage) -> MessageCase | None:
+        """Return a message with what the lead needs to know; None if there is no plan."""
         services, active = self.services, self.active
         team, record = services.team, active.record
         state = await thread_state(team, record.thread_id)
         members = _allowed_members(team, active.request)
         progress = _current_plan(active, state.values, members)
         if progress is None:
-            return Steering(Reply("next_run", _ENDED))
-        earlier, begun = active.inbox.decided, active.inbox.begun_steps
+            return None
         work = (await read_newest_work(services.store.events, record.run_id)).shown()
         sources = await services.store.evidence(record.run_id).sources()
+        inbox, values = active.inbox, cast("State", state.values)
+        return MessageCase(
+            message, inbox.decided, values, progress, members, inbox.begun_steps, work, sources
+        )
 
-        async def decide(_: object) -> Steering:
-            values = cast("State", state.values)
-            case = MessageCase(message, earlier, values, progress, members, begun, work, sources)
-            return await team.message_lead.decide(case)
+    async def _call(self, work: Callable[[], Awaitable[T]], usage: "_UsageOfCalls") -> T:
+        """Call the lead's model beside the graph, with the budget and the traces of the run."""
+        active, record = self.active, self.active.record
 
-        usage = _UsageOfCalls()
+        async def call(_: object) -> T:
+            return await work()
+
         config: RunnableConfig = {
             "run_name": "user message",
             "callbacks": [
                 *active.meter.callbacks,
                 usage,
-                *services.telemetry.callbacks(record.run_id, record.thread_id),
+                *self.services.telemetry.callbacks(record.run_id, record.thread_id),
             ],
             "configurable": {SCOPE_KEY: RunScope(record.run_id, meter=active.meter)},
             "metadata": {RUN_MARK: record.run_id},
         }
-        try:
-            return await RunnableLambda(decide).ainvoke(None, config)
-        finally:
-            for event in usage.events:
-                await active.record_event(event, services.recorder)
+        return await RunnableLambda(call).ainvoke(None, config)
 
 
 async def add_next_runs(

@@ -149,10 +149,12 @@ export class ServiceModel {
   }
 
   #message(run: ServedRun, content: string): Response {
-    if (run.status !== "running") return refusal("not_working");
+    if (run.status !== "running" && run.status !== "interrupted") return refusal("not_working");
     const message_id = `m${this.accepted.length}`;
     this.accepted.push({ route: "messages", run: run.id, text: content, form: null });
     this.#tell(run, "user_message", { message_id, content });
+    // The lead of a run that waits has answered when the message is accepted.
+    if (run.status === "interrupted") this.#tell(run, "user_message_answer", { message_id, disposition: "answered", content: "It reads a file." });
     return json({ run_id: run.id, message_id });
   }
 

@@ -173,7 +173,7 @@ async def resume_run(
 @router.post(
     "/api/runs/{run_id}/messages",
     status_code=202,
-    summary="Write to a run that works",
+    summary="Write to a run that works or waits",
     responses=error_responses(404, 409, 429),
 )
 async def send_message(
@@ -181,7 +181,8 @@ async def send_message(
 ) -> MessageAccepted:
     """Write to the team while it works: its lead answers, changes the plan, or passes the message on.
 
-    409 if the run has ended, or waits for an answer; 429 if 20 messages to it wait already.
+    If the run waits for an answer, its lead answers a question before this returns; the run still waits, and
+    reads any other message when it goes on. 409 if the run has ended; 429 if 20 messages to it wait already.
     """
     accepted = await service.engine.send_message(run_id, message.content, caller.owner)
     run = await _continued(service, response, accepted)

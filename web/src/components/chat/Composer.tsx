@@ -5,7 +5,7 @@ import { currentPurpose, sendDraft, typed } from "../../composing";
 import { cancel, foremostRun, openId, openRuns, tick, trouble } from "../../conversation";
 import { type Draft, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
-import { type FormPurpose, type Purpose, answering, forTeam, formOf, keyOf, suggestedForm } from "../../purpose";
+import { type FormPurpose, type Purpose, answering, forTeam, keyOf, suggestedForm } from "../../purpose";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { type UploadLimits, checkFiles, uploadLimits } from "../../uploads";
@@ -115,29 +115,23 @@ function Target({ draft, purpose, onChoice }: Targeted) {
   // The form of a run that waits for nothing else is enough.
   const isPlain = !draft.text.trim() && !form?.run.isAtWork;
   if ((!form && purpose !== null) || isPlain) return null;
-  // A run that waits as a whole takes no messages.
-  const canWrite = form === undefined || form.run.isAtWork;
-  const said = isGone ? texts.formGone((draft.purpose as FormPurpose).asked) : isAnswer ? answers(purpose, canWrite) : purpose ? texts.writesToTeam : texts.choosePurpose;
+  const said = isGone ? texts.formGone((draft.purpose as FormPurpose).asked) : isAnswer ? answers(purpose) : purpose ? texts.writesToTeam : texts.choosePurpose;
   return (
     <p class="target" role={purpose === null ? "alert" : undefined}>
       {said}{" "}
-      {((isAnswer && canWrite) || purpose === null) && <button type="button" onClick={() => onChoice(form ? { ...forTeam, insteadOf: keyOf(form.asked) } : forTeam)}>{texts.toTeam}</button>}{" "}
+      {(isAnswer || purpose === null) && <button type="button" onClick={() => onChoice(form ? { ...forTeam, insteadOf: keyOf(form.asked) } : forTeam)}>{texts.toTeam}</button>}{" "}
       {!isAnswer && form && <button type="button" onClick={() => onChoice(answering(form))}>{texts.toAnswer}</button>}
     </p>
   );
 }
 
-function answers({ kind, asked }: FormPurpose, canWrite: boolean): string {
-  if (kind !== "tool_approval") return texts.answersQuestion(asked);
-  return canWrite ? texts.decidesCall(asked) : texts.decidesWaiting(asked);
+function answers({ kind, asked }: FormPurpose): string {
+  return kind === "tool_approval" ? texts.decidesCall(asked) : texts.answersQuestion(asked);
 }
 
 /** The kind of the next text: an answer, a message to the running team, or a question. */
 function placeholderOf(runs: readonly RunModel[], purpose: Purpose | null): string {
-  if (purpose?.to === "form") {
-    if (purpose.kind !== "tool_approval") return texts.answerPlaceholder;
-    return formOf(purpose, runs)?.run.isAtWork ? texts.approvalPlaceholder : texts.approvalWaitingPlaceholder;
-  }
+  if (purpose?.to === "form") return purpose.kind === "tool_approval" ? texts.approvalPlaceholder : texts.answerPlaceholder;
   return isContinuing(runs) ? texts.steerPlaceholder : texts.placeholder;
 }
 
