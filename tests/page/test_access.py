@@ -49,7 +49,7 @@ def test_a_keyboard_is_enough_to_ask_answer_and_look(page: Page, model: OpenAISe
     tab_to(page, "^Work", "Shift+Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".call")).to_be_visible()
-    tab_to(page, "bash_tool")
+    tab_to(page, "Run a shell command")
     page.keyboard.press("Enter")
     expect(page.locator(".call")).to_contain_text("echo 4")
 

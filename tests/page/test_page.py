@@ -48,10 +48,19 @@ def test_a_question_is_answered_with_its_plan_work_and_report(page: Page):
     expect(page.get_by_role("heading", name="What is 1 + 3?")).to_be_visible()
     expect(page.get_by_role("region", name="Plan").locator("li.completed")).to_have_count(2)
     page.get_by_text("Work", exact=True).click()
-    page.get_by_text("python_repl_tool").click()
+    page.get_by_text("Run Python").click()
     expect(page.get_by_label("Arguments")).to_have_text("print(1+3)")
     expect(page.locator(".call .hljs-built_in")).to_have_text("print")
     expect(page.get_by_label("Result")).to_contain_text("4")
+
+
+def test_an_example_is_put_into_the_field_which_has_the_focus_from_the_beginning(page: Page):
+    field = page.get_by_label("Your question")
+    expect(field).to_be_focused()
+    page.get_by_role("list", name="Examples").get_by_role("button", name="Your documents").click()
+    expect(field).to_be_focused()
+    expect(field).to_have_value(re.compile("^Summarize the documents"))
+    expect(page.locator(".run")).to_have_count(0)
 
 
 @pytest.mark.slow

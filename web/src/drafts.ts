@@ -1,4 +1,5 @@
-import { type Purpose, isSame } from "./purpose";
+import { signal } from "@preact/signals";
+import { type Purpose, forTeam, isSame } from "./purpose";
 import { readStored, writeStored } from "./storage";
 
 /** The text that is being written in a conversation; null is a new conversation. */
@@ -12,6 +13,15 @@ export interface Draft {
 const files = new Map<string | null, readonly File[]>();
 const nameOf = (thread: string | null) => `maniple.draft.${thread ?? ""}`;
 const purposeNameOf = (thread: string | null) => `maniple.purpose.${thread ?? ""}`;
+
+/** Increases when a draft was begun elsewhere than in its field. */
+export const begun = signal(0);
+
+/** Put a text for the team into a conversation's field, with the files that are there. */
+export function beginDraft(thread: string | null, text: string): void {
+  keepDraft(thread, { ...draftOf(thread), text, purpose: forTeam });
+  begun.value += 1;
+}
 
 export function draftOf(thread: string | null): Draft {
   const text = readStored(nameOf(thread));

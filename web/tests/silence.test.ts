@@ -26,7 +26,7 @@ describe("a silence", () => {
   it("of a tool names the tool, until it reports something", () => {
     const run = begun();
     run.apply({ id: 3, type: "tool_call", tool_call_id: "c", tool_name: "bash_tool", tool_input: {}, agent_id: "t1", at: 101 });
-    expect(silences(run, 120)[0]).toContain("bash_tool");
+    expect(silences(run, 120)[0]).toContain("Run a shell command");
     run.apply({ id: 4, type: "tool_output", tool_call_id: "c", tool_name: "bash_tool", stream: "stdout", text: "4", agent_id: "t1", at: 119 });
     expect(silences(run, 120)).toEqual([]);
   });

@@ -33,7 +33,7 @@ export function App({ onKey }: { onKey: () => void }) {
           <button class="menu" ref={menu} aria-expanded={isListOpen} onClick={() => setListOpen(!isListOpen)}>
             <span aria-hidden="true">☰</span> <span class="unseen">{texts.menu}</span>
           </button>
-          <span class="brand">maniple</span>
+          <span class="brand"><img class="logo" src="./icon.svg" alt="" />maniple</span>
         </header>
         <Conversation key={openId.value ?? ""} />
         <LivePanel />

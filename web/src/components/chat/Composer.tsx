@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiKey, read } from "../../api";
 import { currentPurpose, sendDraft, typed } from "../../composing";
 import { cancel, foremostRun, openId, openRuns, tick, trouble } from "../../conversation";
-import { type Draft, draftOf, keepDraft } from "../../drafts";
+import { type Draft, begun, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
 import { type FormPurpose, type Purpose, answering, forTeam, keyOf, suggestedForm } from "../../purpose";
 import type { RunModel } from "../../run";
@@ -36,6 +36,7 @@ export function Composer() {
     );
   }, [apiKey.value]);
   useGrowing(field, text);
+  useReady(field);
   const ask = async () => {
     setSending((count) => count + 1);
     await sendDraft(chosenOptions(), () => setDraft());
@@ -135,8 +136,26 @@ function placeholderOf(runs: readonly RunModel[], purpose: Purpose | null): stri
   return isContinuing(runs) ? texts.steerPlaceholder : texts.placeholder;
 }
 
+/** The screens on which a focused field covers nothing with a keyboard. */
+const HAS_KEYBOARD = "(min-width: 46.01rem) and (hover: hover) and (pointer: fine)";
+
+/** Give the focus to the field of a new conversation, and to that of a draft that was begun for it. */
+function useReady(field: RefObject<HTMLTextAreaElement | null>): void {
+  const isNew = openId.value === null;
+  useEffect(() => {
+    if (isNew && matchMedia(HAS_KEYBOARD).matches) field.current?.focus({ preventScroll: true });
+  }, [isNew]);
+  useEffect(() => {
+    const { current } = field;
+    if (!begun.value || !current) return;
+    current.focus();
+    current.setSelectionRange(current.value.length, current.value.length);
+  }, [begun.value]);
+}
+
 /** The draft of the open conversation; each has its own. Its setter renders it again, without an argument as it is stored. */
 function useDraft() {
+  void begun.value;
   const thread = openId.value;
   const [, setVersion] = useState(0);
   const change = (to?: Draft) => {

@@ -11,7 +11,8 @@ export function Conversation() {
   void tick.value;
   const runs = openRuns();
   const beside = besideRun();
-  const note = useFollowing(place, asked.value || true, runs.at(-1));
+  // The start page begins at its top.
+  const note = useFollowing(place, runs.length > 0 && (asked.value || true), runs.at(-1));
   useHeld(place, runs[0]?.runId);
   const hold = useFocusKept(() => place.current);
   return (

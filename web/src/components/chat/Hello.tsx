@@ -1,9 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { apiKey } from "../../api";
+import { beginDraft } from "../../drafts";
+import { members } from "../../members";
 import { type Absence, absences, answeringModel } from "../../readiness";
 import { texts } from "../../texts";
 
-/** The start page of a new conversation, with the unavailable parts of the service. */
+/** The start page of a new conversation: what the team is for, who is on it, and what is unavailable. */
 export function Hello() {
   const [absent, setAbsent] = useState<Absence[]>([]);
   const [name, setName] = useState("");
@@ -15,14 +17,17 @@ export function Hello() {
   const others = absent.filter((one) => one !== model);
   return (
     <section class="hello">
+      <img class="logo" src="./icon.svg" alt="" width="48" height="48" />
       <h1>{texts.hello}</h1>
       <p>{texts.hint}</p>
+      <Team />
       {name && !model && <p class="faint">{texts.models(name)}</p>}
       {model && (
         <p class="notice bad" role="alert">
           {texts.noModel} {model.why}
         </p>
       )}
+      {!model && <Examples absent={new Set(others.map(({ part }) => part))} />}
       {others.length > 0 && (
         <details class="absent">
           <summary>{texts.absent}</summary>
@@ -36,5 +41,36 @@ export function Hello() {
         </details>
       )}
     </section>
+  );
+}
+
+/** Who is on the team, and what each is for. Roles of the settings are explained by their descriptions when pointed at. */
+function Team() {
+  if (members.value.length === 0) return null;
+  return (
+    <ul class="crew" aria-label={texts.team}>
+      {members.value.map(({ name, desc }) => (
+        <li key={name} title={desc}>
+          <b>{name}</b> {texts.duties[name] ?? ""}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Questions that show what the team is for, without those whose part of the service is unavailable. They go into the field, and are not sent. */
+function Examples({ absent }: { absent: ReadonlySet<string> }) {
+  return (
+    <ul class="examples" aria-label={texts.examples}>
+      {Object.entries(texts.exampleQuestions)
+        .filter(([part]) => !absent.has(part))
+        .map(([, { name, text }]) => (
+          <li key={name}>
+            <button onClick={() => beginDraft(null, text)}>
+              <b>{name}</b> <span>{text}</span>
+            </button>
+          </li>
+        ))}
+    </ul>
   );
 }

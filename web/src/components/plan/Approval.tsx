@@ -17,7 +17,7 @@ export function AskedCall({ waiting }: { waiting: Interrupt }) {
   const { tool, input } = askedCall(waiting);
   return (
     <>
-      <p>{callName(tool)} <code class="who">{tool}</code></p>
+      <p title={tool}>{callName(tool)}</p>
       <div class="action">
         <Boundary><ProposedCall tool={tool} input={input} /></Boundary>
       </div>

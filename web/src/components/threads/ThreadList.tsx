@@ -17,7 +17,7 @@ export function ThreadList({ onChoice }: { onChoice: () => void }) {
   }, [searched.value]);
   return (
     <nav class="threads" aria-label={texts.threads}>
-      <p class="brand">maniple</p>
+      <p class="brand"><img class="logo" src="./icon.svg" alt="" />maniple</p>
       <a class="new" href="#" onClick={onChoice}>
         <span aria-hidden="true">+</span> {texts.newThread}
       </a>

@@ -2,6 +2,7 @@ import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { type Outcome, RUNS_CODE, outcomeOf, reasonOf } from "../../results";
 import type { Call } from "../../parts";
+import { callName } from "../../purpose";
 import { texts } from "../../texts";
 import { Boundary } from "../Boundary";
 import { BrowserSteps } from "./BrowserSteps";
@@ -31,7 +32,7 @@ export const CallView = memo(function CallView({ call, isLive, isNewest = false 
     <details class={`call ${isUnderWay ? "under-way" : outcome}`} open={isOpen}>
       <summary onClick={toggle}>
         <span class="sign" aria-hidden="true">{outcome === "open" && !isLive ? "–" : SIGNS[outcome]}</span>
-        <code>{call.tool}</code> <span class="about">{about(call.input)}</span>
+        <span class="tool" title={call.tool}>{callName(call.tool)}</span> <span class="about">{about(call.input)}</span>
         <span class="unseen">, {saidOf(outcome, isLive)}</span>
         <Duration begun={call.begun} ended={call.ended} isOpen={isUnderWay} />
       </summary>

@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { lasted } from "../../clock";
 import type { Turn } from "../../parts";
+import { callName } from "../../purpose";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useService } from "../service";
@@ -35,7 +36,7 @@ export function silences(run: RunModel, now: number): string[] {
 
 function silenceOf({ agent, parts }: Turn, time: string): string {
   const call = parts.findLast((part) => part.kind === "call");
-  return call?.result === null ? texts.silentTool(agent, call.tool, time) : texts.silentModel(agent, time);
+  return call?.result === null ? texts.silentTool(agent, callName(call.tool), time) : texts.silentModel(agent, time);
 }
 
 function isSilent(heard: number | null, now: number): boolean {
