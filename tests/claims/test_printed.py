@@ -2,7 +2,7 @@
 
 import pytest
 
-from maniple.claims.report_check import ReportCheck
+from maniple.claims.report_check import ReportCheck, TeamTexts
 from maniple.evidence import MemoryEvidence
 
 pytestmark = pytest.mark.anyio
@@ -51,3 +51,20 @@ async def test_rows_are_also_told_by_words(text: str, kind: str):
 
 async def test_a_row_of_another_output_is_no_objection():
     assert await kind_of("In 1975 the share was 20.6 %.", "1976: 20.6 %\n", "1975: 18.2 %\n") == ["supported"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Together they carried 420.8 tonnes.", "contradicted"),
+        ("Together they carried 402.8 tonnes.", "supported"),
+        ("The trip took 97.25 minutes, and not 92.75.", "open"),
+        ("The mean was 97.25 minutes.", "contradicted"),
+        ("It was 31.25 minutes late.", "open"),
+    ],
+)
+async def test_a_figure_that_its_author_has_told_wrongly_is_found(text: str, kind: str):
+    said = TeamTexts(answers=["It is 420.8 in all, 97.25 and 31.25 on average."])
+    results = ["total 402.8\nmean 92.75\n"]
+    check = await ReportCheck.of(MemoryEvidence(), results=results, said=said)
+    assert [claim.verdict.kind for claim in (await check.claim_report([text])).claims] == [kind]

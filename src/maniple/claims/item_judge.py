@@ -25,7 +25,7 @@ from maniple.claims.misplaced import (
     is_same_kind,
 )
 from maniple.claims.passages import IndexedPassage
-from maniple.claims.printed import find_other_line, find_printed_figure
+from maniple.claims.printed import find_misread, find_other_line, find_printed_figure
 from maniple.claims.quantities import FigureMention, agree, shift_to_bare
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.typical_errors import (
@@ -229,8 +229,8 @@ class ItemJudge:
             return Verdict("open", f"{figure.text} was not found")
         if found := self._explain(group):
             return found
-        if any(self.answers.find_figure(one) for one in group):
-            return Verdict("open", f"the team has said {figure.text}; no source or output was found for it")
+        if said := self._find_said(group):
+            return said
         if form := self._find_other_form(figure):
             return form
         if self._is_repeated(figure):
@@ -240,6 +240,14 @@ class ItemJudge:
         if not self.context.cited:
             return Verdict("open", f"no source was read that could have {figure.text}")
         return self._doubt_calculated(figure)
+
+    def _find_said(self, group: Sequence[FigureMention]) -> Verdict | None:
+        """Return which output of a program a figure was misread from, or that the team itself has said it."""
+        if misread := find_misread(self.context, group[0], self.results):
+            return misread
+        if not any(self.answers.find_figure(one) for one in group):
+            return None
+        return Verdict("open", f"the team has said {group[0].text}; no source or output was found for it")
 
     def _may_be_calculated(self, figure: FigureMention) -> bool:
         claim = self.context.claim

@@ -5,13 +5,22 @@ from itertools import islice
 
 from maniple.claims.context import ClaimContext, blank_spans
 from maniple.claims.dates import DateMention
-from maniple.claims.misplaced import find_misplacement, has_figure, kind_of_misplaced
+from maniple.claims.misplaced import (
+    find_misplacement,
+    has_figure,
+    is_miscopied,
+    kind_of_misplaced,
+    squeeze_digits,
+)
 from maniple.claims.passages import IndexedPassage
-from maniple.claims.quantities import FigureMention
+from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.table_index import find_label_terms
 from maniple.claims.verdict import Verdict
 
+MISREAD_DIGITS = 4
+MAX_PRINTED = 60
+"""Figures of a program's output with which one is compared that stands nowhere."""
 MAX_LINES = 400
 """Lines of a program's output among which that of a claim is looked for."""
 
@@ -61,6 +70,25 @@ def find_other_line(
         ):
             reason = f"a result of the run has {figure.text} in another row"
             return Verdict(kind_of_misplaced(context), reason, other.passage)
+    return None
+
+
+def find_misread(context: ClaimContext, figure: FigureMention, results: SourceIndex) -> Verdict | None:
+    """Return a verdict if a program has printed a figure of four digits or more with
+    another digit, or two exchanged.
+
+    Its author may have told it wrongly. With many printed figures, one is like it by chance.
+    """
+    digits = squeeze_digits(abs(figure.value) / (figure.factor * figure.scale))
+    printed = [(each, one) for one in results.passages for each in _find_values(one) if each.is_judged]
+    if len(digits) < MISREAD_DIGITS or len(printed) > MAX_PRINTED:
+        return None
+    for each, one in printed:
+        is_like = is_miscopied(digits, squeeze_digits(abs(each.value) / (each.factor * each.scale)))
+        if is_like and not any(agree(own, each) for own in context.figures):
+            return Verdict(
+                "contradicted", f"a result of the run has {each.text}, not {figure.text}", one.passage
+            )
     return None
 
 
