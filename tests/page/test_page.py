@@ -325,7 +325,9 @@ def test_a_line_of_a_megabyte_is_shown_as_it_is(page: Page, model: OpenAIServer)
     expect(page.get_by_label("Your question")).to_be_editable()
 
 
-def test_a_key_is_requested_and_stored_in_this_tab_only(page: Page, model: OpenAIServer, tmp_path: Path):
+def test_a_key_is_requested_once_for_all_tabs_until_they_log_out(
+    page: Page, model: OpenAIServer, tmp_path: Path
+):
     env = environment(model.base_url, tmp_path)
     with server_process(env, tmp_path) as process:
         secret = _make_key(env, tmp_path)
@@ -340,6 +342,14 @@ def test_a_key_is_requested_and_stored_in_this_tab_only(page: Page, model: OpenA
         ask(page)
         standing(page, "Done")
         assert page.evaluate("localStorage.length") == 0
+        other = page.context.new_page()
+        other.goto(process.url)
+        expect(other.get_by_role("link", name="1+3=?")).to_be_visible()
+        other.get_by_role("button", name="Log out").click()
+        for tab in (other, page):
+            expect(tab.get_by_label("API key")).to_be_visible()
+            assert tab.evaluate("sessionStorage.getItem('maniple.key')") is None
+        other.close()
 
 
 def _make_key(env: dict[str, str], home: Path) -> str:

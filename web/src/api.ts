@@ -4,7 +4,7 @@ import { texts } from "./texts";
 
 const STORAGE_KEY = "maniple.key";
 
-/** The API key of this tab; "" if none is needed or given. */
+/** The API key; "" if none is needed or given. */
 export const apiKey = signal(readStored(STORAGE_KEY));
 /** The service's message that asks for a key; null if it needs none. */
 export const keyWanted = signal<string | null>(null);
@@ -22,10 +22,32 @@ export class Refusal extends Error {
   }
 }
 
+/** Between the tabs of this browser: a key that was entered, "" after a log-out, and null as the question for it. */
+const otherTabs = new BroadcastChannel(STORAGE_KEY);
+
+/** Use a key in all tabs of this browser; "" logs them out. */
 export function useKey(key: string): void {
+  take(key);
+  otherTabs.postMessage(key);
+}
+
+function take(key: string): void {
   writeStored(STORAGE_KEY, key);
   apiKey.value = key;
   keyWanted.value = null;
+}
+
+/** Use the key of the other tabs, now and when one of them gets another; `onKey` is called then. */
+export function shareKey(onKey: () => void): void {
+  otherTabs.addEventListener("message", ({ data }: MessageEvent<string | null>) => {
+    if (data === null) {
+      if (apiKey.value) otherTabs.postMessage(apiKey.value);
+    } else if (data !== apiKey.value) {
+      take(data);
+      onKey();
+    }
+  });
+  if (!apiKey.value) otherTabs.postMessage(null);
 }
 
 /** Request `path` from the service. Throws `Refusal`, or TypeError if it is unreachable. */

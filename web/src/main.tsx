@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { lookAtAddress, reading } from "./address";
+import { shareKey } from "./api";
 import { showTooltips } from "./tooltip";
 import { App } from "./components/App";
 import { Reading } from "./components/report/Reading";
@@ -32,6 +33,7 @@ render(
   </ServiceContext.Provider>,
   document.getElementById("page")!,
 );
+shareKey(load);
 load();
 keepAgreeing();
 updateTitle();

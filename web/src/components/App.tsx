@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { keyWanted } from "../api";
+import { keyWanted, useKey } from "../api";
 import { openId, trouble } from "../conversation";
 import { isOffline } from "../subscriptions";
 import { texts } from "../texts";
@@ -18,6 +18,10 @@ export function App({ onKey }: { onKey: () => void }) {
     if (isListOpen) document.querySelector<HTMLElement>(".threads a")?.focus();
   }, [isListOpen]);
   if (keyWanted.value !== null) return <KeyForm why={keyWanted.value} onKey={onKey} />;
+  const logOut = () => {
+    useKey("");
+    onKey();
+  };
   const close = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || !isListOpen) return;
     setListOpen(false);
@@ -26,7 +30,7 @@ export function App({ onKey }: { onKey: () => void }) {
   return (
     <div class={`frame ${isListOpen ? "listing" : ""}`} onKeyDown={close}>
       <button class="skip" onClick={() => document.getElementById("question")?.focus()}>{texts.toQuestion}</button>
-      <ThreadList onChoice={() => setListOpen(false)} />
+      <ThreadList onChoice={() => setListOpen(false)} onLogOut={logOut} />
       {isListOpen && <div class="veil" onClick={() => setListOpen(false)} />}
       <main>
         <header class="bar">

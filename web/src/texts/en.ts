@@ -106,6 +106,8 @@ export const en = {
   keyTitle: "This service requires an API key",
   keyNeeded: "Enter the key that you were given. Its operator makes one with: maniple keys add NAME",
   key: "API key",
+  logOut: "Log out",
+  logOutHint: "All tabs of this browser forget the API key",
   enter: "Enter",
   accept: "Accept the plan",
   editPlan: "Edit the plan",

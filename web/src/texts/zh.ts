@@ -107,6 +107,8 @@ export const zh: typeof en = {
   keyTitle: "此服务需要 API 密钥",
   keyNeeded: "请输入你得到的密钥。运营者可用 maniple keys add NAME 创建密钥。",
   key: "API 密钥",
+  logOut: "退出登录",
+  logOutHint: "此浏览器的所有标签页都会忘记 API 密钥",
   enter: "进入",
   accept: "接受计划",
   editPlan: "编辑计划",

@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { apiKey } from "../../api";
 import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, isUnread, readFor, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
 import { texts } from "../../texts";
@@ -10,7 +11,12 @@ const STANDING: Partial<Record<Thread["status"], string | undefined>> = {
   error: texts.status["failed"],
 };
 
-export function ThreadList({ onChoice }: { onChoice: () => void }) {
+interface Shown {
+  onChoice: () => void;
+  onLogOut: () => void;
+}
+
+export function ThreadList({ onChoice, onLogOut }: Shown) {
   useEffect(() => {
     const timer = setTimeout(() => void refreshThreads().catch(() => undefined), SEARCH_AFTER_MS);
     return () => clearTimeout(timer);
@@ -35,6 +41,7 @@ export function ThreadList({ onChoice }: { onChoice: () => void }) {
       </ul>
       <Empty />
       {hasMore.value && <button onClick={() => void attempt(showMore)}>{texts.more}</button>}
+      {apiKey.value && <button class="log-out" title={texts.logOutHint} onClick={onLogOut}>{texts.logOut}</button>}
     </nav>
   );
 }
