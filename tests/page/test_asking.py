@@ -213,3 +213,18 @@ def test_a_typed_rejection_reaches_the_model_unchanged(page: Page, model: OpenAI
     ask(page, "/reject there is no backup of it")
     standing(page, "Done")
     assert any("rejected this call: there is no backup of it" in str(one) for one in model.requests)
+
+
+def test_depth_and_style_of_the_report_go_with_the_question_and_are_remembered_by_the_browser(page: Page):
+    page.get_by_label("Depth").select_option("quick")
+    page.get_by_label("Report", exact=True).select_option("brief")
+    with page.expect_request(lambda one: one.method == "POST" and one.url.endswith("/runs")) as sent:
+        ask(page)
+    body = sent.value.post_data_json
+    assert (body["depth"], body["report_style"]) == ("quick", "brief")
+    standing(page, "Done")
+    other = page.context.new_page()
+    other.goto("/")
+    expect(other.get_by_label("Depth")).to_have_value("quick")
+    expect(other.get_by_label("Report", exact=True)).to_have_value("brief")
+    other.close()

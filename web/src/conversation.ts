@@ -16,6 +16,9 @@ export interface RunChoices {
   search_before_planning: boolean;
   auto_accepted_plan: boolean;
   team_members: string[] | null;
+  /** Null: as the settings of the service say. */
+  depth: string | null;
+  report_style: string | null;
 }
 
 interface Detail {

@@ -20,3 +20,22 @@ export function writeStored(name: string, text: string): void {
     if (text) fallback.set(name, text);
   }
 }
+
+/** The text that this browser stores under a name, in all of its tabs; "" if there is none. */
+export function readRemembered(name: string): string {
+  try {
+    return localStorage.getItem(name) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Store a text for all tabs of this browser; "" deletes it. Without local storage it is forgotten. */
+export function remember(name: string, text: string): void {
+  try {
+    if (text) localStorage.setItem(name, text);
+    else localStorage.removeItem(name);
+  } catch {
+    // Local storage may be disabled or full.
+  }
+}

@@ -2,7 +2,7 @@ import { type Signal, signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { type RunChoices, openId } from "../../conversation";
 import { isReviewing, setReviewing } from "../../reviewing";
-import { readStored, writeStored } from "../../storage";
+import { readRemembered, readStored, remember, writeStored } from "../../storage";
 import { members } from "../../members";
 import { texts } from "../../texts";
 import { useDismissal } from "../dismissal";
@@ -10,6 +10,21 @@ import { useDismissal } from "../dismissal";
 const isDeep = chosen("deep");
 const searchesFirst = chosen("search");
 const leftOut = signal<ReadonlySet<string>>(new Set(readStored("maniple.left-out").split("\n").filter(Boolean)));
+
+const depth = remembered("depth", texts.depths);
+const style = remembered("style", texts.styles);
+
+/** One of several words that this browser remembers; "" leaves it to the service. */
+function remembered(name: string, words: Record<string, string>): { choice: Signal<string>; choose: (word: string) => void } {
+  const key = `maniple.${name}`;
+  const stored = readRemembered(key);
+  const choice = signal(Object.hasOwn(words, stored) ? stored : "");
+  const choose = (word: string) => {
+    choice.value = word;
+    remember(key, word);
+  };
+  return { choice, choose };
+}
 
 /** An option of this tab, and the function that stores it. */
 function chosen(name: string): { choice: Signal<boolean>; toggle: () => void } {
@@ -28,6 +43,8 @@ export function chosenOptions(): RunChoices {
     deep_thinking_mode: isDeep.choice.value,
     search_before_planning: searchesFirst.choice.value,
     auto_accepted_plan: !isReviewing(openId.value),
+    depth: depth.choice.value || null,
+    report_style: style.choice.value || null,
     team_members: leftOut.value.size > 0 && team.length > 0 ? team : null,
   };
 }
@@ -47,8 +64,28 @@ export function Options() {
           {name}
         </button>
       ))}
+      <Words name={texts.depth} words={texts.depths} of={depth} />
+      <Words name={texts.style} words={texts.styles} of={style} />
       <Team />
     </>
+  );
+}
+
+interface Choice {
+  name: string;
+  words: Record<string, string>;
+  of: ReturnType<typeof remembered>;
+}
+
+/** A choice among words; the first leaves it to the service. */
+function Words({ name, words, of: { choice, choose } }: Choice) {
+  return (
+    <select class={`chip ${choice.value ? "chosen-some" : ""}`} aria-label={name} title={name} value={choice.value} onChange={(e) => choose(e.currentTarget.value)}>
+      <option value="">{name}</option>
+      {Object.entries(words).map(([value, text]) => (
+        <option key={value} value={value}>{text}</option>
+      ))}
+    </select>
   );
 }
 
