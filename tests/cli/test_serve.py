@@ -24,11 +24,13 @@ def server() -> Iterator[OpenAIServer]:
 
 @asynccontextmanager
 async def service(
-    folder: Path, base_url: str, *arguments: str
+    folder: Path, base_url: str, *arguments: str, **variables: str
 ) -> AsyncIterator[tuple[str, asyncio.subprocess.Process]]:
     """`server.py` on a free port, from the moment in which it says where."""
     arguments = arguments or ("--port", "0")
-    process = await start(SERVER, *arguments, folder=folder, env=environment(folder, base_url))
+    process = await start(
+        SERVER, *arguments, folder=folder, env={**environment(folder, base_url), **variables}
+    )
     assert process.stderr
     try:
         async with asyncio.timeout(40):
@@ -42,6 +44,17 @@ async def service(
         if process.returncode is None:
             process.kill()
         await process.communicate()
+
+
+async def test_the_page_is_opened_in_the_browser_if_wanted(server: OpenAIServer, tmp_path: Path) -> None:
+    opened, browser = tmp_path / "opened", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n', encoding="utf-8")
+    browser.chmod(0o700)
+    arguments = ("--port", "0", "--open")
+    async with service(tmp_path, server.base_url, *arguments, BROWSER=f"{browser} %s") as (url, _):
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+            assert (await client.get("/healthz")).status_code == 200
+    assert opened.read_text(encoding="utf-8").strip() == url
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -423,6 +423,9 @@ def serve(
     host: HostOption = None,
     port: PortOption = None,
     insecure: InsecureOption = False,
+    opens_page: Annotated[
+        bool, typer.Option("--open", help="Open the web page in a browser when it is served.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Serve the web page and the HTTP API.
@@ -430,6 +433,7 @@ def serve(
     \b
     Examples:
       maniple serve
+      maniple serve --open
       maniple serve --port 9000
       curl -N localhost:8000/api/chat/stream -H 'content-type: application/json' \\
            -d '{"messages": [{"role": "user", "content": "1+3=?"}]}'
@@ -453,7 +457,7 @@ def serve(
     with pause_garbage_collection():
         from maniple.cli.services import serve as serve_until_stopped
 
-    finish_service(serve_until_stopped(served_at(settings, host, port, insecure)))
+    finish_service(serve_until_stopped(served_at(settings, host, port, insecure), opens_page=opens_page))
 
 
 @app.command()

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import socket
 import sys
+import webbrowser
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -52,9 +53,9 @@ class _OpenServer:
 _OpenServerAt = Callable[[Settings, "Progress"], AbstractAsyncContextManager[_OpenServer]]
 
 
-async def serve(settings: Settings) -> int:
+async def serve(settings: Settings, *, opens_page: bool = False) -> int:
     """Serve the HTTP API until SIGINT or SIGTERM; raises `ManipleError` if the team cannot be opened."""
-    return await _serve_http(settings, _open_api)
+    return await _serve_http(settings, _open_api, opens_page=opens_page)
 
 
 async def serve_mcp_http(settings: Settings) -> int:
@@ -63,7 +64,7 @@ async def serve_mcp_http(settings: Settings) -> int:
     return await _serve_http(settings, _open_mcp)
 
 
-async def _serve_http(settings: Settings, open_server: _OpenServerAt) -> int:
+async def _serve_http(settings: Settings, open_server: _OpenServerAt, *, opens_page: bool = False) -> int:
     await require_access_control(settings)
     raise_descriptor_limit()  # before the service opens: it limits the sandboxes, too
     consoles = Consoles.of_this_process()
@@ -78,6 +79,9 @@ async def _serve_http(settings: Settings, open_server: _OpenServerAt) -> int:
                 url = server_url(listener, settings.server)
                 consoles.note(f"{server.greeting.format(url=url)} Press Ctrl-C to stop.")
                 announce_access(await service.store.keys.list(), settings.server, consoles)
+                # The socket listens already: the browser's request waits until it is served.
+                if opens_page and not await asyncio.to_thread(open_page, url):
+                    consoles.note(f"No browser could be opened. Open {url} in one.")
                 config = uvicorn_config(server.app, settings.server)
                 await DrainingServer(config, server.drain).serve(sockets=[listener])
         finally:
@@ -239,6 +243,11 @@ def server_url(listener: socket.socket, server: ServerSettings) -> str:
     port = listener.getsockname()[1]
     shown = f"[{server.host}]" if ":" in server.host else server.host
     return f"http://{shown}:{port}"
+
+
+def open_page(url: str) -> bool:
+    """Open a page in the user's browser; return whether there is one. Blocks until it is started."""
+    return webbrowser.open(url)
 
 
 def announce_access(keys: Sequence[ApiKey], server: ServerSettings, consoles: Consoles) -> None:
