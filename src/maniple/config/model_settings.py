@@ -116,12 +116,44 @@ class ModelSettings(Section):
         return self
 
 
+class EmbeddingSettings(Section):
+    """The model that finds documents of `search.folder` by meaning, at an endpoint with OpenAI's API.
+
+    The text of all these documents, and each question about them, is sent to it.
+    """
+
+    model: str = Field(min_length=1)
+    base_url: EndpointUrl = None
+    """Default: OpenAI's."""
+    api_key: ApiKey = None
+    dimensions: int | None = Field(default=None, ge=8, le=8_192)
+    """The length of the vectors to ask for; by default the model's own."""
+    passage_prefix: str = Field(default="", max_length=200)
+    """What the model wants before each passage, such as `passage: `."""
+    query_prefix: str = Field(default="", max_length=200)
+    """What the model wants before each question, such as `query: `."""
+    batch: int = Field(default=32, ge=1, le=256)
+    """The passages of one request; each has at most 1,000 characters."""
+    timeout_seconds: float = Field(default=60, gt=0)
+    max_retries: int = Field(default=3, ge=0, le=10)
+    price_input: float | None = Field(default=None, ge=0)
+    """The price of a million tokens; for the log."""
+
+    @model_validator(mode="after")
+    def _goes_somewhere(self) -> "EmbeddingSettings":
+        if self.base_url is None and self.api_key is None:
+            raise ValueError("set base_url, the address of the endpoint, or the api_key for OpenAI's")
+        return self
+
+
 class ModelsSettings(Section):
-    """The three model types; types that are not configured use `basic`."""
+    """The three types of chat models; types that are not configured use `basic`."""
 
     basic: ModelSettings | None = None
     reasoning: ModelSettings | None = None
     vision: ModelSettings | None = None
+    embedding: EmbeddingSettings | None = None
+    """Without it, documents of `search.folder` are found by their words alone."""
 
     def each(self) -> Iterator[ModelSettings]:
         """Yield every configured model, each followed by its fallbacks."""

@@ -19,6 +19,9 @@ Keys = tuple[str | int, ...]
 MODEL_PREFIXES: Mapping[LLMType, str] = {"basic": "BASIC", "reasoning": "REASONING", "vision": "VL"}
 """What the variables of each model type begin with."""
 
+EMBEDDING_PREFIX = "EMBEDDING"
+"""What the variables of `models.embedding` begin with."""
+
 ALIASES: Mapping[str, Keys] = {
     **{
         f"{prefix}_{name}": ("models", kind, key)
@@ -31,6 +34,9 @@ ALIASES: Mapping[str, Keys] = {
             ("API_VERSION", "api_version"),
         )
     },
+    f"{EMBEDDING_PREFIX}_MODEL": ("models", "embedding", "model"),
+    f"{EMBEDDING_PREFIX}_BASE_URL": ("models", "embedding", "base_url"),
+    f"{EMBEDDING_PREFIX}_API_KEY": ("models", "embedding", "api_key"),
     "TAVILY_API_KEY": ("search", "tavily_api_key"),
     "BRAVE_API_KEY": ("search", "brave_api_key"),
     "SEARXNG_URL": ("search", "searxng_url"),

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
-_METHODS = ("/chat/completions", "/completions")
+_METHODS = ("/chat/completions", "/completions", "/embeddings")
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 
 

@@ -23,6 +23,7 @@ from maniple.search.languages import (
     possible_languages,
     without_function_words,
 )
+from maniple.search.passage_vectors import NearPassage, PassageText, PassageVectors
 from maniple.search.passages import (
     MAX_PASSAGES,
     TextPassage,
@@ -52,6 +53,8 @@ _COMMON_SHARE = 0.5
 _LANGUAGE_SHARE = 0.1
 _MIN_DOCUMENTS = 20
 """In a smaller collection no word counts as common."""
+_RANK_OFFSET = 10
+"""Of reciprocal rank fusion: a document counts 1 / (offset + rank) in each ranking."""
 _UNUSED_SECONDS = 60 * 86_400.0
 # Letters with marks of Indic scripts are words, too; the default leaves the marks out.
 _TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
@@ -124,7 +127,8 @@ class DocumentPassage:
 
     `place` is where it is in the document, `characters` the document's length, `note` what of it is not
     indexed. `coverage` is the part of the query that the passage, the title and the path have: the sum of the
-    weights (inverse document frequencies) of their words, from 0 to 1.
+    weights (inverse document frequencies) of their words, from 0 to 1. Where the passage is the best one by
+    meaning, that of the best one by words counts if it is greater.
     """
 
     name: str
@@ -176,6 +180,7 @@ class FolderIndex:
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._create_schema()
             self._collection = self._register(collection, str(folder))
+            self._vectors: dict[str, PassageVectors] = {}
         except BaseException:
             self._database.close()
             raise
@@ -226,22 +231,49 @@ class FolderIndex:
             for name in names:
                 self._remove(name)
 
-    def find(self, query: str, limit: int) -> list[DocumentPassage]:
+    def vectors(self, model: str) -> PassageVectors:
+        """Return the vectors of a model."""
+        if model not in self._vectors:
+            self._vectors[model] = PassageVectors(
+                self._database, self._transaction(), self._collection, model
+            )
+        return self._vectors[model]
+
+    def put_vectors(
+        self, model: str, passages: Sequence[PassageText], vectors: Iterable[Sequence[float] | None]
+    ) -> None:
+        """Store the vectors of passages in one transaction; see `PassageVectors.put`."""
+        stored = self.vectors(model)
+        with self._transaction():
+            stored.put(passages, vectors)
+
+    def find(self, query: str, limit: int, near: Sequence[NearPassage] = ()) -> list[DocumentPassage]:
         """Return at most `limit` documents, each with its best passage, best first.
 
         The query's words are alternatives: a document is ranked by those that it has. Words that most
-        documents have are left out where there are others.
+        documents have are left out where there are others. `near` are the documents that are near the query
+        in meaning, the nearest one first.
         """
         named = query_words(query)
         words = self._weigh(without_function_words(named)[:MAX_QUERY_WORDS], self._languages(named))
         known = _informative(words, self._count())
-        if not known:
-            return []
         condition = " OR ".join(word.condition for word in known)
-        wholes = self._rank_documents(condition)
-        parts = self._rank_passages(condition)
+        wholes = self._rank_documents(condition) if known else {}
+        parts = self._rank_passages(condition) if known else {}
         ranked = _fuse(wholes, {document: score for document, (_, score) in parts.items()})
-        return [self._passage(document, parts.get(document), condition, words) for document in ranked[:limit]]
+        if near:
+            first = parts.get(ranked[0]) if ranked else None
+            certain = self._cover(first[0], words) if first else 0.0
+            ranked = _fuse_ranks(ranked, [one.document for one in near], certain)
+        choices = _choose_passages(
+            {document: passage for document, (passage, _) in parts.items()},
+            {one.document: one.passage for one in near},
+        )
+        found = list[DocumentPassage]()
+        for document in ranked[:limit]:
+            passages = choices.get(document) or (self._best_passage(document, condition),)
+            found.append(self._passage(passages[0], max(self._cover(one, words) for one in passages), words))
+        return found
 
     def _use_wal(self) -> None:
         """Switch to the write-ahead log: readers do not wait for the writer."""
@@ -428,16 +460,12 @@ class FolderIndex:
             best.setdefault(document, (passage, score))
         return best
 
-    def _passage(
-        self, document: int, best: tuple[int, float] | None, condition: str, words: Sequence[_Word]
-    ) -> DocumentPassage:
-        passage = best[0] if best else self._best_passage(document, condition)
+    def _passage(self, passage: int, coverage: float, words: Sequence[_Word]) -> DocumentPassage:
         name, title, characters, note, key, *where = self._database.execute(
             "SELECT name, title, characters, note, format, line, heading, text FROM passage"
             " JOIN document ON document.id = document WHERE passage.id = ?",
             (passage,),
         ).fetchone()
-        coverage = self._cover(passage, words)
         found = TextPassage(*where)
         rarest = [word.text for word in sorted(words, key=lambda word: -word.weight) if word.documents]
         place = found.locate(rarest, key)
@@ -482,6 +510,37 @@ def _fuse(wholes: Mapping[int, float], parts: Mapping[int, float]) -> list[int]:
         for document in (*wholes, *parts)
     }
     return sorted(scores, key=lambda document: (-scores[document], document))
+
+
+def _fuse_ranks(by_words: Sequence[int], by_meaning: Sequence[int], certainty: float) -> list[int]:
+    """Return the documents of both rankings by reciprocal rank fusion.
+
+    `certainty` is the part of the question's words that the best passage has: where it has all of them,
+    meaning only adds documents behind those with the words.
+    """
+    scores: dict[int, float] = {}
+    for weight, ranking in ((1.0, by_words), (1.0 - certainty, by_meaning)):
+        for rank, document in enumerate(ranking, 1):
+            scores[document] = scores.get(document, 0.0) + weight / (_RANK_OFFSET + rank)
+    return sorted(scores, key=lambda document: -scores[document])
+
+
+def _choose_passages(
+    by_words: Mapping[int, int], by_meaning: Mapping[int, int]
+) -> dict[int, tuple[int, ...]]:
+    """Return the best passages of each document, first the one whose document has the better rank.
+
+    Both are the passages by document, best first.
+    """
+    chosen: dict[int, tuple[int, ...]] = {}
+    ranks = {document: rank for rank, document in enumerate(by_words)}
+    nearest = {document: rank for rank, document in enumerate(by_meaning)}
+    for document in (*by_words, *by_meaning):
+        found = [one[document] for one in (by_words, by_meaning) if document in one]
+        if len(found) == 2 and nearest[document] < ranks[document]:
+            found.reverse()
+        chosen[document] = tuple(dict.fromkeys(found))
+    return chosen
 
 
 def query_words(query: str) -> list[str]:

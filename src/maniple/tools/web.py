@@ -16,6 +16,7 @@ from maniple.crawler import Article, Crawler
 from maniple.crawler.article import read_article
 from maniple.crawler.document import FetchedDocument
 from maniple.errors import FetchError, FileError, SearchError
+from maniple.llms.embeddings import EndpointEmbedder
 from maniple.outgoing import OutgoingGuard, SecretRefused
 from maniple.reading import MAX_TEXT_CHARACTERS
 from maniple.reading.fork_server import ForkServer
@@ -187,7 +188,7 @@ def open_document_folder(settings: Settings, fork_server: ForkServer | None = No
     """Return the search in the configured folder, or None. Nothing is read before it is used. Blocks on disk.
 
     Documents that are not text are read in processes of `fork_server`, or of a new one. The index is in the
-    data folder; with `store.backend: memory` it is temporary.
+    data folder; with `store.backend: memory` it is temporary. With `models.embedding` its passages go there.
     """
     own = settings.search
     if own.folder is None or (own.providers is not None and "folder" not in own.providers):
@@ -197,7 +198,10 @@ def open_document_folder(settings: Settings, fork_server: ForkServer | None = No
     databases = storage_folder(settings, _INDEX) if database_path(settings) is not None else None
     fork_server = fork_server or ForkServer()
     read = partial(_read_for_index, fork_server)
-    return FolderSearch(own.folder, read, databases, reader=_reader_version(fork_server))
+    embedding = settings.models.embedding
+    embedder = EndpointEmbedder(embedding) if embedding is not None else None
+    version = _reader_version(fork_server)
+    return FolderSearch(own.folder, read, databases, reader=version, embedder=embedder)
 
 
 def _reader_version(fork_server: ForkServer) -> str:

@@ -30,6 +30,7 @@ from maniple.cli.doctor.checks import (
 )
 from maniple.cli.doctor.model_checks import (
     check_capabilities,
+    check_embedding,
     check_endpoints,
     check_judge,
     check_local_model,
@@ -119,6 +120,7 @@ async def _check_all(settings: Settings, *, build: bool) -> list[CheckResult]:
         check_reading(settings),
         check_page(),
         *await check_document_folder(settings),
+        *await check_embedding(settings),
         *await check_mcp(settings),
         *folders,
     ]

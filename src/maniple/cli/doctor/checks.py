@@ -243,7 +243,8 @@ async def check_document_folder(settings: Settings) -> Sequence[CheckResult]:
         detail = f"{detail}. Not readable: {shorten(listed, _UNREADABLE_CHARACTERS)}"
     if state.pending:
         detail = f"{detail}. {len(state.pending):,} are read in the background once the team searches"
-    detail = " ".join(filter(None, (f"{detail}.", *state.notices, state.left_out)))
+    notes = (*state.notices, state.describe_vectors(), state.left_out)
+    detail = " ".join(filter(None, (f"{detail}.", *notes)))
     if not state.unreadable and not state.notices:
         return [CheckResult("documents", "ok", detail)]
     remedy = "Replace what cannot be read, such as by copies without a password or with text."

@@ -1,7 +1,8 @@
 """Checks of the models: which one answers, whether it is reachable, and what it can do."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import httpx
@@ -16,9 +17,10 @@ from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, Re
 from maniple.egress.certificates import describe_certificate_failure
 from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.egress.environment_transport import EnvironmentTransport
-from maniple.errors import ConfigError, ManipleError
+from maniple.errors import ConfigError, ManipleError, ModelError
 from maniple.llms.capabilities import CapabilityCache, Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
+from maniple.llms.embeddings import EndpointEmbedder
 from maniple.llms.endpoints import EndpointName
 from maniple.llms.models import AZURE_API_VERSION
 from maniple.llms.providers import base_url_of, make_model, name_endpoint
@@ -26,6 +28,7 @@ from maniple.types import LLM_TYPES, LLMType
 
 _ENDPOINT_SECONDS = 5.0
 _BOUNDS = ResponseBounds(max_bytes=4_000_000, max_stream_bytes=4_000_000)
+_EMBEDDING = "models.embedding"
 _LISTED_NAMES = 5
 _NAME_LENGTH = 80
 """The number of characters of a name that an endpoint lists which are shown."""
@@ -228,6 +231,23 @@ def _connection_failure(error: Exception) -> str:
             return "the URL does not begin with http:// or https://"
         case _:
             return f"the response is not valid HTTP ({type(error).__name__})"
+
+
+async def check_embedding(settings: Settings) -> Sequence[CheckResult]:
+    """Ask the endpoint of `models.embedding` for the vector of one word; nothing without it."""
+    own, folder = settings.models.embedding, settings.search.folder
+    if own is None:
+        return []
+    if folder is None:
+        detail = "it is not used: there is no folder whose documents it could find"
+        return [CheckResult(_EMBEDDING, "ok", detail, "Set search.folder, or remove models.embedding.")]
+    try:
+        async with aclosing(EndpointEmbedder(own)) as embedder:
+            vector = await embedder.embed_query("word")
+    except (ModelError, ConfigError) as error:
+        return [CheckResult(_EMBEDDING, "warning", f"{error} Documents are found by their words only.")]
+    detail = f"{embedder} gives {len(vector):,} dimensions; the text of {folder} and questions are sent to it"
+    return [CheckResult(_EMBEDDING, "ok", detail)]
 
 
 async def check_local_model(settings: Settings) -> CheckResult | None:

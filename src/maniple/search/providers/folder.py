@@ -26,6 +26,7 @@ from maniple.errors import SearchError, ToolFailure
 from maniple.locks import file_lock
 from maniple.reading.formats import formats_by_suffix, media_types_by_suffix
 from maniple.search.chain import SearchGaps
+from maniple.search.folder_embedding import Embedder, FolderEmbedding
 from maniple.search.folder_files import FolderListing, IndexFiles, list_folder, name_some, read_file_below
 from maniple.search.folder_index import (
     DocumentPassage,
@@ -35,6 +36,7 @@ from maniple.search.folder_index import (
     NewDocument,
     is_damaged,
 )
+from maniple.search.passage_vectors import NearPassage, VectorCounts, WrongDimensions
 from maniple.search.provider import (
     ClosableProvider,
     ProviderFailure,
@@ -65,6 +67,8 @@ _QUERY_CHARACTERS = 1_000
 _BATCH = 16
 """Documents of one transaction."""
 _CONCURRENT = 4
+_EMBEDDING_LOCK = "embedding-lock"
+"""Apart from the index's: words are indexed while another process embeds."""
 _PROBLEM_CHARACTERS = 200
 _ADVICE = re.compile(r"[;.] +(?:use|ask for) another [a-z]+\.?$", re.I)
 _FORMATS = formats_by_suffix()
@@ -89,7 +93,9 @@ class FolderState:
     """Documents that cannot be read, each with the reason."""
     left_out: str = ""
     notices: tuple[str, ...] = ()
-    """What is wrong with the index itself."""
+    """What is wrong with the index itself, and with its embeddings."""
+    vectors: VectorCounts = field(default_factory=VectorCounts)
+    """How many of the passages are embedded; all 0 without embeddings."""
 
     @property
     def files(self) -> int:
@@ -108,6 +114,22 @@ class FolderState:
             named = [f"{name} ({reason})" for name, reason in islice(self.unreadable.items(), 4)]
             shown = name_some(named + [""] * (len(self.unreadable) - len(named)))
             parts.append(f"Not searched, because they cannot be read: {shown}.")
+        parts.append(self.describe_vectors())
+        return " ".join(filter(None, parts))
+
+    def describe_vectors(self) -> str:
+        """Return which passages are found by their words only; "" if there are none."""
+        parts = list[str]()
+        if self.vectors.missing:
+            parts.append(
+                f"{self.vectors.missing:,} of {self.vectors.passages:,} passages are not embedded yet: they "
+                "are found by their words only."
+            )
+        if self.vectors.refused:
+            parts.append(
+                f"The embedding model refuses {self.vectors.refused:,} passages: they are found by their "
+                "words only."
+            )
         return " ".join(parts)
 
 
@@ -118,10 +140,19 @@ class FolderSearch:
     for that at most five seconds, and `state` says what was not indexed yet. The index stays in `databases`,
     where several processes may use it; without that folder it is temporary. `reader` is the version of
     `read_document`: with another one, all documents are read again.
+
+    With an `embedder` the passages are embedded in the background, once their words are indexed, and
+    documents are also found by their meaning. The search closes it.
     """
 
     def __init__(
-        self, folder: Path, read_document: ReadDocument, databases: Path | None = None, *, reader: str = ""
+        self,
+        folder: Path,
+        read_document: ReadDocument,
+        databases: Path | None = None,
+        *,
+        reader: str = "",
+        embedder: Embedder | None = None,
     ) -> None:
         self._folder = folder
         self._read_document = read_document
@@ -132,7 +163,9 @@ class FolderSearch:
         # SQLite needs one thread at a time for each connection, and must not occupy the default executor.
         self._asking = _IndexThread(self._open_files, folder, "folder-search")
         self._building = _IndexThread(self._open_files, folder, "folder-index")
+        self._embedding = FolderEmbedding(embedder) if embedder is not None else None
         self._refreshing: asyncio.Task[None] | None = None
+        self._filling: asyncio.Task[None] | None = None
         self._listing: FolderListing | None = None
         self._is_checked = False
         self._damaged: Path | None = None
@@ -145,13 +178,15 @@ class FolderSearch:
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = asyncio.create_task(self._refresh())
             self._refreshing.add_done_callback(_retrieve_error)
+            self._refreshing.add_done_callback(lambda task: task.cancelled() or self._start_filling())
 
     async def search(self, query: str, *, limit: int) -> list[SearchHit]:
         """See `SearchProvider.search`."""
         text = normalize_query(query, _QUERY_CHARACTERS)
         await self._refresh_for_a_while()
+        vector = await self._embedding.embed_query(text) if self._embedding is not None else None
         try:
-            found = await self._find(text, limit)
+            found = await self._find(text, limit, vector)
         except sqlite3.Error as error:
             raise ProviderFailure(f"The index of {self._folder} cannot be used: {error}.") from error
         return [_hit(passage) for passage in found]
@@ -162,7 +197,8 @@ class FolderSearch:
             state = await self.state()
         except (OSError, sqlite3.Error):
             return SearchGaps()  # the search itself fails, and gives the reason
-        return SearchGaps(state.describe_gaps(), bool(state.pending))
+        is_filling = bool(state.vectors.missing) and not (self._embedding and self._embedding.is_away)
+        return SearchGaps(state.describe_gaps(), bool(state.pending) or is_filling)
 
     async def state(self) -> FolderState:
         """Return what could be found at the last look for changes; it looks itself where there was none."""
@@ -171,12 +207,17 @@ class FolderSearch:
         present = {name: known[name] for name in listing.files if name in known}
         pending = tuple(sorted(self._changes(listing, known)))
         readable = present.keys() - set(pending)
+        notices, vectors = list(self._notices.values()), VectorCounts()
+        if self._embedding is not None:
+            notices.extend(filter(None, (self._embedding.failure,)))
+            vectors = await self._asking.run(self._embedding.counts)
         return FolderState(
             indexed=sum(not present[name].problem for name in readable),
             pending=pending,
             unreadable={name: present[name].problem for name in sorted(readable) if present[name].problem},
             left_out=listing.describe_left_out(),
-            notices=tuple(self._notices.values()),
+            notices=tuple(notices),
+            vectors=vectors,
         )
 
     async def read(self, url: str) -> tuple[str, bytes]:
@@ -190,9 +231,12 @@ class FolderSearch:
 
     async def aclose(self) -> None:
         """Stop indexing and close the index; what is indexed stays."""
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            await asyncio.gather(self._refreshing, return_exceptions=True)
+        for task in (self._refreshing, self._filling):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        if self._embedding is not None:
+            await self._embedding.aclose()
         await self._asking.close()
         await self._building.close()
         if self._files is not None:
@@ -206,9 +250,9 @@ class FolderSearch:
                     self._notices["storage"] = self._files.notice
             return self._files
 
-    async def _find(self, query: str, limit: int) -> list[DocumentPassage]:
+    async def _find(self, query: str, limit: int, vector: Sequence[float] | None) -> list[DocumentPassage]:
         def find(index: FolderIndex) -> list[DocumentPassage]:
-            return index.find(query, limit)
+            return index.find(query, limit, self._rank(index, vector))
 
         try:
             return await self._asking.run(find)
@@ -220,12 +264,35 @@ class FolderSearch:
         await self._refresh_for_a_while()
         return await self._asking.run(find)
 
+    def _rank(self, index: FolderIndex, vector: Sequence[float] | None) -> list[NearPassage]:
+        """Return what is near a vector. Blocks."""
+        if self._embedding is None or vector is None:
+            return []
+        try:
+            return self._embedding.rank(index, vector)
+        except WrongDimensions as error:
+            self._embedding.fail(error)
+            return []
+
     async def _refresh_for_a_while(self) -> None:
         self.start()
         assert self._refreshing is not None
         with suppress(TimeoutError):
             async with asyncio.timeout(INDEXING_SECONDS):
                 await asyncio.shield(self._refreshing)
+                self._start_filling()
+                if self._filling is not None:
+                    await asyncio.shield(self._filling)
+
+    def _start_filling(self) -> None:
+        """Embed in the background what is not embedded yet."""
+        own = self._embedding
+        is_running = self._filling is not None and not self._filling.done()
+        if own is None or self._files is None or is_running or own.is_away:
+            return
+        lock = self._files.lock.with_name(_EMBEDDING_LOCK)
+        self._filling = asyncio.create_task(own.fill(self._building.run, lock))
+        self._filling.add_done_callback(_retrieve_error)
 
     async def _refresh(self) -> None:
         """Index what has changed. A process that finds another one at it waits for it."""
