@@ -17,7 +17,7 @@ CANARIES = {
     name: f"Canary{number:02}{name}Zq7x{number * 7919}"
     for number, name in enumerate(
         (
-            *("Basic", "BasicUrl", "Spare", "SpareUrl", "Reasoning", "Vision", "HubUrl"),
+            *("Basic", "BasicUrl", "Spare", "SpareUrl", "Reasoning", "Vision", "Embedding", "HubUrl"),
             *("Tavily", "TavilyUrl", "Brave", "SearxngUrl", "Jina", "Proxy", "ProxyUrl"),
             *("OtlpBearer", "OtlpPlain", "OtlpUrl", "LangSmith", "LangSmithUrl"),
             *("Daytona", "DaytonaUrl", "DockerUrl", "E2b"),
@@ -42,6 +42,7 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
         "models": {
             "basic": {"fallbacks": [spare], "max_retries": 0},
             "vision": {"model": "seeing", "base_url": model_url, "api_key": CANARIES["Vision"]},
+            "embedding": {"model": "near", "base_url": model_url, "api_key": CANARIES["Embedding"]},
         },
         "search": {"tavily_base_url": _with_user(site_url, "TavilyUrl")},
         "fetch": {"allow_private": ["127.0.0.0/8"], "jina_api_key": CANARIES["Jina"]},
