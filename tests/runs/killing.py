@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import ExitStack, asynccontextmanager
@@ -83,8 +84,14 @@ class EventCounter:
         assert on(), f"the followers ended after {self.count} events"
 
 
+_MADE_UP = re.compile(r"/[0-9a-f]{24}(?:\.\w+)?\Z")
+
+
 class Site:
-    """Pages that answer every address but that of robots.txt, and how often each was asked for."""
+    """Pages that answer every address but that of robots.txt, and how often each was asked for.
+
+    Addresses of which a fetcher only asks whether the site answers anything are not counted.
+    """
 
     def __init__(self) -> None:
         self.hits: Counter[str] = Counter()
@@ -99,7 +106,7 @@ class Site:
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             path = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode()
-            if path == "/robots.txt":
+            if path == "/robots.txt" or _MADE_UP.search(path):
                 writer.write(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
                 return await writer.drain()
             async with self._changed:
