@@ -13,7 +13,7 @@ from maniple.claims.arithmetic import find_equations
 from maniple.claims.dates import MAX_DAY, MAX_MONTH, DateMention
 from maniple.claims.figures import find_figures, with_unit
 from maniple.claims.judge_passages import SourcePiece
-from maniple.claims.quantities import FigureMention, agree, is_rounded
+from maniple.claims.quantities import FigureMention, agree, is_rounded, scale_figure
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.units import FigureTail, read_head_unit
 
@@ -149,14 +149,17 @@ class KnownFigures:
             return True
         bare = replace(operand, kind="number", unit="")
         scales = (1,) if operand.scale != 1 else SCALES
-        return any(self.has(_scaled(bare, Decimal(scale))) for scale in scales) or self._has_share(bare)
+        return any(self.has(scale_figure(bare, Decimal(scale))) for scale in scales) or self._has_share(bare)
 
     def _has_share(self, bare: FigureMention) -> bool:
         """Return whether a number is a percentage of a source: `38` and `0.38` for 38 %, `0.62` its rest."""
         share = replace(bare, kind="percent", unit="%")
         shares = [share]
         if 0 < bare.value < 1:
-            shares = [_scaled(share, _HUNDRED), _scaled(_subtract_from(Decimal(1), share), _HUNDRED)]
+            shares = [
+                scale_figure(share, _HUNDRED),
+                scale_figure(_subtract_from(Decimal(1), share), _HUNDRED),
+            ]
         return any(self.has(one) or stands_in(one, self.shown) for one in shares)
 
     def _is_restated(self, line: str, figure: FigureMention) -> bool:
@@ -178,11 +181,6 @@ def _split_operations(operation: str, figure: FigureMention) -> Iterator[str]:
         yield line
         if "=" not in line and "≈" not in line:
             yield f"{line} = {figure.text}"
-
-
-def _scaled(figure: FigureMention, scale: Decimal) -> FigureMention:
-    readings, steps = (tuple(value * scale for value in some) for some in (figure.readings, figure.steps))
-    return replace(figure, readings=readings, steps=steps)
 
 
 def _subtract_from(whole: Decimal, figure: FigureMention) -> FigureMention:

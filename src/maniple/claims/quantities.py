@@ -179,17 +179,13 @@ def _in_unit(value: Decimal, unit: str, wanted: str) -> Decimal:
     return value
 
 
+def scale_figure(figure: FigureMention, scale: Decimal) -> FigureMention:
+    """Return the figure with all its readings, and their last digits, multiplied by `scale`."""
+    readings, steps = (tuple(value * scale for value in some) for some in (figure.readings, figure.steps))
+    return replace(figure, readings=readings, steps=steps)
+
+
 def shift_to_bare(figure: FigureMention) -> list[FigureMention]:
     """Return the figure as bare numbers, in each of the scales in which a table may give it."""
-    return [
-        replace(
-            figure,
-            unit="",
-            kind="number",
-            readings=tuple(one / scale for one in figure.readings),
-            steps=tuple(one / scale for one in figure.steps),
-            factor=Decimal(1),
-            scale=Decimal(1),
-        )
-        for scale in _TABLE_SCALES
-    ]
+    bare = replace(figure, unit="", kind="number", factor=Decimal(1), scale=Decimal(1))
+    return [scale_figure(bare, 1 / scale) for scale in _TABLE_SCALES]
