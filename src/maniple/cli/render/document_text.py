@@ -24,8 +24,8 @@ _STYLES = {
     nodes.StrongNode: "markdown.strong",
     nodes.StrikeNode: "markdown.s",
 }
-_CELL_EDGE = 2
-"""The blank columns beside a cell."""
+_CELL_GAP = 3
+"""The blank columns between two cells."""
 _WIDEST_COLUMN = 0.45
 """The largest share of the line that a column asks for to keep its words whole."""
 _BAR = "▌ "
@@ -174,13 +174,13 @@ def _divide(rows: Sequence[Sequence[Text]], count: int, width: int) -> list[list
     words = [[word for row in rows if at < len(row) for word in row[at].plain.split()] for at in range(count)]
     needs = [(at, min(widest, max(map(cell_len, one), default=1))) for at, one in enumerate(words)]
     parts: list[list[tuple[int, int]]] = [needs[:1]]
-    used = sum(need + _CELL_EDGE for _, need in needs[:1])
+    used = sum(need + _CELL_GAP for _, need in needs[:1])
     for at, need in needs[1:]:
-        if used + need + _CELL_EDGE > width and len(parts[-1]) > 1:
+        if used + need > width and len(parts[-1]) > 1:
             parts.append(needs[:1])
-            used = needs[0][1] + _CELL_EDGE
+            used = needs[0][1] + _CELL_GAP
         parts[-1].append((at, need))
-        used += need + _CELL_EDGE
+        used += need + _CELL_GAP
     return parts
 
 
