@@ -32,8 +32,10 @@ _PLACE = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
 _STYLE = re.compile(rb'\bs="(\d{1,5})"')
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|_.|\*.|\[\$([^\]-]*)(?:-[^\]]*)?\]|\[[^\]]*\]')
 _PATTERN = re.compile(
-    r"[0#?](?:[0#?,]*[0#?])?(?P<scale>,*)(?:\.(?P<places>[0#?]*))?(?P<exponent>[Ee][+-]0+)?"
+    r"(?P<whole>[0#?](?:[0#?,]*[0#?])?)(?P<scale>,*)"
+    r"(?:\.(?P<places>[0#?]*)(?P<late_scale>,*))?(?P<exponent>[Ee][+-]0+)?"
 )
+_GROUP_ENDS = re.compile(r"(?<=\d)(?=(?:\d{3})+$)")
 _DATE_LETTERS = re.compile(r"[ymdhs]", re.IGNORECASE)
 _MARK = "\x00"
 """Stands for a literal text while the pattern is searched."""
@@ -53,8 +55,8 @@ class NumberFormat:
     thousands: int
     """How often the number is divided by a thousand."""
     exponent: bool
-    shows_zero: bool
-    """Whether the digit before the decimal point is shown if it is 0."""
+    digits: int
+    """The least digits before the decimal point: 3 shows 7 as 007, and 0 shows 0.5 as .5."""
 
     def render(self, value: Decimal) -> str:
         """Return a number that is not negative as it is shown."""
@@ -62,11 +64,11 @@ class NumberFormat:
         if self.exponent:
             return f"{self.before}{scaled:.{self.places}E}{self.after}"
         rounded = scaled.quantize(Decimal(1).scaleb(-self.places), ROUND_HALF_UP)
-        text = format(rounded, ",f" if self.grouped else "f")
-        whole, dot, decimals = text.partition(".")
+        whole, dot, decimals = format(rounded, "f").partition(".")
         for _ in range(self.optional):
             decimals = decimals[:-1] if decimals.endswith("0") and len(decimals) else decimals
-        whole = "" if whole == "0" and not self.shows_zero else whole
+        whole = whole.lstrip("0").zfill(self.digits)
+        whole = _GROUP_ENDS.sub(",", whole) if self.grouped else whole
         return f"{self.before}{whole}{dot if decimals else ''}{decimals}{self.after}"
 
 
@@ -164,11 +166,11 @@ def _parse_section(section: str) -> NumberFormat | None:
         texts[1].rstrip(),
         len(places),
         len(places) - len(places.rstrip("#?")),
-        "," in pattern[0].partition(".")[0].rstrip(","),
+        "," in pattern["whole"],
         masked.count("%"),
-        len(pattern["scale"]),
+        len(pattern["scale"] + (pattern["late_scale"] or "")),
         pattern["exponent"] is not None,
-        "0" in pattern[0].partition(".")[0],
+        min(pattern["whole"].count("0"), _MAX_PLACES),
     )
 
 
