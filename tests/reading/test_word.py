@@ -87,7 +87,7 @@ def test_merged_cells_have_their_text_in_each_place() -> None:
         (
             f'<m:d><m:dPr><m:begChr m:val="["/><m:endChr m:val="]"/></m:dPr><m:e><m:m><m:mr><m:e>'
             f"{symbol('a')}</m:e><m:e>{symbol('b')}</m:e></m:mr></m:m></m:e></m:d>",
-            r"\left[\begin{matrix}a & b\end{matrix}\right]",
+            r"\begin{bmatrix}a & b\end{bmatrix}",
         ),
         (f"<m:func><m:fName>{symbol('sin')}</m:fName><m:e>{symbol('𝑥')}</m:e></m:func>", r"\sin x"),
         (f'<m:acc><m:accPr><m:chr m:val="⃗"/></m:accPr><m:e>{symbol("v")}</m:e></m:acc>', r"\vec{v}"),

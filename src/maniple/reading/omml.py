@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _SPECIAL: Mapping[str, str] = {
     **{letter: f"\\{letter}" for letter in "#$%&_{}"},
     "\\": r"\backslash ",
+    "−": "-",
     "^": r"\hat{} ",
     "~": r"\sim ",
 }
@@ -50,6 +51,12 @@ _GREEK_VARIANTS: Mapping[str, str] = {
     "ε": "varepsilon",
 }
 _ROW_END = r" \\ "
+_MATRIX_BEGIN, _MATRIX_END = r"\begin{matrix}", r"\end{matrix}"
+_MATRICES: Mapping[tuple[str, str], str] = {
+    ("(", ")"): "pmatrix", ("[", "]"): "bmatrix", ("{", "}"): "Bmatrix", ("|", "|"): "vmatrix",
+    ("‖", "‖"): "Vmatrix", ("{", ""): "cases",
+}  # fmt: skip
+"""The environments of a matrix between two fences."""
 _STYLES = (("DOUBLE-STRUCK", "mathbb"), ("FRAKTUR", "mathfrak"), ("SCRIPT", "mathcal"), ("BOLD", "mathbf"))
 _RUN_SCRIPTS: Mapping[str, str] = {"double-struck": "mathbb", "fraktur": "mathfrak", "script": "mathcal"}
 
@@ -98,7 +105,7 @@ def _run(element: "Element") -> str:
 
 
 def _character(letter: str) -> str:
-    if letter.isascii():
+    if letter in _SPECIAL or letter.isascii():
         return _SPECIAL.get(letter, letter)
     if letter in _OPERATORS:
         return rf"\{_OPERATORS[letter]} "
@@ -158,6 +165,10 @@ def _fenced(element: "Element") -> str:
     begin, end = _property(element, "begChr", "("), _property(element, "endChr", ")")
     between = _property(element, "sepChr", "|")
     inside = f" {between} ".join(_children(one).strip() for one in find_children(element, "e"))
+    if name := _MATRICES.get((begin, end)):
+        bare = inside.removeprefix(_MATRIX_BEGIN).removesuffix(_MATRIX_END)
+        if len(inside) - len(bare) == len(_MATRIX_BEGIN + _MATRIX_END) and _MATRIX_BEGIN not in bare:
+            return rf"\begin{{{name}}}{bare}\end{{{name}}}"
     return rf"\left{_FENCES.get(begin, begin)}{inside}\right{_FENCES.get(end, end)}"
 
 
@@ -176,6 +187,8 @@ def _limit(element: "Element") -> str:
     is_below = local_name(element) == "limLow"
     if base in _FUNCTIONS:
         return rf"\{base}{'_' if is_below else '^'}{{{limit}}}"
+    if [local_name(one) for one in find_children(element, "e")[0]] == ["groupChr"]:
+        return f"{base}{'_' if is_below else '^'}{{{limit}}}"
     return rf"\{'underset' if is_below else 'overset'}{{{limit}}}{{{base}}}"
 
 
@@ -201,7 +214,7 @@ def _matrix(element: "Element") -> str:
         " & ".join(_children(cell).strip() for cell in find_children(row, "e"))
         for row in find_children(element, "mr")
     ]
-    return rf"\begin{{matrix}}{_ROW_END.join(rows)}\end{{matrix}}"
+    return f"{_MATRIX_BEGIN}{_ROW_END.join(rows)}{_MATRIX_END}"
 
 
 def _lines(element: "Element") -> str:

@@ -64,7 +64,7 @@ def _convert(one: Element) -> list[Any]:
     """Return an element of MathML as elements of Office Math."""
     kind = one.tag
     if kind in _TEXTS:
-        return [_run(_text(one), is_plain=kind == "mtext" or len(_text(one)) > 1)] if _text(one) else []
+        return [_run(_text(one), is_text=kind == "mtext")] if _text(one) else []
     convert = _STRUCTURES.get(str(kind))
     children = [*one]
     if convert is None or len(children) < _LEAST.get(str(kind), 0):
@@ -75,12 +75,13 @@ def _convert(one: Element) -> list[Any]:
 _TEXTS = frozenset(("mi", "mn", "mo", "mtext", "ms"))
 
 
-def _run(text: str, *, is_plain: bool = False) -> Any:
+def _run(text: str, *, is_text: bool = False) -> Any:
     shown = _make("t")
     shown.text = text
     shown.set(_SPACE, "preserve")
     # Letters are italic unless they are words, such as `lim`.
-    return _make("r", *([_make("rPr", _make("sty", val="p"))] if is_plain else []), shown)
+    looks = [_make("nor")] if is_text else [_make("sty", val="p")] if len(text) > 1 else []
+    return _make("r", *([_make("rPr", *looks)] if looks else []), shown)
 
 
 def _part(name: str, *children: Element) -> Any:
