@@ -64,7 +64,7 @@ async def test_a_character_between_head_and_tail_survives() -> None:
         (ExecutionResult(0, "a", "", 2.34, value="4"), "a\n4\n[took 2.3 s]"),
         (
             ExecutionResult(137, "", "", 4.0, timed_out=True, lost="Everything was stopped."),
-            "[timeout: stopped after 4 seconds; it had printed nothing]\n[Everything was stopped.]",
+            "[timeout: stopped after 4 seconds; it had printed nothing]\n[sandbox: Everything was stopped.]",
         ),
         (
             ExecutionResult(137, "so far\n", "", 30.02, timed_out=True),
