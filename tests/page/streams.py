@@ -30,11 +30,16 @@ _ENDPOINT = re.compile(r"http://127\.0\.0\.1:\d+/v1")
 _FIXED = {"seconds": 0.5, "started": 1_800_000_000.0, "input_tokens": 1_000, "output_tokens": 100}
 _OVERLOADED = {"status": 500, "error": "broken"}
 _FILE = "open('sums.csv', 'w').write('a,b\\n1,3\\n'); print(1+3)"
+_SLOW = {"delay_seconds": 0.03}
+"""Each piece arrives alone: what arrives together is joined."""
 _SEARCHED = [step("researcher"), step("reporter")]
 _BOTH = {"tool_calls": [call("python_repl_tool", code=f"print({n})")["tool_calls"][0] for n in (1, 3)]}
 
 SCRIPTS: dict[str, dict[str, Any]] = {
-    "workflow": {"reporter": [reply("# Report\n\nIt is **4**.", reasoning="How to say it?")]},
+    "workflow": {
+        "planner": [{**SIMPLE["planner"][0], **_SLOW}],
+        "reporter": [{**reply("# Report\n\nIt is **4**.", reasoning="How to say it?"), **_SLOW}],
+    },
     "small-talk": {"coordinator": [reply("Hello! How are you?")]},
     "small-talk-of-one-chunk": {"coordinator": [{"chunks": ["Hello!"]}]},
     "hand-off-in-odd-chunks": {"coordinator": [{"chunks": ["h", "andoff_to_", "planner", "()"]}]},
@@ -58,7 +63,7 @@ SCRIPTS: dict[str, dict[str, Any]] = {
 async def recorded_streams(home: Path) -> AsyncIterator[tuple[str, list[Event]]]:
     """Run everything that needs no other process; yield each stream with its name."""
     with serving(SIMPLE) as model:
-        settings = {"sandbox": {}, "runs": {"approval": ["bash_tool"]}}
+        settings = {"sandbox": {}, "runs": {"approval": ["bash_tool"]}, "server": {"stream_rate": 0}}
         async with open_service(model.base_url, home, **settings) as it:
             for name, script in SCRIPTS.items():
                 model.reset({**SIMPLE, **script})
