@@ -93,6 +93,7 @@ def test_the_work_is_a_sheet_on_a_telephone_that_gives_way_to_what_waits(page: P
     )
     expect_inside(page.get_by_role("button", name="Approve"))
     expect(plan_).to_be_hidden()
+    page.get_by_label("Your question").focus()  # the field gives its height back, but not under a pressed pointer
     handle.click()
     expect(plan_).to_be_visible()
     expect_inside(page.get_by_role("button", name="Approve"))
@@ -109,9 +110,9 @@ def test_a_step_under_way_shows_what_it_does(page: Page, model: OpenAIServer, si
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), {**reply("It is 4."), "hang": True}]})
     ask(page)
     page.get_by_role("button", name="Approve").click()
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 2)
     expect(page.locator(".call")).to_contain_text("echo 4")
     expect_inside(page.locator(".call summary"))
-    model.wait_for(lambda stats: stats["by_role"].get("coder") == 2)
     model.release()
     standing(page, "Done")
     expect(page.locator(".call")).to_have_count(0)

@@ -11,6 +11,7 @@ import { texts } from "../../texts";
 import { type UploadLimits, checkFiles, uploadLimits } from "../../uploads";
 import { Options, chosenOptions } from "./Options";
 import { pasted, useDropped } from "./fileInput";
+import { useHeldFocus } from "./heldFocus";
 
 export function Composer() {
   const [draft, setDraft] = useDraft();
@@ -29,6 +30,8 @@ export function Composer() {
     setDraft({ ...draft, files: [...files, ...accepted] });
   };
   const isOver = useDropped(add);
+  const place = useRef<HTMLFormElement>(null);
+  const isInUse = useHeldFocus(place);
   useEffect(() => {
     read<{ team_members: Record<string, Member> }>("/api/team_members").then(
       (config) => (members.value = Object.values(config.team_members)),
@@ -55,7 +58,7 @@ export function Composer() {
   };
   const submit = (event: Event) => (event.preventDefault(), void ask());
   return (
-    <form class={`composer ${isOver ? "over" : ""}`} onSubmit={submit}>
+    <form ref={place} class={`composer ${isOver ? "over" : ""} ${isInUse ? "" : "resting"}`} onSubmit={submit}>
       {files.length > 0 && <Chosen files={files} onDrop={(gone) => setDraft({ ...draft, files: files.filter((one) => one !== gone) })} />}
       <Target draft={draft} purpose={purpose} onChoice={(chosen) => setDraft({ ...draft, purpose: chosen })} />
       <textarea
