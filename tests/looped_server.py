@@ -6,6 +6,7 @@ gives to other programs, or Python to another thread, does not count. Calls that
 """
 
 import asyncio
+import gc
 import socket
 import time
 
@@ -19,6 +20,8 @@ with pause_garbage_collection():  # as the real one does
     from maniple.config import load_settings
 
 LONGEST = {"ms": 0.0, "callback": ""}
+COLLECTING = {"begun": 0.0, "seconds": 0.0}
+"""CPU time of garbage collections, which interrupt whatever runs; they depend on the load."""
 
 
 def watch_callbacks() -> None:
@@ -26,15 +29,23 @@ def watch_callbacks() -> None:
     run = asyncio.events.Handle._run
 
     def measured(handle: asyncio.Handle) -> None:
-        started = time.thread_time()
+        started, collected = time.thread_time(), COLLECTING["seconds"]
         try:
             run(handle)
         finally:
-            took = (time.thread_time() - started) * 1000
+            took = (time.thread_time() - started - COLLECTING["seconds"] + collected) * 1000
             if took > LONGEST["ms"]:
                 LONGEST.update(ms=took, callback=repr(handle)[:300])
 
     asyncio.events.Handle._run = measured  # type: ignore[method-assign]
+    gc.callbacks.append(_measure_collection)
+
+
+def _measure_collection(phase: str, _: dict[str, int]) -> None:
+    if phase == "start":
+        COLLECTING["begun"] = time.thread_time()
+    else:
+        COLLECTING["seconds"] += time.thread_time() - COLLECTING["begun"]
 
 
 def add_measures(app: FastAPI) -> None:

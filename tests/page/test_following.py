@@ -93,7 +93,8 @@ def test_the_work_is_a_sheet_on_a_telephone_that_gives_way_to_what_waits(page: P
     )
     expect_inside(page.get_by_role("button", name="Approve"))
     expect(plan_).to_be_hidden()
-    page.get_by_label("Your question").focus()  # the field gives its height back, but not under a pressed pointer
+    # The field in use is higher; it gives its height back only once no pointer is pressed.
+    page.get_by_label("Your question").focus()
     handle.click()
     expect(plan_).to_be_visible()
     expect_inside(page.get_by_role("button", name="Approve"))

@@ -58,6 +58,18 @@ _ROUTERS = (
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
 
 
+def _freeze_survivors(phase: str, info: dict[str, int]) -> None:
+    """Exclude what the first runs loaded from collections, after the first one of the oldest generation."""
+    if phase == "stop" and info["generation"] == 2:
+        _stop_freezing()
+        gc.freeze()
+
+
+def _stop_freezing() -> None:
+    if _freeze_survivors in gc.callbacks:
+        gc.callbacks.remove(_freeze_survivors)
+
+
 def create_app(settings: Settings, *, progress: Progress | None = None) -> FastAPI:
     """Return the ASGI app. Its lifespan opens and closes the models, the sandbox and the browser."""
 
@@ -72,7 +84,11 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
             # Collect the oldest generation rarely: its pause is longer than a token takes. But ended runs
             # are freed only then.
             gc.set_threshold(*GARBAGE_THRESHOLDS)
-            yield
+            gc.callbacks.append(_freeze_survivors)
+            try:
+                yield
+            finally:
+                _stop_freezing()
 
     app = FastAPI(
         # Not `include_router`, which builds a copy of each route, and that at the first request.
