@@ -50,6 +50,7 @@ _NUMBER = re.compile(
     rf"|(?P<digits>{DIGITS})(?P<part>[½⅓⅔¼¾⅕-⅞])?|(?P<fraction>[½⅓⅔¼¾⅕-⅞])"
     r"|(?<![第\d十百千万几数])(?P<chinese>[一二两兩三四五六七八九十][〇零一二两兩三四五六七八九十百千]{0,10}(?:点[〇零一二三四五六七八九]{1,6})?))"
 )
+_DIGIT = re.compile(r"\d")
 _COMPOUND = re.compile(rf"(\d[\d,]*)([千천])?({_SCALES})?")
 _CURRENCY = re.compile(
     r"(?:(?:US|AU|CA|NZ|HK|NT|MX|[ACSR])?[$＄]|[€£￡¥￥₹₩₽₺₪₫₴฿₦]"
@@ -187,6 +188,8 @@ def _without_overlaps(figures: Sequence[FigureMention]) -> list[FigureMention]:
 
 
 def _find_digits(text: str, language: str) -> Iterator[FigureMention]:
+    if text.isascii() and not _DIGIT.search(text):
+        return
     for match in _NUMBER.finditer(text):
         group = match.lastgroup
         if group == "skip":

@@ -61,10 +61,9 @@ class SourceIndex:
         self.title_terms = find_terms(title)
         self.tables: list[TableIndex] = []
         builder = _PassageBuilder(number, language, self.tables)
-        seen = set[str]()
         for index, text in enumerate(texts):
             self.characters += len(text)
-            self.passages += (one for one in builder.read(text, index) if _is_new(one, seen))
+            self.passages += builder.read(text, index)
         for table in self.tables:
             table.finish()
         self._place_of = {id(one): place for place, one in enumerate(self.passages)}
@@ -244,14 +243,8 @@ def _cut(start: int, end: int) -> Iterator[tuple[int, int]]:
         yield at, min(at + MAX_SENTENCE, end)
 
 
-def _is_new(one: IndexedPassage, seen: set[str]) -> bool:
-    """Whether a passage was not read before: a page and its extract have the same sentences."""
-    key = f"{one.row}\n{one.column}\n{one.cell or one.passage.text}"
-    return not (key in seen or seen.add(key))
-
-
 class _PassageBuilder:
-    """Reads a text line by line into passages."""
+    """Reads texts line by line into passages. What was read before is left out, such as an extract."""
 
     def __init__(self, number: int, language: str, tables: list[TableIndex]) -> None:
         self._number = number
@@ -263,6 +256,11 @@ class _PassageBuilder:
         """Whether the row that follows is the first below the head of a table."""
         self._unit: FigureTail | None = None
         """The unit that the heading or line above a table gives for its cells."""
+        self._seen = set[str]()
+
+    def _is_new(self, text: str, row: str = "", column: str = "") -> bool:
+        key = f"{row}\n{column}\n{text}"
+        return not (key in self._seen or self._seen.add(key))
 
     def read(self, text: str, index: int) -> Iterator[IndexedPassage]:
         self._around, self._head = frozenset[str](), list[str]()
@@ -296,7 +294,7 @@ class _PassageBuilder:
 
     def _read_head(self, line: str, passage: SourcePassage) -> Iterator[IndexedPassage]:
         """Yield the head of a table as one passage: its figures are limits, such as ages."""
-        if _HAS_FIGURE.search(line):
+        if _HAS_FIGURE.search(line) and self._is_new(passage.text):
             figures = [one for one in find_figures(line, self._language) if one.kind != "year"]
             yield IndexedPassage(passage, find_terms(line), tuple(figures), (), self._around)
 
@@ -307,7 +305,7 @@ class _PassageBuilder:
             self._unit = read_head_unit(line.strip(), self._language) if len(line) <= MAX_CAPTION else None
         for start, end in split_sentences(line):
             words = line[start:end].strip()
-            if words:
+            if words and self._is_new(words):
                 terms = find_terms(words)
                 dates = find_dates(words, self._language) if _may_have_date(words, terms) else []
                 yield IndexedPassage(
@@ -338,8 +336,9 @@ class _PassageBuilder:
                 self._head[0],
             )
             self._tables[-1].cells.append(one)
-            yield one
-        if _HAS_FIGURE.search(row):
+            if self._is_new(cell or passage.text, row, column):
+                yield one
+        if _HAS_FIGURE.search(row) and self._is_new(passage.text):
             dates = find_dates(row, self._language)
             groups = self._find_figures(row, "", self._head[0])
             figures = [one for group in groups for one in (group[-1:] if group[-1].kind == "year" else group)]
@@ -389,6 +388,8 @@ def _is_continued(line: str, following: str) -> bool:
 
 def _may_have_date(text: str, terms: frozenset[str]) -> bool:
     """Whether a text may have a date: a quick test, as most sentences have none."""
+    if text.isascii() and not _HAS_FIGURE.search(text):
+        return False
     if _MAY_BE_DATE.search(text):
         return True
     return not terms.isdisjoint(_month_terms()) and _HAS_FIGURE.search(text) is not None

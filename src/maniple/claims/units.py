@@ -53,6 +53,7 @@ _GAS_BEFORE_SLASH = re.compile(r"[ ]CO[2₂](?:e|[ -]?eq\.?)?(?=[ ]?/)")
 _KATAKANA = re.compile("[ァ-ヺー]")
 _PER_HOUR = re.compile(r"[ ](?:per|an|pro|par|por|all'|per l')[ ]?(?:hour|stunde|heure|hora|ora)\b", re.I)
 _MATERIAL = re.compile(r"(?:CO|CH|N)(?=[2₂4₄])")
+_US_DOLLAR = "us dollar"
 _FILLER = re.compile(r"(?:metric|short|long|net|gross|britische|us)[ -](?=[^\W\d_])", re.I)
 _LONGEST_CJK = 9
 _HEAD_CURRENCY = re.compile(r"((?:US|AU|CA|NZ|HK|NT|[ACSR])?\$|[€£¥₹₩₽₺]|[A-Z]{3})[ \u00a0]?(?=\w|\Z)")
@@ -350,7 +351,7 @@ def _read_cjk_unit(text: str, at: int) -> tuple[Unit | None, int]:
 def _read_name(text: str, at: int) -> tuple[Unit | None, int]:
     at = (
         filler.end()
-        if (filler := _FILLER.match(text, at)) and not text[at:].casefold().startswith("us dollar")
+        if (filler := _FILLER.match(text, at)) and text[at : at + len(_US_DOLLAR)].casefold() != _US_DOLLAR
         else at
     )
     phrase = _PHRASE.match(text, at)
