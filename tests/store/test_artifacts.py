@@ -31,7 +31,7 @@ async def test_content_comes_back_with_its_size_and_digest(store, tmp_path):
 
 async def test_an_artifact_is_found_by_its_owner_only(store):
     thread = await store.threads.create(a_thread("ann"))
-    run = await store.runs.add(a_run(thread))
+    run = await store.runs.add(a_run(thread, store.process))
     artifact = await store.artifacts.add(run, "a.txt", "text/plain", b"")
     assert await store.artifacts.get(artifact.artifact_id, "ann") == artifact
     assert await store.artifacts.get(artifact.artifact_id, "bob") is None

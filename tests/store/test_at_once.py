@@ -5,7 +5,6 @@ import sqlite3
 
 import pytest
 
-from maniple.store import open_store
 from tests.store.samples import a_run, a_thread
 
 pytestmark = pytest.mark.anyio
@@ -14,7 +13,7 @@ WRITERS = 40
 
 async def test_many_writers_at_once_lose_nothing(store):
     thread = await store.threads.create(a_thread())
-    runs = [await store.runs.add(a_run(thread)) for _ in range(WRITERS)]
+    runs = [await store.runs.add(a_run(thread, store.process)) for _ in range(WRITERS)]
 
     async def calls(run_id: str) -> None:
         for number in range(20):
@@ -27,20 +26,20 @@ async def test_many_writers_at_once_lose_nothing(store):
     assert all(call.result == "{}" for calls in kept for call in calls)
 
 
-async def test_a_cursor_stays_in_its_thread(store):
+async def test_a_cursor_stays_in_its_thread(sqlite_store):
     with pytest.raises(TypeError, match="cursor"):
-        await store._database.write(lambda connection: connection.execute("SELECT 1"))
+        await sqlite_store._database.write(lambda connection: connection.execute("SELECT 1"))
     with pytest.raises(TypeError, match="cursor"):
-        await store._database.read(lambda connection: connection.execute("SELECT 1"))
-    assert await store._database.read(lambda connection: isinstance(connection, sqlite3.Connection))
+        await sqlite_store._database.read(lambda connection: connection.execute("SELECT 1"))
+    assert await sqlite_store._database.read(lambda connection: isinstance(connection, sqlite3.Connection))
 
 
-async def test_a_deferred_statement_that_fails_takes_no_other_with_it(tmp_path):
-    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
-        into = "INSERT INTO threads VALUES (NULL, ?, '', 'A title', ?, 1.0, '', '')"
-        store._database.defer(into, ["first", 1.0])
-        store._database.defer(into, [2**70, 2.0])
-        store._database.defer("INSERT INTO nowhere VALUES (?)", ["x"])
-        store._database.defer(into, ["second", 3.0])
-        await store.threads.touch("first", "Another title")
-        assert [one.title for one in await store.threads.list("")] == ["A title", "Another title"]
+async def test_a_deferred_statement_that_fails_takes_no_other_with_it(sqlite_store):
+    store = sqlite_store
+    into = "INSERT INTO threads VALUES (NULL, ?, '', 'A title', ?, 1.0, '', '')"
+    store._database.defer(into, ["first", 1.0])
+    store._database.defer(into, [2**70, 2.0])
+    store._database.defer("INSERT INTO nowhere VALUES (?)", ["x"])
+    store._database.defer(into, ["second", 3.0])
+    await store.threads.touch("first", "Another title")
+    assert [one.title for one in await store.threads.list("")] == ["A title", "Another title"]

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from maniple.errors import StoreError
-from maniple.store import EventRecord, open_store
+from maniple.store import EventRecord
 from tests.store.samples import some_events, stored_run
 
 pytestmark = pytest.mark.anyio
@@ -64,8 +64,8 @@ async def test_a_time_limit_around_a_call_passes_through_and_the_store_stays_usa
     assert len(await store.artifacts.list_by_run(run.run_id)) == 1
 
 
-async def test_a_call_after_the_end_is_refused_with_words(tmp_path):
-    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+async def test_a_call_after_the_end_is_refused_with_words(reopen):
+    async with reopen(server=True) as store:
         run = await stored_run(store)
     with pytest.raises(StoreError, match="closed"):
         await store.events.append([(run.run_id, some_events(1, 1))])

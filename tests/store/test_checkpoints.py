@@ -11,7 +11,6 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
-from maniple.store import open_store
 from tests.store.samples import stored_run
 
 pytestmark = pytest.mark.anyio
@@ -93,11 +92,10 @@ async def test_rolling_back_undoes_what_came_after(store):
     assert await words(graph, "t") == []
 
 
-async def test_an_interrupted_graph_is_resumed_by_the_next_process(tmp_path):
-    path = tmp_path / "maniple.db"
-    async with open_store(path, tmp_path / "artifacts", server=True) as store:
+async def test_an_interrupted_graph_is_resumed_by_the_next_process(reopen):
+    async with reopen(server=True) as store:
         await turn(graph_on(store, asking=True), "t", "ask me")
-    async with open_store(path, tmp_path / "artifacts", server=True) as store:
+    async with reopen(server=True) as store:
         graph = graph_on(store, asking=True)
         state = await graph.aget_state(on("t"))
         assert [one.value for one in state.interrupts] == ["Which word?"]

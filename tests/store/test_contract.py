@@ -43,7 +43,7 @@ async def test_lists_come_in_pages_newest_first_though_times_are_equal(store):
 async def test_lists_have_the_order_of_insertion_with_any_clock(store):
     thread = await store.threads.create(a_thread())
     times = [5000.0, 5001.0, 4000.0, 4001.0, 4000.0, 5000.0]
-    made = [await store.runs.add(a_run(thread, at=at)) for at in times]
+    made = [await store.runs.add(a_run(thread, store.process, at=at)) for at in times]
     listed, before = [], None
     for _ in range(len(times)):
         (run,) = await store.runs.list("", 1, before)
@@ -124,7 +124,7 @@ async def test_what_this_process_drives_is_not_left_behind(store):
 async def test_usage_adds_up_over_the_runs_of_an_owner(store):
     thread = await store.threads.create(a_thread("ann"))
     for at in (10.0, 20.0, 30.0):
-        run = await store.runs.add(a_run(thread, at=at))
+        run = await store.runs.add(a_run(thread, store.process, at=at))
         await store.runs.change(run.run_id, usage=RunUsage(1, 2, 3, 4, 0.5, 0.25))
     assert await store.runs.sum_usage("ann", 15.0, 40.0) == RunUsage(2, 4, 6, 8, 1.0, 0.5)
     assert await store.runs.sum_usage("ann", 15.0, 25.0) == RunUsage(1, 2, 3, 4, 0.5, 0.25)
@@ -133,7 +133,7 @@ async def test_usage_adds_up_over_the_runs_of_an_owner(store):
 
 async def test_what_began_before_a_window_and_ended_in_it_counts(store):
     thread = await store.threads.create(a_thread("ann"))
-    run = await store.runs.add(a_run(thread, at=10.0, usage=RunUsage(1)))
+    run = await store.runs.add(a_run(thread, store.process, at=10.0, usage=RunUsage(1)))
     assert await store.runs.sum_usage("ann", 20.0, 40.0) == RunUsage()
     await store.runs.change(run.run_id, usage=RunUsage(5), ended_at=30.0)
     assert await store.runs.sum_usage("ann", 20.0, 40.0) == RunUsage(5)
@@ -143,10 +143,10 @@ async def test_what_began_before_a_window_and_ended_in_it_counts(store):
 async def test_what_deleted_runs_used_stays_used(store):
     now = time.time()
     thread, other = [await store.threads.create(a_thread("ann")) for _ in range(2)]
-    ended = a_run(thread, at=now - 60, ended_at=now, usage=RunUsage(1, 2, 3, 4, 0.5, 0.25))
-    for run in (ended, a_run(thread, at=now - 50)):
+    ended = a_run(thread, store.process, at=now - 60, ended_at=now, usage=RunUsage(1, 2, 3, 4, 0.5, 0.25))
+    for run in (ended, a_run(thread, store.process, at=now - 50)):
         await store.runs.add(run)
-    await store.runs.add(a_run(other, at=now - 40, usage=RunUsage(10)))
+    await store.runs.add(a_run(other, store.process, at=now - 40, usage=RunUsage(10)))
     before = await store.runs.sum_usage("ann", now - 90, now)
     assert await store.threads.delete(thread.thread_id)
     assert not await store.threads.delete(thread.thread_id)
@@ -160,7 +160,7 @@ async def test_what_deleted_runs_used_is_forgotten_when_no_window_reaches_it(sto
     now = time.time()
     thread = await store.threads.create(a_thread("ann"))
     for days in (-30, -3, -1, 1, 30):  # a clock that was ahead dates later than now
-        await store.runs.add(a_run(thread, at=now + days * 86_400, usage=RunUsage(1)))
+        await store.runs.add(a_run(thread, store.process, at=now + days * 86_400, usage=RunUsage(1)))
     await store.threads.delete(thread.thread_id)
     assert await store.runs.sum_usage("ann", 0.0, 2 * now) == RunUsage(2)
 
@@ -168,7 +168,7 @@ async def test_what_deleted_runs_used_is_forgotten_when_no_window_reaches_it(sto
 async def test_what_a_run_used_before_it_waits_counts_from_then_on_and_when_it_is_deleted(store):
     day, now = 24 * 3600.0, time.time()
     thread = await store.threads.create(a_thread("ann", at=now - 2 * day))
-    run = await store.runs.add(a_run(thread, at=now - 2 * day))
+    run = await store.runs.add(a_run(thread, store.process, at=now - 2 * day))
     used = RunUsage(1, 2, 3, 4, 0.5, 0.25)
     await store.runs.change(run.run_id, usage=used, status="interrupted")
     assert await store.runs.sum_usage("ann", now - day, now + 60) == RunUsage()
@@ -308,7 +308,7 @@ async def test_the_runs_of_a_thread_that_wait_are_found_among_all(store):
         (thread, "interrupted"),
         (other, "interrupted"),
     ):
-        await store.runs.add(a_run(on, status=status))
+        await store.runs.add(a_run(on, store.process, status=status))
     waiting = await store.runs.list_interrupted(thread.thread_id)
     assert [(run.thread_id, run.status) for run in waiting] == [(thread.thread_id, "interrupted")] * 2
     assert waiting[0].created_at > waiting[1].created_at

@@ -27,11 +27,11 @@ async def test_it_is_deleted_with_the_thread(store):
     assert await store.check() == []
 
 
-async def test_it_is_there_when_the_file_is_opened_again(tmp_path):
-    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+async def test_it_is_there_when_the_file_is_opened_again(reopen):
+    async with reopen(server=True) as store:
         run = await stored_run(store)
         before = await store.evidence(run.run_id).add("https://e.test/", "A", "page", "text")
-    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+    async with reopen(server=True) as store:
         evidence = store.evidence(run.run_id)
         assert await evidence.sources() == [before]
         assert await evidence.texts(1) == ["text"]

@@ -13,7 +13,7 @@ from maniple.runs.stored_inputs import StoredInputs, as_record, read_inputs
 from maniple.scope.budget import Budget
 from maniple.scope.inputs import Message, PlanChange, ReceivedInput, Reply, Resume, Retry, StepAnswer
 from maniple.store import open_store
-from tests.store.samples import a_run, a_thread
+from tests.store.samples import a_run, a_thread, stored_run
 
 pytestmark = pytest.mark.anyio
 REDACTOR = Redactor(["s3cret-value"])
@@ -43,17 +43,16 @@ async def upgraded(tmp_path, request: str):
         return await store.runs.get(run_id), await read_inputs(store.inputs, run_id)
 
 
-async def test_inputs_are_written_once_and_replied_to_once(tmp_path):
-    run_id = await stored(tmp_path)
+async def test_inputs_are_written_once_and_replied_to_once(store):
     message = ReceivedInput("m", Message("It is s3cret-value. 😀"))
-    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
-        log = StoredInputs(store.inputs, run_id, REDACTOR)
-        await log.write([message, ReceivedInput("c", PlanChange("skip", 1, change_id="c"), "lead")], [])
-        await log.write([message], [replace(message, reply=Reply("answered", "s3cret-value!", [1]))])
-        await log.write([], [replace(message, reply=Reply("dropped"))])
-        await StoredInputs(store.inputs, "deleted", REDACTOR).write([message], [])
-        found = await read_inputs(store.inputs, run_id)
-        assert await read_inputs(store.inputs, "deleted") == []
+    run_id = (await stored_run(store)).run_id
+    log = StoredInputs(store.inputs, run_id, REDACTOR)
+    await log.write([message, ReceivedInput("c", PlanChange("skip", 1, change_id="c"), "lead")], [])
+    await log.write([message], [replace(message, reply=Reply("answered", "s3cret-value!", [1]))])
+    await log.write([], [replace(message, reply=Reply("dropped"))])
+    await StoredInputs(store.inputs, "deleted", REDACTOR).write([message], [])
+    found = await read_inputs(store.inputs, run_id)
+    assert await read_inputs(store.inputs, "deleted") == []
     assert [(one.input_id, one.sender) for one in found] == [("m", "user"), ("c", "lead")]
     assert "s3cret" not in str(found)
     assert found[0].reply is not None
@@ -61,14 +60,13 @@ async def test_inputs_are_written_once_and_replied_to_once(tmp_path):
     assert found[1].content == PlanChange("skip", 1, change_id="c")
 
 
-async def test_the_inputs_of_a_deleted_thread_are_deleted(tmp_path):
-    run_id = await stored(tmp_path)
-    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
-        await store.inputs.write(run_id, [as_record(ReceivedInput("m", Message("a")), REDACTOR)])
-        run = await store.runs.get(run_id)
-        assert run is not None
-        await store.threads.delete(run.thread_id)
-        assert await store.inputs.list_by_run(run_id) == []
+async def test_the_inputs_of_a_deleted_thread_are_deleted(store):
+    run_id = (await stored_run(store)).run_id
+    await store.inputs.write(run_id, [as_record(ReceivedInput("m", Message("a")), REDACTOR)])
+    run = await store.runs.get(run_id)
+    assert run is not None
+    await store.threads.delete(run.thread_id)
+    assert await store.inputs.list_by_run(run_id) == []
 
 
 def old_request(**keys) -> str:

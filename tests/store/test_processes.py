@@ -62,10 +62,9 @@ async def test_a_terminal_works_beside_a_server_and_leaves_its_runs_alone(tmp_pa
             await store.threads.touch(run.thread_id, "Renamed beside it")
 
 
-async def test_a_run_begins_when_no_other_living_process_works_on_its_thread(tmp_path):
-    path = tmp_path / "maniple.db"
-    async with opened(path) as store:
-        async with opened(path, server=False) as other:
+async def test_a_run_begins_when_no_other_living_process_works_on_its_thread(reopen):
+    async with reopen(server=True) as store:
+        async with reopen(server=False) as other:
             thread = await store.threads.create(a_thread())
             first, second, third = [
                 await where.runs.add(replace(a_run(thread), process=where.process))

@@ -18,7 +18,7 @@ async def test_the_newest_and_unfinished_runs_of_each_thread_come_newest_first(s
         (third, "completed"),
         *((first, "cancelled") for _ in range(8)),
     ]:
-        await store.runs.add(a_run(thread, status=status))
+        await store.runs.add(a_run(thread, store.process, status=status))
     asked = [one.thread_id for one in (first, second, third, empty)]
     assert await store.runs.list_statuses(asked) == {
         first.thread_id: ["cancelled", "interrupted"],
