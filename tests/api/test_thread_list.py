@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from maniple.store import Thread
-from maniple.store.sqlite.tables import RUN_COLUMNS, run_values
+from maniple.store.rows import RUN_COLUMNS, run_values
 from tests.api.in_process import InProcessService, open_service
 from tests.openai_server import SIMPLE, serving
 from tests.store.samples import a_run, a_thread

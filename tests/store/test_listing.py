@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from maniple.store import open_store
-from maniple.store.sqlite.tables import RUN_COLUMNS, run_values
+from maniple.store.rows import RUN_COLUMNS, run_values
 from tests.store.samples import a_run, a_thread
 
 pytestmark = pytest.mark.anyio

@@ -3,10 +3,8 @@
 import sqlite3
 import time
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import quote, unquote
 from uuid import uuid4
 
 from maniple.errors import StoreError
@@ -24,17 +22,23 @@ from maniple.reading.publication import Publication
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
 from maniple.store.records import Artifact, EventRecord, InputRecord, RunRecord, ToolCallRecord
+from maniple.store.rows import (
+    ARTIFACT_COLUMNS,
+    CALL_COLUMNS,
+    INPUT_COLUMNS,
+    SOURCE_COLUMNS,
+    join_batch,
+    make_first,
+    split_batch,
+)
 from maniple.store.sqlite.database import SqliteDatabase
-from maniple.store.sqlite.tables import INPUT_COLUMNS, add_inputs, make_first
+from maniple.store.sqlite.tables import add_inputs
 from maniple.text import fix_surrogates
 
 _INSERT_EVENTS = (
     "INSERT INTO events SELECT ?1, ?2, ?3, ?4 FROM runs WHERE run_id = ?1 "
     "AND ?2 = 1 + coalesce((SELECT max(last) FROM events WHERE run_id = ?1), 0) RETURNING 1"
 )
-_CALL_COLUMNS = "run_id, tool_call_id, tool_name, arguments, result, begun_at, ended_at, attempts, started_at"
-_ARTIFACT_COLUMNS = "artifact_id, run_id, thread_id, owner, name, media_type, size, sha256, created_at"
-_SOURCE_COLUMNS = "number, url, title, kind, retrieved_at, sha256, published, author, publisher, inherited"
 
 _UNREAD = (
     "SELECT position, comparable, url, reason, tried_at FROM unread_pages page "
@@ -148,69 +152,6 @@ def _refuse_gap(connection: sqlite3.Connection, run_id: str, first: int) -> None
         )
 
 
-def join_batch(run_id: str, records: Sequence[EventRecord]) -> str:
-    """Return the events as text: one line `at @turn type json` each, without their numbers.
-
-    The turn is `AGENT_ID#STEP_ID`, where a leading id of the run is left out; it is empty for an event of the
-    run, and `#STEP_ID` may be absent. Raises `ValueError` for gaps in the numbers and data with line breaks.
-    """
-    first = records[0].number
-    for number, record in enumerate(records, first):
-        if record.number != number or "\n" in record.data or not _is_type(record.type):
-            raise ValueError(f"event {record.number} ({record.type}) cannot be stored as number {number}")
-    return fix_surrogates("\n".join(_format_line(run_id, record) for record in records))
-
-
-def split_batch(run_id: str, first: int, text: str) -> list[EventRecord]:
-    """Return the events of a text; the first one has the number `first`.
-
-    Earlier versions wrote lines without a turn, and before that without a time: no type begins with a digit
-    or with `@`.
-    """
-    # Not `splitlines`: JSON may contain other line separators than LF.
-    return [_parse_line(run_id, number, line) for number, line in enumerate(text.split("\n"), first)]
-
-
-def _format_line(run_id: str, record: EventRecord) -> str:
-    line = f"{record.type} {record.data}"
-    if record.agent_id is not None:
-        step = "" if record.step_id is None else f"#{record.step_id}"
-        line = f"@{_short_turn(run_id, record.agent_id)}{step} {line}"
-    return line if record.at is None else f"{record.at:.3f} {line}"
-
-
-def _parse_line(run_id: str, number: int, line: str) -> EventRecord:
-    head, _, rest = line.partition(" ")
-    at = None
-    if head[:1].isdecimal():
-        at = float(head)
-        head, _, rest = rest.partition(" ")
-    if not head.startswith("@"):
-        return EventRecord(number, head, rest, at)
-    short, _, step = head[1:].partition("#")
-    kind, _, data = rest.partition(" ")
-    return EventRecord(number, kind, data, at, _whole_turn(run_id, short), int(step) if step else None)
-
-
-@lru_cache(maxsize=1_000)
-def _short_turn(run_id: str, agent_id: str) -> str:
-    """Return an agent's id without the run's; one that does not begin with it is given a slash."""
-    short = agent_id.removeprefix(f"{run_id}_")
-    is_foreign = bool(agent_id) and short == agent_id
-    return f"/{quote(agent_id, safe='')}" if is_foreign else quote(short, safe="")
-
-
-@lru_cache(maxsize=1_000)
-def _whole_turn(run_id: str, short: str) -> str:
-    if short.startswith("/"):
-        return unquote(short[1:])
-    return f"{run_id}_{unquote(short)}" if short else ""
-
-
-def _is_type(word: str) -> bool:
-    return " " not in word and not word.startswith("@") and not word[:1].isdecimal()
-
-
 class SqliteLedger:
     """See `protocols.ToolCallLedger`."""
 
@@ -219,9 +160,9 @@ class SqliteLedger:
 
     async def begin(self, run_id: str, tool_call_id: str, tool_name: str, arguments: str) -> ToolCallRecord:
         sql = (
-            f"INSERT INTO tool_calls ({_CALL_COLUMNS}) VALUES (?, ?, ?, ?, NULL, ?, NULL, 1, NULL) "
+            f"INSERT INTO tool_calls ({CALL_COLUMNS}) VALUES (?, ?, ?, ?, NULL, ?, NULL, 1, NULL) "
             "ON CONFLICT (run_id, tool_call_id) DO UPDATE SET attempts = attempts + 1 "
-            f"RETURNING {_CALL_COLUMNS}"
+            f"RETURNING {CALL_COLUMNS}"
         )
         values = (run_id, tool_call_id, tool_name, fix_surrogates(arguments), time.time())
         return ToolCallRecord(*(await self._database.execute(sql, values))[0])
@@ -241,7 +182,7 @@ class SqliteLedger:
         await self._database.execute(sql, (fix_surrogates(result), time.time(), run_id, tool_call_id))
 
     async def list_by_run(self, run_id: str) -> list[ToolCallRecord]:
-        sql = f"SELECT {_CALL_COLUMNS} FROM tool_calls WHERE run_id = ? ORDER BY position"
+        sql = f"SELECT {CALL_COLUMNS} FROM tool_calls WHERE run_id = ? ORDER BY position"
         return [ToolCallRecord(*row) for row in await self._database.fetch(sql, (run_id,))]
 
 
@@ -258,21 +199,19 @@ class SqliteArtifacts:
         return await run_to_completion(self._add(run, name, media_type, data))
 
     async def get(self, artifact_id: str, owner: str | None) -> Artifact | None:
-        sql = (
-            f"SELECT {_ARTIFACT_COLUMNS} FROM artifacts WHERE artifact_id = ? AND owner = coalesce(?, owner)"
-        )
+        sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE artifact_id = ? AND owner = coalesce(?, owner)"
         return make_first(Artifact, await self._database.fetch(sql, (artifact_id, owner)))
 
     async def open(self, artifact: Artifact) -> Path:
         return await self._files.path(artifact.artifact_id, artifact.size)
 
     async def list_by_run(self, run_id: str) -> list[Artifact]:
-        sql = f"SELECT {_ARTIFACT_COLUMNS} FROM artifacts WHERE run_id = ? ORDER BY position"
+        sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE run_id = ? ORDER BY position"
         return [Artifact(*row) for row in await self._database.fetch(sql, (run_id,))]
 
     async def list_by_thread(self, thread_id: str) -> list[Artifact]:
         runs = "SELECT run_id FROM runs WHERE thread_id = ?"
-        sql = f"SELECT {_ARTIFACT_COLUMNS} FROM artifacts WHERE run_id IN ({runs}) ORDER BY position"
+        sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE run_id IN ({runs}) ORDER BY position"
         return [Artifact(*row) for row in await self._database.fetch(sql, (thread_id,))]
 
     async def _add(
@@ -290,7 +229,7 @@ class SqliteArtifacts:
             fix_surrogates(media_type),
         )
         row = (*values, written.size, written.sha256, time.time())
-        sql = f"INSERT INTO artifacts ({_ARTIFACT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        sql = f"INSERT INTO artifacts ({ARTIFACT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         try:
             await self._database.execute(sql, row)
         except StoreError:
@@ -402,7 +341,7 @@ class SqliteEvidence:
         for target, url in connection.execute(sql, (self._run_id, number)):
             also.setdefault(target, []).append(url)
         rows = connection.execute(
-            f"SELECT {_SOURCE_COLUMNS} FROM sources {where} ORDER BY number", (self._run_id, number)
+            f"SELECT {SOURCE_COLUMNS} FROM sources {where} ORDER BY number", (self._run_id, number)
         )
         return [
             Source(
@@ -449,7 +388,7 @@ class SqliteEvidence:
                 return source_text.as_source(0)
             source = source_text.as_source(count + 1)
             sql = (
-                f"INSERT INTO sources (run_id, comparable, {_SOURCE_COLUMNS}) "
+                f"INSERT INTO sources (run_id, comparable, {SOURCE_COLUMNS}) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', '', 0)"
             )
             row = (source.number, source.url, source.title, source.kind, source.retrieved_at, source.sha256)

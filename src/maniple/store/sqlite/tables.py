@@ -1,13 +1,12 @@
 """The tables of threads, runs and API keys."""
 
 import json
-import re
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, fields, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from hmac import compare_digest
-from typing import Any, TypeVar, Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
 from maniple.evidence.noted_findings import MAX_FINDINGS
@@ -24,40 +23,38 @@ from maniple.store.records import (
     key_digest,
     make_key_secret,
 )
+from maniple.store.rows import (
+    INPUT_COLUMNS,
+    KEY_COLUMNS,
+    MICROSECOND,
+    NOT_WAITING,
+    RETENTION_SECONDS,
+    RUN_COLUMNS,
+    SPENT_COLUMNS,
+    THREAD_COLUMNS,
+    UNFINISHED,
+    USAGE_COLUMNS,
+    Row,
+    changed_columns,
+    like_pattern,
+    make_first,
+    make_key,
+    make_run,
+    run_values,
+)
 from maniple.store.sqlite.checkpoints import delete_checkpoints
 from maniple.store.sqlite.database import ProcessRegistry, SqliteDatabase
 from maniple.text import fix_surrogates
 from maniple.types import RunState
 
-RETENTION_SECONDS = 2 * 24 * 3600.0
-"""How long the usage of a deleted run is stored: longer than the daily window of a quota."""
-_MICROSECOND = 1e-6
-
-_THREAD_COLUMNS = "thread_id, owner, title, created_at, updated_at"
 _HAS_TITLE = r"title LIKE ? ESCAPE '\'"
 
-USAGE_COLUMNS = tuple(field.name for field in fields(RunUsage))
-_RUN_HEAD = ("run_id", "thread_id", "owner", "kind", "process", "status", "request")
-_RUN_TIMES = ("created_at", "started_at", "ended_at")
-_RUN_WAIT = ("waiting_for", "waiting_since", "waiting_until")
-_RUN_TAIL = ("error_code", "error", "recoveries", "base_checkpoint", "stalls", "retries", *_RUN_WAIT)
-_NOT_WAITING = ", ".join(f"{name} = NULL" for name in _RUN_WAIT)
-_RUN_NAMES = (*_RUN_HEAD, *_RUN_TIMES, *USAGE_COLUMNS, *_RUN_TAIL)
-RUN_COLUMNS = ", ".join(_RUN_NAMES)
-_UNFINISHED = "status IN ('queued', 'running')"
 
-_SPENT_COLUMNS = ", ".join(("owner", "created_at", "ended_at", *USAGE_COLUMNS))
 # Each side names the owner, so that each side uses its own index.
 _WITHIN = " OR ".join(f"(owner = ?1 AND {at} > ?2 AND {at} <= ?3)" for at in ("created_at", "ended_at"))
 # An interrupted run has no end yet; its thread was touched when it paused.
 _TOUCHED = "(SELECT updated_at FROM threads WHERE threads.thread_id = runs.thread_id)"
 _PAUSED_WITHIN = f"(owner = ?1 AND status = 'interrupted' AND {_TOUCHED} > ?2 AND {_TOUCHED} <= ?3)"
-
-INPUT_COLUMNS = tuple(field.name for field in fields(InputRecord))
-_KEY_COLUMNS = "key_id, name, digest, created_at, revoked_at, limits"
-
-Row = tuple[Any, ...]
-T = TypeVar("T")
 
 
 class SqliteThreads:
@@ -72,7 +69,7 @@ class SqliteThreads:
             created_at = find_unused_time(connection, "threads", thread.created_at)
             stored = replace(thread, title=fix_surrogates(thread.title), created_at=created_at)
             connection.execute(
-                f"INSERT INTO threads ({_THREAD_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
+                f"INSERT INTO threads ({THREAD_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
                 (stored.thread_id, stored.owner, stored.title, stored.created_at, stored.updated_at),
             )
             return stored
@@ -80,15 +77,15 @@ class SqliteThreads:
         return await self._database.write(insert)
 
     async def get(self, thread_id: str, owner: str | None) -> Thread | None:
-        sql = f"SELECT {_THREAD_COLUMNS} FROM threads WHERE thread_id = ? AND owner = coalesce(?, owner)"
+        sql = f"SELECT {THREAD_COLUMNS} FROM threads WHERE thread_id = ? AND owner = coalesce(?, owner)"
         return make_first(Thread, await self._database.fetch(sql, (thread_id, owner)))
 
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
     ) -> Sequence[Thread]:
-        where = {"owner = ?": owner, _HAS_TITLE: _like_pattern(titled) if titled else None}
+        where = {"owner = ?": owner, _HAS_TITLE: like_pattern(titled) if titled else None}
         rows = await self._database.read(
-            lambda c: select_page(c, (_THREAD_COLUMNS, "threads"), where, limit, before)
+            lambda c: select_page(c, (THREAD_COLUMNS, "threads"), where, limit, before)
         )
         return [Thread(*row) for row in rows]
 
@@ -118,7 +115,7 @@ class SqliteThreads:
             "ORDER BY updated_at DESC, position DESC LIMIT 1"
         )
         changes = "history = '', cut_history = ''"
-        sql = f"UPDATE threads SET {changes} WHERE thread_id = ({newest}) RETURNING {_THREAD_COLUMNS}"
+        sql = f"UPDATE threads SET {changes} WHERE thread_id = ({newest}) RETURNING {THREAD_COLUMNS}"
         return make_first(Thread, await self._database.execute(sql, (owner, history)))
 
     async def delete(self, thread_id: str) -> bool:
@@ -157,7 +154,7 @@ class SqliteRuns:
 
     async def get(self, run_id: str, owner: str | None = None) -> RunRecord | None:
         sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE run_id = ? AND owner = coalesce(?, owner)"
-        return make_first(_make_run, await self._database.fetch(sql, (run_id, owner)))
+        return make_first(make_run, await self._database.fetch(sql, (run_id, owner)))
 
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None
@@ -175,13 +172,13 @@ class SqliteRuns:
         rows = await self._database.read(
             lambda c: select_page(c, (RUN_COLUMNS, "runs"), where, limit, before)
         )
-        return [_make_run(*row) for row in rows]
+        return [make_run(*row) for row in rows]
 
     async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
         newest = "SELECT max(position) FROM runs WHERE thread_id = asked.value"
         sql = (
             "SELECT asked.value, status FROM json_each(?) asked CROSS JOIN runs ON thread_id = asked.value "
-            f"WHERE {_UNFINISHED} OR status = 'interrupted' OR position = ({newest}) ORDER BY position DESC"
+            f"WHERE {UNFINISHED} OR status = 'interrupted' OR position = ({newest}) ORDER BY position DESC"
         )
         found: dict[str, list[RunState]] = {thread_id: [] for thread_id in thread_ids}
         for thread_id, status in await self._database.fetch(sql, (json.dumps([*thread_ids]),)):
@@ -191,7 +188,7 @@ class SqliteRuns:
     async def list_interrupted(self, thread_id: str) -> Sequence[RunRecord]:
         where = "thread_id = ? AND status = 'interrupted'"
         sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE {where} ORDER BY position DESC"
-        return [_make_run(*row) for row in await self._database.fetch(sql, (thread_id,))]
+        return [make_run(*row) for row in await self._database.fetch(sql, (thread_id,))]
 
     async def list_in_other_processes(self, thread_id: str) -> Sequence[RunRecord]:
         runs = await self._list_unfinished(thread_id=thread_id)
@@ -212,11 +209,11 @@ class SqliteRuns:
         given = {
             name: value for name, value in (("kind", kind), ("thread_id", thread_id)) if value is not None
         }
-        where = " AND ".join([_UNFINISHED, *(f"{name} = ?" for name in given)])
+        where = " AND ".join([UNFINISHED, *(f"{name} = ?" for name in given)])
         sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE {where} ORDER BY position"
 
         def select(connection: sqlite3.Connection) -> list[tuple[RunRecord, bool]]:
-            runs = [_make_run(*row) for row in connection.execute(sql, (*given.values(),)).fetchall()]
+            runs = [make_run(*row) for row in connection.execute(sql, (*given.values(),)).fetchall()]
             dead = self._processes.find_dead({run.process for run in runs})
             return [(run, run.process not in dead) for run in runs]
 
@@ -225,7 +222,7 @@ class SqliteRuns:
     async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         assignments, values = _assignments(changes)
         sql = f"UPDATE runs SET {assignments} WHERE run_id = ? RETURNING {RUN_COLUMNS}"
-        return make_first(_make_run, await self._database.execute(sql, (*values, run_id)))
+        return make_first(make_run, await self._database.execute(sql, (*values, run_id)))
 
     async def answer(self, run_id: str, sent: InputRecord) -> RunRecord | None:
         return await self._queue_again(run_id, sent, "interrupted", "")
@@ -238,7 +235,7 @@ class SqliteRuns:
         self, run_id: str, sent: InputRecord, status: RunState, reset: str
     ) -> RunRecord | None:
         sql = (
-            f"UPDATE runs SET status = 'queued', process = ?, {_NOT_WAITING}{reset} "
+            f"UPDATE runs SET status = 'queued', process = ?, {NOT_WAITING}{reset} "
             f"WHERE run_id = ? AND status = ? RETURNING {RUN_COLUMNS}"
         )
 
@@ -248,11 +245,11 @@ class SqliteRuns:
                 add_inputs(connection, run_id, [sent])
             return queued
 
-        return make_first(_make_run, await self._database.write(queue))
+        return make_first(make_run, await self._database.write(queue))
 
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         assignments, values = _assignments({**changes, "status": "running"})
-        own = f"run_id = ? AND process = ? AND {_UNFINISHED}"
+        own = f"run_id = ? AND process = ? AND {UNFINISHED}"
         update = f"UPDATE runs SET {assignments} WHERE {own} RETURNING {RUN_COLUMNS}"
         # In one transaction, so that of two processes that start at the same time the second sees the first.
         select_others = (
@@ -270,15 +267,15 @@ class SqliteRuns:
                 inherit_sources(connection, run_id)
             return started
 
-        return make_first(_make_run, await self._database.write(start))
+        return make_first(make_run, await self._database.write(start))
 
     async def claim(self, run: RunRecord) -> RunRecord | None:
         sql = (
             "UPDATE runs SET process = ?, recoveries = recoveries + 1 "
-            f"WHERE run_id = ? AND process = ? AND {_UNFINISHED} RETURNING {RUN_COLUMNS}"
+            f"WHERE run_id = ? AND process = ? AND {UNFINISHED} RETURNING {RUN_COLUMNS}"
         )
         values = (self._processes.own, run.run_id, run.process)
-        return make_first(_make_run, await self._database.execute(sql, values))
+        return make_first(make_run, await self._database.execute(sql, values))
 
     async def sum_usage(self, owner: str, since: float, until: float) -> RunUsage:
         usage = ", ".join(USAGE_COLUMNS)
@@ -343,23 +340,23 @@ class SqliteKeys:
             str(uuid4()), fix_surrogates(name), key_digest(secret), time.time(), None, limits or KeyLimits()
         )
         values = (key.key_id, key.name, key.digest, key.created_at, None, json.dumps(asdict(key.limits)))
-        sql = f"INSERT INTO api_keys ({_KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+        sql = f"INSERT INTO api_keys ({KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
         await self._database.execute(sql, values)
         return key, secret
 
     async def find(self, secret: str) -> ApiKey | None:
         digest = key_digest(secret)
-        sql = f"SELECT {_KEY_COLUMNS} FROM api_keys WHERE digest = ? AND revoked_at IS NULL"
-        key = make_first(_make_key, await self._database.fetch(sql, (digest,)))
+        sql = f"SELECT {KEY_COLUMNS} FROM api_keys WHERE digest = ? AND revoked_at IS NULL"
+        key = make_first(make_key, await self._database.fetch(sql, (digest,)))
         return key if key is not None and compare_digest(key.digest, digest) else None
 
     async def get(self, key_id: str) -> ApiKey | None:
-        sql = f"SELECT {_KEY_COLUMNS} FROM api_keys WHERE key_id = ?"
-        return make_first(_make_key, await self._database.fetch(sql, (key_id,)))
+        sql = f"SELECT {KEY_COLUMNS} FROM api_keys WHERE key_id = ?"
+        return make_first(make_key, await self._database.fetch(sql, (key_id,)))
 
     async def list(self) -> Sequence[ApiKey]:
-        rows = await self._database.fetch(f"SELECT {_KEY_COLUMNS} FROM api_keys ORDER BY position")
-        return [_make_key(*row) for row in rows]
+        rows = await self._database.fetch(f"SELECT {KEY_COLUMNS} FROM api_keys ORDER BY position")
+        return [make_key(*row) for row in rows]
 
     async def revoke(self, key_id: str) -> bool:
         sql = "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL RETURNING 1"
@@ -404,42 +401,7 @@ def find_unused_time(connection: sqlite3.Connection, table: str, at: float) -> f
         return at
     sql = f"SELECT max(created_at) FROM {table} WHERE created_at >= ? AND created_at < ?"
     (latest,) = connection.execute(sql, (at, at + 1)).fetchone()
-    return find_unused_time(connection, table, latest + _MICROSECOND)
-
-
-def make_first(make: Callable[..., T], rows: Sequence[Row]) -> T | None:
-    """Return `make` applied to the first row, None if there is no row."""
-    return make(*rows[0]) if rows else None
-
-
-def _like_pattern(text: str) -> str:
-    """Return the LIKE pattern that matches `text` anywhere."""
-    return "%" + re.sub(r"[%_\\]", r"\\\g<0>", fix_surrogates(text)) + "%"
-
-
-def _make_run(*row: Any) -> RunRecord:
-    named = dict(zip(_RUN_NAMES, row, strict=True))
-    usage = RunUsage(**{name: named.pop(name) for name in USAGE_COLUMNS})
-    return RunRecord(**named, usage=usage)
-
-
-def run_values(run: RunRecord) -> Row:
-    """Return the values of `RUN_COLUMNS`."""
-    head = [fix_surrogates(getattr(run, name)) for name in (*_RUN_HEAD, *_RUN_TIMES)]
-    return (*head, *astuple(run.usage), *(fix_surrogates(getattr(run, name)) for name in _RUN_TAIL))
-
-
-def _assignments(changes: RunChange) -> tuple[str, Sequence[Any]]:
-    """Return the SET clause of a change and its values."""
-    columns: dict[str, Any] = {}
-    for name, value in changes.items():
-        if isinstance(value, RunUsage):
-            columns |= dict(zip(USAGE_COLUMNS, astuple(value), strict=True))
-        elif name in RunChange.__annotations__:
-            columns[name] = fix_surrogates(value)
-        else:
-            raise TypeError(f"{name} of a run does not change")
-    return ", ".join(f"{column} = ?" for column in columns), (*columns.values(),)
+    return find_unused_time(connection, table, latest + MICROSECOND)
 
 
 def _store_spent_usage(connection: sqlite3.Connection, thread_id: str) -> None:
@@ -447,7 +409,7 @@ def _store_spent_usage(connection: sqlite3.Connection, thread_id: str) -> None:
     ended = f"CASE status WHEN 'interrupted' THEN {_TOUCHED} ELSE ended_at END"
     usage = ", ".join(USAGE_COLUMNS)
     selected = f"SELECT owner, created_at, {ended}, {usage} FROM runs WHERE thread_id = ?"
-    connection.execute(f"INSERT INTO spent ({_SPENT_COLUMNS}) {selected}", (thread_id,))
+    connection.execute(f"INSERT INTO spent ({SPENT_COLUMNS}) {selected}", (thread_id,))
     now = time.time()
     connection.execute(
         "DELETE FROM spent WHERE coalesce(ended_at, created_at) NOT BETWEEN ? AND ?",
@@ -455,6 +417,7 @@ def _store_spent_usage(connection: sqlite3.Connection, thread_id: str) -> None:
     )
 
 
-def _make_key(*row: Any) -> ApiKey:
-    key_id, name, digest, created_at, revoked_at, limits = row
-    return ApiKey(key_id, name, digest, created_at, revoked_at, KeyLimits(**json.loads(limits)))
+def _assignments(changes: RunChange) -> tuple[str, Sequence[Any]]:
+    """Return the SET clause of a change and its values."""
+    columns = changed_columns(changes)
+    return ", ".join(f"{column} = ?" for column in columns), (*columns.values(),)
