@@ -9,7 +9,9 @@ ManipleError
 │   ├── StoreFull        the disk is full
 │   ├── StoreReadOnly    the file or its directory cannot be written
 │   ├── StoreCorrupt     the file is damaged or not a database
-│   └── StoreBusy        another process holds the file
+│   ├── StoreBusy        another process holds the file
+│   ├── StoreUnreachable the database server does not answer
+│   └── RunTakenOver     another process drives the run now
 ├── Unavailable          a part of the team is not there on this machine; names the reason and the remedy
 ├── BudgetExhausted      a run has used up one of its limits; ends in a report, never in a failure
 └── ToolFailure          the model can read this and try something else
@@ -168,6 +170,19 @@ class StoreBusy(StoreError):
 
     code = "store_busy"
     retryable = True
+
+
+class StoreUnreachable(StoreError):
+    """The database server does not answer."""
+
+    code = "store_unreachable"
+    retryable = True
+
+
+class RunTakenOver(StoreError):
+    """Another process drives the run: this one counted as dead, and writes nothing for it any more."""
+
+    code = "run_taken_over"
 
 
 class ToolFailure(ManipleError):

@@ -1,6 +1,8 @@
 """The sources that a run has read, in each kind of store."""
 
 import hashlib
+from functools import partial
+from importlib.util import find_spec
 
 import pytest
 
@@ -15,21 +17,29 @@ pytestmark = pytest.mark.anyio
 PAGE = "https://e.test/a"
 
 
+_MODULES = ["maniple.evidence.memory", "maniple.store.sqlite.run_tables"]
+if find_spec("psycopg") is not None:
+    _MODULES.append("maniple.store.postgres.evidence")
+
+
 @pytest.fixture
 def most_characters(request, monkeypatch):
     """What the texts of a run may have together, where a test asks for another bound."""
-    for module in ("maniple.evidence.memory", "maniple.store.sqlite.run_tables"):
+    for module in _MODULES:
         if asked := getattr(request, "param", None):
             monkeypatch.setattr(f"{module}.MAX_CHARACTERS", asked)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def evidence(request, tmp_path, most_characters):
     """The record of one run, beside that of another one which has read the same."""
     if request.param == "memory":
         yield MemoryEvidence()
         return
-    async with open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store:
+    opening = partial(open_store, tmp_path / "maniple.db", tmp_path / "artifacts")
+    if request.param == "postgres":
+        opening = request.getfixturevalue("open_postgres_again")
+    async with opening(server=True) as store:
         ours, other = await stored_run(store), await stored_run(store)
         await store.evidence(other.run_id).add("https://other.test/", "Other", "page", "same words")
         yield store.evidence(ours.run_id)

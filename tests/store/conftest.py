@@ -1,19 +1,18 @@
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from maniple.store import Store, open_store
-
-OpenStore = Callable[..., AbstractAsyncContextManager[Store]]
-"""Opens the same data each time; `server=False` opens it beside a server."""
+from tests.postgres import OpenStore
 
 
-@pytest.fixture(params=["sqlite"])
-def reopen(tmp_path: Path) -> OpenStore:
+@pytest.fixture(params=["sqlite", "postgres"])
+def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
     """Open one store of each kind, again after it was closed or beside it."""
+    if request.param == "postgres":
+        return request.getfixturevalue("open_postgres_again")
     return partial(open_store, tmp_path / "maniple.db", tmp_path / "artifacts")
 
 
@@ -21,6 +20,13 @@ def reopen(tmp_path: Path) -> OpenStore:
 async def store(reopen: OpenStore) -> AsyncIterator[Store]:
     """An open store of each kind."""
     async with reopen(server=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def postgres_store(open_postgres_again: OpenStore) -> AsyncIterator[Store]:
+    """A store in PostgreSQL."""
+    async with open_postgres_again(server=True) as opened:
         yield opened
 
 

@@ -59,6 +59,13 @@ async def stored_state(store, thread_id):
     return [one async for one in store.checkpointer.alist({"configurable": {"thread_id": thread_id}})]
 
 
+async def put(store, place, values, **fields):
+    """Store a checkpoint as LangGraph does: with a version of each value."""
+    versions = {name: store.checkpointer.get_next_version(None, None) for name in values}
+    checkpoint = {**empty_checkpoint(), "channel_values": values, "channel_versions": versions, **fields}
+    return await store.checkpointer.aput(place, checkpoint, {}, versions)
+
+
 async def test_pruning_keeps_what_the_next_turn_needs_and_nothing_else(store):
     graph = graph_on(store)
     for text in ("one", "two"):
@@ -106,8 +113,7 @@ async def test_an_interrupted_graph_is_resumed_by_the_next_process(reopen):
 async def test_after_the_clock_was_set_back_the_newest_checkpoint_is_still_the_last(store):
     place = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
     for number, name in enumerate(["1f0b", "1f0c", "1e0a"]):
-        checkpoint = {**empty_checkpoint(), "id": name, "channel_values": {"n": number}}
-        place = await store.checkpointer.aput(place, checkpoint, {"step": number}, {})
+        place = await put(store, place, {"n": number}, id=name)
     newest = await store.checkpointer.aget_tuple(on("t"))
     assert newest.checkpoint["channel_values"] == {"n": 2}
     assert newest.parent_config["configurable"]["checkpoint_id"] == "1f0c"
@@ -146,8 +152,7 @@ async def test_deleting_a_thread_deletes_its_checkpoints(store):
 
 async def test_a_class_that_no_graph_declares_is_not_made_from_a_checkpoint(store):
     place = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
-    checkpoint = {**empty_checkpoint(), "channel_values": {"evil": Planted("x"), "fine": HumanMessage("y")}}
-    await store.checkpointer.aput(place, checkpoint, {}, {})
+    await put(store, place, {"evil": Planted("x"), "fine": HumanMessage("y")})
     values = (await store.checkpointer.aget_tuple(on("t"))).checkpoint["channel_values"]
     assert not isinstance(values["evil"], Planted)
     assert values["fine"] == HumanMessage("y", id=values["fine"].id)

@@ -84,7 +84,8 @@ def test_the_namespaces_of_these_tests_can_be_made():
     assert shutil.which("unshare")
 
 
-async def test_a_write_that_failed_is_tried_again_before_the_store_counts_as_usable(store):
+async def test_a_write_that_failed_is_tried_again_before_the_store_counts_as_usable(sqlite_store):
+    store = sqlite_store
     await store.probe()
     writes = store._database
     await writes.execute("PRAGMA query_only = ON")

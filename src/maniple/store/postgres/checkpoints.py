@@ -1,0 +1,220 @@
+"""The tables of LangGraph's checkpoints in PostgreSQL."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_serializable_checkpoint_metadata,
+)
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Jsonb
+
+from maniple.langgraph_internals import (
+    checkpoint_config,
+    index_of_write,
+    read_config,
+    replaces_writes,
+)
+from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all
+from maniple.store.redaction import make_serializer
+from maniple.types import RUN_MARK
+
+_PUT_BLOB = (
+    "INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob, run_id) "
+    "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING"
+)
+# Stored again, a checkpoint is the newest one, as in SQLite.
+_PUT = (
+    "INSERT INTO checkpoints "
+    "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata, run_id) "
+    "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE SET "
+    "checkpoint = excluded.checkpoint, metadata = excluded.metadata, run_id = excluded.run_id, "
+    "position = DEFAULT"
+)
+_PUT_WRITE = (
+    "INSERT INTO checkpoint_writes "
+    "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob, run_id) "
+    "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) "
+    "ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO "
+)
+_REPLACE = (
+    "UPDATE SET channel = excluded.channel, type = excluded.type, blob = excluded.blob, "
+    "run_id = excluded.run_id"
+)
+_NEWEST = "ORDER BY position DESC LIMIT 1"
+_UNUSED_BLOBS = (
+    "DELETE FROM checkpoint_blobs WHERE thread_id = %(thread)s AND (checkpoint_ns, channel, version) NOT IN "
+    "(SELECT checkpoint_ns, used.key, used.value FROM checkpoints, "
+    "jsonb_each_text(checkpoint -> 'channel_versions') used WHERE thread_id = %(thread)s)"
+)
+
+
+class PostgresSaver(AsyncPostgresSaver):
+    """LangGraph's saver on the store's connections.
+
+    The newest checkpoint is the one that was inserted last: ids begin with the time of the machine that
+    writes. Every value goes through the serializer, which masks secrets; the original stores texts and
+    numbers beside it. Rows name the run in whose metadata they were written, so that the fence knows who may
+    write them.
+    """
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        super().__init__(cast("Any", None), serde=make_serializer())
+        self._database = database
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncGenerator[AsyncCursor[DictRow]]:
+        """Yield a cursor for what is inherited; the original lets one caller at a time in."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(binary=True, row_factory=dict_row) as cursor,
+        ):
+            yield cursor
+
+    async def setup(self) -> None:
+        """Do nothing: the tables belong to the store's schema (`maniple db migrate`)."""
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        thread_id, namespace, wanted = read_config(config)
+        which, values = ("AND checkpoint_id = %s", (wanted,)) if wanted else (_NEWEST, ())
+        where = f"WHERE thread_id = %s AND checkpoint_ns = %s {which}"
+        rows = await self._select(where, (thread_id, namespace, *values))
+        return await self._load_checkpoint_tuple(rows[0]) if rows else None
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        where, values = self._search_where(config, filter, None)
+        if before is not None:
+            older = (
+                "position < (SELECT position FROM checkpoints found "
+                "WHERE found.thread_id = checkpoints.thread_id "
+                "AND found.checkpoint_ns = checkpoints.checkpoint_ns AND found.checkpoint_id = %s)"
+            )
+            where = f"{where} AND {older}" if where.strip() else f"WHERE {older}"
+            values = [*values, read_config(before)[2]]
+        rows = await self._select(f"{where} ORDER BY position DESC LIMIT %s", (*values, limit))
+        for row in rows:
+            yield await self._load_checkpoint_tuple(row)
+
+    async def _select(self, where: str, values: Sequence[Any]) -> list[DictRow]:
+        sql = f"{self.SELECT_SQL}{where}".encode()
+
+        async def select(connection: AsyncConnection) -> list[DictRow]:
+            async with connection.cursor(binary=True, row_factory=dict_row) as cursor:
+                await cursor.execute(sql, values)
+                return await cursor.fetchall()
+
+        return await self._database.read(select)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        thread_id, namespace, parent_id = read_config(config)
+        run_id, stored = _run_of(config), {**checkpoint, "channel_values": {}}
+        values = checkpoint["channel_values"]
+        blobs = [
+            (thread_id, namespace, channel, version, *self.serde.dumps_typed(values[channel]), run_id)
+            for channel, version in new_versions.items()
+            if channel in values
+        ]
+        described = Jsonb(get_serializable_checkpoint_metadata(config, metadata))
+        row = (thread_id, namespace, checkpoint["id"], parent_id, Jsonb(stored), described, run_id)
+
+        async def put(connection: AsyncConnection) -> None:
+            async with connection.pipeline():
+                await execute_many(connection, _PUT_BLOB, blobs)
+                await connection.execute(_PUT, row)
+
+        await self._database.repeat(put)
+        return checkpoint_config(thread_id, namespace, checkpoint["id"])
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        key, run_id = read_config(config), _run_of(config)
+        rows = [
+            (
+                *key,
+                task_id,
+                task_path,
+                index_of_write(channel, index),
+                channel,
+                *self.serde.dumps_typed(value),
+                run_id,
+            )
+            for index, (channel, value) in enumerate(writes)
+        ]
+        again = _REPLACE if replaces_writes(channel for channel, _ in writes) else "NOTHING"
+        await self._database.repeat(lambda connection: execute_many(connection, _PUT_WRITE + again, rows))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._database.repeat(lambda connection: delete_checkpoints(connection, thread_id))
+
+
+class PostgresCheckpointHistory:
+    """See `protocols.CheckpointHistory`. No graph has a `DeltaChannel`, which needs older checkpoints."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    async def prune(self, thread_id: str) -> None:
+        newest = (
+            f"SELECT checkpoint_id FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = '' {_NEWEST}"
+        )
+
+        async def prune(connection: AsyncConnection) -> None:
+            if found := await fetch_all(connection, newest, (thread_id,)):
+                which = "checkpoint_ns <> '' OR checkpoint_id <> %(checkpoint)s"
+                await delete_checkpoints(connection, thread_id, which, {"checkpoint": found[0][0]})
+
+        await self._database.repeat(prune)
+
+    async def rollback(self, thread_id: str, checkpoint_id: str | None) -> None:
+        newer = (
+            "(checkpoint_ns, checkpoint_id) IN (SELECT checkpoint_ns, checkpoint_id FROM checkpoints "
+            "WHERE thread_id = %(thread)s AND position > (SELECT position FROM checkpoints "
+            "WHERE thread_id = %(thread)s AND checkpoint_ns = '' AND checkpoint_id = %(checkpoint)s))"
+        )
+
+        async def rollback(connection: AsyncConnection) -> None:
+            if checkpoint_id is None:
+                await delete_checkpoints(connection, thread_id)
+            else:
+                await delete_checkpoints(connection, thread_id, newer, {"checkpoint": checkpoint_id})
+
+        await self._database.repeat(rollback)
+
+
+async def delete_checkpoints(
+    connection: AsyncConnection, thread_id: str, which: str = "TRUE", values: Mapping[str, str] | None = None
+) -> None:
+    """Delete the checkpoints of a thread that match the condition `which`, their writes and unused values."""
+    named = {**(values or {}), "thread": thread_id}
+    for table in ("checkpoint_writes", "checkpoints"):
+        await connection.execute(
+            f"DELETE FROM {table} WHERE thread_id = %(thread)s AND ({which})".encode(), named
+        )
+    await connection.execute(_UNUSED_BLOBS.encode(), named)
+
+
+def _run_of(config: RunnableConfig) -> str | None:
+    """Return the run for which a graph with this configuration works; None if it works for none."""
+    return config.get("metadata", {}).get(RUN_MARK)

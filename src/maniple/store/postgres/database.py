@@ -1,0 +1,220 @@
+"""A pool of connections to PostgreSQL, on which calls survive a server that restarts."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.abc import Buffer
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.string import StrDumperUnknown
+from psycopg_pool import AsyncConnectionPool
+
+from maniple.errors import StoreError
+from maniple.store.executors import run_to_completion
+from maniple.store.postgres.errors import from_postgres_error, is_passing
+
+SCHEMA = "maniple"
+"""The schema of the database that holds every table."""
+PROCESS_VARIABLE = "maniple.process"
+"""The variable of each connection that the fences compare with `runs.process`."""
+PATIENCE_SECONDS = 20.0
+"""How long a call is tried again while the server is away."""
+PAUSE_SECONDS = 0.2
+CONNECT_SECONDS = 10
+LOOK_SECONDS = 1.0
+"""How long `listen` waits for a bell before it yields without one."""
+_RECEIPT = "INSERT INTO write_receipts (token) VALUES (%s)"
+_RECEIPTS = "write_receipts_pkey"
+
+T = TypeVar("T")
+Values = Sequence[Any] | Mapping[str, Any]
+"""The values of `%s`, or of `%(name)s`."""
+Work = Callable[[AsyncConnection], Awaitable[T]]
+
+
+class _TextDumper(StrDumperUnknown):
+    """Replaces the NUL character, which PostgreSQL does not store in a text, by U+FFFD."""
+
+    def dump(self, obj: str) -> Buffer | None:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+def name_database(url: str) -> str:
+    """Return the database of a URL for messages: its name and its host, without user and password."""
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:
+        return "the database of store.url"
+    name, host = given.get("dbname") or given.get("user"), given.get("host") or "this machine"
+    return f"the database {name or 'postgres'} on {host}"
+
+
+async def configure(connection: AsyncConnection, process: str) -> None:
+    """Prepare a connection for the tables, with `process` as the one that the fences know."""
+    connection.adapters.register_dumper(str, _TextDumper)
+    await connection.set_autocommit(True)
+    await connection.execute(
+        "SELECT set_config('search_path', %s, false), set_config(%s, %s, false)",
+        (SCHEMA, PROCESS_VARIABLE, process),
+    )
+
+
+class PostgresDatabase:
+    """Runs work on the connections of one process; errors become a `StoreError`.
+
+    While the server is away, each call is tried again for `PATIENCE_SECONDS`. A call that writes is finished
+    even if its caller is cancelled.
+    """
+
+    def __init__(self, url: str, process: str, size: int) -> None:
+        self.name = name_database(url)
+        self.process = process
+        self._url = url
+        self._is_open = False
+        # Without `check`, which gave no connection after the server had crashed.
+        self._pool = AsyncConnectionPool(
+            url,
+            min_size=size,
+            max_size=size,
+            kwargs={"connect_timeout": CONNECT_SECONDS},
+            configure=self.configure,
+            name="maniple",
+            open=False,
+        )
+
+    async def open(self) -> None:
+        """Open the connections."""
+        await self._pool.open()
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Close the connections; later calls raise `StoreError`."""
+        self._is_open = False
+        await self._pool.close()
+
+    async def configure(self, connection: AsyncConnection) -> None:
+        """Prepare a connection, also one of another pool, as one of this process."""
+        await configure(connection, self.process)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncGenerator[AsyncConnection]:
+        """Yield a connection that commits each statement. What fails in the block is not tried again."""
+        try:
+            async with self._pool.connection(timeout=PATIENCE_SECONDS) as connection:
+                yield connection
+        except psycopg.Error as error:
+            raise from_postgres_error(error, self.name) from error
+
+    async def probe(self) -> None:
+        """Raise the `StoreError` that a write would raise now, without waiting for the server to return."""
+
+        async def write(connection: AsyncConnection) -> None:
+            async with connection.transaction(force_rollback=True):
+                await connection.execute(_RECEIPT, (uuid4(),))
+
+        await run_to_completion(self._try(write, patience_seconds=PAUSE_SECONDS))
+
+    async def read(self, work: Work[T]) -> T:
+        """Return the result of `work`, which only reads and may be run again."""
+        return await self._try(work)
+
+    async def repeat(self, work: Work[T]) -> T:
+        """Run `work` in one transaction; done twice, it must have the effect of once."""
+
+        async def run(connection: AsyncConnection) -> T:
+            async with connection.transaction():
+                return await work(connection)
+
+        return await run_to_completion(self._try(run))
+
+    async def write(self, work: Work[T]) -> T:
+        """Return the result of `work`, run in one transaction. It is never done twice."""
+        token, results = uuid4(), list[T]()
+
+        async def run(connection: AsyncConnection) -> T:
+            try:
+                async with connection.transaction():
+                    await connection.execute(_RECEIPT, (token,))
+                    result = await work(connection)
+                    results.append(result)
+            except psycopg.errors.UniqueViolation as error:
+                if error.diag.constraint_name != _RECEIPTS:
+                    raise
+                return results[-1]  # it was committed, and the answer to that was lost
+            return result
+
+        return await run_to_completion(self._try(run))
+
+    async def execute(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows; done twice, it must have the effect of once."""
+        return await run_to_completion(self.fetch(sql, values))
+
+    async def fetch(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
+        return await self._try(lambda connection: fetch_all(connection, sql, values))
+
+    async def listen(self, channel: str) -> AsyncGenerator[str]:
+        """Yield what is rung on a channel; "" after `LOOK_SECONDS` without a bell, and after each connection.
+
+        At "" the caller looks for itself, since a bell may have been lost. Uses a connection of its own.
+        """
+        while self._is_open:
+            try:
+                connection = await AsyncConnection.connect(
+                    self._url, autocommit=True, connect_timeout=CONNECT_SECONDS
+                )
+                async with connection:
+                    await connection.execute(f"LISTEN {channel}".encode())
+                    while self._is_open:
+                        yield ""
+                        async with aclosing(connection.notifies(timeout=LOOK_SECONDS)) as bells:
+                            async for bell in bells:
+                                yield bell.payload
+            except psycopg.OperationalError:
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def vacuum(self) -> None:
+        """Make the space of deleted rows usable again."""
+        await run_to_completion(self.fetch("VACUUM (ANALYZE, SKIP_LOCKED)"))
+
+    async def _try(self, work: Work[T], patience_seconds: float = PATIENCE_SECONDS) -> T:
+        deadline = time.monotonic() + patience_seconds
+        while True:
+            if not self._is_open:
+                raise StoreError("The store is closed. Nothing can be read or written.")
+            left = deadline - time.monotonic()
+            try:
+                async with self._pool.connection(timeout=max(left, PAUSE_SECONDS)) as connection:
+                    return await work(connection)
+            except (psycopg.Error, OSError, OverflowError, UnicodeEncodeError) as error:
+                if left <= 0 or not is_passing(error):
+                    raise from_postgres_error(error, self.name) from error
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def fetch_all(connection: AsyncConnection, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+    """Run a statement and return its rows; none for a statement that returns no rows."""
+    cursor = await connection.execute(sql.encode(), values)
+    return await cursor.fetchall() if cursor.description is not None else []
+
+
+async def execute_many(connection: AsyncConnection, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement for each of `rows`."""
+    if rows:
+        async with connection.cursor() as cursor:
+            await cursor.executemany(sql.encode(), rows)
+
+
+async def lock(connection: AsyncConnection, kind: str, name: str) -> None:
+    """Hold the lock of this name until the transaction ends, also against other processes."""
+    await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{kind} {name}",))
+
+
+async def lock_thread(connection: AsyncConnection, thread_id: str) -> None:
+    """Hold the lock of a thread until the transaction ends: who starts, accepts or ends its runs takes it."""
+    await lock(connection, "thread", thread_id)

@@ -1,0 +1,100 @@
+"""The processes that have a database open, and which of them are alive."""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+from psycopg import AsyncConnection
+
+from maniple.errors import StoreBusy, StoreError
+from maniple.store.postgres.database import PostgresDatabase, fetch_all, lock
+
+LEASE_SECONDS = 5.0
+"""A process that has not beaten for so long is dead."""
+BEAT_SECONDS = 1.0
+RECEIPT_SECONDS = 3_600
+_SWEEP_BEATS = 600
+# The time in which the server was away counts for nobody.
+_RECENT = (
+    "greatest(processes.beat_at, pg_postmaster_start_time()) "
+    f"> clock_timestamp() - interval '{LEASE_SECONDS} s'"
+)
+IS_ALIVE = f"EXISTS (SELECT FROM processes WHERE processes.process = runs.process AND {_RECENT})"
+"""The condition that the process of a row of `runs` is alive."""
+_LOG = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def registered(database: PostgresDatabase, *, server: bool) -> AsyncGenerator[None]:
+    """Have this process count as alive, until the end of the block.
+
+    As a server it waits for one that was killed to count as dead. Raises `StoreBusy` if another server is
+    alive.
+    """
+    await _register_patiently(database, server=server)
+    beating = asyncio.create_task(_beat(database, server=server), name="process beat")
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await asyncio.wait({beating})
+        with suppress(StoreError):
+            await database.execute("DELETE FROM processes WHERE process = %s", (database.process,))
+
+
+async def _register_patiently(database: PostgresDatabase, *, server: bool) -> None:
+    deadline = time.monotonic() + LEASE_SECONDS + BEAT_SECONDS
+    while (other := await _register(database, server=server)) is not None:
+        if time.monotonic() > deadline:
+            host, pid = other
+            raise StoreBusy(
+                f"Another server (pid {pid} on {host}) has {database.name} open. Stop it, or set store.url "
+                "to another database."
+            )
+        await asyncio.sleep(BEAT_SECONDS / 4)
+
+
+async def _register(database: PostgresDatabase, *, server: bool) -> tuple[str, int] | None:
+    """Store this process as alive; as a server, return the host and pid of another living server instead."""
+    others = f"SELECT host, pid FROM processes WHERE is_server AND process <> %s AND {_RECENT} LIMIT 1"
+    insert = (
+        "INSERT INTO processes (process, is_server, host, pid) VALUES (%s, %s, %s, %s) "
+        "ON CONFLICT (process) DO UPDATE SET beat_at = clock_timestamp()"
+    )
+
+    async def register(connection: AsyncConnection) -> tuple[str, int] | None:
+        if server:
+            await lock(connection, "server", "")
+            if rows := await fetch_all(connection, others, (database.process,)):
+                return rows[0][0], rows[0][1]
+        await connection.execute(insert, (database.process, server, socket.gethostname(), os.getpid()))
+        return None
+
+    return await database.repeat(register)
+
+
+async def _beat(database: PostgresDatabase, *, server: bool) -> None:
+    """Beat each second. A row that another process has deleted is stored again."""
+    sql = "UPDATE processes SET beat_at = clock_timestamp() WHERE process = %s RETURNING 1"
+    beats = 0
+    while True:
+        try:
+            if not await database.execute(sql, (database.process,)):
+                await _register(database, server=False)
+            if beats % _SWEEP_BEATS == 0:
+                await _sweep(database)
+            beats += 1
+        except StoreError as error:
+            _LOG.warning("This process could not report that it is alive: %s", error)
+        await asyncio.sleep(BEAT_SECONDS)
+
+
+async def _sweep(database: PostgresDatabase) -> None:
+    """Delete processes that have long been dead, and receipts that no call can ask for any more."""
+    await database.execute("DELETE FROM processes WHERE beat_at < clock_timestamp() - interval '1 day'")
+    older = f"at < clock_timestamp() - interval '{RECEIPT_SECONDS} s'"
+    await database.execute(f"DELETE FROM write_receipts WHERE {older}")

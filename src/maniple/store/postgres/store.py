@@ -1,0 +1,103 @@
+"""Opens a PostgreSQL database and joins its tables to a store."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from maniple.errors import StoreError
+from maniple.evidence import Evidence
+from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.executors import run_to_completion
+from maniple.store.postgres.checkpoints import PostgresCheckpointHistory, PostgresSaver
+from maniple.store.postgres.database import PostgresDatabase
+from maniple.store.postgres.evidence import PostgresEvidence
+from maniple.store.postgres.migrations import load_migrations, require_version
+from maniple.store.postgres.processes import registered
+from maniple.store.postgres.run_tables import (
+    PostgresArtifacts,
+    PostgresEvents,
+    PostgresInputs,
+    PostgresLedger,
+)
+from maniple.store.postgres.tables import PostgresKeys, PostgresRuns, PostgresThreads
+
+POOL_SIZE = 8
+_UNCHECKED = (
+    "SELECT conrelid::regclass::text, conname FROM pg_constraint "
+    "WHERE NOT convalidated AND connamespace = 'maniple'::regnamespace"
+)
+_DISABLED_FENCES = (
+    "SELECT tgrelid::regclass::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
+    "WHERE relnamespace = 'maniple'::regnamespace AND tgname = 'fence' AND tgenabled = 'D'"
+)
+
+
+class PostgresStore:
+    """See `protocols.Store`. `database` is for what works on the same tables in the same transactions."""
+
+    def __init__(self, database: PostgresDatabase, files: ArtifactFiles) -> None:
+        self.database = database
+        self._files = files
+        self.threads = PostgresThreads(database, files)
+        self.runs = PostgresRuns(database)
+        self.inputs = PostgresInputs(database)
+        self.events = PostgresEvents(database)
+        self.ledger = PostgresLedger(database)
+        self.artifacts = PostgresArtifacts(database, files)
+        self.keys = PostgresKeys(database)
+        self.checkpoints = PostgresCheckpointHistory(database)
+        self.checkpointer: BaseCheckpointSaver[Any] = PostgresSaver(database)
+
+    @property
+    def process(self) -> str:
+        return self.database.process
+
+    def evidence(self, run_id: str) -> Evidence:
+        return PostgresEvidence(self.database, run_id)
+
+    async def probe(self) -> None:
+        await self.database.probe()
+
+    async def check(self) -> list[str]:
+        try:
+            unchecked = await self.database.fetch(_UNCHECKED)
+            fences = await self.database.fetch(_DISABLED_FENCES)
+            rows = await self.database.fetch("SELECT artifact_id, size FROM artifacts")
+        except StoreError as error:
+            return [str(error)]
+        missing = await self._files.missing((name, size) for name, size in rows)
+        return [
+            *(f"The rows of {table} were never checked against {name}." for table, name in unchecked),
+            *(f"The fence of {table} is disabled." for (table,) in fences),
+            *(f"The content of artifact {name} is missing or was changed." for name in missing),
+        ]
+
+    async def vacuum(self) -> None:
+        await self.database.vacuum()
+        rows = await self.database.fetch("SELECT artifact_id FROM artifacts")
+        await self._files.sweep({name for (name,) in rows})
+
+
+@asynccontextmanager
+async def open_postgres(
+    url: str, files: ArtifactFiles, *, server: bool, pool: int = POOL_SIZE
+) -> AsyncGenerator[PostgresStore]:
+    """Open the store in the database of `url`, with `pool` connections.
+
+    Raises a `StoreError` for a database that cannot be used, or of another schema version, which stays as it
+    is.
+    """
+    await require_version(url, len(load_migrations()))
+    database = PostgresDatabase(url, str(uuid4()), pool)
+    async with AsyncExitStack() as stack:
+        await database.open()
+        stack.push_async_callback(_close, database)
+        await stack.enter_async_context(registered(database, server=server))
+        yield PostgresStore(database, files)
+
+
+async def _close(database: PostgresDatabase) -> None:
+    await run_to_completion(database.close())
