@@ -297,27 +297,66 @@ def export_database(
     finish(_export(read_settings(config), thread, output))
 
 
+@database.command("migrate")
+def migrate_database(config: ConfigOption = None) -> None:
+    """Bring the database to the schema of this version.
+
+    With store.backend: postgres, do this before each new version serves; maniple serve refuses a
+    database of another schema. Several may do it at the same time. A SQLite file is migrated
+    whenever it is opened.
+
+    \b
+    Examples:
+      maniple db migrate && maniple serve
+
+    \b
+    Exit status: 0 done, 1 it cannot be reached or written, 2 wrong settings (conf.yaml, .env).
+    """
+    finish(_migrate(read_settings(config)))
+
+
+async def _migrate(settings: "Settings") -> int:
+    from maniple.store.configured import describe_database, migrate_postgres
+
+    if settings.store.backend == "postgres":
+        before, after = await migrate_postgres(settings)
+        done = f"had schema {before} and has schema {after}" if before < after else f"has schema {after}"
+        print(f"{describe_database(settings)} {done}.")
+        return 0
+    if _existing_database(settings) is None:
+        return 0
+    async with open_database(settings):
+        print(f"{database_file(settings)} has the schema of this version.")
+    return 0
+
+
 async def _check_integrity(settings: "Settings") -> int:
     from maniple.cli.text import clean
 
-    file = _existing_database_file(settings)
-    if file is None:
+    name = _existing_database(settings)
+    if name is None:
         return 0
     async with open_database(settings) as store:
         problems = await store.check()
     for problem in problems:
         print(clean(f"✘ {problem}"))
     if not problems:
-        print(f"✔ {file} is not damaged.")
+        print(f"✔ {name} is not damaged.")
     return 1 if problems else 0
 
 
 async def _vacuum(settings: "Settings") -> int:
     from maniple.text import file_size
 
-    file = _existing_database_file(settings)
-    if file is None:
+    name = _existing_database(settings)
+    if name is None:
         return 0
+    if settings.store.backend == "postgres":
+        async with open_database(settings) as store:
+            await store.vacuum()
+        print(f"Vacuumed {name}.")
+        return 0
+    file = database_file(settings)
     before = file.stat().st_size
     async with open_database(settings) as store:
         await store.vacuum()
@@ -327,12 +366,18 @@ async def _vacuum(settings: "Settings") -> int:
 
 async def _back_up(settings: "Settings", folder: Path) -> int:
     from maniple.cli.process import WrongUsage
+    from maniple.errors import ConfigError
     from maniple.store.configured import ARTIFACTS, storage_folder
     from maniple.store.export import back_up
 
-    file = _existing_database_file(settings)
-    if file is None:
+    if settings.store.backend == "postgres":
+        artifacts = storage_folder(settings, ARTIFACTS)
+        raise ConfigError(
+            f"Back up PostgreSQL with pg_dump, and copy the folder of the artifacts, {artifacts}."
+        )
+    if _existing_database(settings) is None:
         return 1
+    file = database_file(settings)
     try:
         async with open_database(settings):  # checks that the file is ours, and migrates it
             await back_up(file, await asyncio.to_thread(storage_folder, settings, ARTIFACTS), folder)
@@ -342,13 +387,14 @@ async def _back_up(settings: "Settings", folder: Path) -> int:
     return 0
 
 
-def _existing_database_file(settings: "Settings") -> Path | None:
-    """Return the path of the database; if there is none yet, print that and return None."""
-    file = database_file(settings)
-    if file.exists():
-        return file
-    print(f"There is no database yet: {file} does not exist.")
-    return None
+def _existing_database(settings: "Settings") -> str | None:
+    """Return the name of the database; if there is no file yet, print that and return None."""
+    from maniple.store.configured import describe_database
+
+    if settings.store.backend != "postgres" and not (file := database_file(settings)).exists():
+        print(f"There is no database yet: {file} does not exist.")
+        return None
+    return describe_database(settings)
 
 
 async def _export(settings: "Settings", name: str, output: Path | None) -> int:
@@ -368,8 +414,9 @@ async def _export(settings: "Settings", name: str, output: Path | None) -> int:
 
 async def _export_lines(settings: "Settings", name: str, file: IO[str]) -> int:
     from maniple.store import export_records
+    from maniple.store.configured import describe_database
 
-    print(f"Reading {database_file(settings)}.", file=sys.stderr)
+    print(f"Reading {describe_database(settings)}.", file=sys.stderr)
     lines = 0
     async with open_database(settings) as store:
         thread_id = (await find_thread(store, name, None)).thread_id if name else None
@@ -417,7 +464,7 @@ async def require_thread(settings: "Settings", name: str) -> None:
 
 
 def database_file(settings: "Settings") -> Path:
-    """Return the path of the database; raises `ConfigError` if nothing is stored on disk."""
+    """Return the path of the SQLite database; raises `ConfigError` if nothing is stored on disk."""
     from maniple.errors import ConfigError
     from maniple.store.configured import database_path
 
@@ -432,7 +479,8 @@ async def open_database(settings: "Settings") -> AsyncIterator["Store"]:
     """Open the database, which a server may have open too; raises `ConfigError` or `StoreError`."""
     from maniple.store.configured import open_configured_store
 
-    database_file(settings)
+    if settings.store.backend == "memory":
+        database_file(settings)
     async with open_configured_store(settings, server=False) as store:
         yield store
 
@@ -443,7 +491,7 @@ async def has_valid_key(settings: "Settings") -> bool:
     from maniple.store.configured import database_path
 
     file = database_path(settings)
-    if file is None or not file.exists():
+    if settings.store.backend == "memory" or (file is not None and not file.exists()):
         return False
     async with open_database(settings) as store:
         return await count_valid_keys(store.keys) > 0

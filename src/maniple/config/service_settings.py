@@ -7,7 +7,15 @@ from urllib.parse import unquote
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
-from maniple.config.values import HARMLESS, ApiKey, EndpointUrl, Section, UserPath, is_loopback
+from maniple.config.values import (
+    HARMLESS,
+    ApiKey,
+    EndpointUrl,
+    OptionalSecret,
+    Section,
+    UserPath,
+    is_loopback,
+)
 from maniple.types import UnknownResultPolicy
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -70,10 +78,30 @@ class ServerSettings(Section):
 class StoreSettings(Section):
     """Where threads, runs, their events and checkpoints are kept."""
 
-    backend: Literal["sqlite", "memory"] = "sqlite"
-    """`memory` uses a database in a temporary folder, which is deleted at exit."""
+    backend: Literal["sqlite", "memory", "postgres"] = "sqlite"
+    """`memory` uses a database in a temporary folder, which is deleted at exit.
+
+    `postgres` needs the extra `maniple[postgres]`, and a database that `maniple db migrate` has prepared.
+    """
     path: UserPath | None = None
     """The SQLite file; without one, `maniple.db` in the data directory."""
+    url: OptionalSecret = None
+    """The PostgreSQL database, as `postgresql://user:password@host/name`."""
+    pool: int = Field(default=8, ge=2, le=200)
+    """How many connections to PostgreSQL this process keeps."""
+
+    @model_validator(mode="after")
+    def _names_a_database(self) -> "StoreSettings":
+        if self.backend == "postgres" and not self.database_url:
+            raise ValueError(
+                "backend postgres needs a database: set store.url to postgresql://user@host/name"
+            )
+        return self
+
+    @property
+    def database_url(self) -> str:
+        """The URL of the PostgreSQL database; "" when none is set."""
+        return self.url.get_secret_value() if self.url is not None else ""
 
 
 class BudgetSettings(Section):

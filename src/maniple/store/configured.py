@@ -8,11 +8,12 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
-from maniple.errors import StoreReadOnly
+from maniple.errors import StoreReadOnly, Unavailable
 from maniple.store.protocols import Store
 from maniple.store.redaction import RedactingSerializer
 
@@ -24,7 +25,7 @@ _STALE_SECONDS = 600.0
 
 
 def database_path(settings: Settings) -> Path | None:
-    """Return the path of the database; None when it is temporary."""
+    """Return the path of the SQLite database; None when it is temporary, or in PostgreSQL."""
     if settings.store.backend != "sqlite":
         return None
     return settings.store.path or settings.data_dir / DATABASE
@@ -43,15 +44,61 @@ def storage_folder(settings: Settings, name: str) -> Path:
 @asynccontextmanager
 async def open_configured_store(settings: Settings, *, server: bool) -> AsyncGenerator[Store]:
     """Open the store that `settings` name. It stores no secrets of theirs. Raises `StoreError`."""
-    database = database_path(settings)
-    if database is None:
-        opened = open_temporary_store()
-    else:
-        artifacts = await asyncio.to_thread(storage_folder, settings, ARTIFACTS)
-        opened = open_store(database, artifacts, server=server)
-    async with opened as store:
+    async with await asyncio.to_thread(_choose_store, settings, server=server) as store:
         store.checkpointer.serde = RedactingSerializer(redactor_of(settings))
         yield store
+
+
+def _choose_store(settings: Settings, *, server: bool) -> AbstractAsyncContextManager[Store]:
+    """Return the store that `store.backend` names, not yet open. Blocks on disk."""
+    if settings.store.backend == "memory":
+        return open_temporary_store()
+    artifacts = storage_folder(settings, ARTIFACTS)
+    if settings.store.backend == "postgres":
+        return _postgres_store(settings, artifacts, server=server)
+    return open_store(settings.store.path or settings.data_dir / DATABASE, artifacts, server=server)
+
+
+def _postgres_store(
+    settings: Settings, artifacts: Path, *, server: bool
+) -> AbstractAsyncContextManager[Store]:
+    require_postgres_driver()
+    from maniple.store.artifact_files import ArtifactFiles
+    from maniple.store.postgres.store import open_postgres
+
+    files, given = ArtifactFiles(artifacts), settings.store
+    return open_postgres(given.database_url, files, server=server, pool=given.pool)
+
+
+async def migrate_postgres(settings: Settings) -> tuple[int, int]:
+    """Bring the PostgreSQL database to the newest schema; return its version before and after.
+
+    Raises `StoreError`, also for a database that a newer maniple has migrated.
+    """
+    require_postgres_driver()
+    from maniple.store.postgres.migrations import load_migrations, migrate
+
+    return await migrate(settings.store.database_url, load_migrations())
+
+
+def describe_database(settings: Settings) -> str:
+    """Return the database of the settings for messages, without its password."""
+    if settings.store.backend != "postgres":
+        return str(database_path(settings) or "a temporary database")
+    require_postgres_driver()
+    from maniple.store.postgres.database import name_database
+
+    return name_database(settings.store.database_url)
+
+
+def require_postgres_driver() -> None:
+    """Raise `Unavailable` unless the packages of the extra `postgres` are installed."""
+    packages = ("psycopg", "psycopg_pool", "langgraph.checkpoint.postgres")
+    if missing := [name for name in packages if find_spec(name) is None]:
+        raise Unavailable(
+            f"store.backend is postgres, and {missing[0]} is not installed.",
+            "pip install 'maniple[postgres]'",
+        )
 
 
 def open_store(path: Path, artifacts: Path, *, server: bool) -> AbstractAsyncContextManager[Store]:

@@ -193,9 +193,9 @@ def open_document_folder(settings: Settings, fork_server: ForkServer | None = No
     own = settings.search
     if own.folder is None or (own.providers is not None and "folder" not in own.providers):
         return None
-    from maniple.store.configured import database_path, storage_folder  # 0.6 s that only a folder costs
+    from maniple.store.configured import storage_folder  # 0.6 s that only a folder costs
 
-    databases = storage_folder(settings, _INDEX) if database_path(settings) is not None else None
+    databases = storage_folder(settings, _INDEX) if settings.store.backend != "memory" else None
     fork_server = fork_server or ForkServer()
     read = partial(_read_for_index, fork_server)
     embedding = settings.models.embedding

@@ -288,12 +288,12 @@ async def check_browser(settings: Settings) -> CheckResult:
 
 def check_folders(settings: Settings) -> Sequence[CheckResult]:
     """Check that the folders are writable and have space. Without the store's folder no run can start."""
-    is_stored = settings.store.backend == "sqlite"
+    is_stored = settings.store.backend != "memory"
     findings = [
         _check_folder("data_dir", settings.data_dir, is_required=is_stored),
         _check_folder("cache_dir", settings.cache_dir, is_required=False),
     ]
-    if is_stored and settings.store.path is not None:
+    if settings.store.backend == "sqlite" and settings.store.path is not None:
         findings.append(_check_folder("store.path", settings.store.path.parent, is_required=True))
     return findings
 

@@ -1,0 +1,67 @@
+"""The commands and the server on a PostgreSQL database."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cli.processes import SERVER, environment, maniple, start
+from tests.cli.test_serve import service
+from tests.openai_server import SIMPLE, OpenAIServer, serving
+from tests.postgres import Cluster
+
+pytestmark = pytest.mark.anyio
+PASSWORD = "s3cret-pass-0123"
+
+
+@pytest.fixture
+def empty(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
+    """A folder whose `.env` names a database without tables."""
+    url = cluster.create()
+    named = url.replace("postgres@", f"postgres:{PASSWORD}@")
+    (tmp_path / ".env").write_text(f"MANIPLE_STORE__BACKEND=postgres\nMANIPLE_STORE__URL={named}\n")
+    yield tmp_path
+    cluster.drop(url)
+
+
+async def test_a_database_is_migrated_before_anything_uses_it(empty: Path) -> None:
+    env = environment(empty, "")
+    process = await start(SERVER, "--port", "0", folder=empty, env=env)
+    _, notes = await process.communicate()
+    assert (process.returncode, b"maniple db migrate" in notes, b"Traceback" in notes) == (1, True, False)
+    told = [notes.decode()]
+    for words in (("migrate",), ("migrate",), ("check",), ("vacuum",), ("export",)):
+        status, output, notes = await maniple("db", *words, folder=empty, env=env)
+        assert status == 0, (words, output, notes)
+        told += [output, notes]
+    assert "schema 0 and" in told[1]
+    assert "schema 0" not in told[3]
+    status, output, notes = await maniple("db", "backup", "copy", folder=empty, env=env)
+    assert (status, "pg_dump" in notes) == (2, True)
+    assert PASSWORD not in "".join(told) + output + notes
+    assert not (empty / "data/maniple.db").exists()
+
+
+@pytest.mark.slow
+async def test_a_server_answers_from_postgresql_and_tells_the_run_after_its_restart(
+    empty: Path,
+) -> None:
+    with serving(SIMPLE) as model:
+        await answered_and_restarted(model, empty)
+
+
+async def answered_and_restarted(server: OpenAIServer, empty: Path) -> None:
+    env = environment(empty, server.base_url)
+    assert (await maniple("db", "migrate", folder=empty, env=env))[0] == 0
+    async with service(empty, server.base_url) as (url, _):
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
+            body = {"messages": [{"role": "user", "content": f"1+3=? {PASSWORD}"}]}
+            answer = await client.post("/api/chat/stream", json=body)
+            assert answer.status_code == 200
+            (thread,) = (await client.get("/api/threads")).json()["threads"]
+    async with service(empty, server.base_url) as (url, _):
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
+            (again,) = (await client.get("/api/threads")).json()["threads"]
+    assert again["thread_id"] == thread["thread_id"]
+    assert PASSWORD not in answer.text
