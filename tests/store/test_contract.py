@@ -314,6 +314,18 @@ async def test_the_runs_of_a_thread_that_wait_are_found_among_all(store):
     assert waiting[0].created_at > waiting[1].created_at
 
 
+async def test_a_run_that_waits_is_adopted_from_any_process_and_another_is_not(store):
+    waiting = await stored_run(store, status="interrupted")
+    await store.runs.change(waiting.run_id, process="ended")
+    adopted = await store.runs.adopt(waiting.run_id)
+    assert adopted == waiting
+    for status in ("running", "completed"):
+        run = await stored_run(store, status=status)
+        await store.runs.change(run.run_id, process="another")
+        assert await store.runs.adopt(run.run_id) is None
+    assert await store.runs.adopt("nowhere") is None
+
+
 async def test_the_artifacts_of_a_thread_are_those_of_its_runs(store):
     run, again = await stored_run(store), await stored_run(store)
     made = [await store.artifacts.add(run, name, "text/plain", b"x") for name in ("a", "b")]

@@ -73,7 +73,9 @@ class WaitingMessages:
 
     async def _open(self, record: RunRecord) -> ActiveRun:
         """Return the run with its newest events, to which some can be added."""
-        active = await self.tasks.prepare(record)
+        # It may have paused in a process that has ended.
+        adopted = await self.tasks.store.runs.adopt(record.run_id)
+        active = await self.tasks.prepare(adopted or record)
         await MessageDesk(self.tasks.services, active).resume()
         return active
 

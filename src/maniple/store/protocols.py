@@ -143,6 +143,13 @@ class RunTable(Protocol):
         """Change these fields; return the changed run, or None if it does not exist."""
         ...
 
+    async def adopt(self, run_id: str) -> RunRecord | None:
+        """Move an `interrupted` run, which no process drives, to this process, which may then write for it.
+
+        Returns None if it is not `interrupted` any more.
+        """
+        ...
+
     async def answer(self, run_id: str, sent: InputRecord) -> RunRecord | None:
         """Queue an `interrupted` run in this process, with the input that ends its pause.
 

@@ -224,6 +224,12 @@ class SqliteRuns:
         sql = f"UPDATE runs SET {assignments} WHERE run_id = ? RETURNING {RUN_COLUMNS}"
         return make_first(make_run, await self._database.execute(sql, (*values, run_id)))
 
+    async def adopt(self, run_id: str) -> RunRecord | None:
+        sql = (
+            f"UPDATE runs SET process = ? WHERE run_id = ? AND status = 'interrupted' RETURNING {RUN_COLUMNS}"
+        )
+        return make_first(make_run, await self._database.execute(sql, (self._processes.own, run_id)))
+
     async def answer(self, run_id: str, sent: InputRecord) -> RunRecord | None:
         return await self._queue_again(run_id, sent, "interrupted", "")
 
