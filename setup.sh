@@ -39,6 +39,7 @@ command -v bwrap >/dev/null || want bubblewrap
 command -v make >/dev/null || want make
 has_browser || want chromium-headless-shell
 has_cjk_font || want fonts-wqy-zenhei
+[ "$mode" = run ] || compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || want postgresql
 
 is_new() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
@@ -58,6 +59,7 @@ without() {
     chromium*) echo "Without it no page is opened in a browser. To get it: sudo apt-get install $1" \
       "(or .venv/bin/playwright install chromium-headless-shell)" ;;
     fonts*) echo "Without it Chinese, Japanese and Korean are empty boxes in pictures and PDFs. To get it: sudo apt-get install $1" ;;
+    postgresql) echo "Without it the tests of store.backend: postgres are left out. To get it: sudo apt-get install $1" ;;
     make) echo "\`make test\` needs it. To get it: sudo apt-get install $1" ;;
     python3) echo "Without it no code is executed unless sandbox.python names another Python." \
       "To get it: sudo apt-get install $1" ;;
