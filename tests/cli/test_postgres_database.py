@@ -37,6 +37,9 @@ async def test_a_database_is_migrated_before_anything_uses_it(empty: Path) -> No
         told += [output, notes]
     assert "schema 0 and" in told[1]
     assert "schema 0" not in told[3]
+    status, output, notes = await maniple("doctor", folder=empty, env=env)
+    assert "✔ database " in output
+    told += [output, notes]
     status, output, notes = await maniple("db", "backup", "copy", folder=empty, env=env)
     assert (status, "pg_dump" in notes) == (2, True)
     assert PASSWORD not in "".join(told) + output + notes

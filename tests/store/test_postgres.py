@@ -13,7 +13,7 @@ from maniple.redaction import Redactor
 from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.postgres import database as database_module
 from maniple.store.postgres import processes
-from maniple.store.postgres.migrations import load_migrations, migrate
+from maniple.store.postgres.migrations import load_migrations, migrate, share_a_session
 from maniple.store.postgres.store import open_postgres
 from maniple.store.redaction import RedactingSerializer
 from tests.postgres import running_cluster
@@ -65,6 +65,15 @@ async def test_a_version_that_fails_leaves_the_one_before_it(empty_url, tmp_path
 
 async def test_a_database_without_tables_is_not_opened(empty_url, tmp_path):
     assert "maniple db migrate" in await refusal(empty_url, tmp_path)
+
+
+async def test_a_pooler_that_shares_sessions_is_known(postgres_url):
+    async with (
+        await psycopg.AsyncConnection.connect(postgres_url) as first,
+        await psycopg.AsyncConnection.connect(postgres_url) as second,
+    ):
+        assert not await share_a_session(first, second)
+        assert await share_a_session(first, first)
 
 
 async def test_a_server_that_is_not_there_is_named_without_the_password(tmp_path):

@@ -81,6 +81,14 @@ async def migrate_postgres(settings: Settings) -> tuple[int, int]:
     return await migrate(settings.store.database_url, load_migrations())
 
 
+async def require_postgres(settings: Settings) -> None:
+    """Raise `Unavailable` or `StoreError` unless the PostgreSQL database of the settings can be used."""
+    require_postgres_driver()
+    from maniple.store.postgres.migrations import load_migrations, require_usable
+
+    await require_usable(settings.store.database_url, len(load_migrations()))
+
+
 def describe_database(settings: Settings) -> str:
     """Return the database of the settings for messages, without its password."""
     if settings.store.backend != "postgres":

@@ -9,6 +9,7 @@ from maniple.cli.doctor.checks import (
     CheckResult,
     can_answer,
     check_browser,
+    check_database,
     check_document_folder,
     check_engine,
     check_extensions,
@@ -122,6 +123,7 @@ async def _check_all(settings: Settings, *, build: bool) -> list[CheckResult]:
         *await check_document_folder(settings),
         *await check_embedding(settings),
         *await check_mcp(settings),
+        *await check_database(settings),
         *folders,
     ]
 

@@ -31,7 +31,7 @@ from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.config.web_settings import FetchSettings
 from maniple.egress import AddressGuard
-from maniple.errors import ConfigError, FetchError, McpError, SandboxError, Unavailable
+from maniple.errors import ConfigError, FetchError, McpError, SandboxError, StoreError, Unavailable
 from maniple.installation import installing
 from maniple.llms.embedded import Progress
 from maniple.llms.embedded.model_file import QWEN_CODER
@@ -284,6 +284,21 @@ async def check_browser(settings: Settings) -> CheckResult:
         return CheckResult("browser", "ok", str(found))
     version = await asyncio.to_thread(browser_use_environment(own).installed_version)
     return CheckResult("browser", "ok", f"{found} with browser-use {version}")
+
+
+async def check_database(settings: Settings) -> Sequence[CheckResult]:
+    """Check that the PostgreSQL database can be reached and has the schema of this version."""
+    if settings.store.backend != "postgres":
+        return []
+    from maniple.store.configured import describe_database, require_postgres
+
+    try:
+        await require_postgres(settings)
+    except Unavailable as error:
+        return [CheckResult("database", "problem", error.reason, error.remedy)]
+    except StoreError as error:
+        return [CheckResult("database", "problem", str(error), "Correct store in conf.yaml or .env.")]
+    return [CheckResult("database", "ok", f"{describe_database(settings)} has the schema of this version")]
 
 
 def check_folders(settings: Settings) -> Sequence[CheckResult]:

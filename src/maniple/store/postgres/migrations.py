@@ -8,7 +8,14 @@ import psycopg
 from psycopg import AsyncConnection
 
 from maniple.errors import StoreError
-from maniple.store.postgres.database import CONNECT_SECONDS, SCHEMA, configure, fetch_all, name_database
+from maniple.store.postgres.database import (
+    CONNECT_SECONDS,
+    PROCESS_VARIABLE,
+    SCHEMA,
+    configure,
+    fetch_all,
+    name_database,
+)
 from maniple.store.postgres.errors import from_postgres_error
 
 _LOCK = 0x4D4E504C
@@ -45,8 +52,27 @@ async def migrate(url: str, versions: Sequence[str]) -> tuple[int, int]:
         return before, max(before, len(versions))
 
 
-async def require_version(url: str, newest: int) -> None:
-    """Raise `StoreError` unless the database has exactly the schema version `newest`."""
+async def require_usable(url: str, newest: int) -> None:
+    """Raise `StoreError` unless a database has schema version `newest` and gives each client its session."""
+    await _require_version(url, newest)
+    async with _connect(url) as first, _connect(url) as second:
+        if await share_a_session(first, second):
+            raise StoreError(
+                "store.url leads to a pooler that gives one session to several clients, as PgBouncer does "
+                "with pool_mode = transaction: the store could not tell processes apart. Set pool_mode = "
+                "session, or name the server itself."
+            )
+
+
+async def share_a_session(first: AsyncConnection, second: AsyncConnection) -> bool:
+    """Return whether a variable that one of two connections sets is seen by the other one."""
+    for connection, name in ((first, "first"), (second, "second")):
+        await connection.execute("SELECT set_config(%s, %s, false)", (PROCESS_VARIABLE, name))
+    ((found,),) = await fetch_all(first, "SELECT current_setting(%s, true)", (PROCESS_VARIABLE,))
+    return found != "first"
+
+
+async def _require_version(url: str, newest: int) -> None:
     name = name_database(url)
     async with _connect(url) as connection:
         rows = await fetch_all(connection, "SELECT to_regclass(%s) IS NOT NULL", (_VERSIONS,))

@@ -14,7 +14,7 @@ from maniple.store.executors import run_to_completion
 from maniple.store.postgres.checkpoints import PostgresCheckpointHistory, PostgresSaver
 from maniple.store.postgres.database import PostgresDatabase
 from maniple.store.postgres.evidence import PostgresEvidence
-from maniple.store.postgres.migrations import load_migrations, require_version
+from maniple.store.postgres.migrations import load_migrations, require_usable
 from maniple.store.postgres.processes import registered
 from maniple.store.postgres.run_tables import (
     PostgresArtifacts,
@@ -90,7 +90,7 @@ async def open_postgres(
     Raises a `StoreError` for a database that cannot be used, or of another schema version, which stays as it
     is.
     """
-    await require_version(url, len(load_migrations()))
+    await require_usable(url, len(load_migrations()))
     database = PostgresDatabase(url, str(uuid4()), pool)
     async with AsyncExitStack() as stack:
         await database.open()
