@@ -11,7 +11,7 @@ import pytest
 from maniple.cli.render.plain import JsonDisplay, PlainDisplay
 from maniple.cli.render.run_text import REPLACEMENT_TEXTS, outage_line
 from maniple.events import BrowserStepChanged, Event, ModelUnreachable, RunContinued, RunWaiting, record_of
-from maniple.mcp_server.team import ProgressLines
+from maniple.service.progress import ProgressLines
 from maniple.types import DecisionKind
 from tests.cli.events import (
     agent,
