@@ -15,7 +15,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.pytest.lazy import get_all_tests
-from schemathesis.specs.openapi.checks import negative_data_rejection
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from maniple.api import create_app
 from maniple.config import Settings
@@ -52,8 +52,10 @@ class Site:
         reach = {"base_url": self.url, "timeout": 30}
         response = case.call(headers=self.headers, **reach)
         # Nothing prints a PDF here, which is no fault.
-        has_no_browser = response.status_code == 503 and response.json()["code"] == "no_browser"
+        has_no_browser = response.status_code == 503 and response.json().get("code") == "no_browser"
         excluded = [negative_data_rejection, *([not_a_server_error] if has_no_browser else [])]
+        if case.path.startswith("/v1/"):
+            excluded.append(positive_data_acceptance)  # who speaks last, and metadata, are beyond a schema
         case.validate_response(
             response, headers=self.headers, excluded_checks=excluded, transport_kwargs=reach
         )

@@ -28,6 +28,9 @@ from maniple.api.error_responses import (
     answer_internal_error,
     answer_invalid_request,
 )
+from maniple.api.protocols import chat_completions
+from maniple.api.protocols.conversations import AnsweredRuns
+from maniple.api.protocols.openai_errors import OpenAIErrors, UnsupportedParameter, answer_unsupported
 from maniple.api.requests import NO_AGENT, adapt_document
 from maniple.api.routes import chat, files, page, runs, service, threads
 from maniple.config import Settings, TeamSettings
@@ -54,6 +57,7 @@ _ROUTERS = (
     runs.router,
     files.artifact_router,
     service.router,
+    chat_completions.router,
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
 
@@ -78,6 +82,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
         async with open_service(settings, progress) as opened:
             app.state.service = opened
             app.state.limits = UploadLimits.of(settings)
+            app.state.answered_runs = AnsweredRuns()
             # These objects are permanent, so they are excluded from later garbage collections.
             gc.collect()
             gc.freeze()
@@ -103,6 +108,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None) -> FastA
     )
     app.add_exception_handler(RequestValidationError, answer_invalid_request)
     app.add_exception_handler(ManipleError, answer_error)
+    app.add_exception_handler(UnsupportedParameter, answer_unsupported)
     app.add_exception_handler(HTTPException, answer_http_exception)
     app.add_exception_handler(Exception, answer_internal_error)
     _guard(app, settings)
@@ -141,6 +147,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
     server = settings.server
     app.add_middleware(BodyLimit, max_bytes=server.max_body_bytes, max_upload_bytes=server.max_upload_bytes)
     app.add_middleware(KeyGate, server=settings.server)
+    app.add_middleware(OpenAIErrors)
     origins = _allowed_origins(settings.server)
     app.add_middleware(OriginGate, allowed_origins=origins)
     if settings.server.is_loopback:

@@ -84,7 +84,7 @@ def event_stream(
         if on_leaving is not None:
             await on_leaving()
 
-    return _Stream(
+    return ClosingStream(
         _frames(service, run, start, timed=timed, is_answer=on_leaving is not None),
         headers=HEADERS,
         media_type="text/event-stream; charset=utf-8",
@@ -94,7 +94,7 @@ def event_stream(
     )
 
 
-class _Stream(EventSourceResponse):
+class ClosingStream(EventSourceResponse):
     """Closes the stream of a client that does not read.
 
     The library's `send_timeout` does not apply to the first and the last piece.

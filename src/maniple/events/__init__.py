@@ -61,10 +61,20 @@ from maniple.events.run_view import (
     read_question_ids,
 )
 from maniple.events.translator import Translator, translate
-from maniple.events.views import VIEW_NAMES, VIEWS, View, ViewName, read_questions
+from maniple.events.views import (
+    ANSWER_BROKE_OFF,
+    VIEW_NAMES,
+    VIEWS,
+    View,
+    ViewName,
+    describe_gaps,
+    describe_question,
+    read_questions,
+)
 
 __all__ = [
     "ANSWERING_AGENTS",
+    "ANSWER_BROKE_OFF",
     "EVENT_TYPES",
     "INTERRUPTED_RESULT",
     "NO_RESULT",
@@ -125,6 +135,8 @@ __all__ = [
     "WorkflowStarted",
     "as_chat_message",
     "as_json",
+    "describe_gaps",
+    "describe_question",
     "event_of",
     "history_digest",
     "is_open_question",

@@ -1,0 +1,386 @@
+"""OpenAI's Chat Completions: the team as a chat model.
+
+Source: https://platform.openai.com/docs/api-reference/chat
+"""
+
+import asyncio
+import io
+import json
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+from fastapi import Header, Path, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+
+from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.error_responses import STATUS_BY_CODE
+from maniple.api.protocols.chat_request import TEAM, ChatCompletionRequest, ChatQuestion, read_question
+from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
+from maniple.api.protocols.openai_errors import UnsupportedParameter, error_body
+from maniple.api.sse import HEADERS, ClosingStream
+from maniple.api.state import ServiceOf
+from maniple.errors import ManipleError, StoreError
+from maniple.runs import AcceptedRun, RunRequest, ServiceStopping
+from maniple.service import Service
+from maniple.service.answer_pieces import AnswerPieces
+from maniple.service.callers import KeyRevoked
+from maniple.service.views import resolve_thread_id
+from maniple.store import RunRecord, Thread
+
+router = keyed_router("openai")
+PING_SECONDS = 10
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+_OWNER = "maniple"
+_FINISH: Mapping[str, Literal["stop", "length"]] = {"budget_exhausted": "length"}
+_RETRIES = Annotated[int, Header(alias="x-stainless-retry-count", ge=0, le=1_000, include_in_schema=False)]
+
+
+class ModelView(BaseModel):
+    """A model: the team, or an agent that answers alone."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = _OWNER
+
+
+class ModelList(BaseModel):
+    """All models."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelView]
+
+
+class CompletionUsage(BaseModel):
+    """The tokens of all model calls of the run."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class AnswerMessage(BaseModel):
+    """The answer; `reasoning_content` has a line for each step of the work."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+    reasoning_content: str = ""
+    refusal: str | None = None
+
+
+class CompletionChoice(BaseModel):
+    """The one answer."""
+
+    index: int = 0
+    message: AnswerMessage
+    logprobs: None = None
+    finish_reason: Literal["stop", "length"]
+
+
+class ChatCompletionView(BaseModel):
+    """An answer of the team. `not_used` names the parameters of the request that had no effect."""
+
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: str
+    choices: list[CompletionChoice]
+    usage: CompletionUsage
+    thread_id: str
+    not_used: list[str]
+
+
+class OpenAIError(BaseModel):
+    """What went wrong."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class OpenAIErrorView(BaseModel):
+    """An error as OpenAI's clients read it."""
+
+    model_config = ConfigDict(title="OpenAIErrorBody")
+
+    error: OpenAIError
+
+
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": OpenAIErrorView} for status in (400, 401, 404, 409, 413, 429, 500, 503)
+}
+_FRAME = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": ChatCompletionView,
+        "description": "The answer; with `stream`, its chunks as server-sent events, up to `[DONE]`",
+        "content": {"text/event-stream": {"schema": _FRAME}},
+    }
+}
+
+
+class RunFailed(ManipleError):
+    """The run ended without an answer."""
+
+    code = "run_failed"
+
+
+@router.get("/v1/models", summary="List the models", responses=_ERRORS)
+async def list_models(service: ServiceOf) -> ModelList:
+    """The team, and the agents that answer alone."""
+    return ModelList(data=[ModelView(id=name) for name in (TEAM, *service.runtime.alone)])
+
+
+@router.get("/v1/models/{model}", summary="Read a model", responses=_ERRORS)
+async def read_model(model: Annotated[str, Path(max_length=200)], service: ServiceOf) -> ModelView:
+    """One of the models."""
+    _agent_of(model, service)
+    return ModelView(id=model)
+
+
+@router.post(
+    "/v1/chat/completions",
+    summary="Ask the team, as OpenAI's chat models are asked",
+    response_model=ChatCompletionView,
+    responses={**_ERRORS, **_ANSWERS},
+)
+async def create_chat_completion(
+    body: ChatCompletionRequest, request: Request, service: ServiceOf, caller: CallerOf, retries: _RETRIES = 0
+) -> Response:
+    """Ask the team; its newest answer, or its question, is the message of the assistant.
+
+    The run does not end when the client disconnects: the same request, sent again, gets its answer.
+    """
+    agent, question = _agent_of(body.model, service), read_question(body)
+    answered: AnsweredRuns = request.app.state.answered_runs
+    conversation = SentConversation("chat.completions", question.asked)
+    accepted = await submit(
+        service,
+        await _as_run(question, agent, service, caller.owner),
+        conversation,
+        answered,
+        is_repeated=retries > 0,
+        prepare=lambda thread_id: _store_files(question, service, caller.owner, thread_id),
+    )
+    answer = _Answer(service, accepted, conversation, body.model, question.not_used)
+    headers = {**answer.headers, **HEADERS}
+    if body.stream:
+        options = body.stream_options
+        chunks = _chunks(answer, answered, bool(options and options.include_usage))
+        return ClosingStream(
+            chunks,
+            headers=headers,
+            media_type=EVENT_STREAM,
+            sep="\n",
+            ping=PING_SECONDS,
+        )
+    with answered.answering(accepted.run.run_id):
+        return await _whole_answer(answer, request)
+
+
+def _agent_of(model: str, service: Service) -> str:
+    """Return the agent that a model's id names; "" for the team."""
+    if model == TEAM:
+        return ""
+    alone = [str(one) for one in service.runtime.alone]
+    if model not in alone:
+        raise UnsupportedParameter(
+            "model",
+            f"There is no model {model[:100]!r} here; known: {', '.join((TEAM, *alone))}.",
+            code="model_not_found",
+            status=404,
+        )
+    return model
+
+
+async def _as_run(question: ChatQuestion, agent: str, service: Service, owner: str) -> RunRequest:
+    choices, thread_id = question.choices, None
+    if choices.thread_id:
+        thread_id = await resolve_thread_id(service.store, choices.thread_id, owner)
+    return RunRequest(question.messages, thread_id, choices.as_options(agent), owner)
+
+
+async def _store_files(
+    question: ChatQuestion, service: Service, owner: str, thread_id: str | None
+) -> str | None:
+    """Put the files of a question into the workspace of its thread, which is made if it does not exist."""
+    if not question.files:
+        return thread_id
+    key = thread_id or str(uuid4())
+    if await service.store.threads.get(key, owner) is None:
+        now = time.time()
+        await service.store.threads.create(Thread(key, owner, "", now, now))
+
+    def store() -> None:
+        service.workspaces.open(key)
+        service.workspaces.uploads(key).add([(one.name, io.BytesIO(one.content)) for one in question.files])
+
+    await asyncio.to_thread(store)
+    return key
+
+
+@dataclass(slots=True)
+class _Answer:
+    """The answer to one request, as it comes out of a run."""
+
+    service: Service
+    accepted: AcceptedRun
+    conversation: SentConversation
+    model: str
+    not_used: Sequence[str]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that name the run, its conversation and what had no effect."""
+        run, not_used = self.accepted.run, ", ".join(self.not_used)
+        named = {"x-request-id": run.run_id, "x-maniple-thread-id": run.thread_name}
+        return {**named, "x-maniple-not-used": not_used} if not_used.isascii() and not_used else named
+
+    @property
+    def base(self) -> dict[str, Any]:
+        """The fields that every chunk has."""
+        run = self.accepted.run
+        return {"id": f"chatcmpl-{run.run_id}", "created": int(run.created_at), "model": self.model}
+
+    async def pieces(self, found: AnswerPieces) -> AsyncIterator[tuple[str, str]]:
+        """Yield (kind, text) until the run ends or waits; raises the errors of `Engine.events`."""
+        run = self.accepted.run
+        pages = self.service.engine.events(run.run_id, self.accepted.after)
+        async with aclosing(self.service.key_watch.pages(run.owner, pages)) as watched:
+            async for page in watched:
+                for record in page:
+                    for piece in found.feed(record):
+                        yield piece.kind, piece.text
+
+    async def note_failure(self, error: ManipleError) -> None:
+        """Store that the client is told of an error: the same request is then asked anew."""
+        if not isinstance(error, (ServiceStopping, StoreError, KeyRevoked)):
+            await note_delivery(self.service.store, self.accepted.run, self.conversation)
+
+    async def end(self, found: AnswerPieces) -> tuple[RunRecord, str]:
+        """Return the run at its end, and the end of its answer; raises the error that ended it."""
+        run = await self.service.engine.status(self.accepted.run.run_id, self.accepted.run.owner)
+        if run.status in ("queued", "running"):
+            raise ServiceStopping("The service is stopping. The run goes on; send the same request again.")
+        view, rest = found.view, ""
+        if not found.sent.strip():
+            rest = view.answer if view.has_answer else ""
+            if not rest:
+                failure = view.failure
+                raise _failure(run, failure.message if failure else "")
+        return run, rest
+
+
+def _failure(run: RunRecord, message: str) -> ManipleError:
+    if run.status == "cancelled":
+        return RunFailed("The run was cancelled before it had an answer.")
+    error = RunFailed(message or run.error or f"The run ended {run.status} without an answer.")
+    error.code = run.error_code or RunFailed.code
+    return error
+
+
+def _usage(run: RunRecord) -> CompletionUsage:
+    read, written = run.usage.input_tokens, run.usage.output_tokens
+    return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
+
+
+async def _whole_answer(answer: _Answer, request: Request) -> Response:
+    """Return the whole answer; nothing is marked as delivered to a client that has gone."""
+    reading = asyncio.create_task(_collect(answer))
+    leaving = asyncio.create_task(_wait_for_leaving(request))
+    try:
+        await asyncio.wait((reading, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            return Response(status_code=499)
+        view = await reading
+    except ManipleError as error:
+        await answer.note_failure(error)
+        return _error_response(error, answer.headers)
+    finally:
+        reading.cancel()
+        leaving.cancel()
+        await asyncio.gather(reading, leaving, return_exceptions=True)
+    await note_delivery(answer.service.store, answer.accepted.run, answer.conversation)
+    return JSONResponse(view.model_dump(mode="json"), headers=answer.headers)
+
+
+async def _wait_for_leaving(request: Request) -> None:
+    """Wait until the client disconnects; its request was read whole before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _collect(answer: _Answer) -> ChatCompletionView:
+    found, texts = AnswerPieces(), {"progress": list[str](), "answer": list[str]()}
+    async for kind, text in answer.pieces(found):
+        texts[kind].append(text)
+    run, rest = await answer.end(found)
+    content, progress = "".join((*texts["answer"], rest)), "".join(texts["progress"])
+    message = AnswerMessage(content=content, reasoning_content=progress)
+    return ChatCompletionView(
+        **answer.base,
+        choices=[CompletionChoice(message=message, finish_reason=_FINISH.get(run.status, "stop"))],
+        usage=_usage(run),
+        thread_id=run.thread_name,
+        not_used=[*answer.not_used],
+    )
+
+
+def _error_response(error: ManipleError, headers: Mapping[str, str]) -> JSONResponse:
+    status = STATUS_BY_CODE.get(error.code, 500)
+    # OpenAI's clients repeat a request by themselves; the run of this one has ended.
+    repeat = "true" if isinstance(error, ServiceStopping) else "false"
+    return JSONResponse(
+        error_body(str(error), error.code, status),
+        status_code=status,
+        headers={**headers, "x-should-retry": repeat},
+    )
+
+
+async def _chunks(answer: _Answer, answered: AnsweredRuns, has_usage_chunk: bool) -> AsyncIterator[bytes]:
+    """Yield the frames of a streamed answer."""
+    found = AnswerPieces()
+    with answer.service.metrics.client(), answered.answering(answer.accepted.run.run_id):
+        yield _chunk(answer, {"role": "assistant", "content": ""})
+        try:
+            async for kind, text in answer.pieces(found):
+                yield _chunk(answer, {"content" if kind == "answer" else "reasoning_content": text})
+            run, rest = await answer.end(found)
+        except ManipleError as error:
+            status = STATUS_BY_CODE.get(error.code, 500)
+            await answer.note_failure(error)
+            yield _frame(error_body(str(error), error.code, status))
+            return
+        if rest:
+            yield _chunk(answer, {"content": rest})
+        usage = _usage(run).model_dump()
+        last = {"choices": [_choice({}, _FINISH.get(run.status, "stop"))], "not_used": [*answer.not_used]}
+        if has_usage_chunk:
+            yield _frame({**_head(answer), **last})
+            yield _frame({**_head(answer), "choices": [], "usage": usage})
+        else:
+            yield _frame({**_head(answer), **last, "usage": usage})
+        await note_delivery(answer.service.store, run, answer.conversation)
+        yield b"data: [DONE]\n\n"
+
+
+def _head(answer: _Answer) -> dict[str, Any]:
+    return {**answer.base, "object": "chat.completion.chunk"}
+
+
+def _choice(delta: Mapping[str, str], finish: str | None = None) -> dict[str, Any]:
+    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+
+
+def _chunk(answer: _Answer, delta: Mapping[str, str]) -> bytes:
+    return _frame({**_head(answer), "choices": [_choice(delta)]})
+
+
+def _frame(data: Mapping[str, Any]) -> bytes:
+    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

@@ -1,0 +1,250 @@
+"""The body of `POST /v1/chat/completions`, and what of it the team can use.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import unquote_to_bytes
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from maniple.api.protocols.openai_errors import UnsupportedParameter
+from maniple.graph import RunOptions
+from maniple.service.views import ThreadId
+from maniple.text import fix_surrogates
+from maniple.types import Depth, ReportStyle
+
+TEAM = "maniple"
+"""The model id of the whole team."""
+_REFUSED_UNLESS: Mapping[str, tuple[Any, ...]] = {
+    "tools": ([],),
+    "functions": ([],),
+    "tool_choice": ("none", "auto"),
+    "function_call": ("none", "auto"),
+    "response_format": ({"type": "text"},),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "modalities": (["text"],),
+    "audio": (),
+}
+"""Parameters that promise what the team does not do, with the values that ask for nothing."""
+_ROLES: Mapping[str, type[BaseMessage]] = {
+    "user": HumanMessage,
+    "assistant": AIMessage,
+    "system": SystemMessage,
+    "developer": SystemMessage,
+}
+_RESULT_ROLES = frozenset(("tool", "function"))
+_MAX_PARTS = 200
+_PARTS = "text, image_url and file (with file_data)"
+
+
+class Part(BaseModel):
+    """A piece of a message's content."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+
+
+class CompletionMessage(BaseModel):
+    """One message of the conversation. The team answers the newest one of the user."""
+
+    model_config = ConfigDict(extra="allow")
+
+    role: str = Field(json_schema_extra={"enum": [*_ROLES, *sorted(_RESULT_ROLES)]})
+    content: str | Annotated[list[Part], Field(max_length=_MAX_PARTS)] | None = None
+
+
+class StreamOptions(BaseModel):
+    """Options of a streamed answer."""
+
+    include_usage: bool | None = False
+
+
+class ChatCompletionRequest(BaseModel):
+    """A request to the team. A parameter that is not listed here has no effect, and the answer names it."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "example": {"model": TEAM, "messages": [{"role": "user", "content": "1+3=?"}], "stream": True}
+        },
+    )
+
+    model: str = Field(description="`maniple`, or an agent that answers alone; `GET /v1/models` lists them")
+    messages: Annotated[list[CompletionMessage], Field(min_length=1)]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    metadata: dict[str, str] | None = Field(
+        default=None,
+        description="Options of the run, as text: `thread_id`, `depth`, `report_style`, `locale`, "
+        "`auto_accepted_plan`, `deep_thinking_mode`, `search_before_planning`. Other keys have no effect.",
+    )
+    n: Literal[1] | None = Field(default=None, description="The team gives one answer.")
+
+
+class RunChoices(BaseModel):
+    """The options of a run in `metadata`, whose values are texts."""
+
+    thread_id: ThreadId | None = None
+    depth: Depth | None = None
+    report_style: ReportStyle | None = None
+    locale: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] | None = None
+    auto_accepted_plan: bool = True
+    deep_thinking_mode: bool = False
+    search_before_planning: bool = False
+
+    def as_options(self, agent: str) -> RunOptions:
+        """Return the options of a run of the team, or of one agent."""
+        return RunOptions(
+            auto_accepted_plan=self.auto_accepted_plan,
+            deep_thinking_mode=self.deep_thinking_mode,
+            search_before_planning=self.search_before_planning,
+            locale=self.locale or "",
+            agent=agent,
+            depth=self.depth or "",
+            report_style=self.report_style or "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file that came as a part of a message."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ChatQuestion:
+    """What the team is asked: the conversation, its options, and the files of its newest message."""
+
+    messages: Sequence[BaseMessage]
+    choices: RunChoices
+    files: Sequence[SentFile]
+    asked: Sequence[str]
+    """The user's messages, as one text each."""
+    not_used: Sequence[str]
+    """The parameters and parts of the request that have no effect."""
+
+
+def read_question(body: ChatCompletionRequest) -> ChatQuestion:
+    """Return what a request asks for; raises `UnsupportedParameter`."""
+    not_used = _check_parameters(body.model_extra or {})
+    messages, parts = list[BaseMessage](), _PartReader(not_used)
+    for place, one in enumerate(body.messages):
+        if one.role in _RESULT_ROLES:
+            not_used.append(f"messages.{place}")
+            continue
+        kind = _ROLES.get(one.role)
+        if kind is None:
+            raise _invalid(f"messages.{place}.role", f"{one.role!r} is none of {', '.join(_ROLES)}.")
+        parts.begin(place, is_newest=place == len(body.messages) - 1)
+        messages.append(kind(content=cast("str | list[str | dict[Any, Any]]", parts.read(one))))
+    if not messages or not isinstance(messages[-1], HumanMessage):
+        raise _invalid("messages", "The last message must be the user's: the team answers that one.")
+    if not messages[-1].text.strip() and not parts.has_picture:
+        raise _invalid("messages", "The last message is empty: give it text or a picture.")
+    asked = [str(one.content) for one in messages if isinstance(one, HumanMessage)]
+    return ChatQuestion(messages, _read_choices(body.metadata or {}), parts.files, asked, not_used)
+
+
+def _check_parameters(given: Mapping[str, Any]) -> list[str]:
+    """Return the parameters that have no effect; raise the error of one that promises something."""
+    for name, harmless in _REFUSED_UNLESS.items():
+        if given.get(name) is not None and given[name] not in harmless:
+            raise UnsupportedParameter(
+                name, f"The team cannot do what {name} asks for: it has tools of its own and answers in text."
+            )
+    return [
+        fix_surrogates(name)
+        for name, value in given.items()
+        if value is not None and name not in _REFUSED_UNLESS
+    ]
+
+
+def _read_choices(metadata: Mapping[str, str]) -> RunChoices:
+    try:
+        return RunChoices.model_validate(metadata)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise _invalid(f"metadata.{'.'.join(map(str, first['loc']))}", first["msg"]) from error
+
+
+@dataclass(slots=True)
+class _PartReader:
+    """Reads the contents of messages; only the files of the newest one are new."""
+
+    not_used: list[str]
+    files: list[SentFile] = field(default_factory=list[SentFile])
+    has_picture: bool = False
+    _place: int = 0
+    _is_newest: bool = False
+
+    def begin(self, place: int, *, is_newest: bool) -> None:
+        self._place, self._is_newest, self.has_picture = place, is_newest, False
+
+    def read(self, message: CompletionMessage) -> str | list[dict[str, Any]]:
+        """Return a content as chat models take it: text alone as text."""
+        if message.content is None or isinstance(message.content, str):
+            return fix_surrogates(message.content or "")
+        parts = [read for at, one in enumerate(message.content) if (read := self._part(at, one))]
+        if all(one["type"] == "text" for one in parts):
+            return fix_surrogates("\n".join(one["text"] for one in parts))
+        return fix_surrogates(parts)
+
+    def _part(self, at: int, part: Part) -> dict[str, Any] | None:
+        name, given = f"messages.{self._place}.content.{at}", part.model_extra or {}
+        match part.type:
+            case "text" | "input_text" | "output_text" | "refusal":
+                return {"type": "text", "text": str(given.get("text") or given.get("refusal") or "")}
+            case "image_url":
+                self.has_picture = True
+                return {"type": "image_url", "image_url": {"url": _picture_address(name, given)}}
+            case "file":
+                self._add_file(name, given.get("file"))
+                return None
+            case _:
+                raise UnsupportedParameter(
+                    name, f"A part of the type {part.type!r} cannot be read; known: {_PARTS}."
+                )
+
+    def _add_file(self, name: str, given: Any) -> None:
+        file = cast("Mapping[str, Any]", given if isinstance(given, dict) else {})
+        if not self._is_newest:
+            self.not_used.append(name)  # it was stored when it came with the newest message
+            return
+        if not file.get("file_data"):
+            raise UnsupportedParameter(name, "Send the file itself, as file_data: no file has an id here.")
+        title = str(file.get("filename") or f"file-{len(self.files) + 1}")
+        self.files.append(SentFile(title, _decode(name, str(file["file_data"]))))
+
+
+def _picture_address(name: str, given: Mapping[str, Any]) -> str:
+    """Return the address of a picture, which newer clients put into an object and older ones do not."""
+    picture = given.get("image_url")
+    url = cast("Mapping[str, Any]", picture).get("url") if isinstance(picture, dict) else picture
+    if not isinstance(url, str) or not url.strip():
+        raise _invalid(name, "image_url needs the address of a picture, or a data: URL.")
+    return url
+
+
+def _decode(name: str, data: str) -> bytes:
+    """Return the content of a `data:` URL, or of bare base64."""
+    head, comma, content = data.partition(",")
+    try:
+        if comma and head.startswith("data:") and not head.endswith(";base64"):
+            return unquote_to_bytes(content)
+        return base64.b64decode(content if comma else head, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise _invalid(name, "file_data is no base64.") from error
+
+
+def _invalid(param: str, message: str) -> UnsupportedParameter:
+    return UnsupportedParameter(param, message, code="invalid_value")
