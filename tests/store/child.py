@@ -26,6 +26,25 @@ async def serve(path: Path) -> None:
         await asyncio.to_thread(sys.stdin.read)
 
 
+async def drive(path: Path) -> None:
+    """Drive a run in the PostgreSQL database that the file names, with an event for each line of input."""
+    from maniple.store.artifact_files import ArtifactFiles
+    from maniple.store.postgres.store import open_postgres
+
+    url = await asyncio.to_thread(path.read_text)
+    async with open_postgres(url, ArtifactFiles(path.parent / "artifacts"), server=True, pool=2) as store:
+        run = await stored_run(store, status="running", started_at=1.0)
+        tell(process=store.process, run_id=run.run_id)
+        number = 0
+        while await asyncio.to_thread(sys.stdin.readline):
+            number += 1
+            try:
+                await store.events.append([(run.run_id, some_events(number, number))])
+                tell(number=number)
+            except StoreError as error:
+                tell(code=error.code)
+
+
 async def write(path: Path) -> None:
     """Append for ever, telling the newest number that was acknowledged."""
     async with open_store(path, path.parent / "artifacts", server=True) as store:
@@ -105,7 +124,7 @@ async def attempt(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    scenes = {scene.__name__: scene for scene in (serve, write, writers, fill, attempt)}
+    scenes = {scene.__name__: scene for scene in (serve, drive, write, writers, fill, attempt)}
     going = scenes[sys.argv[1]](Path(sys.argv[2]))
     if going is not None:
         asyncio.run(going)

@@ -111,6 +111,17 @@ async def test_a_process_that_lost_its_run_writes_nothing_for_it(postgres_store,
     assert await write_everywhere(postgres_store, run, 2) == []
 
 
+async def test_events_that_another_process_has_stored_do_not_count_as_stored_by_this_one(
+    postgres_store, zombie
+):
+    run = await taken_over(postgres_store, zombie)
+    await postgres_store.events.append([(run.run_id, some_events(2, 2))])
+    with pytest.raises(RunTakenOver):
+        await zombie.events.append([(run.run_id, some_events(2, 2))])
+    await postgres_store.events.append([(run.run_id, some_events(2, 2))])
+    assert await postgres_store.events.read(run.run_id) == some_events(1, 2)
+
+
 async def test_without_the_triggers_a_process_that_lost_its_run_would_write(postgres_store, zombie):
     run = await taken_over(postgres_store, zombie)
     for table in FENCED:

@@ -7,10 +7,10 @@ from uuid import uuid4
 
 from psycopg import AsyncConnection
 
-from maniple.errors import StoreError, StoreUnreachable
+from maniple.errors import RunTakenOver, StoreError, StoreUnreachable
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
-from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all
+from maniple.store.postgres.database import PROCESS_VARIABLE, PostgresDatabase, execute_many, fetch_all
 from maniple.store.postgres.tables import NOW, add_inputs
 from maniple.store.records import Artifact, EventRecord, InputRecord, RunRecord, ToolCallRecord
 from maniple.store.rows import (
@@ -121,16 +121,20 @@ async def _refuse_gap(connection: AsyncConnection, row: Mapping[str, str | int])
     They are when the answer to the first try was lost. Events of a deleted run are dropped.
     """
     sql = (
-        "SELECT coalesce((SELECT max(last) FROM events WHERE run_id = runs.run_id), 0), "
+        "SELECT process = current_setting(%(variable)s, true), "
+        "coalesce((SELECT max(last) FROM events WHERE run_id = runs.run_id), 0), "
         "EXISTS (SELECT FROM events WHERE run_id = runs.run_id AND first = %(first)s AND last = %(last)s "
         "AND body = %(body)s) FROM runs WHERE run_id = %(run)s"
     )
-    found = await fetch_all(connection, sql, row)
-    if found and not found[0][1]:
-        raise StoreError(
-            f"Event {row['first']} of run {row['run']} does not follow its newest event, {found[0][0]}: "
-            "another process drives the run."
-        )
+    for is_own, newest, is_stored in await fetch_all(connection, sql, {**row, "variable": PROCESS_VARIABLE}):
+        if not is_own:
+            # Not a row that the fence has seen: the same events may come from the process that goes on.
+            raise RunTakenOver(f"Another process drives run {row['run']} now. Nothing was stored.")
+        if not is_stored:
+            raise StoreError(
+                f"Event {row['first']} of run {row['run']} does not follow its newest event, {newest}. "
+                "Nothing was stored."
+            )
 
 
 class PostgresLedger:
