@@ -56,6 +56,20 @@ async def test_a_database_is_migrated_once_by_many_at_the_same_time(empty_url, t
         await migrate(empty_url, versions)
 
 
+async def test_both_databases_have_the_same_columns(postgres_store, sqlite_store):
+    sql = (
+        "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' "
+        "AND t.name NOT IN ('checkpoints', 'writes')"
+    )
+    in_file = set(await sqlite_store._database.fetch(sql))
+    sql = (
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'maniple' "
+        "AND table_name = ANY(%s)"
+    )
+    tables = [*{table for table, _ in in_file}]
+    assert set(await postgres_store.database.fetch(sql, (tables,))) == in_file
+
+
 async def test_a_version_that_fails_leaves_the_one_before_it(empty_url, tmp_path):
     versions = load_migrations()
     with pytest.raises(StoreError):

@@ -158,11 +158,7 @@ class PostgresRuns:
         self._database = database
 
     async def add(self, run: RunRecord) -> RunRecord:
-        async def insert(connection: AsyncConnection) -> RunRecord:
-            at = await insert_at_unused_time(connection, "runs", RUN_COLUMNS, run_values(run))
-            return replace(run, created_at=at)
-
-        return await self._database.write(insert)
+        return await self._database.write(lambda connection: insert_run(connection, run))
 
     async def get(self, run_id: str, owner: str | None = None) -> RunRecord | None:
         sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE run_id = %s AND owner = coalesce(%s, owner)"
@@ -228,14 +224,8 @@ class PostgresRuns:
         return [(make_run(*row), is_alive) for *row, is_alive in rows]
 
     async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
-        assignments, values = _assignments(changes)
-        # The new process as well: after a lost answer, the change is found done.
-        owners = [self._database.process, changes.get("process", self._database.process)]
-        sql = f"UPDATE runs SET {assignments} WHERE run_id = %s AND process = ANY(%s) RETURNING {RUN_COLUMNS}"
-        rows = await self._database.execute(sql, (*values, run_id, owners))
-        if not rows and await self.get(run_id) is not None:
-            raise RunTakenOver(f"Another process drives run {run_id} now. Nothing was stored.")
-        return make_first(make_run, rows)
+        own = self._database.process
+        return await self._database.repeat(lambda connection: change_run(connection, own, run_id, changes))
 
     async def adopt(self, run_id: str) -> RunRecord | None:
         sql = (
@@ -255,18 +245,15 @@ class PostgresRuns:
     async def _queue_again(
         self, run_id: str, sent: InputRecord, status: RunState, reset: str
     ) -> RunRecord | None:
-        sql = (
-            f"UPDATE runs SET status = 'queued', process = %s, {NOT_WAITING}{reset} "
-            f"WHERE run_id = %s AND status = %s RETURNING {RUN_COLUMNS}"
-        )
+        own = self._database.process
 
-        async def queue(connection: AsyncConnection) -> list[Row]:
-            queued = await fetch_all(connection, sql, (self._database.process, run_id, status))
-            if queued:
+        async def queue(connection: AsyncConnection) -> RunRecord | None:
+            queued = await queue_run_again(connection, own, (run_id, status), reset)
+            if queued is not None:
                 await add_inputs(connection, run_id, [sent])
             return queued
 
-        return make_first(make_run, await self._database.write(queue))
+        return await self._database.write(queue)
 
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         assignments, values = _assignments({**changes, "status": "running"})
@@ -319,6 +306,40 @@ class PostgresRuns:
         return RunUsage(
             int(calls), int(tools), int(input_tokens), int(output_tokens), float(seconds), float(cost)
         )
+
+
+# What follows works in the transaction of its caller, beside whatever else has to happen together with it.
+
+
+async def insert_run(connection: AsyncConnection, run: RunRecord) -> RunRecord:
+    """Store a new run of a stored thread and return it as stored."""
+    at = await insert_at_unused_time(connection, "runs", RUN_COLUMNS, run_values(run))
+    return replace(run, created_at=at)
+
+
+async def change_run(
+    connection: AsyncConnection, process: str, run_id: str, changes: RunChange
+) -> RunRecord | None:
+    """Change a run that `process` drives; None if it does not exist. Raises `RunTakenOver`."""
+    assignments, values = _assignments(changes)
+    # The new process as well: after a lost answer, the change is found done.
+    owners = [process, changes.get("process", process)]
+    sql = f"UPDATE runs SET {assignments} WHERE run_id = %s AND process = ANY(%s) RETURNING {RUN_COLUMNS}"
+    rows = await fetch_all(connection, sql, (*values, run_id, owners))
+    if not rows and await fetch_all(connection, "SELECT 1 FROM runs WHERE run_id = %s", (run_id,)):
+        raise RunTakenOver(f"Another process drives run {run_id} now. Nothing was stored.")
+    return make_first(make_run, rows)
+
+
+async def queue_run_again(
+    connection: AsyncConnection, process: str, run: tuple[str, RunState], reset: str = ""
+) -> RunRecord | None:
+    """Queue a run (id, status) for `process`, with the assignments `reset`; None if it has another status."""
+    sql = (
+        f"UPDATE runs SET status = 'queued', process = %s, {NOT_WAITING}{reset} "
+        f"WHERE run_id = %s AND status = %s RETURNING {RUN_COLUMNS}"
+    )
+    return make_first(make_run, await fetch_all(connection, sql, (process, *run)))
 
 
 async def add_inputs(connection: AsyncConnection, run_id: str, inputs: Iterable[InputRecord]) -> None:
