@@ -156,6 +156,24 @@ async def test_a_checkpoint_without_a_run_is_refused_while_another_process_works
     await zombie.checkpointer.aput(place, empty_checkpoint(), {}, {})
 
 
+async def test_the_checkpoints_of_a_run_are_not_pruned_by_a_process_that_lost_it(postgres_store, zombie):
+    run = await taken_over(postgres_store, zombie)
+    before = await contents(postgres_store)
+    for status in ("running", "interrupted", "completed"):
+        await postgres_store.runs.change(run.run_id, status=status)
+        with pytest.raises(RunTakenOver):
+            await zombie.checkpoints.prune(run.thread_id)
+    await postgres_store.runs.change(run.run_id, status="running")
+    with pytest.raises(RunTakenOver):
+        await zombie.checkpoints.rollback(run.thread_id, None)
+    assert await contents(postgres_store) == before
+    await postgres_store.checkpoints.prune(run.thread_id)
+    await postgres_store.checkpoints.rollback(run.thread_id, None)
+    assert (
+        await postgres_store.checkpointer.aget_tuple({"configurable": {"thread_id": run.thread_id}}) is None
+    )
+
+
 async def test_a_run_of_a_living_process_is_not_claimed(postgres_store, zombie):
     run = await stored_run(zombie, status="running")
     assert await postgres_store.runs.list_orphaned(None) == []

@@ -17,14 +17,16 @@ from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 
+from maniple.errors import RunTakenOver
 from maniple.langgraph_internals import (
     checkpoint_config,
     index_of_write,
     read_config,
     replaces_writes,
 )
-from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all
+from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all, lock_thread
 from maniple.store.redaction import make_serializer
+from maniple.store.rows import UNFINISHED
 from maniple.types import RUN_MARK
 
 _PUT_BLOB = (
@@ -50,6 +52,14 @@ _REPLACE = (
     "run_id = excluded.run_id"
 )
 _NEWEST = "ORDER BY position DESC LIMIT 1"
+# A thread is pruned before the end of its run is stored. Of its other runs some may wait, or wait no more.
+_HAS_LOST_ITS_RUN = (
+    "SELECT 1 FROM runs WHERE thread_id = %(thread)s HAVING count(*) > 0 "
+    f"AND count(*) FILTER (WHERE process = %(own)s AND {UNFINISHED}) = 0"
+)
+_IS_DRIVEN_ELSEWHERE = (
+    "SELECT 1 FROM runs WHERE thread_id = %(thread)s AND process <> %(own)s AND status = 'running'"
+)
 _UNUSED_BLOBS = (
     "DELETE FROM checkpoint_blobs WHERE thread_id = %(thread)s AND (checkpoint_ns, channel, version) NOT IN "
     "(SELECT checkpoint_ns, used.key, used.value FROM checkpoints, "
@@ -181,6 +191,7 @@ class PostgresCheckpointHistory:
         )
 
         async def prune(connection: AsyncConnection) -> None:
+            await self._refuse(connection, thread_id, _HAS_LOST_ITS_RUN)
             if found := await fetch_all(connection, newest, (thread_id,)):
                 which = "checkpoint_ns <> '' OR checkpoint_id <> %(checkpoint)s"
                 await delete_checkpoints(connection, thread_id, which, {"checkpoint": found[0][0]})
@@ -195,12 +206,19 @@ class PostgresCheckpointHistory:
         )
 
         async def rollback(connection: AsyncConnection) -> None:
+            await self._refuse(connection, thread_id, _IS_DRIVEN_ELSEWHERE)
             if checkpoint_id is None:
                 await delete_checkpoints(connection, thread_id)
             else:
                 await delete_checkpoints(connection, thread_id, newer, {"checkpoint": checkpoint_id})
 
         await self._database.repeat(rollback)
+
+    async def _refuse(self, connection: AsyncConnection, thread_id: str, refused: str) -> None:
+        """Raise `RunTakenOver` if the query `refused` has a row; the fence does not see what is deleted."""
+        await lock_thread(connection, thread_id)
+        if await fetch_all(connection, refused, {"thread": thread_id, "own": self._database.process}):
+            raise RunTakenOver(f"Another process drives a run of thread {thread_id}. Nothing was deleted.")
 
 
 async def delete_checkpoints(
