@@ -1,11 +1,15 @@
 from collections.abc import AsyncIterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from maniple.store import Store, open_store
 from tests.postgres import OpenStore
+
+# It imports what is not there; the other tests of PostgreSQL are skipped with the reason.
+collect_ignore = [] if find_spec("psycopg") else ["test_postgres.py"]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
