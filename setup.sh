@@ -39,7 +39,7 @@ command -v bwrap >/dev/null || want bubblewrap
 command -v make >/dev/null || want make
 has_browser || want chromium-headless-shell
 has_cjk_font || want fonts-wqy-zenhei
-[ "$mode" = run ] || compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || command -v initdb >/dev/null || want postgresql
+[ "$mode" != dev ] || command -v pg_ctl >/dev/null || command -v pg_ctlcluster >/dev/null || want postgresql
 
 is_new() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
@@ -59,7 +59,7 @@ without() {
     chromium*) echo "Without it no page is opened in a browser. To get it: sudo apt-get install $1" \
       "(or .venv/bin/playwright install chromium-headless-shell)" ;;
     fonts*) echo "Without it Chinese, Japanese and Korean are empty boxes in pictures and PDFs. To get it: sudo apt-get install $1" ;;
-    postgresql) echo "Without it the tests of store.backend: postgres are left out. To get it: sudo apt-get install $1" ;;
+    postgresql) echo "Without it the tests of the PostgreSQL store are left out. To get it: sudo apt-get install $1" ;;
     make) echo "\`make test\` needs it. To get it: sudo apt-get install $1" ;;
     python3) echo "Without it no code is executed unless sandbox.python names another Python." \
       "To get it: sudo apt-get install $1" ;;
@@ -91,6 +91,11 @@ install_packages() {
   # What an interruption left unpacked is finished first; else apt-get refuses to work.
   "${as_root[@]}" dpkg --configure -a >/dev/null 2>&1 || :
   "${apt[@]}" update >/dev/null 2>&1 || say "apt-get update failed; trying with the lists that are there"
+  # The tests start servers of their own; the package would start another one.
+  local cluster=/etc/postgresql-common/createcluster.conf
+  if [[ " $* " == *" postgresql "* && ! -e $cluster ]]; then
+    "${as_root[@]}" install -D -m 644 /dev/stdin "$cluster" <<< 'create_main_cluster = false' || :
+  fi
   # One by one: apt-get installs nothing at all when it does not know one of the names.
   for package; do
     said=$("${apt[@]}" install -y --fix-broken --no-remove --no-install-recommends "$package" 2>&1 >/dev/null) ||

@@ -131,7 +131,7 @@ def clone(tmp_path: Path) -> Clone:
     ):
         (programs / name).write_text(text, encoding="utf-8")
         (programs / name).chmod(0o755)
-    for name in ("bwrap", "make", "chromium"):
+    for name in ("bwrap", "make", "chromium", "pg_ctl"):
         (programs / name).symlink_to("/bin/true")
     return Clone(folder, tmp_path / "log")
 
@@ -314,6 +314,14 @@ def test_a_font_for_chinese_is_installed_where_there_is_none(clone: Clone) -> No
     (clone.log / "bin/fc-list").write_text("#!/bin/bash\n", encoding="utf-8")
     assert "installing fonts-wqy-zenhei (Debian packages)" in clone.set_up()[1]
     assert any("fonts-wqy-zenhei" in line for line in clone.asked("apt"))
+
+
+def test_postgresql_is_installed_for_the_tests_alone(clone: Clone) -> None:
+    (clone.log / "bin/pg_ctl").unlink()
+    clone.set_up()
+    assert not any("postgresql" in line for line in clone.asked("apt"))
+    clone.set_up("dev")
+    assert any("postgresql" in line for line in clone.asked("apt"))
 
 
 def test_colours_are_printed_only_to_a_terminal_and_not_with_no_color(clone: Clone) -> None:
