@@ -2,7 +2,17 @@ import json
 
 import pytest
 
-from maniple.cli.text import arguments_line, duration, one_line, result_line, result_lines, step_line
+from maniple.cli.text import (
+    arguments_line,
+    drop_exit_code,
+    duration,
+    failure_mark,
+    one_line,
+    result_line,
+    result_lines,
+    step_line,
+    table_lines,
+)
 from maniple.events import BrowserStepChanged
 from maniple.text import counted
 
@@ -47,7 +57,7 @@ def test_lines_are_joined_and_cut() -> None:
         ("[]", ["0 items"]),
         ("a\n\nb\nc\n", ["a", "b", "c"]),
         ("a\nb\nc\nd\ne", ["a", "b", "c", "… 2 more lines"]),
-        ("a\nb\nc\nd\n[exit code 1]", ["a", "b", "c", "… 2 more lines", "[exit code 1]"]),
+        ("a\nb\nc\nd\n[exit code 1]", ["a", "b", "c", "… 1 more line"]),
         (TRACEBACK, ["ModuleNotFoundError: No module named 'sympy'"]),
         (
             json.dumps([{"title": "Tea", "url": "https://tea.example/a", "cite": 2, "content": "c"}] * 5),
@@ -113,3 +123,28 @@ def test_a_result_is_one_line_and_a_traceback_its_error(result: str, line: str) 
 def test_a_step_of_the_browser_is_a_line_once_it_is_known_what_came_of_it(known, line):
     step = BrowserStepChanged(tool_call_id="c", number=3, observation="Clicked\nit", seconds=1.5, **known)
     assert step_line(step) == line
+
+
+@pytest.mark.parametrize(
+    ("result", "mark"),
+    [
+        (TRACEBACK, "✘ exit code 1"),
+        (
+            "killed\n[exit code 137, SIGKILL]\n[took 2.0 s]\n[sandbox: started again]",
+            "✘ exit code 137, SIGKILL",
+        ),
+        ("[timeout: stopped after 60 seconds; it had printed nothing]", "✘ timeout"),
+        ("4", ""),
+        ("[exit code 0]", ""),
+        ("a page about\n[exit code 3]\n" + "and more\n" * 20, ""),
+    ],
+)
+def test_a_failed_command_is_marked_with_its_exit_code(result: str, mark: str) -> None:
+    assert failure_mark(result) == mark
+    assert "[exit code 1" not in drop_exit_code(result)
+
+
+def test_the_columns_of_a_table_are_aligned_by_the_width_of_its_characters() -> None:
+    rows = [("name", "n"), ("日本", "12")]
+    assert table_lines(rows, right_from=1) == ["name   n", "日本  12"]
+    assert table_lines([]) == []

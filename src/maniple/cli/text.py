@@ -2,9 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
 
 from maniple.text import counted
 
@@ -54,10 +56,46 @@ def result_lines(text: str) -> list[str]:
     """Return a tool's result in at most `_RESULT_LINES` lines and a line about the rest, as people read it.
 
     Search hits and pages are named, other JSON is shown by its fields. For a Python traceback, its last
-    error. The lines are safe to print.
+    error. The exit code is left out (see `failure_mark`). The lines are safe to print.
     """
     # Not before: a JSON text may hold control characters as escape sequences.
-    return [one_line(clean(line)) or "(no output)" for line in _describe_result(text)]
+    return [one_line(clean(line)) or "(no output)" for line in _describe_result(drop_exit_code(text))]
+
+
+def failure_mark(result: str) -> str:
+    """Return `✘ exit code 2` or `✘ timeout` for the result of a command that failed, else "".
+
+    The sandbox writes such a note below the output. Only the last lines are read, because a page that a tool
+    has read may hold anything.
+    """
+    last_lines = "\n".join(result.rsplit("\n", _NOTE_LINES)[-_NOTE_LINES:])
+    if found := _EXIT_CODE.search(last_lines):
+        return f"✘ exit code {found[1]}"
+    return "✘ timeout" if _TIMEOUT.search(last_lines) else ""
+
+
+def drop_exit_code(result: str) -> str:
+    """Return a result without the line about the exit code, which `failure_mark` shows."""
+    head, *last_lines = result.rsplit("\n", _NOTE_LINES)
+    kept = [line for line in (head, *last_lines) if not _EXIT_CODE.fullmatch(line)]
+    return "\n".join(kept)
+
+
+def table_lines(rows: Sequence[Sequence[str]], right_from: int | None = None) -> list[str]:
+    """Return the rows as lines with aligned columns, by the width of the characters on a terminal.
+
+    Columns from the index `right_from` on are aligned to the right. All rows have the same length.
+    """
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    lines: list[str] = []
+    for row in rows:
+        cells: list[str] = []
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            blank = " " * (width - cell_len(cell))
+            is_right = right_from is not None and column >= right_from
+            cells.append(f"{blank}{cell}" if is_right else f"{cell}{blank}")
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def _describe_result(text: str) -> list[str]:
@@ -83,7 +121,11 @@ def _describe_result(text: str) -> list[str]:
 
 _RESULT_LINES = 3
 _MOST_LINES = _RESULT_LINES + 2
-_FAILURE_NOTES = ("[exit code ", "[timeout: ")
+_FAILURE_NOTES = ("[timeout: ",)
+_NOTE_LINES = 4
+"""The last lines of a result in which the notes of the sandbox stand."""
+_EXIT_CODE = re.compile(r"^\[exit code ([1-9][^\]\n]*)\]$", re.MULTILINE)
+_TIMEOUT = re.compile(r"^\[timeout: ", re.MULTILINE)
 _PAGE = re.compile(r"# ([^\n]*)\n\nSource(?: \[(\d+)\])?: (\S+)[^\n]*(?:\n\n|$)")
 
 

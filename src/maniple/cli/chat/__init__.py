@@ -526,6 +526,7 @@ async def open_session(
         from maniple.capabilities.workspace import workspaces_of
         from maniple.cli.chat.attachments import open_attachments
         from maniple.cli.chat.session import ChatSession, Conversations, RunLeft
+        from maniple.scope.budget import load_prices
         from maniple.store.configured import open_configured_store
 
     async with AsyncExitStack() as stack:
@@ -542,6 +543,7 @@ async def open_session(
             options.run_options(),
             settings.team.max_plan_steps,
             settings.data_dir / "pages",
+            prices=load_prices(settings.models),
         )
         try:
             yield session

@@ -29,6 +29,7 @@ from maniple.cli.chat.answers import (
     parse_answer,
     parse_edited_answer,
 )
+from maniple.cli.chat.inspection import INSPECTIONS
 from maniple.cli.chat.session import (
     ChatSession,
     Conversation,
@@ -183,8 +184,9 @@ async def run_slash_command(session: ChatSession, line: str) -> str:
     if command is not None:
         is_forced = name.endswith("!")
         return await command.run(session, f"! {rest}" if is_forced else rest.strip())
-    close = difflib.get_close_matches(name.casefold(), COMMANDS, n=1, cutoff=0.5)
-    if close:
+    is_path = "/" in name[1:]
+    close = difflib.get_close_matches(name.casefold(), COMMANDS, n=1)
+    if close and not is_path:
         return f"Unknown command {name}. Did you mean {close[0]}?"
     return (
         f"Unknown command {name}. /help lists the commands. To send it as a message, put a space before it."
@@ -350,6 +352,18 @@ async def save_report(session: ChatSession, name: str, *, replace: bool) -> str:
     return f"Saved to {path}, with {counted(len(figures), 'picture')} in {folder}"
 
 
+async def _plan(session: ChatSession, rest: str) -> str:
+    return await INSPECTIONS["/plan"](session.inspector, session.thread_id, rest)
+
+
+async def _cost(session: ChatSession, rest: str) -> str:
+    return await INSPECTIONS["/cost"](session.inspector, session.thread_id, rest)
+
+
+async def _show(session: ChatSession, rest: str) -> str:
+    return await INSPECTIONS["/show"](session.inspector, session.thread_id, rest)
+
+
 async def _quit(session: ChatSession, rest: str) -> str:
     raise ExitRequested
 
@@ -366,6 +380,9 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/files": SlashCommand("/files [all]", "lists the files of this conversation", _files),
     "/sources": SlashCommand("/sources", "lists the sources of the last answer, as it cites them", _sources),
     "/claims": SlashCommand("/claims [all]", "lists what in the last answer lacks support", _claims),
+    "/plan": SlashCommand("/plan", "shows the plan with the state of each step, also during a run", _plan),
+    "/show": SlashCommand("/show [NUMBER]", "shows a tool call in full, also during a run", _show),
+    "/cost": SlashCommand("/cost", "shows tokens and money by member, also during a run", _cost),
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
     "/save": SlashCommand(
         "/save FILE",

@@ -6,7 +6,7 @@ import os
 import re
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -17,6 +17,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.cli.chat.answers import EditRequest, UnclearAnswer, parse_answer
 from maniple.cli.chat.attachments import Attachments, is_folder
+from maniple.cli.chat.inspection import RunInspector, find_inspection
 from maniple.cli.process import TypedLine, cancel_on_interrupt, hide_typing, is_typing_possible, read_typing
 from maniple.cli.render import Consoles, RunDisplay
 from maniple.cli.render.run_text import TO_TEAM, has_answer, is_undone
@@ -29,6 +30,7 @@ from maniple.events import (
     RunStatusChanged,
     RunView,
     StepInterrupted,
+    ToolCalled,
     UsageReported,
     event_of,
     load_run_view,
@@ -37,6 +39,7 @@ from maniple.evidence import Source
 from maniple.graph import RunOptions
 from maniple.media_types import REPORT_SUFFIXES, ReportFormat
 from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy, can_be_retried
+from maniple.scope.budget import Prices
 from maniple.store import RunRecord, Store, Thread, read_event_pages
 from maniple.text import counted, file_size
 from maniple.types import Worker
@@ -226,7 +229,14 @@ class ChatSession:
     """How long each run was shown, by its id."""
     draft: str = ""
     """What was typed while a run was shown, and not sent: the next line begins with it."""
+    prices: Mapping[str, Prices] = field(default_factory=dict[str, Prices])
+    """The prices of models by name, for `/cost`."""
     _team: SessionTeam | None = None
+
+    @property
+    def inspector(self) -> RunInspector:
+        """What describes the plan, the costs and the calls of the conversation's newest run."""
+        return RunInspector(self.conversations.store, self.prices)
 
     async def team(self) -> SessionTeam:
         """Return the team, which is opened at the first call; raises `ManipleError` if that fails."""
@@ -343,7 +353,7 @@ class ChatSession:
         self.pending, self.run_id = None, run_id
         await self.attachments.track(self.thread_id)
         engine = (await self.team()).engine
-        writer = _MessageWriter(engine, run_id, view)
+        writer = _MessageWriter(engine, run_id, view, self._inspect)
         usage = await self._earlier_usage(run_id, after) if after else RunView()
         seconds, started = self._seconds.get(run_id, 0.0), time.monotonic()
         earlier = usage, seconds
@@ -357,11 +367,20 @@ class ChatSession:
             run = await self._show_run(next_run, since=since)
         return run
 
+    def _inspect(self, line: str) -> Awaitable[str] | None:
+        """Return the output of a command that only reads; None if the line is none."""
+        found = find_inspection(line)
+        return found[0](self.inspector, self.thread_id, found[1]) if found is not None else None
+
     async def _earlier_usage(self, run_id: str, after: int) -> RunView:
-        """Return a view with the usage of a run until it waited or failed, so that its totals are shown."""
+        """Return a view with the usage of a run until it waited or failed.
+
+        Its totals are shown, and the next tool call has the number after the last one.
+        """
         earlier = RunView()
         events = self.conversations.store.events
-        async for page in read_event_pages(events, run_id, types=[UsageReported.type]):
+        types = [UsageReported.type, ToolCalled.type]
+        async for page in read_event_pages(events, run_id, types=types):
             for record in page:
                 if record.number <= after:
                     earlier.usage.apply(event_of(record))
@@ -430,10 +449,17 @@ async def follow_run(
 class _MessageWriter:
     """Sends what the user types while a run is shown to the step that asks, else to the run's lead."""
 
-    def __init__(self, engine: Engine, run_id: str, view: RunDisplay) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        run_id: str,
+        view: RunDisplay,
+        inspect: Callable[[str], Awaitable[str] | None],
+    ) -> None:
         self._engine = engine
         self._run_id = run_id
         self._view = view
+        self._inspect = inspect
         self._line = TypedLine(self._take)
         self._refused: list[str] = []
         self._open: list[StepInterrupted] = []
@@ -470,14 +496,22 @@ class _MessageWriter:
     def _take(self, line: str) -> None:
         if line.startswith(TO_TEAM):
             self._start(self._send(line.removeprefix(TO_TEAM).strip()))
+        elif (output := self._inspect(line)) is not None:
+            self._start(self._print(output))
         elif line.startswith("/"):
             self._refused.append(line)
-            self._view.note("Commands work when the run has ended; it stays in the line until then.")
+            self._view.note("This command works when the run has ended; it stays in the line until then.")
         elif self._question is not None:
             self._start(self._answer(self._question, line))
         else:
             self._start(self._send(line))
         self._question = self._next_question()
+
+    async def _print(self, output: Awaitable[str]) -> None:
+        try:
+            self._view.note(clean(await output))
+        except ManipleError as error:
+            self._view.note(str(error))
 
     def _start(self, sending: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(sending))

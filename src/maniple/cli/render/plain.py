@@ -27,7 +27,9 @@ from maniple.cli.text import (
     arguments_line,
     clean,
     clean_event,
+    drop_exit_code,
     duration,
+    failure_mark,
     json_line,
     one_line,
     reason_line,
@@ -238,8 +240,9 @@ class PlainDisplay:
             return
         started = self._call_times.pop(event.tool_call_id, None)
         seconds = f" ({duration(time.monotonic() - started)})" if started is not None else ""
-        result = result_line(event.tool_result, _LINE_CHARACTERS)
-        self.note(f"  {self._whose()}{event.tool_name}{seconds}: {result}")
+        result = result_line(drop_exit_code(event.tool_result), _LINE_CHARACTERS)
+        shown = " ".join(filter(None, (failure_mark(event.tool_result), result)))
+        self.note(f"  {self._whose()}{event.tool_name}{seconds}: {shown}")
 
     def _ask(self, event: RunInterrupted) -> None:
         for line in filter(None, describe_question(event).split("\n")):

@@ -363,7 +363,11 @@ def _tool_name(payload: Mapping[str, Any]) -> str:
 
 
 def _argument_lines(payload: Mapping[str, Any]) -> Iterator[str]:
-    arguments = payload.get("tool_input") or {}
+    return describe_call(payload.get("tool_input") or {})
+
+
+def describe_call(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every argument of a tool call in full, safe to print; those of several lines as a block."""
     if not arguments:
         yield "  (no arguments)"
     for name, value in arguments.items():

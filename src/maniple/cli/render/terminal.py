@@ -56,6 +56,7 @@ from maniple.cli.text import (
     clean,
     clean_event,
     duration,
+    failure_mark,
     one_line,
     reason_line,
     result_lines,
@@ -176,6 +177,7 @@ class TerminalDisplay:
                 run.replacement,
                 run.is_result_repeated,
                 is_draft=run.plan_draft is not None,
+                call_number=run.usage.tool_calls,
             )
             self._deferred.setdefault(event.turn_id, deque()).append(moment)
             self._show_deferred()
@@ -357,8 +359,8 @@ class TerminalDisplay:
         if repeats_answer(self._run, event.tool_name):
             return
         self._call_times[event.tool_call_id] = time.monotonic()
-        arguments = f"  {arguments_line(event.tool_input)}"
-        self._transcript.line(Text.assemble(("⚙ ", "dim"), (event.tool_name, "bold"), arguments))
+        number, arguments = self._moment.call_number, f"  {arguments_line(event.tool_input)}"
+        self._transcript.line(Text.assemble((f"⚙ {number} ", "dim"), (event.tool_name, "bold"), arguments))
 
     def _take_browser_step(self, event: BrowserStepChanged) -> None:
         if line := step_line(event):
@@ -371,7 +373,9 @@ class TerminalDisplay:
         seconds = duration(time.monotonic() - started) if started is not None else ""
         name = f"{event.tool_name} " if self._call_times else ""
         first, *rest = result_lines(event.tool_result)
-        self._transcript.line(Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), first))
+        mark = failure_mark(event.tool_result)
+        failed = (f"{mark}  ", "bold red") if mark else ""
+        self._transcript.line(Text.assemble((f"  ↳ {name}{seconds}  ", "dim"), failed, first))
         for line in rest:
             self._transcript.line(Text(f"      {line}", style="dim"))
 
@@ -414,6 +418,8 @@ class _Moment:
     replacement: Replacement | None = None
     is_repeated: bool = False
     is_draft: bool = False
+    call_number: int = 0
+    """The number of tool calls of the run so far: the one by which `/show` finds the newest."""
 
 
 _ACTIVITIES: Mapping[type[Event], str] = {
