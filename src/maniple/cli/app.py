@@ -4,9 +4,10 @@ A command imports what it needs when it runs, so that `--help` is printed withou
 """
 
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import typer
@@ -25,6 +26,8 @@ from maniple.cli.options import (
     finish,
     finish_service,
     has_keyboard,
+    parse_budget,
+    parse_members,
     read_settings,
     served_at,
 )
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from maniple.config import Settings
 
 Mode = Literal["navigate", "execute", "scrape", "research", "auto"]
+Parsed = TypeVar("Parsed")
 Strategy = Literal["react", "react_plus", "cot", "tot"]
 
 app = typer.Typer(
@@ -172,6 +176,16 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     retry: Annotated[
         bool, typer.Option("--retry", help="With --thread: do what its last run has not done, then exit.")
     ] = False,
+    budget: Annotated[
+        str,
+        typer.Option(
+            "--budget",
+            metavar="NAME=N,…",
+            help="Most tokens, seconds, model_calls, tool_calls or cost of each question.  "
+            "[default: runs.budget]",
+            show_default=False,
+        ),
+    ] = "",
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show the errors themselves below the reasons of failed steps.")
     ] = False,
@@ -189,6 +203,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat --team researcher,coder "…"      only these agents, and the reporter
       maniple chat --agent manus "…"                one agent with every tool, without a plan
       maniple chat --review "…"                     approve or edit the plan before it runs
+      maniple chat --budget tokens=200k,seconds=600 "…"   then report what there is
       maniple chat --file sales.csv "Sum it up"     the team works on a copy of the file
       maniple chat --file letters "File by year"    and of a folder; hidden files are left out
       maniple chat --thread 1a2b3c4d "And 1+4?"     continue a conversation; /threads lists IDs
@@ -219,15 +234,9 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     answer, 4 the budget ran out and the report is partial, 130 cancelled, 128 + N ended by
     signal N.
     """
-    if resume and (question or files):
-        raise typer.BadParameter(
-            "cannot be combined with a question or --file. Continue the run first, then ask.",
-            param_hint="--continue",
-        )
-    if retry and (question or resume or not thread):
-        raise typer.BadParameter(
-            "needs --thread ID, and cannot be combined with a question or --continue.", param_hint="--retry"
-        )
+    _require_compatible(
+        asks=bool(question), has_files=bool(files), thread=thread, resume=resume, retry=retry, budget=budget
+    )
     exports = bool(save or out) and bool(thread) and not question and not (resume or retry)
     asks = not (resume or retry or exports)
     if (save or out) and asks and not question and has_keyboard():
@@ -236,13 +245,10 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     settings = read_settings(config, opens_team=True)
     _require_known_agent(agent)
     from maniple.cli.chat import ChatOptions
-    from maniple.cli.options import UnknownMember, parse_members
     from maniple.cli.render import Consoles
 
-    try:
-        members = parse_members([team], settings.team.enabled)
-    except UnknownMember as error:
-        raise typer.BadParameter(str(error), param_hint="--team") from error
+    members = _parse_option("--team", lambda: parse_members([team], settings.team.enabled))
+    limits = _parse_option("--budget", lambda: parse_budget(budget, settings.models)) if budget else None
     from maniple.cli.chat import ask_once, converse, enter_lines, export_report
 
     is_conversation = asks and text is None
@@ -258,6 +264,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         retry=retry,
         depth=depth,
         config=config,
+        budget=limits,
     )
     consoles = Consoles.of_this_process(color=not no_color, verbose=verbose)
     if exports:
@@ -270,6 +277,33 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         at_terminal = consoles.is_live and has_keyboard()
         work = ask_once(text, settings, options, consoles, at_terminal=at_terminal)
     finish(work)
+
+
+def _require_compatible(
+    *, asks: bool, has_files: bool, thread: str, resume: bool, retry: bool, budget: str
+) -> None:
+    if resume and (asks or has_files):
+        raise typer.BadParameter(
+            "cannot be combined with a question or --file. Continue the run first, then ask.",
+            param_hint="--continue",
+        )
+    if budget and (resume or retry):
+        raise typer.BadParameter(
+            "cannot be combined with --continue or --retry: a run keeps the budget that it was asked with.",
+            param_hint="--budget",
+        )
+    if retry and (asks or resume or not thread):
+        raise typer.BadParameter(
+            "needs --thread ID, and cannot be combined with a question or --continue.", param_hint="--retry"
+        )
+
+
+def _parse_option(hint: str, parse: Callable[[], Parsed]) -> Parsed:
+    """Return what `parse` returns; its `ValueError` is reported as the error of an option."""
+    try:
+        return parse()
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=hint) from error
 
 
 def _require_known_agent(agent: str) -> None:

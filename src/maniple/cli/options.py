@@ -3,6 +3,8 @@
 import difflib
 import sys
 from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import fields
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -13,7 +15,12 @@ from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.config import Settings
+    from maniple.config.model_settings import ModelsSettings
+    from maniple.scope.budget import Budget
 
+_WHOLE_LIMITS = ("tokens", "model_calls", "tool_calls")
+_FACTORS = {"k": 1_000, "m": 1_000_000}
+_LARGEST_LIMIT = 10**15
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
@@ -32,6 +39,57 @@ PortOption = Annotated[
 InsecureOption = Annotated[bool, typer.Option("--insecure", help="Serve other machines without an API key.")]
 NoColorOption = Annotated[bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR=1.")]
 JsonEventsOption = Annotated[bool, typer.Option("--json", help="Print each event as one line of JSON.")]
+
+
+class InvalidBudget(ValueError):
+    """The text is no budget, or a limit could never be reached; the message says what is."""
+
+
+def parse_budget(text: str, models: "ModelsSettings") -> "Budget":
+    """Return the budget in a text like `tokens=200k,seconds=600`; `k` and `m` stand for 1,000 and 1,000,000.
+
+    Raises:
+        InvalidBudget: a name is unknown, an amount is no positive number, or the cost is limited although
+            some model has no price.
+    """
+    from maniple.scope.budget import Budget
+
+    limits: dict[str, float] = {}
+    names = [field.name for field in fields(Budget)]
+    for part in filter(None, (one.strip() for one in text.split(","))):
+        name, _, amount = part.partition("=")
+        name = name.strip().casefold().replace("-", "_")
+        if name not in names:
+            raise InvalidBudget(f"{name!r} is no limit. Use {', '.join(names)}: for example tokens=200k.")
+        limits[name] = _parse_amount(name, amount.strip())
+    if not limits:
+        raise InvalidBudget("Give at least one limit, for example tokens=200k.")
+    if "cost" in limits and (models.basic is None or models.unpriced):
+        without = ", ".join(models.unpriced) or "the model that is used"
+        raise InvalidBudget(
+            f"The cost cannot be limited: no price is set for {without}. Set price_input and price_output "
+            "beside the model in conf.yaml, or limit tokens."
+        )
+    return Budget(**{name: int(one) if name in _WHOLE_LIMITS else one for name, one in limits.items()})  # type: ignore[arg-type]
+
+
+def _parse_amount(name: str, text: str) -> float:
+    factor = _FACTORS.get(text[-1:].casefold(), 1)
+    try:
+        amount = float(text[:-1] if factor > 1 else text) * factor
+    except ValueError:
+        amount = 0
+    is_whole = name not in _WHOLE_LIMITS or amount == int(amount) if isfinite(amount) else False
+    if not 0 < amount <= _LARGEST_LIMIT or not is_whole:
+        kind = "whole number" if name in _WHOLE_LIMITS else "number"
+        raise InvalidBudget(f"{name}={text}: the amount is a {kind} above 0, such as {name}=200k.")
+    return amount
+
+
+def describe_budget(budget: "Budget") -> str:
+    """Return the limits of a budget like `tokens 200,000, seconds 600`; "" for none."""
+    limits = ((one.name, getattr(budget, one.name)) for one in fields(budget))
+    return ", ".join(f"{name.replace('_', ' ')} {limit:,}" for name, limit in limits if limit is not None)
 
 
 class UnknownMember(ValueError):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from maniple.cli.chat.session import ChatSession, SessionTeam
     from maniple.events import RunView
     from maniple.graph import RunOptions
+    from maniple.scope.budget import Budget
     from maniple.store import RunRecord, Store
 
 _PLACEHOLDER = "Ask the team, or /help"
@@ -79,6 +80,8 @@ class ChatOptions:
     """How far questions are researched; None for the depth of the settings."""
     config: Path | None = None
     """The settings file of the command line, which the commands that are printed name again."""
+    budget: "Budget | None" = None
+    """The limits of each question; None for those of the settings alone."""
 
     def command(self, *arguments: str) -> str:
         """Return the shell command that calls `chat` with the same settings file and these arguments."""
@@ -396,6 +399,8 @@ async def _ask_or_answer(
 
     if session.pending is None:
         return await session.ask(question)
+    if session.has_budget:
+        consoles.note("--budget has no effect: the run that waits keeps the one it was asked with.", "yellow")
     if interrupted is not None:
         consoles.note(
             "Your question was not asked: the run that was continued now waits for an answer.", "yellow"
@@ -526,7 +531,7 @@ async def open_session(
         from maniple.capabilities.workspace import workspaces_of
         from maniple.cli.chat.attachments import open_attachments
         from maniple.cli.chat.session import ChatSession, Conversations, RunLeft
-        from maniple.scope.budget import load_prices
+        from maniple.scope.budget import Budget
         from maniple.store.configured import open_configured_store
 
     async with AsyncExitStack() as stack:
@@ -543,7 +548,8 @@ async def open_session(
             options.run_options(),
             settings.team.max_plan_steps,
             settings.data_dir / "pages",
-            prices=load_prices(settings.models),
+            models=settings.models,
+            budget=options.budget or Budget(),
         )
         try:
             yield session

@@ -38,11 +38,19 @@ from maniple.cli.chat.session import (
     render_report,
     write_page,
 )
-from maniple.cli.options import SAVE_FORMATS, UnknownMember, parse_members
+from maniple.cli.options import (
+    SAVE_FORMATS,
+    InvalidBudget,
+    UnknownMember,
+    describe_budget,
+    parse_budget,
+    parse_members,
+)
 from maniple.cli.render import Consoles
 from maniple.cli.text import claim_lines, clean, one_line, source_lines, time_ago
 from maniple.errors import FileError, ManipleError
 from maniple.media_types import REPORT_SUFFIXES
+from maniple.scope.budget import Budget
 from maniple.text import counted
 
 _PROMPT_MARK = FormattedText([("bold", "› ")])
@@ -364,6 +372,19 @@ async def _show(session: ChatSession, rest: str) -> str:
     return await INSPECTIONS["/show"](session.inspector, session.thread_id, rest)
 
 
+async def _budget(session: ChatSession, rest: str) -> str:
+    if rest.casefold() in ("off", "none"):
+        session.budget = Budget()
+    elif rest:
+        try:
+            session.budget = parse_budget(rest, session.models)
+        except InvalidBudget as error:
+            return str(error)
+    limits = describe_budget(session.budget)
+    shown = f"Each question may use: {limits}." if limits else "No budget is set here."
+    return f"{shown} To change it, enter /budget tokens=200k,seconds=600 or /budget off."
+
+
 async def _quit(session: ChatSession, rest: str) -> str:
     raise ExitRequested
 
@@ -383,6 +404,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/plan": SlashCommand("/plan", "shows the plan with the state of each step, also during a run", _plan),
     "/show": SlashCommand("/show [NUMBER]", "shows a tool call in full, also during a run", _show),
     "/cost": SlashCommand("/cost", "shows tokens and money by member, also during a run", _cost),
+    "/budget": SlashCommand("/budget [NAME=N,…]", "shows or sets what each question may use", _budget),
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
     "/save": SlashCommand(
         "/save FILE",

@@ -6,7 +6,7 @@ import os
 import re
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -23,6 +23,7 @@ from maniple.cli.render import Consoles, RunDisplay
 from maniple.cli.render.run_text import TO_TEAM, has_answer, is_undone
 from maniple.cli.store_admin import TERMINAL_OWNER, find_thread
 from maniple.cli.text import clean, one_line, time_ago
+from maniple.config.model_settings import ModelsSettings
 from maniple.errors import FileError, ManipleError
 from maniple.events import (
     ClaimsChecked,
@@ -39,7 +40,7 @@ from maniple.evidence import Source
 from maniple.graph import RunOptions
 from maniple.media_types import REPORT_SUFFIXES, ReportFormat
 from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy, can_be_retried
-from maniple.scope.budget import Prices
+from maniple.scope.budget import Budget, load_prices
 from maniple.store import RunRecord, Store, Thread, read_event_pages
 from maniple.text import counted, file_size
 from maniple.types import Worker
@@ -229,14 +230,21 @@ class ChatSession:
     """How long each run was shown, by its id."""
     draft: str = ""
     """What was typed while a run was shown, and not sent: the next line begins with it."""
-    prices: Mapping[str, Prices] = field(default_factory=dict[str, Prices])
-    """The prices of models by name, for `/cost`."""
+    models: ModelsSettings = field(default_factory=ModelsSettings)
+    """The configured models, with their prices."""
+    budget: Budget = field(default_factory=Budget)
+    """The limits of each question; those of the settings hold as well."""
     _team: SessionTeam | None = None
 
     @property
     def inspector(self) -> RunInspector:
         """What describes the plan, the costs and the calls of the conversation's newest run."""
-        return RunInspector(self.conversations.store, self.prices)
+        return RunInspector(self.conversations.store, load_prices(self.models))
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether the user has limited what a question may use."""
+        return self.budget != Budget()
 
     async def team(self) -> SessionTeam:
         """Return the team, which is opened at the first call; raises `ManipleError` if that fails."""
@@ -251,7 +259,9 @@ class ChatSession:
                 "Another process is running this conversation. Wait until it ends, or enter /new to start "
                 "another conversation."
             )
-        request = RunRequest([HumanMessage(text)], thread_id=self.thread_id, options=self.options)
+        request = RunRequest(
+            [HumanMessage(text)], thread_id=self.thread_id, options=self.options, budget=self.budget
+        )
         accepted = await (await self.team()).engine.submit(request)
         return await self._show_run(accepted.run.run_id, accepted.after, accepted.run.created_at)
 
