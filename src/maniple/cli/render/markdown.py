@@ -128,11 +128,11 @@ class Transcript:
         self._console.print(Padding(line, _INDENT), no_wrap=True, overflow="ellipsis")
         self._gap = True
 
-    def text(self, text: str) -> None:
+    def text(self, text: str | Text) -> None:
         """Print a text with its long lines wrapped."""
         self.flush()
         self._print_header()
-        self._console.print(Padding(Text(text), _INDENT))
+        self._console.print(Padding(Text(text) if isinstance(text, str) else text, _INDENT))
         self._gap = True
 
     def tail(self, most_lines: int) -> RenderableType | None:

@@ -77,6 +77,8 @@ _STEP_STYLES: Mapping[str, str] = {
 }
 _FINISHED = ("completed", "failed", "skipped")
 REPORTER = "reporter"
+BLOCK_MARK = "    │ "
+"""What stands before each line of an argument of several lines."""
 _REVIEW_CHARACTERS = 2_000
 _NOT_UNDERSTOOD = "The last answer was not understood, and nothing was decided."
 
@@ -267,8 +269,12 @@ def _unclear_lines(payload: Mapping[str, Any]) -> list[str]:
 
 def step_question_lines(question: StepInterrupted) -> list[str]:
     """Return what a step asks while others go on, safe to print."""
-    asking = f"? {clean(question.agent_name)} (step {question.step_id}) asks; the others go on."
-    return [asking, *(f"  {line}" for line in describe_question(question).split("\n"))]
+    return [step_question_head(question), *(f"  {line}" for line in describe_question(question).split("\n"))]
+
+
+def step_question_head(question: StepInterrupted) -> str:
+    """Return who asks, safe to print."""
+    return f"? {clean(question.agent_name)} (step {question.step_id}) asks; the others go on."
 
 
 def name_first(question: RunInterrupted, waiting: int) -> str:
@@ -371,12 +377,18 @@ def describe_call(arguments: Mapping[str, Any]) -> Iterator[str]:
     if not arguments:
         yield "  (no arguments)"
     for name, value in arguments.items():
-        text = escape_invisible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        heading, text = argument_texts(name, value)
         if "\n" in text:
-            yield f"  {escape_invisible(name)}:"
-            yield from (f"    │ {line}" for line in text.split("\n"))
+            yield heading
+            yield from (f"{BLOCK_MARK}{line}" for line in text.split("\n"))
         else:
-            yield f"  {escape_invisible(name)}: {text}"
+            yield f"{heading} {text}"
+
+
+def argument_texts(name: str, value: Any) -> tuple[str, str]:
+    """Return the heading and the text of an argument, with every invisible character escaped."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"  {escape_invisible(name)}:", escape_invisible(text)
 
 
 def _option_lines(question: RunInterrupted) -> Iterator[str]:

@@ -25,6 +25,7 @@ from rich.segment import ControlType, Segment, Segments
 from rich.spinner import Spinner
 from rich.text import Text
 
+from maniple.cli.render.decision_text import style_question
 from maniple.cli.render.document_text import SafeMarkdown
 from maniple.cli.render.markdown import ANSWER_SECTION, Transcript
 from maniple.cli.render.run_text import (
@@ -34,7 +35,6 @@ from maniple.cli.render.run_text import (
     answer_instructions,
     continued_line,
     decision_line,
-    describe_question,
     failure_texts,
     final_status,
     gap_lines,
@@ -47,7 +47,7 @@ from maniple.cli.render.run_text import (
     repeats_answer,
     review_texts,
     run_mark,
-    step_question_lines,
+    step_question_head,
     summary_line,
     waiting_line,
 )
@@ -388,7 +388,7 @@ class TerminalDisplay:
         self._console.print(Text.assemble(("lead: ", "bold"), event.content))
 
     def _ask(self, event: RunInterrupted) -> None:
-        if text := describe_question(event):
+        if text := style_question(event):
             self._transcript.text(text)
             return
         for step, line in zip(self._steps, plan_lines(self._steps), strict=True):
@@ -399,8 +399,11 @@ class TerminalDisplay:
     def _ask_for_step(self, event: StepInterrupted) -> None:
         self._transcript.flush()
         how = f"  {answer_instructions(event)} {TO_TEAM}TEXT writes to the team."
-        for line in (*step_question_lines(event), how):
-            self._console.print(Text(line, style="yellow"), soft_wrap=True)
+        asking, question = step_question_head(event), style_question(event)
+        self._console.print(Text(asking, style="yellow"), soft_wrap=True)
+        for line in question.split("\n", allow_blank=True):
+            self._console.print(Text("  ", style="yellow").append_text(line), soft_wrap=True)
+        self._console.print(Text(how, style="yellow"), soft_wrap=True)
 
     def _fail(self, event: ErrorOccurred) -> None:
         self._transcript.flush()
