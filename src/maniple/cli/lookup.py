@@ -120,6 +120,7 @@ def _print_failures(answer: "SearchAnswer", consoles: "Consoles") -> None:
 def _print_hits(answer: "SearchAnswer", consoles: "Consoles") -> None:
     from rich.text import Text
 
+    from maniple.cli.render.links import link_addresses
     from maniple.cli.text import clean
 
     console = consoles.output
@@ -129,6 +130,7 @@ def _print_hits(answer: "SearchAnswer", consoles: "Consoles") -> None:
         head = Text.assemble((f"{number}. ", "dim"), (clean(hit.title), "bold"), (f"  {hit.source}", "dim"))
         about = clean("; ".join(filter(None, (hit.kind, hit.author, hit.publisher, hit.published))))
         url = Text.assemble((clean(hit.url), "cyan"), (f"  {about}" if about else "", "dim"))
+        url = link_addresses(url) if consoles.links else url
         for line in (head, url, Text(clean(" ".join(hit.content.split())))):
             console.print(line, soft_wrap=not console.is_terminal)
 
@@ -227,6 +229,6 @@ def _print_article(article: "Article", consoles: "Consoles", *, as_json: bool) -
     if consoles.is_live:
         from maniple.cli.render.document_text import SafeMarkdown
 
-        consoles.output.print(SafeMarkdown(text))
+        consoles.output.print(SafeMarkdown(text, links=consoles.links))
     else:
         print(text)

@@ -219,13 +219,13 @@ async def _enter_command(
     from maniple.cli.chat.prompt import ExitRequested, run_slash_command
 
     try:
-        output = clean(await run_slash_command(session, entry))
+        output = await run_slash_command(session, entry)
     except ExitRequested:
         return False
     if output and options.json:  # only events are on the output
         consoles.note(output)
     elif output:
-        consoles.output.print(Text(output), soft_wrap=True)
+        consoles.print(output)
     return True
 
 
@@ -439,8 +439,8 @@ async def _take_turn(prompt: "Prompt", session: "ChatSession", consoles: Console
     line = await _read_line(prompt, session, consoles)
     try:
         if line.startswith("/"):
-            if output := clean(await run_slash_command(session, line)):
-                consoles.output.print(Text(output), soft_wrap=True)
+            if output := await run_slash_command(session, line):
+                consoles.print(output)
         elif session.pending is not None:
             answer = await read_answer(session.pending, line, session, prompt, consoles)
             if answer is not None:

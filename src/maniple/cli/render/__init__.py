@@ -1,5 +1,6 @@
 """How the terminal shows a run: a live view on a terminal, plain lines elsewhere, or JSON lines."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from rich.console import Console
 from rich.text import Text
 
+from maniple.cli.render.links import can_show_links, link_addresses
 from maniple.cli.render.plain import JsonDisplay, PlainDisplay
 from maniple.cli.render.startup import StartupBar, StartupLines
 from maniple.cli.text import clean
@@ -52,12 +54,17 @@ class Consoles:
     notes: Console
     verbose: bool = False
     """Whether the errors of failed steps are shown, beside the sentences about them."""
+    links: bool = False
+    """Whether a click on an address in the output opens it."""
 
     @classmethod
     def of_this_process(cls, *, color: bool = True, verbose: bool = False) -> "Consoles":
         """Return stdout and stderr; rich itself honours NO_COLOR."""
         no_color = None if color else True
-        return cls(Console(no_color=no_color), Console(no_color=no_color, stderr=True), verbose)
+        output = Console(no_color=no_color)
+        environ = os.environ  # noqa: TID251 - the variables are the terminal's
+        links = output.is_terminal and not output.is_dumb_terminal and can_show_links(environ)
+        return cls(output, Console(no_color=no_color, stderr=True), verbose, links)
 
     @property
     def is_live(self) -> bool:
@@ -68,6 +75,11 @@ class Consoles:
         """Print untrusted text to the notes."""
         self.notes.print(Text(clean(text), style=style), soft_wrap=not self.notes.is_terminal)
 
+    def print(self, text: str) -> None:
+        """Print untrusted text to the output, with its addresses as links where the terminal shows them."""
+        shown = Text(clean(text))
+        self.output.print(link_addresses(shown) if self.links else shown, soft_wrap=True)
+
     def view(self, *, json: bool = False) -> RunDisplay:
         """Return a view for one run."""
         if json:
@@ -76,7 +88,7 @@ class Consoles:
             # A service shows no runs: it does without the import of what renders Markdown.
             from maniple.cli.render.terminal import TerminalDisplay
 
-            return TerminalDisplay(self.output, verbose=self.verbose)
+            return TerminalDisplay(self.output, verbose=self.verbose, links=self.links)
         return PlainDisplay(self.output.file, self.notes.file, verbose=self.verbose)
 
     def progress(self) -> "StartupBar | StartupLines":

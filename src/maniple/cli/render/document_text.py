@@ -15,6 +15,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from maniple.cli.render.links import WithoutLinks, link_style
 from maniple.document import nodes, parse_document
 from maniple.document.bounds import is_readable
 
@@ -39,15 +40,17 @@ class SafeMarkdown:
 
     Formulas are printed as TeX, and figures by their captions and paths. A table that is wider than the line
     is divided into parts that repeat the first column, so that no word is broken. A text that exceeds
-    `bounds.is_readable` is printed as it is written.
+    `bounds.is_readable` is printed as it is written. With `links`, a click on a printed address opens it.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, links: bool = False) -> None:
         self._source = text
+        self._links = links
         self._blocks: Sequence[nodes.BlockNode] = parse_document(text).children if is_readable(text) else ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield _Blocks(self._blocks) if self._blocks else Text(self._source)
+        body = _Blocks(self._blocks) if self._blocks else Text(self._source)
+        yield body if self._links else WithoutLinks(body)
 
 
 class _Blocks:
@@ -224,7 +227,17 @@ def _plain(one: nodes.InlineNode) -> str:
 def _append_link(text: Text, link: nodes.LinkNode) -> None:
     shown = _text_of(link.children, "markdown.link")
     if shown.plain.strip() in (link.target, link.target.removeprefix("mailto:")):
-        text.append(shown.plain, "markdown.link_url")
+        _append_address(text, shown.plain, link.target)
         return
     text.append_text(shown)
-    text.append(" (").append(link.target, "markdown.link_url").append(")")
+    text.append(" (")
+    _append_address(text, link.target, link.target)
+    text.append(")")
+
+
+def _append_address(text: Text, shown: str, target: str) -> None:
+    start = len(text)
+    text.append(shown, "markdown.link_url")
+    # Only the address itself is a link: a text that the model chose could name another one.
+    if (style := link_style(target)) is not None:
+        text.stylize(style, start)

@@ -93,8 +93,9 @@ class Transcript:
     The header is printed with the agent's first output: an agent without output has no section.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, links: bool = False) -> None:
         self._console = console
+        self._links = links
         self._header: tuple[str, str] | None = None
         self._agent = ""
         self._kind: Kind = "content"
@@ -157,7 +158,7 @@ class Transcript:
     def _styled(self, text: str) -> RenderableType:
         if self._kind == "reasoning":
             return Padding(Text(text, style="dim italic"), _INDENT)
-        return self._indented(SafeMarkdown(text))
+        return self._indented(SafeMarkdown(text, links=self._links))
 
     def _indented(self, body: RenderableType) -> RenderableType:
         return body if self._agent in (*ANSWERING_AGENTS, ANSWER_SECTION) else Padding(body, _INDENT)

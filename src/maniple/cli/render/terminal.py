@@ -110,11 +110,12 @@ _ERASE = Segments([Segment("\r\x1b[J", None, [(ControlType.CARRIAGE_RETURN,)])])
 class TerminalDisplay:
     """Prints what is finished, above a live region that is never higher than the screen."""
 
-    def __init__(self, console: Console, *, verbose: bool = False) -> None:
+    def __init__(self, console: Console, *, verbose: bool = False, links: bool = False) -> None:
         self._console = console
         self._verbose = verbose
+        self._links = links
         self._run = RunView()
-        self._transcript = Transcript(console)
+        self._transcript = Transcript(console, links=links)
         self._activity = ActivityLines()
         self._moment = _Moment()
         self._section = ""
@@ -221,7 +222,7 @@ class TerminalDisplay:
         self._console.print(Text(f"› {clean(question)}", style="bold"))
         if has_answer(run):
             self._console.print()
-            self._console.print(SafeMarkdown(clean(run.answer)))
+            self._console.print(SafeMarkdown(clean(run.answer), links=self._links))
         self._print_gaps(run)
         if run.status == "interrupted" and run.pauses:
             self._print_plan_title()
@@ -235,7 +236,7 @@ class TerminalDisplay:
         is_shown = run.is_answer_streamed or self._text.strip().endswith(answer.strip())
         if has_answer(run) and not is_shown:
             self._console.print()
-            self._console.print(SafeMarkdown(answer))
+            self._console.print(SafeMarkdown(answer, links=self._links))
         self._console.print()
         self._print_gaps(run)
         style = "yellow" if run.gaps else _STATUS_STYLES.get(final_status(run), "red")
