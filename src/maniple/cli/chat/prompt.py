@@ -29,6 +29,7 @@ from maniple.cli.chat.answers import (
     parse_answer,
     parse_edited_answer,
 )
+from maniple.cli.chat.clipboard import copy_text
 from maniple.cli.chat.inspection import INSPECTIONS
 from maniple.cli.chat.session import (
     ChatSession,
@@ -385,6 +386,12 @@ async def _budget(session: ChatSession, rest: str) -> str:
     return f"{shown} To change it, enter /budget tokens=200k,seconds=600 or /budget off."
 
 
+async def _copy(session: ChatSession, rest: str) -> str:
+    if not session.report:
+        return "There is no report yet."
+    return await copy_text(clean(session.report).strip("\n") + "\n")
+
+
 async def _quit(session: ChatSession, rest: str) -> str:
     raise ExitRequested
 
@@ -411,6 +418,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
         f"saves the last report ({SAVE_FORMATS}); /save! overwrites",
         _save,
     ),
+    "/copy": SlashCommand("/copy", "copies the last report, as Markdown, to the clipboard", _copy),
     "/quit": SlashCommand("/quit", "quits", _quit),
 }
 
