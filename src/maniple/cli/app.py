@@ -176,6 +176,17 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     retry: Annotated[
         bool, typer.Option("--retry", help="With --thread: do what its last run has not done, then exit.")
     ] = False,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            help="Another model for this session: NAME, TYPE=NAME or ROLE=TYPE; repeatable. Types: "
+            "basic, reasoning, vision; /model lists all.",
+            show_default=False,
+        ),
+    ] = None,
     budget: Annotated[
         str,
         typer.Option(
@@ -203,6 +214,8 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat --team researcher,coder "…"      only these agents, and the reporter
       maniple chat --agent manus "…"                one agent with every tool, without a plan
       maniple chat --review "…"                     approve or edit the plan before it runs
+      maniple chat -m gpt-4o-mini "…"               another model of the same endpoint
+      maniple chat -m reasoning=o3 -m coder=reasoning "…"   by type, and by role
       maniple chat --budget tokens=200k,seconds=600 "…"   then report what there is
       maniple chat --file sales.csv "Sum it up"     the team works on a copy of the file
       maniple chat --file letters "File by year"    and of a folder; hidden files are left out
@@ -238,6 +251,8 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         asks=bool(question), has_files=bool(files), thread=thread, resume=resume, retry=retry, budget=budget
     )
     exports = bool(save or out) and bool(thread) and not question and not (resume or retry)
+    if exports and (models or budget):
+        raise typer.BadParameter("needs a question.", param_hint="--model" if models else "--budget")
     asks = not (resume or retry or exports)
     if (save or out) and asks and not question and has_keyboard():
         raise typer.BadParameter("needs a question or --thread ID.", param_hint="--save" if save else "--out")
@@ -265,6 +280,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         depth=depth,
         config=config,
         budget=limits,
+        models=tuple(models or ()),
     )
     consoles = Consoles.of_this_process(color=not no_color, verbose=verbose)
     if exports:

@@ -11,9 +11,10 @@ from collections.abc import (
     Container,
     Iterable,
     Mapping,
+    Sequence,
 )
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from maniple.app import App
     from maniple.cli.chat.prompt import Prompt
     from maniple.cli.chat.session import ChatSession, SessionTeam
+    from maniple.config import ModelsSettings
     from maniple.events import RunView
     from maniple.graph import RunOptions
     from maniple.scope.budget import Budget
@@ -82,6 +84,8 @@ class ChatOptions:
     """The settings file of the command line, which the commands that are printed name again."""
     budget: "Budget | None" = None
     """The limits of each question; None for those of the settings alone."""
+    models: tuple[str, ...] = ()
+    """The models of the command line (see `model_choice.choose_models`)."""
 
     def command(self, *arguments: str) -> str:
         """Return the shell command that calls `chat` with the same settings file and these arguments."""
@@ -527,6 +531,7 @@ async def open_session(
     if options.thread:  # without waiting for the imports
         await require_thread(settings, options.thread)
     configure_chat_log(settings)
+    settings = await _choose_models(settings, options)
     with pause_garbage_collection():
         from maniple.capabilities.workspace import workspaces_of
         from maniple.cli.chat.attachments import open_attachments
@@ -550,6 +555,7 @@ async def open_session(
             settings.data_dir / "pages",
             models=settings.models,
             budget=options.budget or Budget(),
+            model_control=opener,
         )
         try:
             yield session
@@ -558,9 +564,21 @@ async def open_session(
             raise
 
 
+async def _choose_models(settings: Settings, options: ChatOptions) -> Settings:
+    """Return the settings with the models of the command line; raises `WrongUsage` for an unknown name."""
+    if not options.models:
+        return settings
+    from maniple.cli.chat.model_choice import UnknownModel, choose_models
+
+    try:
+        return await choose_models(settings, options.models)
+    except UnknownModel as error:
+        raise WrongUsage(f"--model: {error}") from error
+
+
 @dataclass(slots=True)
 class _TeamOpener:
-    """Opens the team of a session once; `stack` closes it."""
+    """Opens the team of a session, again after another model was chosen; `stack` closes it."""
 
     settings: Settings
     options: ChatOptions
@@ -568,6 +586,27 @@ class _TeamOpener:
     store: "Store"
     stack: AsyncExitStack
     _app: "App | None" = None
+    _opened: AsyncExitStack = field(default_factory=AsyncExitStack)
+    """Closes the open team."""
+
+    async def describe_models(self) -> str:
+        """Return which model answers for each role."""
+        from maniple.cli.chat.model_choice import describe_models
+
+        answering = self._app.runtime.answering.model if self._app is not None else ""
+        return await describe_models(self.settings, answering)
+
+    async def choose_models(self, choices: Sequence[str]) -> "ModelsSettings":
+        """Use other models from the next question on: close the team; return the chosen models.
+
+        Raises `UnknownModel`, and then nothing has changed.
+        """
+        from maniple.cli.chat.model_choice import choose_models
+
+        self.settings = await choose_models(self.settings, choices)
+        self._app = None
+        await self._opened.aclose()
+        return self.settings.models
 
     async def open_for_session(self) -> "SessionTeam":
         """Open the team and say which model answers; raises `ManipleError` if that fails."""
@@ -596,7 +635,8 @@ class _TeamOpener:
             # Imports take two seconds; the line above is shown meanwhile.
             with pause_garbage_collection():
                 from maniple.app import open_app
-            app = await self.stack.enter_async_context(
+            self._opened = await self.stack.enter_async_context(AsyncExitStack())
+            app = await self._opened.enter_async_context(
                 open_app(self.settings, kind="chat", progress=progress, store=self.store)
             )
         finally:

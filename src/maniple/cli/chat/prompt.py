@@ -31,6 +31,7 @@ from maniple.cli.chat.answers import (
 )
 from maniple.cli.chat.clipboard import copy_text
 from maniple.cli.chat.inspection import INSPECTIONS
+from maniple.cli.chat.model_choice import UnknownModel
 from maniple.cli.chat.session import (
     ChatSession,
     Conversation,
@@ -295,6 +296,20 @@ async def _team(session: ChatSession, rest: str) -> str:
     )
 
 
+async def _model(session: ChatSession, rest: str) -> str:
+    control = session.model_control
+    if control is None:
+        return "The models of this session cannot be changed."
+    if not rest:
+        return await control.describe_models()
+    try:
+        was_open = await session.choose_models(rest.split())
+    except UnknownModel as error:
+        return str(error)
+    lost = " The team is opened again; variables of its Python are lost, files are kept." if was_open else ""
+    return f"Chosen for this session.{lost}\n{await control.describe_models()}"
+
+
 async def _file(session: ChatSession, rest: str) -> str:
     name = rest.strip("\"'")
     if not name:
@@ -404,6 +419,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/cancel": SlashCommand("/cancel [ID]", "cancels a run that waits for you or was cut off", _cancel),
     "/retry": SlashCommand("/retry", "does what the last run has not done; what is done stays", _retry),
     "/team": SlashCommand("/team [NAME …]", "shows or chooses the agents; /team all", _team),
+    "/model": SlashCommand("/model [NAME …]", "shows or chooses the model of each role or type", _model),
     "/file": SlashCommand("/file PATH", "gives the team a copy of a file or folder", _file),
     "/files": SlashCommand("/files [all]", "lists the files of this conversation", _files),
     "/sources": SlashCommand("/sources", "lists the sources of the last answer, as it cites them", _sources),

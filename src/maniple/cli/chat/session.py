@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
@@ -24,7 +24,7 @@ from maniple.cli.render.run_text import TO_TEAM, has_answer, is_undone
 from maniple.cli.store_admin import TERMINAL_OWNER, find_thread
 from maniple.cli.text import clean, one_line, time_ago
 from maniple.config.model_settings import ModelsSettings
-from maniple.errors import FileError, ManipleError
+from maniple.errors import ConfigError, FileError, ManipleError
 from maniple.events import (
     ClaimsChecked,
     RunInterrupted,
@@ -40,7 +40,7 @@ from maniple.evidence import Source
 from maniple.graph import RunOptions
 from maniple.media_types import REPORT_SUFFIXES, ReportFormat
 from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy, can_be_retried
-from maniple.scope.budget import Budget, load_prices
+from maniple.scope.budget import Budget, Prices, load_prices
 from maniple.store import RunRecord, Store, Thread, read_event_pages
 from maniple.text import counted, file_size
 from maniple.types import Worker
@@ -196,6 +196,21 @@ class SessionTeam:
     renderer: "ReportRenderer | None" = None
 
 
+class ModelControl(Protocol):
+    """Shows and changes the models with which the team of a session is opened."""
+
+    async def describe_models(self) -> str:
+        """Return which model answers for each role."""
+        ...
+
+    async def choose_models(self, choices: Sequence[str]) -> ModelsSettings:
+        """Close the team, so that it opens with the chosen models; return all models.
+
+        Raises `UnknownModel`, and then nothing has changed.
+        """
+        ...
+
+
 OpenSessionTeam = Callable[[], Awaitable[SessionTeam]]
 """Opens the team, which can take minutes: a model may be downloaded. Raises `ManipleError`."""
 
@@ -231,7 +246,10 @@ class ChatSession:
     draft: str = ""
     """What was typed while a run was shown, and not sent: the next line begins with it."""
     models: ModelsSettings = field(default_factory=ModelsSettings)
-    """The configured models, with their prices."""
+    """The models of the next question."""
+    model_control: ModelControl | None = None
+    """Chooses other models; None where the team is not the session's own."""
+    _earlier_prices: dict[str, Prices] = field(default_factory=dict[str, Prices])
     budget: Budget = field(default_factory=Budget)
     """The limits of each question; those of the settings hold as well."""
     _team: SessionTeam | None = None
@@ -239,7 +257,7 @@ class ChatSession:
     @property
     def inspector(self) -> RunInspector:
         """What describes the plan, the costs and the calls of the conversation's newest run."""
-        return RunInspector(self.conversations.store, load_prices(self.models))
+        return RunInspector(self.conversations.store, {**self._earlier_prices, **load_prices(self.models)})
 
     @property
     def has_budget(self) -> bool:
@@ -251,6 +269,18 @@ class ChatSession:
         if self._team is None:
             self._team = await self.open_team()
         return self._team
+
+    async def choose_models(self, choices: Sequence[str]) -> bool:
+        """Use other models from the next question on; return whether an open team was closed for it.
+
+        Raises `UnknownModel` for a name that does not exist, and then nothing has changed.
+        """
+        if self.model_control is None:
+            raise ConfigError("The models of this session cannot be changed.")
+        chosen = await self.model_control.choose_models(choices)
+        self._earlier_prices |= load_prices(self.models)
+        self.models, team, self._team = chosen, self._team, None
+        return team is not None
 
     async def ask(self, text: str) -> RunView:
         """Send a message, show the run, then list the files that it wrote."""

@@ -154,6 +154,22 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Chec
     return _judge(name, setting, response)
 
 
+async def list_models(model: ModelSettings) -> list[str]:
+    """Return the names of the models that an endpoint lists; none if it lists none or does not answer.
+
+    Raises `ConfigError` if the settings of the endpoint cannot be used.
+    """
+    if not provider_named(model.provider).speaks_openai:
+        return []
+    try:
+        client = await asyncio.to_thread(_open_client)
+        async with asyncio.timeout(_ENDPOINT_SECONDS), client:
+            response = await client.send(_listing(client, model))
+    except (ResponseRefused, httpx.HTTPError, TimeoutError, UnicodeError):
+        return []
+    return _model_names(response) if response.is_success else []
+
+
 async def _check_provider(provider: Provider, model: ModelSettings, setting: EndpointSetting) -> CheckResult:
     """Make the model of a provider; nothing is sent, because there is no common list of models."""
     try:
