@@ -32,6 +32,7 @@ from maniple.cli.options import (
     served_at,
 )
 from maniple.cli.store_admin import database, keys
+from maniple.cli.threads import threads
 from maniple.cli.trust import trust
 from maniple.types import GENERAL, Depth, ReportStyle
 
@@ -74,6 +75,7 @@ def _root(
       maniple browse "…"             do a task in a web browser
       maniple search "…"             search the web as the team does
       maniple crawl URL              print a web page as the team reads it
+      maniple threads list           list the conversations; show and export print and save one
       maniple serve                  start the HTTP API and the web page
       maniple keys add NAME          create an API key for the HTTP API
       maniple mcp list               list the configured MCP servers and their tools
@@ -560,6 +562,7 @@ def doctor(  # noqa: PLR0913 - typer reads the options from the signature
 
 app.command("trust")(trust)
 app.add_typer(evaluation)
+app.add_typer(threads)
 app.add_typer(keys)
 app.add_typer(database)
 app.add_typer(mcp)

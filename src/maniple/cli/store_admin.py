@@ -451,7 +451,8 @@ async def find_thread(store: "Store", name: str, owner: str | None) -> "Thread":
             f"{len(found)} conversations have an id that begins with {name!r}. Give more of the id."
         )
     raise UnknownConversation(
-        f"There is no conversation {name!r}. To list conversations, enter /threads in maniple chat."
+        f"There is no conversation {name!r}. To list conversations, run maniple threads list, or enter "
+        "/threads in maniple chat."
     )
 
 

@@ -5,7 +5,6 @@ import dataclasses
 import difflib
 import errno
 import os
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,11 +29,11 @@ from maniple.cli.chat.answers import (
     parse_edited_answer,
 )
 from maniple.cli.chat.clipboard import copy_text
+from maniple.cli.chat.conversation_text import conversation_lines, state_text
 from maniple.cli.chat.inspection import INSPECTIONS
 from maniple.cli.chat.model_choice import UnknownModel
 from maniple.cli.chat.session import (
     ChatSession,
-    Conversation,
     PendingQuestion,
     open_conversation,
     render_report,
@@ -49,7 +48,7 @@ from maniple.cli.options import (
     parse_members,
 )
 from maniple.cli.render import Consoles
-from maniple.cli.text import claim_lines, clean, one_line, source_lines, time_ago
+from maniple.cli.text import claim_lines, clean, one_line, source_lines
 from maniple.errors import FileError, ManipleError
 from maniple.media_types import REPORT_SUFFIXES
 from maniple.scope.budget import Budget
@@ -237,20 +236,7 @@ async def _threads(session: ChatSession, rest: str) -> str:
     listed = await session.conversations.list()
     if not listed:
         return "There are no conversations yet."
-    now = time.time()
-    rows = [
-        (
-            f"{'▸' if one.thread_id == session.thread_id else ' '}{number:>3}  {clean(one.thread_id[:8])}",
-            time_ago(now - one.thread.updated_at),
-            _state_text(one),
-            clean(one_line(one.thread.title, _TITLE_CHARACTERS)),
-        )
-        for number, one in enumerate(listed, start=1)
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, (*widths, 0), strict=True)) for row in rows
-    ]
+    lines = conversation_lines(listed, session.thread_id)
     return "\n".join([*lines, "To continue a conversation, enter /resume NUMBER."])
 
 
@@ -272,7 +258,7 @@ async def _cancel(session: ChatSession, rest: str) -> str:
         return f'Cancelled: "{title}". Its results so far are kept; you can ask again.'
     if found.state == "in progress":
         return "Another process is running this conversation. Cancel it there with Ctrl-C."
-    return f'There is nothing to cancel: "{title}" is not running ({_state_text(found)}).'
+    return f'There is nothing to cancel: "{title}" is not running ({state_text(found)}).'
 
 
 async def _retry(session: ChatSession, rest: str) -> str:
@@ -437,12 +423,6 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/copy": SlashCommand("/copy", "copies the last report, as Markdown, to the clipboard", _copy),
     "/quit": SlashCommand("/quit", "quits", _quit),
 }
-
-
-def _state_text(one: Conversation) -> str:
-    if one.state == "finished" and one.newest is not None:
-        return one.newest.status.replace("_", " ")
-    return "waits for you" if one.state == "waiting" else one.state
 
 
 def _file_name(rest: str) -> tuple[str, bool]:

@@ -80,9 +80,12 @@ class Conversations:
     recover: Callable[[RunRecord], Awaitable[RunRecord | None]]
     _listed: list[str] = field(default_factory=list)
 
-    async def list(self) -> Sequence[Conversation]:
-        """Return the newest conversations, newest first; `find` then accepts their numbers, from 1."""
-        threads = await self.store.threads.list(TERMINAL_OWNER, LISTED_CONVERSATIONS)
+    async def list(self, limit: int = LISTED_CONVERSATIONS, titled: str = "") -> Sequence[Conversation]:
+        """Return the newest conversations, newest first; `find` then accepts their numbers, from 1.
+
+        With `titled`, only those whose title contains it.
+        """
+        threads = await self.store.threads.list(TERMINAL_OWNER, limit, titled=titled)
         self._listed = [thread.thread_id for thread in threads]
         cut_off = await self._cut_off_runs()
         return [await self._conversation(thread, cut_off) for thread in threads]
