@@ -49,13 +49,14 @@ def _known() -> dict[str, str]:
     return mimetypes.MimeTypes().types_map[True]
 
 
-ReportFormat = Literal["markdown", "html", "pdf", "docx", "zip"]
+ReportFormat = Literal["markdown", "html", "pdf", "docx", "pptx", "zip"]
 REPORT_SUFFIXES: dict[str, ReportFormat] = {
     ".md": "markdown",
     ".txt": "markdown",
     ".html": "html",
     ".pdf": "pdf",
     ".docx": "docx",
+    ".pptx": "pptx",
     ".zip": "zip",
 }
 """The format of a report by the suffix of its file's name. A ZIP file holds the Markdown and its figures."""

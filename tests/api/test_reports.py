@@ -240,7 +240,13 @@ async def finished(it: InProcessService, model, report: str) -> str:
 @pytest.mark.anyio
 async def test_a_report_is_downloaded_under_the_name_of_its_conversation(it: InProcessService, model):
     path = await finished(it, model, "It is 4.")
-    for form, ending in (("markdown", "md"), ("html", "html"), ("json", "json"), ("docx", "docx")):
+    for form, ending in (
+        ("markdown", "md"),
+        ("html", "html"),
+        ("json", "json"),
+        ("docx", "docx"),
+        ("pptx", "pptx"),
+    ):
         response = await it.client.get(f"{path}?form={form}&download=true", headers={"accept": "image/png"})
         assert response.status_code == 200
         assert response.headers["content-disposition"] == f"attachment; filename*=utf-8''1%2B3%3D.{ending}"

@@ -12,6 +12,7 @@ import pypdf
 import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
+from pptx import Presentation
 from rich.console import Console
 
 from maniple.cli.render.document_text import SafeMarkdown
@@ -142,6 +143,14 @@ def in_word(content: bytes) -> str:
     return "".join(one.text or "" for one in root.iter() if one.tag.endswith("}t"))
 
 
+def in_slides(content: bytes) -> str:
+    return "".join(
+        one.text or ""
+        for slide in Presentation(io.BytesIO(content)).slides
+        for one in slide.element.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}t")
+    )
+
+
 def in_pdf(content: bytes) -> str:
     return "".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(content)).pages)
 
@@ -172,7 +181,7 @@ def test_a_report_reads_the_same_on_the_page_in_its_files_and_in_the_terminal(
 
 
 @pytest.mark.slow
-def test_a_report_reads_the_same_in_word_in_pdf_and_in_a_replay(
+def test_a_report_reads_the_same_in_word_on_slides_in_pdf_and_in_a_replay(
     page: Page, browser: Browser, model: OpenAIServer, site: str, tmp_path: Path
 ):
     run = report(page, model, site)
@@ -184,6 +193,7 @@ def test_a_report_reads_the_same_in_word_in_pdf_and_in_a_replay(
     forms = {
         "replay": on_the_page(replay),
         "Word": in_word(read(page, f"{run}/report?form=docx")),
+        "slides": in_slides(read(page, f"{run}/report?form=pptx")),
         "PDF": in_pdf(read(page, f"{run}/report?form=pdf")),
     }
     context.close()

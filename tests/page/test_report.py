@@ -217,7 +217,13 @@ def test_a_report_is_saved_in_each_format_and_a_refusal_names_the_remedy(
         view.get_by_role("button", name=form, exact=True).click()
 
     files: dict[str, bytes] = {}
-    for form, ending in {"Markdown": ".md", "HTML": ".html", "PDF": ".pdf", "Word (DOCX)": ".docx"}.items():
+    for form, ending in {
+        "Markdown": ".md",
+        "HTML": ".html",
+        "PDF": ".pdf",
+        "Word (DOCX)": ".docx",
+        "Slides (PPTX)": ".pptx",
+    }.items():
         with page.expect_download() as saving:
             take(form)
         assert saving.value.suggested_filename.endswith(ending)
@@ -228,6 +234,7 @@ def test_a_report_is_saved_in_each_format_and_a_refusal_names_the_remedy(
     assert b"<h1" in files["HTML"]
     assert files["PDF"].startswith(b"%PDF-")
     assert files["Word (DOCX)"].startswith(b"PK")
+    assert files["Slides (PPTX)"].startswith(b"PK")
     sentence = "There is no browser here. Install Chromium, or take another form."
     refusal = json.dumps({"detail": sentence, "code": "no_browser"})
     page.route("**/report?form=pdf*", lambda one: one.fulfill(status=503, body=refusal))

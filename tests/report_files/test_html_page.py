@@ -91,7 +91,17 @@ def test_only_a_page_that_was_opened_is_listed_as_read():
 @pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "ko", "nl", "pt", "ru", "zh"])
 def test_no_language_that_a_report_can_have_shows_english_words(language: str):
     english, words = texts_for("en"), texts_for(language)
-    for name in ("contents", "reading", "finding", "unverified", "partial", "missing"):
+    for name in (
+        "contents",
+        "reading",
+        "finding",
+        "unverified",
+        "partial",
+        "missing",
+        "footnotes",
+        "in_notes",
+        "left_out",
+    ):
         assert getattr(words, name) != getattr(english, name)
     assert words.reading.format("x") != words.reading
     assert all(words.date(month * 31 * 86_400) for month in range(12))

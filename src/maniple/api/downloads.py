@@ -68,11 +68,11 @@ async def _pieces(file: BinaryIO, left: int) -> AsyncIterator[bytes]:
         yield piece
 
 
-ReportForm = Literal["markdown", "html", "json", "pdf", "docx", "zip"]
+ReportForm = Literal["markdown", "html", "json", "pdf", "docx", "pptx", "zip"]
 MEDIA_TYPES: dict[ReportForm, str] = {
     **{form: FILE_TYPES[form] for form in ("markdown", "html")},
     "json": "application/json",
-    **{form: FILE_TYPES[form] for form in ("pdf", "docx", "zip")},
+    **{form: FILE_TYPES[form] for form in ("pdf", "docx", "pptx", "zip")},
 }
 """In the order of preference among formats to which a client gives the same weight."""
 _SUFFIXES = {"markdown": "md"}
@@ -85,7 +85,7 @@ REPORT_RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {
             **{MEDIA_TYPES[form]: {"schema": _TEXT} for form in ("markdown", "html")},
             MEDIA_TYPES["json"]: {"schema": {"$ref": f"#/components/schemas/{ReportView.__name__}"}},
-            **{MEDIA_TYPES[form]: {"schema": _FILE} for form in ("pdf", "docx", "zip")},
+            **{MEDIA_TYPES[form]: {"schema": _FILE} for form in ("pdf", "docx", "pptx", "zip")},
         },
     },
     503: {

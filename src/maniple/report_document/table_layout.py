@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unicodedata import category, east_asian_width
 
 from maniple.document import nodes
@@ -17,10 +17,6 @@ from maniple.report_document.report_nodes import shown_text
 
 SIZES = (9.5, 8.5, 7.5, 7.0)
 """The sizes of a table's letters in points, from the normal one to the smallest that is well readable."""
-SPLIT_SIZE = 8.5
-"""The size of the letters in a table that has to be split in any case, in points."""
-PORTRAIT, LANDSCAPE = 480, 725
-"""The width of the text on an A4 page and on a turned one, in points."""
 TURNED_ROWS = 12
 """A table of fewer rows is not worth a page of its own."""
 CELL_PADDING = 9
@@ -43,6 +39,26 @@ _MAX_QUANTITY_LENGTH = 24
 _BOLD = 1.12
 _WIDE = frozenset("mwMWQ@%&—…‰™œæŒÆ")
 _NARROW = frozenset("fijlrtI.,:;'!|()[]{}-/\\ \u00a0")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSheet:
+    """What a table is laid out on. All lengths are in points.
+
+    `width` is that of the text, `turned` that on a turned page, if there may be one. `sizes` are the sizes of
+    the letters, the largest first; `split_size` is that in a table that has to be split in any case.
+    """
+
+    width: float
+    turned: float | None = None
+    sizes: tuple[float, ...] = SIZES
+    split_size: float = 8.5
+
+
+UPRIGHT_PAPER = TableSheet(480)
+"""An A4 page."""
+PAPER = TableSheet(480, turned=725)
+"""An A4 page, or the same in landscape format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +104,20 @@ def read_rows(table: nodes.TableNode) -> list[list[Cell]]:
     ]
 
 
-def lay_out_table(rows: Sequence[Sequence[Cell]], *, may_turn: bool = True) -> list[TablePart]:
-    """Return the parts in which a table is shown: one, unless it is too wide for a page.
-
-    Only with `may_turn`, it may need a turned page.
-    """
+def lay_out_table(rows: Sequence[Sequence[Cell]], sheet: TableSheet = PAPER) -> list[TablePart]:
+    """Return the parts in which a table is shown: one, unless it is too wide for the sheet."""
     needs = [_Need.of([row[column] for row in rows if column < len(row)]) for column in range(_width(rows))]
     if not needs:
         return []
     every = range(len(needs))
-    for room in (PORTRAIT, LANDSCAPE) if may_turn and len(rows) >= TURNED_ROWS else (PORTRAIT,):
-        for size in SIZES:
+    turned = sheet.turned if len(rows) >= TURNED_ROWS else None
+    for room, is_turned in ((sheet.width, False), *([(turned, True)] if turned else [])):
+        for size in sheet.sizes:
             if sum(one.least(size, room) for one in needs) <= room:
-                return [_part(every, needs, size, room)]
-    return [_part(columns, needs, SPLIT_SIZE, PORTRAIT) for columns in _split(needs)]
+                part = _part(every, needs, size, room)
+                return [replace(part, is_turned=is_turned)]
+    size, room = sheet.split_size, sheet.width
+    return [_part(columns, needs, size, room) for columns in _split(needs, size, room)]
 
 
 def _width(rows: Sequence[Sequence[Cell]]) -> int:
@@ -125,9 +141,9 @@ class _Need:
             is_bold = cell.is_head or any(isinstance(one, nodes.StrongNode) for one in cell.children)
             factor = _BOLD if is_bold else 1
             pieces = [shown] if cell.is_quantity else _split_words(shown)
-            word = max(word, factor * max(map(_measure, pieces), default=0))
+            word = max(word, factor * max(map(measure_text, pieces), default=0))
             if number < MAX_CELLS:
-                text = max(text, factor * _measure(shown[:500]))
+                text = max(text, factor * measure_text(shown[:500]))
         return cls(word, max(text, word))
 
     def least(self, size: float, room: float) -> float:
@@ -138,13 +154,13 @@ class _Need:
         return self.text * size + CELL_PADDING
 
 
-def _split(needs: Sequence[_Need]) -> list[list[int]]:
+def _split(needs: Sequence[_Need], size: float, room: float) -> list[list[int]]:
     """Divide the columns so that each part fits on a page; the first column is in all parts."""
-    first = needs[0].least(SPLIT_SIZE, PORTRAIT)
+    first = needs[0].least(size, room)
     parts, used = [[0]], first
     for column in range(1, len(needs)):
-        width = needs[column].least(SPLIT_SIZE, PORTRAIT)
-        if used + width > PORTRAIT and len(parts[-1]) > 1:
+        width = needs[column].least(size, room)
+        if used + width > room and len(parts[-1]) > 1:
             parts.append([0])
             used = first
         parts[-1].append(column)
@@ -159,7 +175,7 @@ def _part(columns: Sequence[int], needs: Sequence[_Need], size: float, room: flo
     rest = max(room - sum(least), 0)
     widths = [width + rest * wish / sum(more) for width, wish in zip(least, more, strict=True)]
     broken = frozenset(one for one in columns if needs[one].word * size + CELL_PADDING > MAX_SHARE * room)
-    return TablePart(tuple(columns), size, room == LANDSCAPE, widths, broken)
+    return TablePart(tuple(columns), size, False, widths, broken)
 
 
 def _split_words(text: str) -> list[str]:
@@ -173,7 +189,7 @@ def break_word(word: str) -> list[str]:
     return LINE_ENDS.split(word) if len(word) > LONG_WORD else [word]
 
 
-def _measure(text: str) -> float:
+def measure_text(text: str) -> float:
     """Return the width of a text in units of its size, in a wide font without serifs."""
     return sum(map(_measure_character, text))
 

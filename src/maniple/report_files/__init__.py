@@ -1,4 +1,4 @@
-"""Reports as Markdown, HTML, PDF, Word and ZIP files."""
+"""Reports as Markdown, HTML, PDF, Word, PowerPoint and ZIP files."""
 
 from maniple.report_files.bundle import Bundle, FindEntry, write_bundle, write_with_figures
 from maniple.report_files.document import Report

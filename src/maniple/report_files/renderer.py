@@ -93,4 +93,10 @@ def _docx(report: Report) -> bytes:
     return render_docx(lay_out_report(report))
 
 
-_RENDERERS = {"markdown": _markdown, "html": _html, "docx": _docx, "zip": _zip}
+def _pptx(report: Report) -> bytes:
+    from maniple.report_files.slides import render_pptx
+
+    return render_pptx(lay_out_report(report))
+
+
+_RENDERERS = {"markdown": _markdown, "html": _html, "docx": _docx, "pptx": _pptx, "zip": _zip}

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from maniple.document import MARK, nodes
@@ -17,8 +16,16 @@ from maniple.report_document.report_nodes import (
     number_footnotes,
     shown_text,
 )
-from maniple.report_document.table_layout import SIZES, Cell, TablePart, lay_out_table, read_rows
+from maniple.report_document.table_layout import (
+    SIZES,
+    UPRIGHT_PAPER,
+    Cell,
+    TablePart,
+    lay_out_table,
+    read_rows,
+)
 from maniple.report_files.document import ReportFile
+from maniple.report_files.office_files import describe_file
 from maniple.report_files.word_runs import (
     BOLD,
     DIM,
@@ -37,7 +44,6 @@ from maniple.report_files.word_runs import (
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
-    from docx.opc.coreprops import CoreProperties
     from docx.styles.styles import Styles
 
 _FONT, _CODE_FONT = "Calibri", "Consolas"
@@ -215,7 +221,7 @@ _LINE: dict[str, str | int] = {"val": "single", "sz": 4, "space": 0, "color": "D
 def tables(table: nodes.TableNode, runs: Runs) -> Iterator[Any]:
     """Yield the elements of a table."""
     rows = read_rows(table)
-    for part in lay_out_table(rows, may_turn=False):
+    for part in lay_out_table(rows, UPRIGHT_PAPER):
         yield _table(rows, part, runs)
         # Without a paragraph in between, Word would join two tables; a cell must also end with a paragraph.
         yield paragraph(properties=(element("spacing", before=0, after=60),))
@@ -419,19 +425,13 @@ def _rule() -> Any:
     return paragraph(properties=(element("pBdr", line),))
 
 
-_MAX_TITLE = 255
-"""Word's limit for a property, in characters."""
-_EARLIEST = 315_532_800
-"""1980 in Unix seconds, the earliest date that a ZIP file can hold."""
-
-
 def render_docx(report: ReportFile) -> bytes:
     """Return the report as an Office Open XML file. Blocks for up to some seconds."""
     from docx import Document as new_document
 
     word = new_document()
     prepare(word, report.document.language)
-    _describe(word.core_properties, report)
+    describe_file(word.core_properties, report)
     for one in filter(None, (word.part.package, word.part)):
         _drop_unused(one.rels)
     body = word.element.body
@@ -449,11 +449,3 @@ def _drop_unused(relations: dict[str, Any]) -> None:
     for name, relation in list(relations.items()):
         if relation.reltype.endswith(("/thumbnail", "/stylesWithEffects")):
             del relations[name]
-
-
-def _describe(core: "CoreProperties", report: ReportFile) -> None:
-    ended_at = datetime.fromtimestamp(max(report.ended_at or 0, _EARLIEST), UTC).replace(tzinfo=None)
-    core.title, core.language = report.document.title[:_MAX_TITLE], report.document.language
-    core.author = core.last_modified_by = "maniple"
-    core.comments, core.revision = "", 1
-    core.created = core.modified = ended_at

@@ -4,18 +4,17 @@ The order of properties follows the schema (ISO/IEC 29500-1, 17).
 """
 
 import io
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from maniple.document import nodes
 from maniple.report_document.formulas import FormulaRenderer
 from maniple.report_document.report_nodes import shown_text, split_citation
+from maniple.report_files.office_files import is_office_address, office_picture
 from maniple.report_files.word_formulas import write_formula
 from maniple.run_page.pictures import Figure
 
@@ -76,13 +75,10 @@ BOLD, DIM = "b", "dim"
 _CODE, _LINK, _MARK, _MATH, _RAISED = "code", "link", "mark", "math", "raised"
 _TOGGLES = {nodes.StrongNode: BOLD, nodes.EmphasisNode: "i", nodes.StrikeNode: "strike"}
 _MAX_LINKS = 1_000
-_MAX_LINK_LENGTH = 2_000
 _EMU = 9_525
 """English Metric Units of a pixel, at 96 pixels an inch."""
 _PICTURE_WIDTH, _PICTURE_HEIGHT = 620, 454
 """The largest size of a figure, in pixels. It fits within the margins, and leaves room for text about it."""
-_WORD_PICTURES = frozenset({"image/png", "image/jpeg", "image/gif"})
-_HOST = re.compile(r"(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,32 +154,20 @@ class Runs:
         scale = min(1, _PICTURE_WIDTH / figure.info.width, _PICTURE_HEIGHT / figure.info.height)
         width, height = (max(round(one * scale) * _EMU, 1) for one in (figure.info.width, figure.info.height))
         try:
-            inline = self._part.new_pic_inline(io.BytesIO(_word_picture(figure)), width, height)
+            inline = self._part.new_pic_inline(io.BytesIO(office_picture(figure)), width, height)
         except Exception:  # noqa: BLE001 - of a damaged picture, the libraries raise various errors
             return None
         inline.docPr.set("descr", shown_text(node.children))
         return run(element("drawing", inline))
 
     def _link(self, href: str) -> Any:
-        if href not in self._addresses and (len(self._addresses) >= _MAX_LINKS or not _is_address(href)):
-            return None
         if href not in self._addresses:
+            if len(self._addresses) >= _MAX_LINKS or not is_office_address(href):
+                return None
             from docx.opc.constants import RELATIONSHIP_TYPE
 
             self._addresses[href] = self._part.relate_to(href, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
         return element("hyperlink", r_id=self._addresses[href], history=1)
-
-
-def _word_picture(figure: Figure) -> bytes:
-    """Return a picture in a format that Word shows."""
-    if figure.info.media_type in _WORD_PICTURES:
-        return figure.content
-    from PIL import Image
-
-    converted = io.BytesIO()
-    with Image.open(io.BytesIO(figure.content)) as picture:
-        picture.save(converted, "PNG")
-    return converted.getvalue()
 
 
 def bookmark_name(id_: str) -> str:
@@ -236,13 +220,3 @@ def text_run(text: str, formats: Formats = NO_FORMATS) -> Any:
     if _RAISED in formats:
         properties.append(element("vertAlign", val="superscript"))
     return run(text_element("t", text.replace("\n", " ")), properties=tuple(properties))
-
-
-def _is_address(href: str) -> bool:
-    """Whether Word accepts an address. It rejects a whole file for one address that it does not accept."""
-    try:
-        parts = urlsplit(href)
-        is_place = parts.scheme == "mailto" or _HOST.fullmatch(parts.netloc) is not None
-        return len(href) <= _MAX_LINK_LENGTH and is_place
-    except ValueError:
-        return False

@@ -227,6 +227,7 @@ export const en = {
   } as Record<string, string>,
   report: "Report",
   figureMissing: "figure missing: {}",
+  slides: "Slides (PPTX)",
   withFigures: "Markdown with figures (ZIP)",
   readReport: "Read the report",
   closeReport: "Back",

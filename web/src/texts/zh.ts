@@ -228,6 +228,7 @@ export const zh: typeof en = {
   } as Record<string, string>,
   report: "报告",
   figureMissing: "图片缺失：{}",
+  slides: "幻灯片 (PPTX)",
   withFigures: "Markdown 及图片 (ZIP)",
   readReport: "阅读报告",
   closeReport: "返回",

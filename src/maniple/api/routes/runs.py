@@ -241,7 +241,7 @@ async def read_report(
     caller: CallerOf,
     query: Annotated[ReportQuery, Query()],
 ) -> Response:
-    """The answer of a run that has ended: Markdown, or by `Accept` or `form` HTML, JSON, PDF, DOCX or ZIP."""
+    """The answer of a run that has ended: Markdown, or by `Accept` or `form` one of the other formats."""
     run = await service.engine.status(run_id, caller.owner)
     report = await read_report_view(service.store, run)
     wanted = query.form or negotiate_form(request.headers.get("accept", ""))

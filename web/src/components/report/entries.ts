@@ -15,6 +15,7 @@ const FORMS = [
   { form: "html", name: "HTML", type: "text/html", ending: "html" },
   { form: "pdf", name: "PDF", type: "application/pdf", ending: "pdf" },
   { form: "docx", name: "Word (DOCX)", type: "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ending: "docx" },
+  { form: "pptx", name: texts.slides, type: "application/vnd.openxmlformats-officedocument.presentationml.presentation", ending: "pptx" },
   { form: "zip", name: texts.withFigures, type: "application/zip", ending: "zip" },
 ] as const;
 
