@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from maniple.cli.connection_limits import limited_protocol, raise_descriptor_limit, trusted_proxies
+from maniple.cli.mcp_path import McpPath
 from maniple.cli.process import pause_garbage_collection
 from maniple.cli.render import Consoles
 from maniple.cli.store_admin import NO_VALID_KEY, has_valid_key
@@ -102,7 +103,11 @@ async def _open_api(settings: Settings, progress: "Progress") -> AsyncGenerator[
         service: Service = app.state.service
         missing = "" if is_built() else f" {NOT_BUILT}"
         greeting = f"Serving on {{url}} (API documentation: /docs).{missing}"
-        yield _OpenServer(app, service, service.engine.drain, greeting)
+        served = McpPath(app, service)
+        try:
+            yield _OpenServer(served, service, service.engine.drain, greeting)
+        finally:
+            await served.close()
 
 
 @asynccontextmanager

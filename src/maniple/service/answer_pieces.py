@@ -30,7 +30,7 @@ _REVIEW = "Reply `accept` to have the plan done, or say what to change."
 
 
 @dataclass(frozen=True, slots=True)
-class TextPiece:
+class AnswerPiece:
     """A piece of text: `progress` is a line about the work, `answer` a part of what was asked for."""
 
     kind: Literal["progress", "answer"]
@@ -59,11 +59,11 @@ class AnswerPieces:
         """The answer so far: all of its pieces."""
         return self._sent
 
-    def feed(self, record: EventRecord) -> Iterator[TextPiece]:
+    def feed(self, record: EventRecord) -> Iterator[AnswerPiece]:
         """Yield the pieces that follow from the next record of the log."""
         self.view.apply_records((record,))
         for line in self._progress.lines(record):
-            yield TextPiece("progress", f"{line}\n")
+            yield AnswerPiece("progress", f"{line}\n")
         if record.type not in EVENT_TYPES:
             return
         if record.type == MessageChunk.type and not self.view.turn.is_answering:
@@ -73,22 +73,22 @@ class AnswerPieces:
                 self._sent += piece.text if piece.kind == "answer" else ""
                 yield piece
 
-    def _pieces(self, event: Event) -> Iterator[TextPiece]:
+    def _pieces(self, event: Event) -> Iterator[AnswerPiece]:
         match event:
             case MessageChunk():
                 yield from self._message(event)
             case MessageReplaced() if event.message_id == self._message_id:
                 yield self._answer(ANSWER_BROKE_OFF)
             case ToolCalled():
-                yield TextPiece("progress", _as_lines(self._held.pop(event.turn_id, "")))
+                yield AnswerPiece("progress", _as_lines(self._held.pop(event.turn_id, "")))
             case AgentStarted(agent_name="planner"):
                 yield from self._drop_held()
             case RunWaiting():
-                yield TextPiece("progress", f"waiting: {event.reason}\n")
+                yield AnswerPiece("progress", f"waiting: {event.reason}\n")
             case _:
                 yield from self._end(event)
 
-    def _message(self, event: MessageChunk) -> Iterator[TextPiece]:
+    def _message(self, event: MessageChunk) -> Iterator[AnswerPiece]:
         text = event.delta.content
         if not text:
             return
@@ -98,17 +98,17 @@ class AnswerPieces:
             return
         is_next = bool(self._message_id) and event.message_id != self._message_id
         self._message_id = event.message_id
-        yield self._answer(text) if is_next else TextPiece("answer", text)
+        yield self._answer(text) if is_next else AnswerPiece("answer", text)
 
-    def _drop_held(self) -> Iterator[TextPiece]:
+    def _drop_held(self) -> Iterator[AnswerPiece]:
         held, self._held = self._held, {}
         for text in held.values():
-            yield TextPiece("progress", _as_lines(text))
+            yield AnswerPiece("progress", _as_lines(text))
 
-    def _end(self, event: Event) -> Iterator[TextPiece]:
+    def _end(self, event: Event) -> Iterator[AnswerPiece]:
         match event:
             case StepInterrupted():
-                yield TextPiece("progress", _as_lines(describe_question(event)))
+                yield AnswerPiece("progress", _as_lines(describe_question(event)))
             case RunInterrupted():
                 yield self._answer(self._question(event))
             case RunStatusChanged():
@@ -116,7 +116,7 @@ class AnswerPieces:
             case _:
                 pass
 
-    def _status(self, event: RunStatusChanged) -> Iterator[TextPiece]:
+    def _status(self, event: RunStatusChanged) -> Iterator[AnswerPiece]:
         held, self._held = self._held, {}
         if event.status != "interrupted":
             for text in held.values():
@@ -125,9 +125,9 @@ class AnswerPieces:
             missing = self.view.unstated_gaps
             yield self._answer(describe_gaps(missing) if missing else "")
 
-    def _answer(self, text: str) -> TextPiece:
+    def _answer(self, text: str) -> AnswerPiece:
         """Return a text that stands apart from what was sent before it."""
-        return TextPiece("answer", f"\n\n{text}" if self._sent.strip() and text else text)
+        return AnswerPiece("answer", f"\n\n{text}" if self._sent.strip() and text else text)
 
     def _question(self, event: RunInterrupted) -> str:
         if event.kind != "plan_review":
