@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from maniple.cli.completion import completion
 from maniple.cli.judge_eval import evaluation
 from maniple.cli.lookup import crawl, search
 from maniple.cli.mcp import mcp
@@ -82,6 +83,7 @@ def _root(
       maniple mcp serve              offer the team as tools to an MCP host
       maniple trust                  let all settings of this folder apply
       maniple eval judge --set DIR   measure how well a model judges claims
+      maniple completion bash        print a script for the Tab key; also zsh and fish
       maniple doctor                 check the set-up and show how to fix it
 
     \b
@@ -561,6 +563,7 @@ def doctor(  # noqa: PLR0913 - typer reads the options from the signature
 
 
 app.command("trust")(trust)
+app.command("completion")(completion)
 app.add_typer(evaluation)
 app.add_typer(threads)
 app.add_typer(keys)
