@@ -173,6 +173,7 @@ def test_tables_lists_and_code_are_what_they_are():
     ]
     assert found.select_one("ol")["start"] == "3"  # type: ignore[index]
     assert found.select_one("ol ul ul li").text == "black"  # type: ignore[union-attr]
+    assert [one.text for one in found.select("pre .code-keyword")] == ["def", "return"]
     assert found.select_one("pre").text == "def grow(p0):\n    return p0 * 2\n"  # type: ignore[union-attr]
     assert found.select_one("s").text == "never"  # type: ignore[union-attr]
 

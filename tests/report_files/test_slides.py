@@ -98,7 +98,8 @@ def test_emphasis_code_lists_and_formulas_keep_their_form():
         for run in paragraph.runs
     }
     assert runs["most consumed"].italic and runs["4.2\N{NO-BREAK SPACE}%"].bold
-    assert runs["teactl --version"].name == runs["def grow(p0):"].name == "Consolas"
+    assert runs["teactl --version"].name == runs["grow"].name == "Consolas"
+    assert str(runs["def"].color.rgb) == str(runs["return"].color.rgb) != str(runs["grow"].color.rgb)
     assert runs["never"]._element.get("strike") == "sngStrike"
     assert runs["0"]._element.get("baseline") == "-25000"
     assert runs["[unverified]"]._element.find("{*}highlight") is not None

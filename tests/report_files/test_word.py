@@ -103,6 +103,9 @@ def test_a_table_has_a_head_that_is_repeated_and_its_columns_sides():
 def test_code_and_quotations_are_set_apart():
     styles = {one.text: one.style.name for one in read(TEA).paragraphs if one.style}
     assert styles["def grow(p0):\n    return p0 * 2"] == "Code"
+    (code,) = [one for one in read(TEA).paragraphs if one.style and one.style.name == "Code"]
+    colors = {run.text: str(run.font.color.rgb) for run in code.runs if run.font.color.type}
+    assert colors["def"] == colors["return"] != colors["grow"]
     assert styles["Somebody said so [unverified]."] == "Quote"
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 
 from maniple.document import nodes
 from maniple.evidence.record import Source
+from maniple.report_document.code_colors import CodeColorer, CodePart
 from maniple.report_document.formulas import FormulaRenderer
 from maniple.report_document.layout import ReportDocument, lay_out
 from maniple.report_document.report_nodes import (
@@ -77,10 +78,12 @@ class BodyView:
     """How a body is written: `figures` are the addresses of the figures, by path.
 
     `is_printed` is the version for pages: a table that is too wide is split, instead of scrolling.
+    `is_colored` gives code its colours, for readers without scripts.
     """
 
     figures: Mapping[str, str] = field(default_factory=dict[str, str])
     is_printed: bool = False
+    is_colored: bool = False
 
 
 def write_body(document: ReportDocument, view: BodyView = BodyView()) -> str:
@@ -94,7 +97,7 @@ def write_body(document: ReportDocument, view: BodyView = BodyView()) -> str:
         return None if attribute in _LENGTHS and not _LENGTH.fullmatch(value) else value
 
     return nh3.clean(
-        "".join(_BodyWriter(document, is_printed=view.is_printed).write(document.body)),
+        "".join(_BodyWriter(document, view).write(document.body)),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=bounded,
@@ -119,9 +122,10 @@ def render_report(
 class _BodyWriter:
     """Writes the blocks of one document."""
 
-    def __init__(self, document: ReportDocument, *, is_printed: bool) -> None:
+    def __init__(self, document: ReportDocument, view: BodyView) -> None:
         self._document = document
-        self._is_printed = is_printed
+        self._is_printed = view.is_printed
+        self._colorer = CodeColorer() if view.is_colored else None
         self._formulas = FormulaRenderer()
         self._notes = number_footnotes(document.body)
         self._referred = set[int]()
@@ -156,7 +160,7 @@ class _BodyWriter:
                 below = f'<span class="caption">{caption}</span>' if caption else ""
                 return f'<p><span class="figure">{_image(one)}{below}</span></p>\n'
             case nodes.CodeBlockNode(text=text, language=language):
-                return _code_block(text, language)
+                return _code_block(text, language, self._colorer)
             case nodes.MermaidNode(text=text):
                 return _code_block(text, "mermaid")
             case nodes.ThematicBreakNode():
@@ -316,9 +320,14 @@ def _image(figure: nodes.FigureNode) -> str:
     return f'<img src="{_SCHEME}:{quote(figure.target)}" alt="{alt}">'
 
 
-def _code_block(text: str, language: str) -> str:
+def _code_block(text: str, language: str, colorer: CodeColorer | None = None) -> str:
     class_ = f' class="language-{language}"' if _LANGUAGE.fullmatch(language) else ""
-    return f"<pre><code{class_}>{escape(text)}</code></pre>\n"
+    parts = [CodePart(text)] if colorer is None else colorer.color(text, language)
+    shown = "".join(
+        f'<span class="code-{one.kind}">{escape(one.text)}</span>' if one.kind else escape(one.text)
+        for one in parts
+    )
+    return f"<pre><code{class_}>{shown}</code></pre>\n"
 
 
 def _breakable(text: str) -> str:

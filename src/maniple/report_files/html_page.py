@@ -17,7 +17,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 def render_html_page(report: ReportFile, *, printed: bool = False) -> str:
     """Return the report as HTML; `printed` is the version for a PDF. Blocks."""
     figures = {path: figure.data_url for path, figure in report.figures.items()}
-    body = Markup(write_body(report.document, BodyView(figures, printed)))
+    body = Markup(write_body(report.document, BodyView(figures, printed, is_colored=True)))
     return _template().render(
         report=report, document=report.document, body=body, policy=policy(), style=Markup(_style())
     )

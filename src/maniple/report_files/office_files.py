@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from maniple.report_document.code_colors import CodeKind
+
 if TYPE_CHECKING:
     from maniple.report_files.document import ReportFile
     from maniple.run_page.pictures import Figure
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif"})
 _HOST = re.compile(r"(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?")
 _MAX_LINK_LENGTH = 2_000
+CODE_COLORS: dict[CodeKind, str] = {
+    "comment": "59636E",
+    "keyword": "A0111F",
+    "string": "0A3069",
+    "name": "622CBC",
+    "number": "023B95",
+}
+"""The colours of the parts of code, as those of the HTML file."""
 _MAX_TITLE = 255
 """Office's limit for a property, in characters."""
 _EARLIEST = 315_532_800

@@ -7,11 +7,12 @@ they are estimated, because they are needed before there is a slide.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Literal
 
 from maniple.document import MARK, nodes
+from maniple.report_document.code_colors import CodeColorer
 from maniple.report_document.html_writer import DONE, OPEN
 from maniple.report_document.report_nodes import (
     AnchoredHeadingNode,
@@ -25,6 +26,7 @@ from maniple.report_document.table_layout import TablePart, TableSheet, lay_out_
 from maniple.report_files.document import ReportFile
 from maniple.report_files.slide_text import (
     BOLD,
+    CODE,
     DIM,
     ITALIC,
     MARKED,
@@ -50,6 +52,8 @@ MAX_SLIDES = 1_000
 """Further slides are left out, which the cover says: the library needs quadratic time for many."""
 _DEEPEST_TITLE = 3
 _DEEPEST_LEVEL = 8
+_CODE_CHARACTERS = 2_000
+"""A longer line of code is continued on the next slide."""
 _WIDE_BULLET = 3
 """The characters from which on a bullet needs two indentations."""
 _TAB = "    "
@@ -143,6 +147,7 @@ class _DeckBuilder:
         self._document = report.document
         self._notes = number_footnotes(report.document.body)
         self._reader = PieceReader(report.document.sources, self._notes)
+        self._colorer = CodeColorer()
         self._deck = Deck()
         self._title: Pieces = ()
         self._uses = 0
@@ -216,12 +221,19 @@ class _DeckBuilder:
                 self._figure(one)
             case nodes.MathNode():
                 self._add(self._line(self._reader.formula(one)))
-            case nodes.CodeBlockNode(text=text) | nodes.MermaidNode(text=text):
-                for line in text.rstrip("\n").replace("\t", _TAB).split("\n"):
-                    for piece in _split_text(line, "code"):
-                        self._add(SlideLine((TextPiece(piece),), "code", max(self._level, 0)))
+            case nodes.CodeBlockNode(text=text, language=language):
+                self._code(text, language)
+            case nodes.MermaidNode(text=text):
+                self._code(text, "")
             case _:
                 return
+
+    def _code(self, text: str, language: str) -> None:
+        parts = self._colorer.color(text.rstrip("\n").replace("\t", _TAB), language)
+        pieces = [TextPiece(one.text, frozenset({CODE, one.kind} - {""})) for one in parts]
+        for line in _split_lines(pieces):
+            for piece in _split_pieces(line, _CODE_CHARACTERS):
+                self._add(SlideLine(piece, "code", max(self._level, 0)))
 
     def _heading(self, heading: nodes.HeadingNode) -> None:
         pieces = self._reader.read(heading.children)
@@ -395,10 +407,16 @@ def _split_pieces(pieces: Pieces, limit: int) -> list[Pieces]:
     return [*parts, cut_pieces(pieces, start, len(text))]
 
 
-def _split_text(line: str, kind: LineKind) -> list[str]:
-    """Divide a long line of code into parts that fit on a slide."""
-    limit = int(BODY_WIDTH / SIZES[kind] * BODY_HEIGHT / SIZES[kind] / LINE_SPACING * 0.8)
-    return [line[at : at + limit] for at in range(0, len(line), limit)] or [""]
+def _split_lines(pieces: Sequence[TextPiece]) -> list[Pieces]:
+    """Divide pieces at their line feeds."""
+    lines: list[list[TextPiece]] = [[]]
+    for one in pieces:
+        for number, text in enumerate(one.text.split("\n")):
+            if number:
+                lines.append([])
+            if text:
+                lines[-1].append(replace(one, text=text))
+    return [tuple(one) for one in lines]
 
 
 def _height(pieces: Pieces, size: float, width: float) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from maniple.report_files.document import ReportFile
-from maniple.report_files.office_files import describe_file, is_office_address, office_picture
+from maniple.report_files.office_files import CODE_COLORS, describe_file, is_office_address, office_picture
 from maniple.report_files.slide_deck import (
     BODY_HEIGHT,
     BODY_WIDTH,
@@ -52,6 +52,7 @@ _CAPTION_HEIGHT = 44
 _COVER, _TEXT, _TITLE_ONLY = 0, 1, 5
 """The layouts of the library's template that are used."""
 _INK, _DIM, _LINK = "1F2328", "59636E", "0550AE"
+_INKS: dict[str, str] = {DIM: _DIM, **CODE_COLORS}
 _TITLE_SIZES = ((50, 28), (110, 24))
 """The size of a title in points, by the number of characters up to which it is used."""
 _SMALLEST_TITLE = 18
@@ -191,7 +192,7 @@ class _SlideWriter:
             indent=-line.hanging * _POINT,
             lvl=line.level,
         )
-        formats = {"heading": frozenset({BOLD}), "code": frozenset({CODE})}.get(line.kind, frozenset())
+        formats = frozenset({BOLD} if line.kind == "heading" else ())
         pieces = [TextPiece(one.text, one.formats | formats, one.target) for one in line.pieces]
         if line.bullet:
             pieces.insert(0, TextPiece(f"{line.bullet}\t"))
@@ -217,7 +218,8 @@ class _SlideWriter:
             elif one in _BASELINES:
                 made.set("baseline", _BASELINES[one])
         link = self._link(slide, piece.target)
-        paint = color or (_LINK if link is not None else _DIM if DIM in formats else _INK)
+        ink = next((shade for kind, shade in _INKS.items() if kind in formats), _INK)
+        paint = color or (_LINK if link is not None else ink)
         made.append(_make("solidFill", _make("srgbClr", val=paint)))
         if MARKED in formats:
             made.append(_make("highlight", _make("srgbClr", val="FFF1B8")))

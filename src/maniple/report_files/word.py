@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maniple.document import MARK, nodes
+from maniple.report_document.code_colors import CodeColorer, CodePart
 from maniple.report_document.html_writer import DONE, OPEN
 from maniple.report_document.layout import ContentsEntry
 from maniple.report_document.report_nodes import (
@@ -25,7 +26,7 @@ from maniple.report_document.table_layout import (
     read_rows,
 )
 from maniple.report_files.document import ReportFile
-from maniple.report_files.office_files import describe_file
+from maniple.report_files.office_files import CODE_COLORS, describe_file
 from maniple.report_files.word_runs import (
     BOLD,
     DIM,
@@ -280,6 +281,7 @@ class Body:
         self._document = report.document
         targets = LinkTargets(report.document.sources, number_footnotes(report.document.body))
         self._runs = Runs(part, report.figures, targets)
+        self._colorer = CodeColorer()
         self._lists = Lists(part.numbering_part.element)
         self._open: list[_Open] = []
         self._quotes = 0
@@ -332,8 +334,10 @@ class Body:
                     yield paragraph(text_run(caption), style="Caption")
             case nodes.MathNode():
                 yield self._paragraph([self._runs.formula(one, alone=True)], "")
-            case nodes.CodeBlockNode(text=text) | nodes.MermaidNode(text=text):
-                yield self._code(text)
+            case nodes.CodeBlockNode(text=text, language=language):
+                yield self._code(text, language)
+            case nodes.MermaidNode(text=text):
+                yield self._code(text, "")
             case nodes.ThematicBreakNode():
                 yield _rule()
             case _:
@@ -401,12 +405,20 @@ class Body:
             return begun, "ListContinue", marked_entry_properties(level)
         return begun, "ListNumber" if inner.is_ordered else "ListBullet", item_properties(inner.number, level)
 
-    def _code(self, content: str) -> Any:
+    def _code(self, content: str, language: str) -> Any:
         _, _, properties = self._place_in_list()
-        parts: list[Any] = []
-        for line in content.rstrip("\n").replace("\t", "    ").split("\n"):
-            parts += [element("br"), text_element("t", line)] if parts else [text_element("t", line)]
-        return paragraph(run(*parts), style="Code", properties=properties)
+        text = content.rstrip("\n").replace("\t", "    ")
+        runs = [_code_run(one) for one in self._colorer.color(text, language)]
+        return paragraph(*runs, style="Code", properties=properties)
+
+
+def _code_run(part: CodePart) -> Any:
+    content: list[Any] = []
+    for number, line in enumerate(part.text.split("\n")):
+        content += [element("br")] if number else []
+        content += [text_element("t", line)] if line else []
+    color = CODE_COLORS.get(part.kind)
+    return run(*content, properties=(element("color", val=color),) if color else ())
 
 
 def _contents(headings: Sequence[ContentsEntry]) -> Iterator[Any]:
