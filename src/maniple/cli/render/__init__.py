@@ -11,6 +11,7 @@ from rich.text import Text
 from maniple.cli.render.links import can_show_links, link_addresses
 from maniple.cli.render.plain import JsonDisplay, PlainDisplay
 from maniple.cli.render.startup import StartupBar, StartupLines
+from maniple.cli.render.wrapping import hang_words
 from maniple.cli.text import clean
 from maniple.events import Event, RunView
 
@@ -73,11 +74,17 @@ class Consoles:
 
     def note(self, text: str, style: str = "") -> None:
         """Print untrusted text to the notes."""
-        self.notes.print(Text(clean(text), style=style), soft_wrap=not self.notes.is_terminal)
+        shown = Text(clean(text))
+        if self.notes.is_terminal:
+            shown = hang_words(shown, self.notes.width)
+        shown.style = style
+        self.notes.print(shown, soft_wrap=True)
 
     def print(self, text: str) -> None:
         """Print untrusted text to the output, with its addresses as links where the terminal shows them."""
         shown = Text(clean(text))
+        if self.output.is_terminal:
+            shown = hang_words(shown, self.output.width)
         self.output.print(link_addresses(shown) if self.links else shown, soft_wrap=True)
 
     def view(self, *, json: bool = False) -> RunDisplay:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from maniple.cli.render.links import WithoutLinks, link_style
+from maniple.cli.render.wrapping import WordText, longest_word
 from maniple.document import nodes, parse_document
 from maniple.document.bounds import is_readable
 
@@ -38,8 +39,9 @@ _SUPERSCRIPT = re.compile(r"</?sup>", re.IGNORECASE)
 class SafeMarkdown:
     """Markdown that prints the address of each link, because the model chooses the text of a link.
 
-    Formulas are printed as TeX, and figures by their captions and paths. A table that is wider than the line
-    is divided into parts that repeat the first column, so that no word is broken. A text that exceeds
+    Formulas are printed as TeX, and figures by their captions and paths. No word is broken that fits into a
+    line: a table that is wider than the line is divided into parts that repeat the first column, or printed
+    cell below cell. A text that exceeds
     `bounds.is_readable` is printed as it is written. With `links`, a click on a printed address opens it.
     """
 
@@ -49,7 +51,7 @@ class SafeMarkdown:
         self._blocks: Sequence[nodes.BlockNode] = parse_document(text).children if is_readable(text) else ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        body = _Blocks(self._blocks) if self._blocks else Text(self._source)
+        body = _Blocks(self._blocks) if self._blocks else WordText(self._source)
         yield body if self._links else WithoutLinks(body)
 
 
@@ -149,46 +151,87 @@ def _beside(mark: Text, blocks: _Blocks) -> Table:
 
 def _print_table(table: nodes.TableNode, width: int) -> Iterator[RenderableType]:
     rows = [[_text_of(cell.children) for cell in row] for row in (*table.head, *table.body)]
-    heads = len(table.head)
-    for index, columns in enumerate(_divide(rows, len(table.alignments), width)):
+    count, heads = len(table.alignments), len(table.head)
+    needs = [_need(rows, column, width) for column in range(count)]
+    if any(needs[0] + _CELL_GAP + need > width for need in needs[1:]):
+        yield from _print_records(rows, heads)
+        return
+    for index, columns in enumerate(_divide(needs, width)):
         if index:
             yield Text()
         shown = Table(box=box.SIMPLE, pad_edge=False, show_edge=False, style="markdown.table.border")
-        for column, least in columns:
+        for column, wide in zip(columns, _widths(rows, columns, needs, width), strict=True):
             title = rows[0][column] if heads and column < len(rows[0]) else Text()
             shown.add_column(
                 title,
                 header_style="markdown.table.header",
                 justify=table.alignments[column] or "left",
-                min_width=least,
+                width=wide,
                 overflow="fold",
             )
         for row in rows[heads:]:
-            shown.add_row(*(row[column] if column < len(row) else "" for column, _ in columns))
+            shown.add_row(*(row[column] if column < len(row) else "" for column in columns))
         yield shown
 
 
-def _divide(rows: Sequence[Sequence[Text]], count: int, width: int) -> list[list[tuple[int, int]]]:
-    """Divide the columns of a table into parts that fit into a line of `width`; the first column is in all.
+def _need(rows: Sequence[Sequence[Text]], column: int, width: int) -> int:
+    """Return the width that keeps the words of a column whole; one longer than the line is broken anyway."""
+    words = [longest_word(row[column].plain) for row in rows if column < len(row)]
+    whole = max((one for one in words if one <= width), default=1)
+    is_broken = any(one > width for one in words)
+    return max(1, whole, int(width * _WIDEST_COLUMN) if is_broken else 0)
 
-    Return for each part its columns with their least widths, which are those of their longest words.
-    """
-    widest = max(1, int(width * _WIDEST_COLUMN))
-    words = [[word for row in rows if at < len(row) for word in row[at].plain.split()] for at in range(count)]
-    needs = [(at, min(widest, max(map(cell_len, one), default=1))) for at, one in enumerate(words)]
-    parts: list[list[tuple[int, int]]] = [needs[:1]]
-    used = sum(need + _CELL_GAP for _, need in needs[:1])
-    for at, need in needs[1:]:
+
+def _divide(needs: Sequence[int], width: int) -> list[list[int]]:
+    """Divide the columns of a table into parts that fit into a line; the first column is in all."""
+    parts, used = [[0]], needs[0] + _CELL_GAP
+    for column, need in enumerate(needs[1:], start=1):
         if used + need > width and len(parts[-1]) > 1:
-            parts.append(needs[:1])
-            used = needs[0][1] + _CELL_GAP
-        parts[-1].append((at, need))
+            parts.append([0])
+            used = needs[0] + _CELL_GAP
+        parts[-1].append(column)
         used += need + _CELL_GAP
     return parts
 
 
+def _widths(
+    rows: Sequence[Sequence[Text]], columns: Sequence[int], needs: Sequence[int], width: int
+) -> list[int]:
+    """Return the widths of columns: what their words need, and shares of the rest of the line."""
+    widths = {column: needs[column] for column in columns}
+    longest = {
+        column: max((_line_width(row[column]) for row in rows if column < len(row)), default=1)
+        for column in columns
+    }
+    spare = width - sum(widths.values()) - _CELL_GAP * (len(columns) - 1)
+    while spare > 0 and (narrow := [column for column in columns if widths[column] < longest[column]]):
+        share = max(1, spare // len(narrow))
+        for column in narrow[:spare]:
+            more = min(share, longest[column] - widths[column])
+            widths[column] += more
+            spare -= more
+    return [max(1, min(widths[column], width)) for column in columns]
+
+
+def _line_width(cell: Text) -> int:
+    return max(map(cell_len, cell.plain.split("\n")))
+
+
+def _print_records(rows: Sequence[Sequence[Text]], heads: int) -> Iterator[RenderableType]:
+    """Yield the rows of a table whose words would not fit into columns, each cell below the one before."""
+    titles = [cell.plain.strip() for cell in rows[0]] if heads else []
+    for index, row in enumerate(rows[heads:]):
+        if index:
+            yield Text()
+        for column, cell in enumerate(row):
+            title = titles[column] if column < len(titles) else ""
+            text = WordText(overflow="fold")
+            text.append(f"{title}: " if title else "", "markdown.table.header")
+            yield text.append_text(cell)
+
+
 def _text_of(children: Iterable[nodes.InlineNode], style: str = "") -> Text:
-    text = Text(style=style, overflow="fold")
+    text = WordText(style=style, overflow="fold")
     for one in children:
         _append(text, one)
     return text

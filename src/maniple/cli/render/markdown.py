@@ -11,6 +11,7 @@ from rich.text import Text
 
 from maniple.cli.render.document_text import SafeMarkdown
 from maniple.cli.render.run_text import AGENT_STYLES
+from maniple.cli.render.wrapping import WordText
 from maniple.events import ANSWERING_AGENTS
 
 
@@ -133,7 +134,7 @@ class Transcript:
         """Print a text with its long lines wrapped."""
         self.flush()
         self._print_header()
-        self._console.print(Padding(Text(text) if isinstance(text, str) else text, _INDENT))
+        self._console.print(Padding(WordText(text) if isinstance(text, str) else text, _INDENT))
         self._gap = True
 
     def tail(self, most_lines: int) -> RenderableType | None:
@@ -157,7 +158,7 @@ class Transcript:
 
     def _styled(self, text: str) -> RenderableType:
         if self._kind == "reasoning":
-            return Padding(Text(text, style="dim italic"), _INDENT)
+            return Padding(WordText(text, style="dim italic"), _INDENT)
         return self._indented(SafeMarkdown(text, links=self._links))
 
     def _indented(self, body: RenderableType) -> RenderableType:

@@ -51,6 +51,7 @@ from maniple.cli.render.run_text import (
     summary_line,
     waiting_line,
 )
+from maniple.cli.render.wrapping import hang_words
 from maniple.cli.text import (
     arguments_line,
     clean,
@@ -214,7 +215,9 @@ class TerminalDisplay:
         """Print a line above the live region, which then gives no more hints about keys."""
         self._transcript.flush()
         self._activity.drop_hint()
-        self._console.print(Text(text, style="yellow"), soft_wrap=True)
+        shown = hang_words(Text(text), self._console.width)
+        shown.style = "yellow"
+        self._console.print(shown, soft_wrap=True)
 
     def show_previous(self, question: str, run: RunView) -> None:
         """Print the last exchange of a conversation, and what the run waits for."""
