@@ -83,7 +83,7 @@ def test_a_page_holds_nothing_that_runs_or_loads_by_itself():
     assert '<a href="https://evil.test/a.png" rel="noopener noreferrer nofollow">pixel</a>' in text
     assert 'href="https://ok.test/?a=1&amp;b=2"' in text
     assert "<code>code &lt;b&gt; stays</code>" in text
-    assert "&lt;b&gt;![stays](as it is)&lt;/b&gt;" in text
+    assert '&gt;![stays](as it is)&lt;/<span class="code-name">b</span>&gt;' in text
 
 
 def test_markdown_shows_images_as_links_and_html_as_text_and_leaves_code_alone():

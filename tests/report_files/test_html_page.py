@@ -98,6 +98,7 @@ def test_no_language_that_a_report_can_have_shows_english_words(language: str):
         "unverified",
         "partial",
         "missing",
+        "undrawn",
         "footnotes",
         "in_notes",
         "left_out",

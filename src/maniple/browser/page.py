@@ -229,6 +229,16 @@ class Browser(Protocol):
         """
         ...
 
+    async def draw(self, page: Path, sources: Sequence[str], scale: int) -> list[bytes]:
+        """Draw Mermaid diagrams as PNG with the library of the built `page`, a folder; load nothing else.
+
+        A pixel of a diagram is `scale` pixels wide. A diagram that cannot be drawn is empty.
+
+        Raises:
+            BrowserError: the browser cannot draw or failed.
+        """
+        ...
+
     async def forget(self, thread: str) -> None:
         """Close a thread's tabs and delete its stored cookies and local storage."""
         ...

@@ -20,6 +20,8 @@ class DocumentTexts:
     partial: str
     missing: str
     """The text for a missing figure, with its path."""
+    undrawn: str
+    """The text below the source of a diagram that is not drawn."""
     footnotes: str
     in_notes: str
     """The text of slides that says where the rest of their paragraphs is."""
@@ -54,6 +56,7 @@ _ENGLISH = DocumentTexts(
     unverified="What stands before this mark was not found in what the team read.",
     partial="The budget ran out: this report is partial.",
     missing="figure missing: {}",
+    undrawn="This diagram could not be drawn; above is its source.",
     footnotes="Footnotes",
     in_notes="A paragraph that ends with … is whole in the notes of its slide.",
     left_out="Slides that are left out: {}. The other formats have the whole report.",
@@ -70,6 +73,7 @@ _CHINESE = DocumentTexts(
     unverified="此标记之前的内容未能在团队阅读过的资料中找到。",
     partial="预算已用尽：本报告并不完整。",
     missing="图片缺失：{}",
+    undrawn="此图表无法绘制，以上为其源代码。",
     footnotes="脚注",
     in_notes="以“…”结尾的段落，全文见该幻灯片的备注。",
     left_out="省略的幻灯片：{} 张。其他格式包含完整报告。",
@@ -87,6 +91,7 @@ _WORDINGS = {
         unverified="この印の前の記述は、チームが読んだ資料の中に見つかりませんでした。",
         partial="予算を使い切ったため、この報告書は未完成です。",
         missing="図がありません：{}",
+        undrawn="この図は描画できませんでした。上はそのソースです。",
         footnotes="脚注",
         in_notes="「…」で終わる段落の全文は、そのスライドのノートにあります。",
         left_out="省略したスライド：{} 枚。ほかの形式には報告書の全文があります。",
@@ -100,6 +105,7 @@ _WORDINGS = {
         unverified="이 표시 앞의 내용은 팀이 읽은 자료에서 찾을 수 없었습니다.",
         partial="예산이 소진되어 이 보고서는 완성되지 않았습니다.",
         missing="그림 없음: {}",
+        undrawn="이 다이어그램은 그릴 수 없었습니다. 위는 그 소스입니다.",
         footnotes="각주",
         in_notes="…로 끝나는 단락의 전문은 해당 슬라이드의 노트에 있습니다.",
         left_out="생략된 슬라이드: {}장. 다른 형식에는 보고서 전체가 있습니다.",
@@ -112,6 +118,7 @@ _WORDINGS = {
         unverified="То, что стоит перед этой пометкой, не найдено в прочитанных командой источниках.",
         partial="Бюджет исчерпан: отчёт неполный.",
         missing="нет рисунка: {}",
+        undrawn="Эту диаграмму не удалось нарисовать; выше её исходный текст.",
         footnotes="Сноски",
         in_notes="Абзац, который кончается на …, целиком стоит в заметках к слайду.",
         left_out="Пропущено слайдов: {}. В других форматах отчёт полный.",
@@ -128,6 +135,7 @@ _WORDINGS = {
         unverified="Was vor diesem Zeichen steht, fand sich nicht in dem, was das Team gelesen hat.",
         partial="Das Budget war erschöpft: Dieser Bericht ist unvollständig.",
         missing="Abbildung fehlt: {}",
+        undrawn="Dieses Diagramm ließ sich nicht zeichnen; oben steht sein Quelltext.",
         footnotes="Fußnoten",
         in_notes="Ein Absatz, der mit … endet, steht ganz in den Notizen seiner Folie.",
         left_out="Ausgelassene Folien: {}. Die anderen Formate haben den ganzen Bericht.",
@@ -144,6 +152,7 @@ _WORDINGS = {
         unverified="Ce qui précède cette marque n’a pas été trouvé dans ce que l’équipe a lu.",
         partial="Le budget est épuisé : ce rapport est incomplet.",
         missing="figure manquante : {}",
+        undrawn="Ce diagramme n’a pas pu être dessiné ; sa source est ci-dessus.",
         footnotes="Notes de bas de page",
         in_notes="Un paragraphe qui finit par … est entier dans les commentaires de sa diapositive.",
         left_out="Diapositives omises : {}. Les autres formats ont le rapport entier.",
@@ -161,6 +170,7 @@ _WORDINGS = {
         unverified="Lo que precede a esta marca no se encontró en lo que leyó el equipo.",
         partial="Se agotó el presupuesto: este informe está incompleto.",
         missing="falta la figura: {}",
+        undrawn="Este diagrama no se pudo dibujar; arriba está su código.",
         footnotes="Notas al pie",
         in_notes="Un párrafo que acaba en … está entero en las notas de su diapositiva.",
         left_out="Diapositivas omitidas: {}. Los demás formatos tienen el informe entero.",
@@ -177,6 +187,7 @@ _WORDINGS = {
         unverified="Ciò che precede questo segno non è stato trovato in quanto letto dal team.",
         partial="Il budget è esaurito: questo rapporto è incompleto.",
         missing="figura mancante: {}",
+        undrawn="Non è stato possibile disegnare questo diagramma; sopra c’è il suo codice.",
         footnotes="Note a piè di pagina",
         in_notes="Un paragrafo che finisce con … è intero nelle note della sua diapositiva.",
         left_out="Diapositive omesse: {}. Gli altri formati hanno il rapporto intero.",
@@ -194,6 +205,7 @@ _WORDINGS = {
         unverified="O que precede esta marca não foi encontrado no que a equipe leu.",
         partial="O orçamento esgotou-se: este relatório está incompleto.",
         missing="figura em falta: {}",
+        undrawn="Não foi possível desenhar este diagrama; acima está o seu código.",
         footnotes="Notas de rodapé",
         in_notes="Um parágrafo que acaba em … está inteiro nas notas do seu diapositivo.",
         left_out="Diapositivos omitidos: {}. Os outros formatos têm o relatório inteiro.",
@@ -210,6 +222,7 @@ _WORDINGS = {
         unverified="Wat voor dit teken staat, is niet gevonden in wat het team heeft gelezen.",
         partial="Het budget was op: dit rapport is onvolledig.",
         missing="figuur ontbreekt: {}",
+        undrawn="Dit diagram kon niet worden getekend; hierboven staat de bron.",
         footnotes="Voetnoten",
         in_notes="Een alinea die eindigt met … staat volledig in de notities van de dia.",
         left_out="Weggelaten dia's: {}. De andere formaten hebben het hele rapport.",

@@ -58,7 +58,7 @@ _ATTRIBUTES = {
     "blockquote": {"class"},
     "code": {"class"},
     "div": {"class", "tabindex"},
-    "img": {"alt", "src"},
+    "img": {"alt", "src", "width"},
     "li": {"id", "class"},
     "mark": {"title"},
     "ol": {"start"},
@@ -77,11 +77,14 @@ _WORDS = re.compile(r"(\s+)")
 class BodyView:
     """How a body is written: `figures` are the addresses of the figures, by path.
 
+    `widths` are the widths, in pixels, of those that are shown in another size than their own.
+
     `is_printed` is the version for pages: a table that is too wide is split, instead of scrolling.
     `is_colored` gives code its colours, for readers without scripts.
     """
 
     figures: Mapping[str, str] = field(default_factory=dict[str, str])
+    widths: Mapping[str, int] = field(default_factory=dict[str, int])
     is_printed: bool = False
     is_colored: bool = False
 
@@ -94,6 +97,8 @@ def write_body(document: ReportDocument, view: BodyView = BodyView()) -> str:
         if (tag, attribute) == ("img", "src"):
             scheme, _, path = value.partition(":")
             return view.figures.get(unquote(path)) if scheme == _SCHEME else None
+        if (tag, attribute) == ("img", "width"):
+            return value
         return None if attribute in _LENGTHS and not _LENGTH.fullmatch(value) else value
 
     return nh3.clean(
@@ -124,6 +129,7 @@ class _BodyWriter:
 
     def __init__(self, document: ReportDocument, view: BodyView) -> None:
         self._document = document
+        self._widths = view.widths
         self._is_printed = view.is_printed
         self._colorer = CodeColorer() if view.is_colored else None
         self._formulas = FormulaRenderer()
@@ -158,7 +164,9 @@ class _BodyWriter:
             case nodes.FigureNode(children=children):
                 caption = escape(shown_text(children))
                 below = f'<span class="caption">{caption}</span>' if caption else ""
-                return f'<p><span class="figure">{_image(one)}{below}</span></p>\n'
+                return (
+                    f'<p><span class="figure">{_image(one, self._widths.get(one.target))}{below}</span></p>\n'
+                )
             case nodes.CodeBlockNode(text=text, language=language):
                 return _code_block(text, language, self._colorer)
             case nodes.MermaidNode(text=text):
@@ -315,9 +323,10 @@ def _inline_leaf(one: nodes.InlineNode) -> str:
             return escape(shown_text((one,)))
 
 
-def _image(figure: nodes.FigureNode) -> str:
+def _image(figure: nodes.FigureNode, width: int | None = None) -> str:
     alt = escape(shown_text(figure.children))
-    return f'<img src="{_SCHEME}:{quote(figure.target)}" alt="{alt}">'
+    size = "" if width is None else f' width="{width}"'
+    return f'<img src="{_SCHEME}:{quote(figure.target)}" alt="{alt}"{size}>'
 
 
 def _code_block(text: str, language: str, colorer: CodeColorer | None = None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -60,12 +60,17 @@ class ReportDocument:
 
 
 def lay_out(
-    title: str, markdown: str, sources: Sequence[Source] = (), figures: Collection[str] = ()
+    title: str,
+    markdown: str,
+    sources: Sequence[Source] = (),
+    figures: Collection[str] = (),
+    diagrams: Mapping[str, str] | None = None,
 ) -> ReportDocument:
     """Return a report in Markdown as a document. Blocks for up to some seconds.
 
-    `title` is that of a report without one; `figures` are the paths of those that are available. A report
-    that exceeds `bounds.is_readable` is one block of code.
+    `title` is that of a report without one; `figures` are the paths of those that are available, `diagrams`
+    those of the drawn diagrams by source, or None if the reader draws them. A report that exceeds
+    `bounds.is_readable` is one block of code.
     """
     markdown = clean(markdown)
     language = language_of(markdown)
@@ -73,7 +78,7 @@ def lay_out(
     known = {source.number: source for source in sources}
     entries = SourceEntries(known, lambda one: texts.got_on(one.kind, one.retrieved_at))
     blocks, anchored = entries.anchor(_parse(markdown))
-    rewriter = NodeRewriter(markdown, FigureNames(figures, texts.missing))
+    rewriter = NodeRewriter(markdown, FigureNames(figures, texts.missing, diagrams, texts.undrawn))
     title, body = _split_title(clean(title), rewriter.rewrite(blocks))
     if known and not anchored:
         cited = cited_numbers((*body, *rewriter.footnotes.values()))

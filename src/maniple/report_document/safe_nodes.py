@@ -14,7 +14,7 @@ from maniple.reading.pictures import figure_path
 from maniple.report_document.report_nodes import shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _SCHEMES = ("http://", "https://", "mailto:")
@@ -31,10 +31,16 @@ _BESIDE_SIGN = re.compile(r"(?<=\d) (?=[%‰°€$£¥])|(?<=[€$£¥]) (?=\d)"
 
 @dataclass(frozen=True, slots=True)
 class FigureNames:
-    """The paths of the available figures. `missing` is the format of the text for a path that is missing."""
+    """The paths of the available figures. `missing` is the format of the text for a path that is missing.
+
+    `diagrams` are the paths of the drawn diagrams, by source; others are followed by the text `undrawn`. With
+    None, all stay as they are.
+    """
 
     paths: Collection[str] = ()
     missing: str = "{}"
+    diagrams: Mapping[str, str] | None = None
+    undrawn: str = ""
 
     def describe_missing(self, caption: str, path: str) -> str:
         """Return the text that replaces a missing figure."""
@@ -57,7 +63,16 @@ class NodeRewriter:
 
     def rewrite(self, blocks: Iterable[nodes.BlockNode]) -> tuple[nodes.BlockNode, ...]:
         """Return the blocks without definitions of links and footnotes."""
-        return tuple(made for one in blocks if (made := self._block(one)) is not None)
+        made = (new for one in blocks for new in (self._block(one), self._remark(one)))
+        return tuple(one for one in made if one is not None)
+
+    def _remark(self, one: nodes.BlockNode) -> nodes.BlockNode | None:
+        """Return what stands below a diagram that could not be drawn."""
+        diagrams = self.figures.diagrams
+        if not isinstance(one, nodes.MermaidNode) or diagrams is None or one.text in diagrams:
+            return None
+        text = nodes.TextNode(one.end, one.end, self.figures.undrawn)
+        return nodes.ParagraphNode(one.end, one.end, (nodes.EmphasisNode(one.end, one.end, (text,)),))
 
     def _block(self, one: nodes.BlockNode) -> nodes.BlockNode | None:
         match one:
@@ -69,7 +84,7 @@ class NodeRewriter:
                 return replace(one, children=self.rewrite(one.children))
             case nodes.TableNode():
                 return replace(one, head=self._rows(one.head), body=self._rows(one.body))
-            case nodes.FigureNode():
+            case nodes.FigureNode() | nodes.MermaidNode():
                 return self._figure_block(one)
             case nodes.FootnoteDefinitionNode() | nodes.LinkDefinitionNode():
                 self._define(one)
@@ -82,7 +97,10 @@ class NodeRewriter:
             made = replace(one, children=self.rewrite(one.children))
             self.footnotes.setdefault(one.label.casefold(), made)
 
-    def _figure_block(self, figure: nodes.FigureNode) -> nodes.BlockNode:
+    def _figure_block(self, figure: nodes.FigureNode | nodes.MermaidNode) -> nodes.BlockNode:
+        if isinstance(figure, nodes.MermaidNode):
+            path = (self.figures.diagrams or {}).get(figure.text)
+            return figure if path is None else nodes.FigureNode(figure.start, figure.end, path, "", ())
         shown = self._inlines((figure,))
         match shown:
             case (nodes.FigureNode(),):

@@ -1,6 +1,7 @@
 """Reports as Markdown, HTML, PDF, Word, PowerPoint and ZIP files."""
 
 from maniple.report_files.bundle import Bundle, FindEntry, write_bundle, write_with_figures
+from maniple.report_files.diagrams import find_diagrams
 from maniple.report_files.document import Report
 from maniple.report_files.file_formats import MEDIA_TYPES
 from maniple.report_files.html_page import policy
@@ -15,6 +16,7 @@ __all__ = [
     "PrintFailed",
     "Report",
     "ReportRenderer",
+    "find_diagrams",
     "find_newest_report",
     "load_report",
     "policy",

@@ -27,6 +27,8 @@ class Report:
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     made: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     left_out: Sequence[str] = ()
+    diagrams: Mapping[str, Figure] = field(default_factory=dict[str, Figure])
+    """The diagrams that a browser has drawn, by their Mermaid source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +48,7 @@ class ReportFile:
 
 def lay_out_report(report: Report) -> ReportFile:
     """Return a report as a document. Blocks for up to some seconds."""
-    document = lay_out(report.title, report.markdown, report.sources, report.figures)
-    return ReportFile(document, report.ended_at, report.is_partial, report.figures)
+    drawn = {source: figure.path for source, figure in report.diagrams.items()}
+    document = lay_out(report.title, report.markdown, report.sources, report.figures, drawn)
+    figures = {**report.figures, **{one.path: one for one in report.diagrams.values()}}
+    return ReportFile(document, report.ended_at, report.is_partial, figures)

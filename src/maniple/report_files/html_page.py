@@ -8,6 +8,7 @@ from jinja2 import Template, Undefined
 from markupsafe import Markup
 
 from maniple.report_document import BodyView, write_body
+from maniple.report_files.diagrams import DIAGRAM
 from maniple.report_files.document import ReportFile
 from maniple.run_page.page_assets import csp_hash, load_templates, read_style
 
@@ -17,7 +18,9 @@ _PACKAGE = __name__.rpartition(".")[0]
 def render_html_page(report: ReportFile, *, printed: bool = False) -> str:
     """Return the report as HTML; `printed` is the version for a PDF. Blocks."""
     figures = {path: figure.data_url for path, figure in report.figures.items()}
-    body = Markup(write_body(report.document, BodyView(figures, printed, is_colored=True)))
+    widths = {path: one.info.width for path, one in report.figures.items() if path.startswith(DIAGRAM)}
+    view = BodyView(figures, widths, is_printed=printed, is_colored=True)
+    body = Markup(write_body(report.document, view))
     return _template().render(
         report=report, document=report.document, body=body, policy=policy(), style=Markup(_style())
     )

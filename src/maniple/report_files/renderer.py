@@ -3,17 +3,21 @@
 import asyncio
 import io
 import zipfile
+from dataclasses import replace
 
 from maniple.browser import Browser
 from maniple.errors import BrowserError, ManipleError
 from maniple.media_types import ReportFormat
 from maniple.report_files.bundle import write_bundle, write_markdown
+from maniple.report_files.diagrams import draw_diagrams
 from maniple.report_files.document import Report, lay_out_report
 from maniple.report_files.html_page import render_html_page
 from maniple.report_files.report_bodies import ReportBodies
 from maniple.report_files.thread_archive import make_entry
 
 _MAX_CONCURRENT = 2
+_DRAWN = frozenset({"html", "pdf", "docx", "pptx"})
+"""The formats in which diagrams are pictures; without a browser they are code with a remark."""
 _OTHERWISE = "Or take the report as HTML, Word document or Markdown."
 
 
@@ -33,7 +37,7 @@ class PrintFailed(ManipleError):
 class ReportRenderer:
     """Renders reports as files that run and load nothing, at most two at a time.
 
-    `browser` prints PDFs. It is None if no browser is available; `missing` then says why.
+    `browser` prints PDFs and draws diagrams. It is None if no browser is available; `missing` then says why.
     """
 
     def __init__(self, browser: Browser | None, missing: str = "") -> None:
@@ -50,6 +54,8 @@ class ReportRenderer:
             PrintBrowserMissing: a PDF was requested, and there is no browser.
             PrintFailed: the browser failed, cannot print, or took too long.
         """
+        if self._browser is not None and format_ in _DRAWN:
+            report = replace(report, diagrams=await draw_diagrams(self._browser, report.markdown))
         if format_ == "pdf":
             return await self._print(report)
         async with self._slots:

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maniple.browser.actions import ACTIONS, Action, ActionName, ActionResult
 from maniple.browser.arguments import require_public
 from maniple.browser.drivers.chromium import ContextSource
+from maniple.browser.drivers.diagrams import DiagramPainter
 from maniple.browser.drivers.failures import explain_unopened, first_line, is_download
 from maniple.browser.drivers.observation import (
     PAGE_TEXT_SCRIPT,
@@ -17,6 +19,7 @@ from maniple.browser.drivers.observation import (
     page_text_limits,
     parse_page_text,
 )
+from maniple.browser.drivers.page_visits import PageVisits
 from maniple.browser.drivers.session import BrowserSession, BrowserStorage, ThreadStorage
 from maniple.browser.drivers.window import WindowResources
 from maniple.browser.page import BrowserState, Page, PageServices, PageSource, PageText
@@ -25,10 +28,8 @@ from maniple.egress import EgressResolver
 from maniple.errors import BrowserError
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Route
-    from playwright.async_api import Page as PlaywrightPage
+    from playwright.async_api import Route
 
-_CLOSE_SECONDS = 5.0
 _MAX_PARALLEL_READS = 8
 _MAX_SOURCE_CHARACTERS = 2_000_000
 _SOURCE_SCRIPT = "characters => document.documentElement.outerHTML.slice(0, characters)"
@@ -59,6 +60,7 @@ class PlaywrightBrowser:
         self._contexts = contexts
         self._reader = PageReader(contexts, resources.resolve, settings.timeout_seconds)
         self._printer = PdfPrinter(contexts, settings.timeout_seconds)
+        self._painter = DiagramPainter(contexts, settings.timeout_seconds)
         self._resources = resources
         self._open_own = open_own
         self._storage = storage
@@ -81,6 +83,10 @@ class PlaywrightBrowser:
         """See `Browser.print`."""
         return await self._printer.print(html)
 
+    async def draw(self, page: Path, sources: Sequence[str], scale: int) -> list[bytes]:
+        """See `Browser.draw`."""
+        return await self._painter.draw(page, sources, scale)
+
     async def page(self, thread: str, services: PageServices | None = None) -> Page:
         """See `Browser.page`."""
         return _ThreadPage(self._sessions, thread, services or PageServices())
@@ -93,7 +99,7 @@ class PlaywrightBrowser:
         """End the browser; running calls fail."""
         await self._sessions.aclose()
         await self._contexts.aclose()
-        await asyncio.gather(self._reader.aclose(), self._printer.aclose())
+        await asyncio.gather(self._reader.aclose(), self._printer.aclose(), self._painter.aclose())
 
     def _new_session(self, thread: str) -> BrowserSession:
         storage = ThreadStorage(self._storage, thread) if self._storage is not None else None
@@ -256,46 +262,6 @@ class BrowserSessionPool:
         slot.is_admitted = False
         await slot.session.aclose(forget=forget)
         self._freed.set()
-
-
-class PageVisits:
-    """Opens pages once, each in a context of its own that is deleted afterwards."""
-
-    def __init__(self, contexts: ContextSource) -> None:
-        self._contexts = contexts
-        self._closings: set[asyncio.Task[None]] = set()
-
-    @asynccontextmanager
-    async def page(self, **options: Any) -> AsyncIterator["PlaywrightPage"]:
-        """Open a page in a new context with Playwright's `options`.
-
-        Raises:
-            BrowserError: there is no browser, and none can be started.
-            playwright.async_api.Error: it ended.
-        """
-        # Opened and closed in tasks of their own: a cancelled call must not leave a context behind.
-        opening = asyncio.create_task(self._contexts.new_context(accept_downloads=False, **options))
-        try:
-            context = await asyncio.shield(opening)
-            yield await context.new_page()
-        finally:
-            closing = asyncio.create_task(_close_context(opening))
-            self._closings.add(closing)
-            closing.add_done_callback(self._closings.discard)
-            await asyncio.shield(closing)
-
-    async def aclose(self) -> None:
-        """Wait until all pages are closed."""
-        await asyncio.gather(*self._closings)
-
-
-async def _close_context(opening: "asyncio.Task[BrowserContext]") -> None:
-    from playwright.async_api import Error
-
-    # A context that cannot be closed has ended with its browser, or was never opened; the call reports that.
-    with suppress(Error, BrowserError, TimeoutError):
-        async with asyncio.timeout(_CLOSE_SECONDS):
-            await (await opening).close()
 
 
 class PageReader:

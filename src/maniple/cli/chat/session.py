@@ -718,13 +718,14 @@ async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[st
         PrintFailed: the browser did not print the PDF.
         StoreError: the run cannot be read.
     """
-    from maniple.report_files import ReportRenderer, write_with_figures
+    from maniple.report_files import ReportRenderer, find_diagrams, write_with_figures
 
     form = choose_format(name)
     report = await _load_report(session, with_files=form == "zip")
     if form != "markdown":
-        # Only a PDF needs the team, whose browser prints it.
-        renderer = (await session.team()).renderer if form == "pdf" else None
+        # Only a PDF and diagrams need the team, whose browser prints and draws them.
+        has_diagrams = form != "zip" and bool(await asyncio.to_thread(find_diagrams, report.markdown))
+        renderer = (await session.team()).renderer if form == "pdf" or has_diagrams else None
         renderer = renderer or ReportRenderer(None)
         return await renderer.render(report, form), {}
     markdown, figures = report.markdown, dict[str, bytes]()

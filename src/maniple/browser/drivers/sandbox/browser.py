@@ -10,6 +10,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from maniple.browser.actions import (
@@ -549,6 +550,10 @@ class SandboxBrowser:
     async def print(self, html: str) -> bytes:
         """See `Browser.print`; always raises `BrowserError`: the API cannot print."""
         raise BrowserError("The sandbox's browser cannot print; set `browser.backend: local`.")
+
+    async def draw(self, page: Path, sources: Sequence[str], scale: int) -> list[bytes]:
+        """See `Browser.draw`; always raises `BrowserError`: the page is not in the sandbox."""
+        raise BrowserError("The sandbox's browser cannot draw; set `browser.backend: local`.")
 
     async def forget(self, thread: str) -> None:
         """See `Browser.forget`; the sandbox's own storage stays."""
