@@ -143,7 +143,7 @@ async def test_files_are_given_and_listed_at_the_prompt(server: OpenAIServer, tm
         await terminal.enter("/file sales.csv", r"Attached a copy of sales\.csv \(7 bytes\)")
         await terminal.enter("/file sales.csv", r"\(7 bytes\)\. It replaced")
         await terminal.enter("/file 'my notes.txt'", r"Attached a copy of my notes\.txt \(1 byte\)")
-        await terminal.enter("/files", r"Files in ", r"my notes\.txt  1 byte", r"sales\.csv  7 bytes")
+        await terminal.enter("/files", r"Files in\s", r"my notes\.txt  1 byte", r"sales\.csv  7 bytes")
         await terminal.enter("Sum it up", r"The answer is 4\.\s", "✔ completed")
         await terminal.enter("/new", "New conversation")
         await terminal.enter("/file sales.csv", r"Attached a copy of sales\.csv")

@@ -38,7 +38,7 @@ async def test_a_conversation_shows_the_team_at_work_and_its_report_can_be_saved
             r"The answer is 4\.\s",
             r"✔ completed · \d+\.\d s · \d model calls",
         )
-        await terminal.enter("/save report.md", f"Saved to {tmp_path}/report.md")
+        await terminal.enter("/save report.md", rf"Saved to\s+{tmp_path}/report.md")
         await terminal.enter("/hepl", r"Did you mean /help\?")
         assert await terminal.leave() == 0
 
@@ -116,7 +116,7 @@ async def test_the_void_part_of_an_answer_and_the_files_of_the_team_are_reported
                 "answer broke off",
                 r"It is four\.",
                 "✔ completed",
-                rf"Files in {tmp_path}/data/workspaces/[0-9a-f-]+:\s+table\.csv  3 bytes",
+                rf"Files in\s+{tmp_path}/data/workspaces/[0-9a-f-]+:\s+table\.csv  3 bytes",
             )
             await terminal.enter("/new", "New conversation")
             assert await terminal.leave() == 0

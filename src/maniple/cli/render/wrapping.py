@@ -29,12 +29,12 @@ def longest_word(text: str) -> int:
 def line_breaks(text: str, width: int, *, fold: bool = True) -> list[int]:
     """Return where a line of text is divided so that no part is wider than `width` cells.
 
-    A word that is wider itself is divided with `fold`; else it has a line of its own, which is too wide.
+    A word that is wider itself is divided with `fold`; else it goes on from where it begins, and is too wide.
     """
     breaks, used = list[int](), 0
     for found in _CHUNK.finditer(text):
         chunk, needed = found[0], cell_len(found[0].rstrip())
-        if used and used + needed > width:
+        if used and used + needed > width and (fold or needed <= width):
             breaks.append(found.start())
             used = 0
         if needed > width and fold:
