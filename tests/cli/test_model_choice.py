@@ -8,7 +8,7 @@ import pytest
 from maniple.cli.chat.model_choice import UnknownModel, choose_models, describe_models
 from maniple.cli.chat.prompt import run_slash_command
 from maniple.config import ModelSettings, ModelsSettings, Settings
-from tests.cli.processes import PROMPT, environment, on_terminal, run
+from tests.cli.processes import CTRL_C, PROMPT, environment, on_terminal, run
 from tests.cli.test_commands import session_with
 from tests.openai_server import SIMPLE, serving
 
@@ -127,6 +127,11 @@ async def test_another_model_is_chosen_at_the_prompt_and_the_conversation_goes_o
             await terminal.enter("/model", r"coder +basic +scripted", "Known models: scripted, thinker")
             await terminal.enter("1+3=?", "✔ completed")
             await terminal.enter("/model scriptd", "Did you mean scripted")
+            terminal.type("/model cod\t")
+            await terminal.see("/model coder")
+            terminal.type("=re\t")
+            await terminal.see("=reasoning")
+            terminal.type(CTRL_C)
             before = len(server.requests)
             await terminal.enter(
                 "/model coder=reasoning", "variables of its Python", r"coder +reasoning +thinker"

@@ -58,6 +58,7 @@ def test_lines_are_joined_and_cut() -> None:
         ("a\n\nb\nc\n", ["a", "b", "c"]),
         ("a\nb\nc\nd\ne", ["a", "b", "c", "… 2 more lines"]),
         ("a\nb\nc\nd\n[exit code 1]", ["a", "b", "c", "… 1 more line"]),
+        ("[stderr]\nls: no\n[exit code 2]", ["ls: no"]),
         (TRACEBACK, ["ModuleNotFoundError: No module named 'sympy'"]),
         (
             json.dumps([{"title": "Tea", "url": "https://tea.example/a", "cite": 2, "content": "c"}] * 5),

@@ -113,6 +113,8 @@ def _describe_result(text: str) -> list[str]:
     if any(line.startswith("Traceback (most recent call last)") for line in text.splitlines()):
         return [result_line(text)]
     lines = [line for line in text.splitlines() if line.strip()]
+    if lines[1:] and lines[0] == _STDERR_HEAD:  # the error itself says more
+        del lines[0]
     shown = _first_lines(lines, "line")
     return [*shown, *(line for line in lines[_RESULT_LINES:] if line.startswith(_FAILURE_NOTES))][
         :_MOST_LINES
@@ -122,6 +124,7 @@ def _describe_result(text: str) -> list[str]:
 _RESULT_LINES = 3
 _MOST_LINES = _RESULT_LINES + 2
 _FAILURE_NOTES = ("[timeout: ",)
+_STDERR_HEAD = "[stderr]"
 _NOTE_LINES = 4
 """The last lines of a result in which the notes of the sandbox stand."""
 _EXIT_CODE = re.compile(r"^\[exit code ([1-9][^\]\n]*)\]$", re.MULTILINE)

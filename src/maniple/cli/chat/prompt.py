@@ -53,6 +53,7 @@ from maniple.errors import FileError, ManipleError
 from maniple.media_types import REPORT_SUFFIXES
 from maniple.scope.budget import Budget
 from maniple.text import counted
+from maniple.types import DIRECTORS, LLM_TYPES
 
 _PROMPT_MARK = FormattedText([("bold", "› ")])
 _TITLE_CHARACTERS = 60
@@ -156,7 +157,7 @@ def _editing_keys() -> KeyBindings:
 
 
 class _CommandCompleter(Completer):
-    """Completes `/` commands, and names of agents after `/team`."""
+    """Completes `/` commands, names of agents after `/team`, and roles and types after `/model`."""
 
     def __init__(self, commands: Iterable[str], members: Iterable[str]) -> None:
         self._commands = tuple(commands)
@@ -167,10 +168,20 @@ class _CommandCompleter(Completer):
         if not before.startswith("/"):
             return
         word = before.rpartition(" ")[2]
-        words = self._commands if word == before else self._members if before.startswith("/team ") else ()
-        for candidate in words:
+        for candidate in self._candidates(before, word):
             if candidate.startswith(word):
                 yield Completion(candidate, start_position=-len(word))
+
+    def _candidates(self, before: str, word: str) -> Iterable[str]:
+        if word == before:
+            return self._commands
+        if before.startswith("/team "):
+            return self._members
+        if before.startswith("/model "):
+            target, is_assigned, _ = word.partition("=")
+            names = (*DIRECTORS, *self._members, *LLM_TYPES)
+            return [f"{target}={kind}" for kind in LLM_TYPES] if is_assigned else names
+        return ()
 
 
 class ExitRequested(Exception):
