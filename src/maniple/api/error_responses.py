@@ -37,6 +37,7 @@ STATUS_BY_CODE = {
     "plan_not_open": 409,
     "prices_unknown": 409,
     "wrong_plan_change": 422,
+    "invalid_input": 422,
     "file_refused": 422,
     "too_large": 413,
     "workspace_full": 413,

@@ -42,10 +42,11 @@ class AnswerPieces:
 
     The text of the reporter is passed on as it comes. That of another member is an answer only if no tool
     call and no plan follows it: it is held back until that is known. A question that ends the segment is a
-    part of the answer, and so is what the answer lacks.
+    part of the answer, and so is what the answer lacks. With `has_forms` the client shows questions itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_forms: bool = False) -> None:
+        self._has_forms = has_forms
         self.view = RunView()
         self._progress = ProgressLines()
         self._held: dict[str, str] = {}
@@ -109,7 +110,7 @@ class AnswerPieces:
         match event:
             case StepInterrupted():
                 yield AnswerPiece("progress", _as_lines(describe_question(event)))
-            case RunInterrupted():
+            case RunInterrupted() if not self._has_forms:
                 yield self._answer(self._question(event))
             case RunStatusChanged():
                 yield from self._status(event)

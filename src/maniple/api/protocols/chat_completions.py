@@ -4,14 +4,11 @@ Source: https://platform.openai.com/docs/api-reference/chat
 """
 
 import asyncio
-import io
 import json
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
-from uuid import uuid4
 
 from fastapi import Header, Path, Request, Response
 from fastapi.responses import JSONResponse
@@ -22,7 +19,8 @@ from maniple.api.error_responses import STATUS_BY_CODE
 from maniple.api.protocols.chat_request import TEAM, ChatCompletionRequest, ChatQuestion, read_question
 from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
 from maniple.api.protocols.openai_errors import UnsupportedParameter, error_body
-from maniple.api.sse import HEADERS, ClosingStream
+from maniple.api.protocols.sent_files import store_files
+from maniple.api.sse import EVENT_STREAM, HEADERS, ClosingStream
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
 from maniple.runs import AcceptedRun, RunRequest, ServiceStopping
@@ -30,11 +28,10 @@ from maniple.service import Service
 from maniple.service.answer_pieces import AnswerPieces
 from maniple.service.callers import KeyRevoked
 from maniple.service.views import resolve_thread_id
-from maniple.store import RunRecord, Thread
+from maniple.store import RunRecord
 
 router = keyed_router("openai")
 PING_SECONDS = 10
-EVENT_STREAM = "text/event-stream; charset=utf-8"
 _OWNER = "maniple"
 _FINISH: Mapping[str, Literal["stop", "length"]] = {"budget_exhausted": "length"}
 _RETRIES = Annotated[int, Header(alias="x-stainless-retry-count", ge=0, le=1_000, include_in_schema=False)]
@@ -166,7 +163,7 @@ async def create_chat_completion(
         conversation,
         answered,
         is_repeated=retries > 0,
-        prepare=lambda thread_id: _store_files(question, service, caller.owner, thread_id),
+        prepare=lambda thread_id: store_files(service, caller.owner, thread_id, question.files),
     )
     answer = _Answer(service, accepted, conversation, body.model, question.not_used)
     headers = {**answer.headers, **HEADERS}
@@ -204,25 +201,6 @@ async def _as_run(question: ChatQuestion, agent: str, service: Service, owner: s
     if choices.thread_id:
         thread_id = await resolve_thread_id(service.store, choices.thread_id, owner)
     return RunRequest(question.messages, thread_id, choices.as_options(agent), owner)
-
-
-async def _store_files(
-    question: ChatQuestion, service: Service, owner: str, thread_id: str | None
-) -> str | None:
-    """Put the files of a question into the workspace of its thread, which is made if it does not exist."""
-    if not question.files:
-        return thread_id
-    key = thread_id or str(uuid4())
-    if await service.store.threads.get(key, owner) is None:
-        now = time.time()
-        await service.store.threads.create(Thread(key, owner, "", now, now))
-
-    def store() -> None:
-        service.workspaces.open(key)
-        service.workspaces.uploads(key).add([(one.name, io.BytesIO(one.content)) for one in question.files])
-
-    await asyncio.to_thread(store)
-    return key
 
 
 @dataclass(slots=True)

@@ -3,21 +3,17 @@
 Source: https://platform.openai.com/docs/api-reference/chat/create
 """
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
-from urllib.parse import unquote_to_bytes
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.protocols.openai_errors import UnsupportedParameter
-from maniple.graph import RunOptions
-from maniple.service.views import ThreadId
+from maniple.api.protocols.run_choices import RunChoices, read_choices
+from maniple.api.protocols.sent_files import SentFile, decode_content
 from maniple.text import fix_surrogates
-from maniple.types import Depth, ReportStyle
 
 TEAM = "maniple"
 """The model id of the whole team."""
@@ -89,38 +85,6 @@ class ChatCompletionRequest(BaseModel):
     n: Literal[1] | None = Field(default=None, description="The team gives one answer.")
 
 
-class RunChoices(BaseModel):
-    """The options of a run in `metadata`, whose values are texts."""
-
-    thread_id: ThreadId | None = None
-    depth: Depth | None = None
-    report_style: ReportStyle | None = None
-    locale: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] | None = None
-    auto_accepted_plan: bool = True
-    deep_thinking_mode: bool = False
-    search_before_planning: bool = False
-
-    def as_options(self, agent: str) -> RunOptions:
-        """Return the options of a run of the team, or of one agent."""
-        return RunOptions(
-            auto_accepted_plan=self.auto_accepted_plan,
-            deep_thinking_mode=self.deep_thinking_mode,
-            search_before_planning=self.search_before_planning,
-            locale=self.locale or "",
-            agent=agent,
-            depth=self.depth or "",
-            report_style=self.report_style or "",
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class SentFile:
-    """A file that came as a part of a message."""
-
-    name: str
-    content: bytes
-
-
 @dataclass(frozen=True, slots=True)
 class ChatQuestion:
     """What the team is asked: the conversation, its options, and the files of its newest message."""
@@ -152,7 +116,7 @@ def read_question(body: ChatCompletionRequest) -> ChatQuestion:
     if not messages[-1].text.strip() and not parts.has_picture:
         raise _invalid("messages", "The last message is empty: give it text or a picture.")
     asked = [str(one.content) for one in messages if isinstance(one, HumanMessage)]
-    return ChatQuestion(messages, _read_choices(body.metadata or {}), parts.files, asked, not_used)
+    return ChatQuestion(messages, read_choices("metadata", body.metadata or {}), parts.files, asked, not_used)
 
 
 def _check_parameters(given: Mapping[str, Any]) -> list[str]:
@@ -167,14 +131,6 @@ def _check_parameters(given: Mapping[str, Any]) -> list[str]:
         for name, value in given.items()
         if value is not None and name not in _REFUSED_UNLESS
     ]
-
-
-def _read_choices(metadata: Mapping[str, str]) -> RunChoices:
-    try:
-        return RunChoices.model_validate(metadata)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise _invalid(f"metadata.{'.'.join(map(str, first['loc']))}", first["msg"]) from error
 
 
 @dataclass(slots=True)
@@ -236,13 +192,9 @@ def _picture_address(name: str, given: Mapping[str, Any]) -> str:
 
 
 def _decode(name: str, data: str) -> bytes:
-    """Return the content of a `data:` URL, or of bare base64."""
-    head, comma, content = data.partition(",")
     try:
-        if comma and head.startswith("data:") and not head.endswith(";base64"):
-            return unquote_to_bytes(content)
-        return base64.b64decode(content if comma else head, validate=True)
-    except (binascii.Error, ValueError) as error:
+        return decode_content(data)
+    except ValueError as error:
         raise _invalid(name, "file_data is no base64.") from error
 
 

@@ -89,7 +89,7 @@ async def submit(
     thread of a new run, or None, and returns it, or a new one. Raises the errors of `Engine.submit`.
     """
     store, owner = service.store, request.owner
-    begun = await _find_begun(store, owner, conversation)
+    begun = await find_begun(store, owner, conversation)
     if begun is not None and (is_repeated or begun.run_id not in answered):
         return AcceptedRun(begun, await _segment_start(store, begun.run_id))
     async with _continued_thread(store, request, conversation) as thread_id:
@@ -104,7 +104,7 @@ async def note_delivery(store: Store, run: RunRecord, conversation: SentConversa
     await store.threads.touch(run.thread_id, cut_history=conversation.answered)
 
 
-async def _find_begun(store: Store, owner: str, conversation: SentConversation) -> RunRecord | None:
+async def find_begun(store: Store, owner: str, conversation: SentConversation) -> RunRecord | None:
     """Return the run of an earlier request with the same messages, whose answer was not delivered."""
     thread = await store.threads.take_history(owner, conversation.unanswered)
     if thread is None:

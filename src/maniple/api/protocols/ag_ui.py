@@ -1,0 +1,324 @@
+"""AG-UI 1.0: the team as an agent of a user interface.
+
+Source: https://docs.ag-ui.com
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ag_ui.core import (
+    AssistantMessage,
+    BaseEvent,
+    DataSource,
+    Message,
+    MessagesSnapshotEvent,
+    ResumeEntry,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+    UrlSource,
+    UserMessage,
+)
+from fastapi import Request
+from langchain_core.messages import HumanMessage
+from sse_starlette import EventSourceResponse
+
+from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.error_responses import error_responses
+from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, describe_usage
+from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, submit
+from maniple.api.protocols.run_choices import RunChoices, read_choices
+from maniple.api.protocols.sent_files import SentFile, decode_content, store_files
+from maniple.api.sse import EVENT_STREAM, HEADERS, ClosingStream
+from maniple.api.state import ServiceOf
+from maniple.errors import ManipleError
+from maniple.events import ANSWERING_AGENTS
+from maniple.runs import AcceptedRun, RunNotWaiting, RunRequest, ServiceStopping
+from maniple.service import Service
+from maniple.service.views import read_thread_detail, resolve_thread_id
+from maniple.store import RunRecord
+from maniple.text import fix_surrogates
+
+router = keyed_router("ag-ui")
+PING_SECONDS = 10
+PROTOCOL_VERSION = "1.0"
+_FRAME = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "AG-UI's events as server-sent events",
+        "content": {"text/event-stream": {"schema": _FRAME}},
+    }
+}
+
+
+class InvalidInput(ManipleError):
+    """An input asks nothing, or something that the team cannot do."""
+
+    code = "invalid_input"
+
+
+@router.post(
+    "/ag-ui",
+    summary="Ask the team, as an AG-UI client asks an agent",
+    response_class=EventSourceResponse,
+    responses={**_STREAM, **error_responses(404, 409, 429)},
+)
+async def run_agent(
+    given: RunAgentInput, request: Request, service: ServiceOf, caller: CallerOf
+) -> EventSourceResponse:
+    """Ask the team with the newest message, or answer the interrupts that `resume` names.
+
+    `forwardedProps` has the options of the run, such as `depth`. The run does not end when the client
+    disconnects: an input with the same `runId` joins it. Without messages, the conversation is sent.
+    """
+    owner = caller.owner
+    thread_id = await resolve_thread_id(service.store, given.thread_id, owner)
+    asked = _read_input(given)
+    accepted: AcceptedRun | None
+    if given.resume:
+        accepted = await _answer(service, thread_id, owner, given.resume)
+    elif asked is None:
+        accepted = await _newest_at_work(service, thread_id, owner)
+    else:
+        accepted = await submit(
+            service,
+            RunRequest([asked.message], thread_id, asked.choices.as_options(""), owner),
+            SentConversation("ag-ui", (f"{thread_id}\n{given.run_id}",)),
+            cast("AnsweredRuns", request.app.state.answered_runs),
+            is_repeated=True,
+            prepare=lambda thread: store_files(service, owner, thread, asked.files),
+        )
+    stream = _Stream(service, given, accepted, (thread_id, owner), asked.not_used if asked else ())
+    return ClosingStream(
+        stream.frames(needs_messages=not given.messages),
+        headers=HEADERS,
+        media_type=EVENT_STREAM,
+        sep="\n",
+        ping=PING_SECONDS,
+    )
+
+
+@dataclass(slots=True)
+class _AskedMessage:
+    """The newest message of an input, with its files and the options of the run."""
+
+    message: HumanMessage
+    choices: RunChoices
+    files: list[SentFile] = field(default_factory=list[SentFile])
+    not_used: list[str] = field(default_factory=list[str])
+
+
+def _read_input(given: RunAgentInput) -> _AskedMessage | None:
+    """Return what an input asks; None if it has no message. Raises `InvalidInput`."""
+    if not given.messages:
+        return None
+    newest = given.messages[-1]
+    if given.resume:
+        return None
+    if not isinstance(newest, UserMessage):
+        raise InvalidInput("The last message must be the user's: the team answers that one.")
+    props = _mapping(given.forwarded_props)
+    known = {key: value for key, value in props.items() if key in RunChoices.model_fields}
+    asked = _AskedMessage(HumanMessage(""), read_choices("forwardedProps", known))
+    asked.not_used += [f"forwardedProps.{key}" for key in props if key not in known]
+    asked.not_used += [name for name in ("tools", "context") if getattr(given, name)]
+    content = cast("str | list[str | dict[Any, Any]]", _read_content(newest, asked))
+    asked.message = HumanMessage(content=content)
+    if not asked.message.content:
+        raise InvalidInput("The last message is empty: give it text or a picture.")
+    return asked
+
+
+def _read_content(message: UserMessage, asked: _AskedMessage) -> str | list[dict[str, Any]]:
+    if isinstance(message.content, str):
+        return fix_surrogates(message.content.strip() and message.content)
+    parts: list[dict[str, Any]] = []
+    for part in message.content:
+        match part.type:
+            case "text":
+                parts.append({"type": "text", "text": part.text})
+            case "image":
+                parts.append({"type": "image_url", "image_url": {"url": _address(part.source)}})
+            case _:
+                asked.files.append(_file(part, len(asked.files) + 1))
+    if all(one["type"] == "text" for one in parts):
+        return fix_surrogates("\n".join(one["text"] for one in parts))
+    return fix_surrogates(parts)
+
+
+def _address(source: Any) -> str:
+    if isinstance(source, DataSource):
+        return f"data:{source.mime_type};base64,{source.value}"
+    if isinstance(source, UrlSource):
+        return source.value
+    raise InvalidInput("Send the picture itself or its address: no file has an id here.")
+
+
+def _file(part: Any, number: int) -> SentFile:
+    if not isinstance(part.source, DataSource):
+        raise InvalidInput(f"Send the {part.type} itself, as a source of the type data.")
+    ending = part.source.mime_type.partition("/")[2].partition(";")[0] or "bin"
+    try:
+        content = decode_content(part.source.value)
+    except ValueError as error:
+        raise InvalidInput(f"The {part.type} is no base64.") from error
+    given = _mapping(part.metadata).get("filename")
+    return SentFile(str(given or f"{part.type}-{number}.{ending}"), content)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+async def _answer(
+    service: Service, thread_id: str, owner: str, entries: Sequence[ResumeEntry]
+) -> AcceptedRun:
+    """Answer the interrupts of the run that waits on a thread."""
+    waiting = await service.store.runs.list_interrupted(thread_id)
+    run = next((one for one in waiting if one.owner == owner), None)
+    if run is None:
+        raise RunNotWaiting("No run of this conversation waits for an answer.")
+    first: AcceptedRun | None = None
+    for entry in entries:
+        accepted = await service.engine.resume(
+            run.run_id, _read_answer(entry), interrupt_id=entry.interrupt_id, owner=owner
+        )
+        first = first or accepted
+    assert first is not None  # the caller has checked that there is an entry
+    return first
+
+
+def _read_answer(entry: ResumeEntry) -> Any:
+    """Return an answer as the engine takes it: a form with the one field `answer` as its text."""
+    if entry.status == "cancelled":
+        return {"type": "reject", "message": "The user has not answered."}
+    payload: Any = entry.payload
+    if isinstance(payload, dict):
+        form = cast("Mapping[str, Any]", payload)
+        if "answer" in form:
+            return form["answer"]
+        if isinstance(form.get("approved"), bool):
+            return {"type": "approve"} if form["approved"] else {"type": "reject", "message": ""}
+    return cast("Any", payload)
+
+
+async def _newest_at_work(service: Service, thread_id: str, owner: str) -> AcceptedRun | None:
+    runs = await service.store.runs.list_by_thread(thread_id, 1)
+    if not runs or runs[0].owner != owner or not runs[0].is_unfinished:
+        return None
+    return AcceptedRun(runs[0], 0)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """The events of one request."""
+
+    service: Service
+    given: RunAgentInput
+    accepted: AcceptedRun | None
+    thread: tuple[str, str]
+    """The id of the conversation, and its owner."""
+    not_used: Sequence[str]
+
+    async def frames(self, *, needs_messages: bool) -> AsyncIterator[bytes]:
+        """Yield the events as frames of server-sent events."""
+        with self.service.metrics.client():
+            async for event in self._events(needs_messages=needs_messages):
+                yield f"data: {event.model_dump_json(by_alias=True)}\n\n".encode()
+
+    async def _events(self, *, needs_messages: bool) -> AsyncIterator[BaseEvent]:
+        run = self.accepted.run if self.accepted else None
+        metadata = {"runId": run.run_id if run else None, "notUsed": [*self.not_used]}
+        yield RunStartedEvent(
+            thread_id=self.given.thread_id,
+            run_id=self.given.run_id,
+            protocol_version=PROTOCOL_VERSION,
+            metadata={"maniple": metadata},
+        )
+        if needs_messages:
+            yield MessagesSnapshotEvent(messages=await self._read_messages())
+        if self.accepted is None:
+            yield self._finished(RunFinishedSuccessOutcome(), None)
+            return
+        async for event in self._run_events(self.accepted):
+            yield event
+
+    async def _run_events(self, accepted: AcceptedRun) -> AsyncIterator[BaseEvent]:
+        found = AgUiEvents(f"{accepted.run.run_id}-answer-{accepted.after}")
+        for event in found.begin():
+            yield event
+        try:
+            async with aclosing(self._pages(accepted)) as pages:
+                async for page in pages:
+                    for record in page:
+                        for event in found.feed(record):
+                            yield event
+            ends = await self._end(found, accepted.run)
+        except ManipleError as error:
+            ends = [*found.end(), RunErrorEvent(message=str(error), code=error.code)]
+        for event in ends:
+            yield event
+
+    def _pages(self, accepted: AcceptedRun) -> Any:
+        run = accepted.run
+        return self.service.key_watch.pages(run.owner, self.service.engine.events(run.run_id, accepted.after))
+
+    async def _end(self, found: AgUiEvents, run: RunRecord) -> list[BaseEvent]:
+        run = await self.service.engine.status(run.run_id, run.owner)
+        if run.status in ("queued", "running"):
+            raise ServiceStopping("The service is stopping. The run goes on; send the same input again.")
+        return [*self._last_events(found, run)]
+
+    def _last_events(self, found: AgUiEvents, run: RunRecord) -> Iterator[BaseEvent]:
+        view = found.view
+        rest = view.answer if view.has_answer and not found.pieces.sent.strip() else ""
+        if rest:
+            yield from found.answer(rest)
+        yield from found.end()
+        usage = describe_usage(view)
+        if run.status == "interrupted" and view.pauses:
+            pauses = [describe_interrupt(one) for one in view.pauses]
+            yield self._finished(RunFinishedInterruptOutcome(interrupts=pauses), run, usage)
+        elif run.status == "cancelled":
+            yield self._finished(RunFinishedCancelledOutcome(), run, usage)
+        elif run.status == "failed" and not view.has_answer:
+            message = view.failure.message if view.failure else run.error or "The run failed."
+            yield RunErrorEvent(message=message, code=run.error_code or "internal", usage=usage)
+        else:
+            yield self._finished(RunFinishedSuccessOutcome(), run, usage)
+
+    def _finished(self, outcome: Any, run: RunRecord | None, usage: Any = None) -> RunFinishedEvent:
+        result = {"status": run.status, "runId": run.run_id} if run else None
+        return RunFinishedEvent(
+            thread_id=self.given.thread_id,
+            run_id=self.given.run_id,
+            outcome=outcome,
+            result=result,
+            usage=usage,
+        )
+
+    async def _read_messages(self) -> list[Message]:
+        """Return the conversation as its user saw it; that of a thread that does not exist is empty."""
+        thread_id, owner = self.thread
+        thread = await self.service.store.threads.get(thread_id, owner)
+        if thread is None:
+            return []
+        detail = await read_thread_detail(self.service.store, self.service.runtime.graph, thread)
+        messages: list[Message] = []
+        for place, one in enumerate(detail.messages):
+            text = one.content if isinstance(one.content, str) else _text_of(one.content)
+            if one.name is None and one.role == "user":
+                messages.append(UserMessage(id=f"{thread_id}-{place}", content=text))
+            elif one.role == "assistant" and (one.name in ANSWERING_AGENTS or one.name is None):
+                messages.append(AssistantMessage(id=f"{thread_id}-{place}", content=text))
+        return messages
+
+
+def _text_of(parts: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(str(one["text"]) for one in parts if one.get("text"))

@@ -1,0 +1,45 @@
+"""The options of a run that a client of another protocol sends beside its messages."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from maniple.api.protocols.openai_errors import UnsupportedParameter
+from maniple.graph import RunOptions
+from maniple.service.views import ThreadId
+from maniple.types import Depth, ReportStyle
+
+
+class RunChoices(BaseModel):
+    """The options of a run; their values may be texts."""
+
+    thread_id: ThreadId | None = None
+    depth: Depth | None = None
+    report_style: ReportStyle | None = None
+    locale: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] | None = None
+    auto_accepted_plan: bool = True
+    deep_thinking_mode: bool = False
+    search_before_planning: bool = False
+
+    def as_options(self, agent: str) -> RunOptions:
+        """Return the options of a run of the team, or of one agent."""
+        return RunOptions(
+            auto_accepted_plan=self.auto_accepted_plan,
+            deep_thinking_mode=self.deep_thinking_mode,
+            search_before_planning=self.search_before_planning,
+            locale=self.locale or "",
+            agent=agent,
+            depth=self.depth or "",
+            report_style=self.report_style or "",
+        )
+
+
+def read_choices(name: str, given: Mapping[str, Any]) -> RunChoices:
+    """Return the options in the part `name` of a request; raises `UnsupportedParameter`."""
+    try:
+        return RunChoices.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join((name, *map(str, first["loc"])))
+        raise UnsupportedParameter(place, first["msg"], code="invalid_value") from error

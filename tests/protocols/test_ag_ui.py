@@ -1,0 +1,147 @@
+"""AG-UI: its events, checked with its own types and its own client."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from ag_ui.core import Event, RunAgentInput
+from pydantic import TypeAdapter
+
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
+from tests.serving import ServerProcess
+
+pytestmark = pytest.mark.anyio
+EVENT: TypeAdapter[Any] = TypeAdapter(Event)
+STORED_PICTURE = {"type": "image", "source": {"type": "file", "fileId": "f"}}
+APPROVAL = {**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]}
+ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *SIMPLE["coordinator"]]}
+
+
+@pytest.fixture
+async def http(server: ServerProcess) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server.url, timeout=100) as client:
+        yield client
+
+
+def asking(text: str = "1+3=?", thread: str = "", **more: Any) -> dict[str, Any]:
+    messages = [{"id": str(uuid4()), "role": "user", "content": text}] if text else []
+    given = {"threadId": thread or str(uuid4()), "runId": str(uuid4()), "messages": messages, **more}
+    return RunAgentInput.model_validate(given).model_dump(mode="json", by_alias=True)
+
+
+async def run(http: httpx.AsyncClient, given: dict[str, Any]) -> list[Any]:
+    response = await http.post("/ag-ui", json=given)
+    assert response.status_code == 200, response.text
+    frames = [one.removeprefix("data: ") for one in response.text.split("\n\n") if one.startswith("data: ")]
+    return [EVENT.validate_json(one) for one in frames]
+
+
+def kinds(events: list[Any]) -> list[str]:
+    return [event.type.value for event in events]
+
+
+def text(events: list[Any]) -> str:
+    return "".join(event.delta for event in events if event.type == "TEXT_MESSAGE_CONTENT")
+
+
+async def test_a_task_is_steps_calls_a_plan_and_one_message(http: httpx.AsyncClient):
+    events = await run(http, asking())
+    found = kinds(events)
+    assert (found[0], found[-1]) == ("RUN_STARTED", "RUN_FINISHED")
+    assert {"STATE_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "TOOL_CALL_START", "TOOL_CALL_RESULT"} <= {
+        *found
+    }
+    assert found.count("TEXT_MESSAGE_START") == found.count("TEXT_MESSAGE_END") == 1
+    assert found.count("STEP_STARTED") == found.count("STEP_FINISHED")
+    assert "4" in text(events)
+    assert events[-1].outcome.type == "success"
+    assert events[-1].usage[0].input_tokens > 0
+
+
+async def test_the_state_after_all_deltas_is_the_plan_of_the_run(http: httpx.AsyncClient):
+    events = await run(http, asking())
+    plan: Any = None
+    for event in events:
+        for change in event.delta if event.type == "STATE_DELTA" else ():
+            if change.path == "/plan":
+                plan = change.value
+            else:
+                plan["steps"][int(change.path.rsplit("/", 1)[1])] = change.value
+    assert [step["status"] for step in plan["steps"]] == ["completed", "completed"]
+
+
+async def test_an_approval_is_an_interrupt_that_the_next_run_answers_with_an_edit(
+    http: httpx.AsyncClient, model: OpenAIServer
+):
+    model.reset(APPROVAL)
+    given = asking()
+    asked = (await run(http, given))[-1].outcome
+    assert asked.type == "interrupt"
+    edit = {"type": "edit", "args": {"cmd": "echo edited"}}
+    entry = {"interruptId": asked.interrupts[0].id, "status": "resolved", "payload": edit}
+    events = await run(http, asking("", given["threadId"], resume=[entry]))
+    assert "4" in text(events)
+    assert "edited" in json.dumps(model.requests)
+
+
+@pytest.mark.parametrize("payload", ["1 and 3", {"answer": "1 and 3"}])
+async def test_a_question_is_answered_by_its_form(http: httpx.AsyncClient, model: OpenAIServer, payload: Any):
+    model.reset(ASKS)
+    given = asking()
+    asked = (await run(http, given))[-1].outcome.interrupts[0]
+    assert "Which numbers?" in asked.message
+    entry = {"interruptId": asked.id, "status": "resolved", "payload": payload}
+    assert "4" in text(await run(http, asking("", given["threadId"], resume=[entry])))
+    assert "1 and 3" in json.dumps(model.requests)
+
+
+async def test_the_same_run_is_joined_and_not_done_twice(http: httpx.AsyncClient, model: OpenAIServer):
+    given = asking()
+    first, second = await run(http, given), await run(http, given)
+    assert text(first) == text(second)
+    assert model.stats["by_role"]["planner"] == 1
+
+
+async def test_a_conversation_is_sent_to_a_client_that_has_none_of_it(http: httpx.AsyncClient):
+    given = asking()
+    await run(http, given)
+    events = await run(http, asking("", given["threadId"]))
+    [snapshot] = [event for event in events if event.type == "MESSAGES_SNAPSHOT"]
+    assert [one.role for one in snapshot.messages] == ["user", "assistant"]
+    assert "TEXT_MESSAGE_START" not in kinds(events)
+
+
+async def test_a_run_that_fails_is_an_error_event(http: httpx.AsyncClient, model: OpenAIServer):
+    model.reset({"coordinator": [{"status": 400, "error": "no such thing"}]})
+    events = await run(http, asking())
+    assert events[-1].type == "RUN_ERROR"
+    assert events[-1].code
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"id": "1", "role": "assistant", "content": "Hi"}],
+        [{"id": "1", "role": "user", "content": " "}],
+        [
+            {
+                "id": "1",
+                "role": "user",
+                "content": [{"type": "image", "source": {"type": "file", "fileId": "f"}}],
+            }
+        ],
+    ],
+)
+async def test_an_input_that_asks_nothing_is_refused(http: httpx.AsyncClient, messages: Any):
+    given = {**asking(), "messages": messages}
+    assert (await http.post("/ag-ui", json=given)).status_code == 422
+
+
+async def test_what_has_no_effect_is_named_at_the_start(http: httpx.AsyncClient, model: OpenAIServer):
+    model.reset({"coordinator": [reply("Hello!")]})
+    tool = {"name": "f", "description": "F", "parameters": {}}
+    events = await run(http, asking(tools=[tool], forwardedProps={"depth": "quick", "colour": "red"}))
+    assert events[0].metadata["maniple"]["notUsed"] == ["forwardedProps.colour", "tools"]

@@ -1,0 +1,46 @@
+"""The clients for JavaScript that other services' users have."""
+
+import asyncio
+import json
+import shutil
+from asyncio.subprocess import PIPE
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serving import ROOT, ServerProcess
+
+MODULES = ROOT / "web/node_modules"
+HERE = Path(__file__).parent
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not there"),
+]
+
+
+async def printed(script: str, address: str) -> Any:
+    """Return the line that a client prints."""
+    process = await asyncio.create_subprocess_exec(
+        "node", str(HERE / script), str(MODULES), address, "1+3=?", stdout=PIPE, stderr=PIPE
+    )
+    async with asyncio.timeout(120):
+        output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return json.loads(output)
+
+
+async def test_openai_for_javascript_streams_an_answer(server: ServerProcess):
+    answer = await printed("openai_client.mjs", f"{server.url}/v1")
+    assert "4" in answer["text"]
+    assert answer["reason"] == "stop"
+    assert answer["tokens"] > 0
+
+
+async def test_the_client_of_ag_ui_puts_plan_calls_and_answer_together(server: ServerProcess):
+    found = await printed("ag_ui_client.mjs", f"{server.url}/ag-ui")
+    roles = [one["role"] for one in found["messages"]]
+    assert roles[0] == "user"
+    assert "tool" in roles
+    assert any("4" in (one.get("content") or "") for one in found["messages"] if one["role"] == "assistant")
+    assert [step["status"] for step in found["state"]["plan"]["steps"]] == ["completed", "completed"]
