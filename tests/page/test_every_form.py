@@ -139,8 +139,8 @@ def in_the_terminal(markdown: str) -> str:
 
 def in_word(content: bytes) -> str:
     with zipfile.ZipFile(io.BytesIO(content)) as file:
-        root = ElementTree.fromstring(file.read("word/document.xml"))
-    return "".join(one.text or "" for one in root.iter() if one.tag.endswith("}t"))
+        roots = [ElementTree.fromstring(file.read(f"word/{name}.xml")) for name in ("document", "footnotes")]
+    return "".join(one.text or "" for root in roots for one in root.iter() if one.tag.endswith("}t"))
 
 
 def in_slides(content: bytes) -> str:

@@ -203,3 +203,51 @@ def test_large_reports_are_made_within_bounds(markdown: str):
 def test_a_file_holds_nothing_of_the_template_that_it_does_not_use():
     with zipfile.ZipFile(io.BytesIO(render_docx(lay_out_report(report(TEA))))) as file:
         assert not [name for name in file.namelist() if "thumbnail" in name or "Effects" in name]
+
+
+NOTES = """# Tea
+
+So it is[^a], and so[^b]. Again[^a].
+
+[^a]: Of *tea*: <https://a.example/> [1].
+
+    - deeper
+[^b]: Second[^c].
+[^c]: Of a note.
+[^d]: Without a reference.
+"""
+
+
+def notes_of(markdown: str) -> dict[str, str]:
+    """The texts of Word's own footnotes, by number."""
+    with zipfile.ZipFile(io.BytesIO(made(markdown))) as file:
+        if "word/footnotes.xml" not in file.namelist():
+            return {}
+        root = etree.fromstring(file.read("word/footnotes.xml"))
+    every = {one.get(qn("w:id"), ""): "".join(one.itertext()) for one in root}
+    return {number: text for number, text in every.items() if int(number) > 0}
+
+
+def test_footnotes_are_word_s_own_unless_the_text_does_not_refer_to_them():
+    assert {number: text.strip() for number, text in notes_of(NOTES).items()} == {
+        "1": "Of tea: https://a.example/\N{NO-BREAK SPACE}[1].deeper",
+        "2": "Second3.",
+    }
+    word = read(NOTES)
+    references = [one.get(qn("w:id")) for one in word.element.iter(qn("w:footnoteReference"))]
+    assert references == ["1", "2"]
+    texts = [one.text for one in word.paragraphs]
+    assert {"3 Of a note.", "4 Without a reference."} <= set(texts)
+    (again,) = [one for one in word.paragraphs if one.text.startswith("So it is")]
+    assert [one.fragment for one in again.hyperlinks] == ["footnote_1"]
+    assert 'id="footnote' in as_html(NOTES)
+
+
+def test_links_of_footnotes_are_of_their_own_part():
+    with zipfile.ZipFile(io.BytesIO(made(NOTES))) as file:
+        relations = etree.fromstring(file.read("word/_rels/footnotes.xml.rels"))
+    assert [one.get("Target") for one in relations] == ["https://a.example/"]
+
+
+def test_a_report_without_footnotes_has_no_part_for_them():
+    assert notes_of(TEA) == {}

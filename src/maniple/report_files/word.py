@@ -27,6 +27,13 @@ from maniple.report_document.table_layout import (
 )
 from maniple.report_files.document import ReportFile
 from maniple.report_files.office_files import CODE_COLORS, describe_file
+from maniple.report_files.word_notes import (
+    NOTE_STYLE,
+    add_note,
+    add_notes_part,
+    find_word_notes,
+    note_reference,
+)
 from maniple.report_files.word_runs import (
     BOLD,
     DIM,
@@ -119,6 +126,8 @@ def _add_styles(styles: "Styles") -> None:
     code.font.name = _CODE_FONT
     code.paragraph_format.line_spacing = 1.0
     code.element.get_or_add_pPr().insert(0, element("shd", val="clear", color="auto", fill="F6F8FA"))
+    add("footnote text", KIND.PARAGRAPH, "Normal", 9)
+    add("footnote reference", KIND.CHARACTER, "Default Paragraph Font").font.superscript = True
     add("About", KIND.PARAGRAPH, "Normal", 9.5, _DIM)
     for points in SIZES:
         add(_table_style(points), KIND.PARAGRAPH, "Normal", points)
@@ -276,15 +285,22 @@ class _Open:
 class Body:
     """Creates the paragraphs and tables of one document."""
 
-    def __init__(self, part: Any, report: ReportFile) -> None:
+    def __init__(self, word: "WordDocument", report: ReportFile) -> None:
+        self._word = word
         self._report = report
         self._document = report.document
-        targets = LinkTargets(report.document.sources, number_footnotes(report.document.body))
-        self._runs = Runs(part, report.figures, targets)
+        notes = number_footnotes(report.document.body)
+        self._targets = LinkTargets(report.document.sources, notes)
+        own = find_word_notes(report.document)
+        self._word_notes = {number for label, number in notes.items() if label in own}
+        self._referred = set[int]()
+        self._runs = Runs(word.part, report.figures, self._targets, self._refer)
         self._colorer = CodeColorer()
-        self._lists = Lists(part.numbering_part.element)
+        self._lists = Lists(word.part.numbering_part.element)
         self._open: list[_Open] = []
         self._quotes = 0
+        self._style = ""
+        """The style of paragraphs outside of lists and quotations."""
         self._bookmarks = 0
 
     def elements(self) -> Iterator[Any]:
@@ -314,7 +330,9 @@ class Body:
                     id_ = one.id if isinstance(one, AnchoredHeadingNode) else ""
                     yield self._paragraph(self._runs.of(one.children), f"Heading{level}", id_)
                 case nodes.ParagraphNode():
-                    yield self._paragraph(self._runs.of(one.children), "Quote" if self._quotes else "")
+                    yield self._paragraph(
+                        self._runs.of(one.children), "Quote" if self._quotes else self._style
+                    )
                 case nodes.ListNode():
                     yield from self._list(one)
                 case nodes.TableNode():
@@ -362,13 +380,34 @@ class Body:
         self._quotes -= 1
 
     def _footnotes(self, notes: FootnoteListNode) -> Iterator[Any]:
-        yield _rule()
-        for number, note in enumerate(notes.footnotes, start=1):
+        own = [one for one in enumerate(notes.footnotes, start=1) if one[0] in self._word_notes]
+        if own:
+            self._add_notes(own)
+        others = [one for one in enumerate(notes.footnotes, start=1) if one[0] not in self._word_notes]
+        if others:
+            yield _rule()
+        for number, note in others:
             for index, one in enumerate(self._blocks(note.children)):
                 if index == 0:
                     start = [text_run(f"{number} ", frozenset({DIM}))]
                     one[1:1] = self._bookmarked(f"footnote-{number}", start)
                 yield one
+
+    def _refer(self, number: int) -> list[Any]:
+        """Return Word's reference to a footnote; it has one only, so that further ones are links to it."""
+        if number not in self._word_notes or number in self._referred:
+            return []
+        self._referred.add(number)
+        return self._bookmarked(f"footnote-{number}", [note_reference(number)])
+
+    def _add_notes(self, notes: Sequence[tuple[int, nodes.FootnoteDefinitionNode]]) -> None:
+        """Write the footnotes that Word shows on the pages of their references."""
+        part = add_notes_part(self._word)
+        text = self._runs
+        self._runs, self._style = Runs(part, self._report.figures, self._targets), NOTE_STYLE
+        for number, note in notes:
+            add_note(part, number, list(self._blocks(note.children)))
+        self._runs, self._style = text, ""
 
     def _paragraph(self, runs: list[Any], style: str, id_: str = "") -> Any:
         begun, list_style, properties = self._place_in_list()
@@ -449,7 +488,7 @@ def render_docx(report: ReportFile) -> bytes:
     body = word.element.body
     page = body[-1]
     body.remove(page)
-    body.extend(Body(word.part, report).elements())
+    body.extend(Body(word, report).elements())
     body.append(page)
     file = io.BytesIO()
     word.save(file)

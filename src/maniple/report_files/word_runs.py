@@ -4,7 +4,7 @@ The order of properties follows the schema (ISO/IEC 29500-1, 17).
 """
 
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -93,9 +93,20 @@ class LinkTargets:
 
 
 class Runs:
-    """Creates the runs of one document, and its relationships to the targets of links."""
+    """Creates the runs of one part of a document, and its relationships to the targets of links.
 
-    def __init__(self, part: Any, figures: Mapping[str, Figure], targets: LinkTargets) -> None:
+    `refer` returns the elements of the first reference to a footnote of Word's own, by its number; otherwise
+    nothing.
+    """
+
+    def __init__(
+        self,
+        part: Any,
+        figures: Mapping[str, Figure],
+        targets: LinkTargets,
+        refer: Callable[[int], Sequence[Any]] = lambda _: (),
+    ) -> None:
+        self._refer = refer
         self._part = part
         self._figures = figures
         self._targets = targets
@@ -117,7 +128,7 @@ class Runs:
             case nodes.CitationNode():
                 yield from self._citation(one, formats)
             case nodes.FootnoteReferenceNode(label=label):
-                yield self._reference(label, formats)
+                yield from self._reference(label, formats)
             case nodes.MathNode():
                 yield self.formula(one, formats)
             case nodes.FigureNode():
@@ -135,12 +146,14 @@ class Runs:
             elif piece.text:
                 yield text_run(piece.text, formats)
 
-    def _reference(self, label: str, formats: Formats) -> Any:
+    def _reference(self, label: str, formats: Formats) -> Sequence[Any]:
         number = self._targets.notes.get(label.casefold())
         if number is None:
-            return text_run(f"[^{label}]", formats)
+            return [text_run(f"[^{label}]", formats)]
+        if made := self._refer(number):
+            return made
         raised = text_run(str(number), formats | {_LINK, _RAISED})
-        return raised if _LINK in formats else _filled(internal_link(f"footnote-{number}"), [raised])
+        return [raised if _LINK in formats else _filled(internal_link(f"footnote-{number}"), [raised])]
 
     def formula(self, node: nodes.MathNode, formats: Formats = NO_FORMATS, *, alone: bool = False) -> Any:
         """Return a formula as Office Math; one that cannot be converted is its TeX. `alone` centres it."""
