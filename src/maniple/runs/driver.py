@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from maniple.errors import ManipleError, StoreError
 from maniple.events import (
@@ -33,16 +32,17 @@ from maniple.runs.artifact_collector import (
     PageCollector,
     WorkspaceCollector,
 )
+from maniple.runs.decisions import NO_CHECKPOINT
 from maniple.runs.ended_runs import find_exchange, read_ended_run
 from maniple.runs.engine_config import ExecutionEnvironment
 from maniple.runs.event_log import RunEventLog
 from maniple.runs.newest_work import NewestWork, read_newest_work
 from maniple.runs.outages import NOT_WAITING, ModelOutages, ModelWait
 from maniple.runs.request import RunRequest
-from maniple.runs.scheduling import FairSemaphore, ThreadLocks
-from maniple.runs.steering import MessageDesk, add_next_runs, answers_of
+from maniple.runs.steering import MessageDesk, answers_of
 from maniple.runs.stored_inputs import StoredInputs
 from maniple.runs.turn import Start, Turn, drive, run_of, thread_state
+from maniple.runs.turn_scheduler import TurnScheduler
 from maniple.runs.usage import QuotaRegistry
 from maniple.scope.budget import UsageMeter
 from maniple.scope.inbox import Inbox
@@ -53,28 +53,22 @@ from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger
 from maniple.telemetry.logs import log_context
 
-NO_CHECKPOINT = ""
-"""The `base_checkpoint` of a thread's first run."""
 _RUNS_PAGE = 5
 _MAX_READ_RUNS = 20
 """The number of a thread's newest runs that are read for its record."""
-_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.005, 1.0
-"""The first and the longest pause between two checks whether the previous run has ended."""
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
 class RunDriver:
-    """Drives runs of one team, one at a time per thread and in one slot each."""
+    """Drives runs of one team, each when its scheduler lets it work."""
 
     services: RunServices
-    slots: FairSemaphore
+    scheduler: TurnScheduler
     quotas: QuotaRegistry
     environment: ExecutionEnvironment = field(default_factory=ExecutionEnvironment)
     file_collector: WorkspaceCollector | None = None
     outages: ModelOutages = field(default_factory=lambda: ModelOutages(0))
-    _order: ThreadLocks = field(default_factory=ThreadLocks)
-    _turns: ThreadLocks = field(default_factory=ThreadLocks)
 
     def prepare(
         self, record: RunRecord, received: Sequence[ReceivedInput] = (), *, newest_number: int = 0
@@ -91,21 +85,6 @@ class RunDriver:
         budget = inbox.budget or request.budget
         meter = UsageMeter(budget, self.services.config.prices, record.usage, shared=day)
         return ActiveRun(record, request, log, meter, EventRedactor(redactor), inbox)
-
-    async def pending_interrupts(self, record: RunRecord) -> dict[str, Any]:
-        """Return what a run waits for, by interrupt id; empty if a later run has used its thread."""
-        state = await thread_state(self.services.team, record.thread_id)
-        if run_of(state) != record.run_id:
-            return {}
-        return {pause.id: pause.value for pause in state.interrupts}
-
-    async def is_newest(self, record: RunRecord) -> bool:
-        """Return whether no other run has used the thread of a run after it."""
-        state = await thread_state(self.services.team, record.thread_id)
-        if run_of(state) == record.run_id:
-            return True
-        checkpoint = state.config.get("configurable", {}).get("checkpoint_id")
-        return record.base_checkpoint is None or record.base_checkpoint == (checkpoint or NO_CHECKPOINT)
 
     async def work(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         """Drive the run to its end, a pause, or the end of this program. The caller closes its log."""
@@ -214,29 +193,19 @@ class RunDriver:
 
     @asynccontextmanager
     async def _wait_for_turn(self, active: ActiveRun, start: Start, wait: ModelWait) -> AsyncGenerator[None]:
-        """Wait for the thread, for a slot, and for other processes."""
+        """Wait until the run may work, and tell those who count and pay for it."""
         record, metrics = active.record, self.services.telemetry.metrics
         if metrics is not None:
             metrics.queue(record.run_id)
-        async with AsyncExitStack() as stack:
-            if start != "answer":
-                # An answer goes first: the other runs of the thread wait for the interrupted run to end.
-                await stack.enter_async_context(self._order.acquire(record.thread_id))
-            pause = _FIRST_PAUSE_SECONDS
-            while True:
-                async with self._turns.acquire(record.thread_id), self.slots.hold(record.owner) as slot:
-                    if await self._start_running(active, start):
-                        if metrics is not None:
-                            metrics.begin(record.run_id)
-                        self.quotas.of(record.owner).attach(record.run_id, active.meter)
-                        active.meter.start()
-                        if (load := self.environment.load_models) is not None:
-                            await load()
-                        async with wait.using(slot):
-                            yield
-                        return
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+        async with self.scheduler.enter(active, start, partial(self._start_running, active, start)) as slot:
+            if metrics is not None:
+                metrics.begin(record.run_id)
+            self.quotas.of(record.owner).attach(record.run_id, active.meter)
+            active.meter.start()
+            if (load := self.environment.load_models) is not None:
+                await load()
+            async with wait.using(slot):
+                yield
 
     async def _start_running(self, active: ActiveRun, start: Start) -> bool:
         """Set the run's status to `running`; return False if another run still uses the thread."""
@@ -292,17 +261,8 @@ class RunDriver:
             change["ended_at"] = time.time()
         if failed is not None:
             change["error_code"], change["error"] = failed.code, failed.message
-        active.next_runs = await add_next_runs(
-            self.services, record, active.request, active.inbox.messages, status
-        )
-        # A rollback may need the checkpoints of a cancelled run, so the next run that ends prunes them.
-        needs_checkpoints = status in ("interrupted", "cancelled")
-        if not needs_checkpoints and not self._turns.is_locked(record.thread_id):
-            async with self._turns.acquire(record.thread_id):
-                # Before the end is stored: after that another process may work on the thread.
-                await self.services.store.checkpoints.prune(record.thread_id)
         async with self.quotas.of(record.owner).writing(record.run_id):
-            active.record = await self.services.store.runs.change(record.run_id, **change) or record
+            active.record = await self.scheduler.end(active, change) or record
         await self.services.store.threads.touch(record.thread_id)
 
     async def _store_history(self, active: ActiveRun, event: Event) -> None:

@@ -202,6 +202,12 @@ class Recorder:
         return await self._events.append(batches)
 
 
+async def newest_number(events: EventTable, run_id: str) -> int:
+    """Return the number of the newest stored event of a run; 0 if there is none."""
+    last = await events.last(run_id)
+    return last.number if last else 0
+
+
 @asynccontextmanager
 async def open_recorder(events: EventTable, metrics: "Metrics | None" = None) -> AsyncGenerator[Recorder]:
     """Open a recorder; on leaving, all added events are written."""

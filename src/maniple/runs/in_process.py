@@ -5,14 +5,15 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 from uuid import uuid4
 
 from maniple.errors import StoreError
-from maniple.events import RunStatusChanged, is_open_question, load_run_view, read_question_ids
+from maniple.events import is_open_question
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
+from maniple.runs.decisions import BUSY, Kind, RunDecisions
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
     NotFound,
@@ -20,10 +21,9 @@ from maniple.runs.engine import (
     RunNotWaiting,
     RunNotWorking,
     ThreadBusy,
-    can_be_retried,
 )
 from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
-from maniple.runs.event_log import open_recorder
+from maniple.runs.event_log import newest_number, open_recorder
 from maniple.runs.outages import ModelOutages
 from maniple.runs.recovery import recover_or_fail, recover_orphaned_runs, watch_orphaned_runs
 from maniple.runs.request import AcceptedRun, DoubleTexting, RunRequest
@@ -35,18 +35,14 @@ from maniple.runs.steering import (
     edit_reviewed_plan,
     request_plan_edit,
 )
-from maniple.runs.stored_inputs import as_record, read_inputs
 from maniple.runs.turn import remember
+from maniple.runs.turn_scheduler import LocalTurnScheduler
 from maniple.runs.usage import QuotaRegistry
 from maniple.runs.waiting_messages import WaitingMessages
-from maniple.scope.inbox import Inbox, InputRefused
-from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput, Reply, Resume, Retry, RunInput
-from maniple.store import EventRecord, InputRecord, RunRecord, Store, Thread, read_event_pages
-from maniple.text import shorten_words
-from maniple.tools.questions import interrupt_of
+from maniple.scope.inbox import InputRefused
+from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput
+from maniple.store import EventRecord, RunRecord, Store, read_event_pages
 
-Kind = Literal["server", "chat"]
-MAX_TITLE_CHARACTERS = 80
 _ASKED_AGAIN_SECONDS = 30.0
 """How long an answer waits for a run that goes on with another one to ask its question again."""
 POLL_SECONDS = 0.2
@@ -87,7 +83,7 @@ class InProcessEngine:
         self._driver = tasks.driver
         self._services = tasks.services
         self._store = tasks.store
-        self._kind = kind
+        self.decisions = RunDecisions(tasks.services, kind)
         self._waiting = WaitingMessages(tasks)
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
@@ -98,7 +94,7 @@ class InProcessEngine:
             return steered
         # Requests for one thread are handled one after another.
         async with self.tasks.admission.admit(request.owner), self.tasks.thread_locks.acquire(thread_id):
-            thread = await self._thread(thread_id, request)
+            thread = await self.decisions.find_thread(thread_id, request)
             await self._recover_orphans(thread_id, lambda _: request.ends_others)
             waiting = await self._waiting_run(thread_id) or await self._clear_thread(
                 thread_id, request.when_busy
@@ -106,7 +102,7 @@ class InProcessEngine:
             if waiting is not None:
                 return await self._answer(waiting, request.messages[-1].text)
             if not thread.title:
-                await self._store.threads.touch(thread_id, self._title(request))
+                await self._store.threads.touch(thread_id, self.decisions.make_title(request))
             return AcceptedRun(await self._add(run_id, thread_id, request), after=0)
 
     async def send_message(self, run_id: str, text: str, owner: str = "") -> AcceptedRun:
@@ -124,12 +120,12 @@ class InProcessEngine:
             record = await self.status(run_id, owner)
             if record.is_unfinished and active is None:
                 await refuse_other_process(self._store, record.thread_id)
-            forms = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
+            forms = await self.decisions.pending_interrupts(record)
             if not forms or run_id in self.tasks.active:
                 raise RunNotWorking(
                     f"The run is {record.status} and takes no message. Start a new run with it."
                 )
-            newest = await self.tasks.newest_number(run_id)
+            newest = await newest_number(self._store.events, run_id)
             message_id = await self._waiting.accept(record, text)
         await self._waiting.answer(record, message_id, forms)
         return AcceptedRun(record, after=newest, message_id=message_id)
@@ -181,7 +177,7 @@ class InProcessEngine:
             if active is None and record.status == "interrupted":
                 # Claimed, so that either this cancellation or an answer in another process takes effect, not
                 # both.
-                claimed = await self._store.runs.answer(run_id, self._record(Cancel()))
+                claimed = await self._store.runs.answer(run_id, self.decisions.as_record(Cancel()))
                 active = await self.tasks.resume(claimed, "new") if claimed is not None else None
             if active is not None:
                 await self._end(active)
@@ -271,29 +267,15 @@ class InProcessEngine:
             if (active := self.tasks.active.get(run_id)) is not None:
                 await self._wait_for_stored_status(active)
             record = await self.status(run_id, owner)
-            retry = await self._make_retry(record)
+            retry = await self.decisions.make_retry(record)
             await refuse_other_process(self._store, record.thread_id)
             if self.tasks.of_thread(record.thread_id):
-                raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
-            changed = await self._store.runs.retry(run_id, self._record(retry), record.status)
+                raise ThreadBusy(BUSY)
+            changed = await self._store.runs.retry(run_id, self.decisions.as_record(retry), record.status)
             if changed is None:
                 raise NothingToRetry("The run was retried by another request.")
             await self.tasks.resume(changed, "retry")
             return AcceptedRun(changed, after=retry.after)
-
-    async def _make_retry(self, record: RunRecord) -> Retry:
-        """Return the input that retries a run; raises `NothingToRetry`."""
-        view = await load_run_view(self._store.events, record.run_id, [RunStatusChanged])
-        if not can_be_retried(record, view):
-            raise NothingToRetry(
-                f"There is nothing to retry: the run is {record.status} and its answer has no gaps. "
-                "Send a new request."
-            )
-        if not await self._driver.is_newest(record):
-            raise NothingToRetry("The conversation has gone on since this run. Send the request again.")
-        received = Inbox(await read_inputs(self._store.inputs, record.run_id))
-        budget = received.budget or RunRequest.of(record).budget
-        return Retry(await self.tasks.newest_number(record.run_id), budget.extended(record.usage))
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
@@ -303,7 +285,7 @@ class InProcessEngine:
             if active is not None:
                 return await request_plan_edit(self._services, active, change)
             record = await self.status(run_id, owner)
-            pending = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
+            pending = await self.decisions.pending_interrupts(record)
             request = RunRequest.of(record)
             interrupt_id, plan = edit_reviewed_plan(self._services.team, request, pending, change)
             async with self.tasks.admission.admit(owner):
@@ -313,26 +295,6 @@ class InProcessEngine:
     async def drain(self) -> None:
         """Refuse new runs and stop active ones at a checkpoint (see `Engine`)."""
         await self.tasks.drain()
-
-    async def _thread(self, thread_id: str, request: RunRequest) -> Thread:
-        """Return the thread, created if necessary; raises `NotFound` if it belongs to another owner."""
-        thread = await self._store.threads.get(thread_id, None)
-        if thread is None:
-            now = time.time()
-            made = Thread(thread_id, request.owner, self._title(request), now, now)
-            try:
-                thread = await self._store.threads.create(made)
-            except StoreError:
-                thread = await self._store.threads.get(thread_id, None)  # another process was faster
-                if thread is None:
-                    raise
-        if thread.owner != request.owner:
-            raise NotFound("The thread does not exist.")
-        return thread
-
-    def _title(self, request: RunRequest) -> str:
-        text = self._services.config.redactor.text(request.messages[-1].text)
-        return shorten_words(text, MAX_TITLE_CHARACTERS)
 
     async def _recover_orphans(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
         """Recover the orphaned runs of a thread; cancel those for which `unwanted` returns True."""
@@ -345,10 +307,7 @@ class InProcessEngine:
         """Return the interrupted run that the next message on the thread answers."""
         for active in self.tasks.of_thread(thread_id):
             await self._wait_for_stored_status(active)
-        for record in await self._store.runs.list_interrupted(thread_id):
-            if await self._driver.pending_interrupts(record):
-                return record
-        return None
+        return await self.decisions.find_waiting(thread_id)
 
     async def _wait_for_stored_status(self, active: ActiveRun) -> None:
         """Wait until the stored status of a run matches the status in its events."""
@@ -365,7 +324,7 @@ class InProcessEngine:
         await refuse_other_process(self._store, thread_id)
         busy = self.tasks.of_thread(thread_id)
         if busy and when_busy == "reject":
-            raise ThreadBusy("A run is active on this thread. Wait until it has ended, or cancel it.")
+            raise ThreadBusy(BUSY)
         for active in busy:
             await self._end(active, Cancel(undoes=when_busy == "rollback"))
         if busy:  # the end may have taken a while
@@ -376,64 +335,22 @@ class InProcessEngine:
         if when_busy == "interrupt":
             await remember(self._services.team, thread_id, [run.request.messages[-1] for run in busy])
         else:
-            await self._roll_back(thread_id, busy)
+            await self.decisions.roll_back(thread_id, [run.record.run_id for run in busy])
         return None
 
-    async def _roll_back(self, thread_id: str, runs: Sequence[ActiveRun]) -> None:
-        """Reset the thread to its state before the first cancelled run. Completed runs stay."""
-        for run in runs:
-            record = await self.status(run.record.run_id, run.record.owner)
-            if record.status == "cancelled":
-                if record.base_checkpoint is not None:
-                    await self._store.checkpoints.rollback(thread_id, record.base_checkpoint or None)
-                return
-
     async def _add(self, run_id: str, thread_id: str, request: RunRequest) -> RunRecord:
-        budget = request.budget.within(self._services.config.budget)
-        # The id identifies a message that is sent to the graph again after a crash.
-        messages = [
-            one if one.id else one.model_copy(update={"id": str(uuid4())}) for one in request.messages
-        ]
-        request = replace(request, messages=messages, budget=budget, approval=self._services.config.approval)
-        # In a thread: its history may have megabytes.
-        stored = await asyncio.to_thread(request.without_secrets, self._services.config.redactor)
-        record = RunRecord(
-            run_id=run_id,
-            thread_id=thread_id,
-            owner=request.owner,
-            kind=self._kind,
-            process=self._store.process,
-            status="queued",
-            request=stored,
-            created_at=time.time(),
-        )
+        record = await self.decisions.make_record(run_id, thread_id, request)
         record = await self._store.runs.add(record)
         self.tasks.start(record)
         return record
 
     async def _answer(self, record: RunRecord, answer: Any, interrupt_id: str = "") -> AcceptedRun:
-        pending = await self._driver.pending_interrupts(record) if record.status == "interrupted" else {}
-        if not pending:
-            raise RunNotWaiting(f"The run does not wait for an answer; it is {record.status}.")
-        asked = await read_question_ids(self._store.events, record.run_id)
-        shown = [one for one in asked if one in pending]
-        open_questions = [asked.get(one, one) for one in dict.fromkeys([*shown, *pending])]
-        if interrupt_id and interrupt_id not in open_questions:
-            waits_for = ", ".join(open_questions)
-            raise RunNotWaiting(f"The run does not wait for {interrupt_id!r}, but for {waits_for}.")
-        newest = await self.tasks.newest_number(record.run_id)
-        question = interrupt_id or open_questions[0]
-        resume = Resume(question, answer, newest, pending.get(interrupt_of(question)))
-        changed = await self._store.runs.answer(record.run_id, self._record(resume))
+        resume = await self.decisions.make_resume(record, answer, interrupt_id)
+        changed = await self._store.runs.answer(record.run_id, self.decisions.as_record(resume))
         if changed is None:
             raise RunNotWaiting("The run was answered by another request.")
         await self.tasks.resume(changed, "answer")
-        return AcceptedRun(changed, after=newest)
-
-    def _record(self, content: RunInput) -> InputRecord:
-        """Return the record of an input that takes effect when it is stored."""
-        reply = None if isinstance(content, Cancel) else Reply("taken")
-        return as_record(ReceivedInput(str(uuid4()), content, reply=reply), self._services.config.redactor)
+        return AcceptedRun(changed, after=resume.after)
 
 
 @asynccontextmanager
@@ -457,7 +374,6 @@ async def open_engine(
         environment or ExecutionEnvironment(),
     )
     async with open_recorder(store.events, telemetry.metrics) as recorder:
-        slots = FairSemaphore(config.working)
         workspaces = environment.workspaces
         file_collector = (
             WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
@@ -466,7 +382,8 @@ async def open_engine(
         services = RunServices(team, store, recorder, config, telemetry)
         # At a terminal, a person sees at once that an endpoint is configured wrong.
         outages = ModelOutages(config.outage_seconds, waits_unanswered=kind == "server")
-        driver = RunDriver(services, slots, quotas, environment, file_collector, outages)
+        scheduler = LocalTurnScheduler(services, FairSemaphore(config.working))
+        driver = RunDriver(services, scheduler, quotas, environment, file_collector, outages)
         tasks = RunTasks(driver)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(tasks.drain)

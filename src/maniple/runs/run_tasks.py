@@ -6,6 +6,7 @@ from maniple.errors import ManipleError
 from maniple.events import StreamState
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, Stop
 from maniple.runs.driver import RunDriver
+from maniple.runs.event_log import newest_number
 from maniple.runs.scheduling import AdmissionControl, ThreadLocks
 from maniple.runs.stored_inputs import read_inputs
 from maniple.runs.turn import Start
@@ -43,11 +44,6 @@ class RunTasks:
         await self.driver.fail(active, stream, why)
         active.log.close()
 
-    async def newest_number(self, run_id: str) -> int:
-        """Return the number of the newest stored event of a run; 0 if there is none."""
-        last = await self.store.events.last(run_id)
-        return last.number if last else 0
-
     async def drain(self) -> None:
         """Accept no new runs and stop active ones at their next checkpoint, to continue later."""
         self.admission.close()
@@ -71,7 +67,7 @@ class RunTasks:
         """Return the active run for a stored one, with what was sent to it; it is not started."""
         await self.driver.quotas.refresh_owner(record.owner)
         received = await read_inputs(self.store.inputs, record.run_id)
-        newest = await self.newest_number(record.run_id)
+        newest = await newest_number(self.store.events, record.run_id)
         return self.driver.prepare(record, received, newest_number=newest)
 
     def _start(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
