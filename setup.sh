@@ -33,12 +33,14 @@ has_browser() {
   compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/ms-playwright/chromium*" >/dev/null
 }
 
-has_cjk_font() { [ -n "$(fc-list ':lang=zh' 2>/dev/null)" ] || dpkg-query -s fonts-wqy-zenhei >/dev/null 2>&1; }
+has_font() { [ -n "$(fc-list ":lang=$1" 2>/dev/null)" ] || dpkg-query -s "$2" >/dev/null 2>&1; }  # LANGUAGE PACKAGE
 
 command -v bwrap >/dev/null || want bubblewrap
 command -v make >/dev/null || want make
 has_browser || want chromium-headless-shell
-has_cjk_font || want fonts-wqy-zenhei
+has_font zh fonts-wqy-zenhei || want fonts-wqy-zenhei
+has_font hi fonts-lohit-deva || want fonts-lohit-deva  # 0.2 MB
+has_font und-zsye fonts-noto-color-emoji || want fonts-noto-color-emoji  # 11 MB
 [ "$mode" != dev ] || command -v pg_ctl >/dev/null || command -v pg_ctlcluster >/dev/null || want postgresql
 
 is_new() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
@@ -58,6 +60,8 @@ without() {
     bubblewrap) echo "Without it no code is executed. To get it: sudo apt-get install $1" ;;
     chromium*) echo "Without it no page is opened in a browser. To get it: sudo apt-get install $1" \
       "(or .venv/bin/playwright install chromium-headless-shell)" ;;
+    fonts-lohit*) echo "Without it Hindi is missing in pictures and PDFs. To get it: sudo apt-get install $1" ;;
+    fonts-noto*) echo "Without it emoji are missing in pictures and PDFs. To get it: sudo apt-get install $1" ;;
     fonts*) echo "Without it Chinese, Japanese and Korean are empty boxes in pictures and PDFs. To get it: sudo apt-get install $1" ;;
     postgresql) echo "Without it the tests of the PostgreSQL store are left out. To get it: sudo apt-get install $1" ;;
     make) echo "\`make test\` needs it. To get it: sudo apt-get install $1" ;;

@@ -310,10 +310,12 @@ def test_a_browser_that_cannot_be_installed_is_reported_once_and_not_tried_again
     assert clone.asked("apt") == []
 
 
-def test_a_font_for_chinese_is_installed_where_there_is_none(clone: Clone) -> None:
+def test_fonts_for_chinese_hindi_and_emoji_are_installed_where_there_are_none(clone: Clone) -> None:
     (clone.log / "bin/fc-list").write_text("#!/bin/bash\n", encoding="utf-8")
-    assert "installing fonts-wqy-zenhei (Debian packages)" in clone.set_up()[1]
-    assert any("fonts-wqy-zenhei" in line for line in clone.asked("apt"))
+    fonts = ("fonts-wqy-zenhei", "fonts-lohit-deva", "fonts-noto-color-emoji")
+    assert f"installing {' '.join(fonts)} " in clone.set_up()[1]
+    asked = "".join(clone.asked("apt"))
+    assert all(one in asked for one in fonts)
 
 
 def test_postgresql_is_installed_for_the_tests_alone(clone: Clone) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -248,3 +249,20 @@ async def test_a_tall_and_a_wide_figure_keep_their_shape_and_fit_beside_text(bro
     tall, wide = drawn_sizes(pdf.pages[0])
     assert tall[1] / tall[0] == pytest.approx(1600 / 600, rel=0.02) and 100 < tall[1] < 130
     assert wide[0] / wide[1] == pytest.approx(2400 / 500, rel=0.02) and 160 < wide[0] < 175
+
+
+def has_font(language: str) -> bool:
+    command = ("fc-list", f":lang={language}")
+    return bool(subprocess.run(command, capture_output=True, check=False).stdout.strip())
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("zh", "茶是饮品"), ("hi", "चाय एक पेय है"), ("und-zsye", "\N{HOT BEVERAGE}\N{TEACUP WITHOUT HANDLE}")],
+)
+async def test_a_text_is_printed_with_the_font_of_its_language(browser: Browser, language: str, text: str):
+    if not has_font(language):
+        pytest.skip(f"no font for {language} is installed; setup.sh installs one")
+    pdf = await printed(browser, f"Tea: {text}.")
+    shown = "".join(page.extract_text() for page in pdf.pages)
+    assert "".join(text.split()) in "".join(shown.split())

@@ -34,6 +34,13 @@ NO_KEYBOARD = "Nothing was installed: there is nobody to ask. Add --yes to conse
 _APT = ("apt-get", "install", "-y", "--no-install-recommends")
 _ENGINE = "xllamacpp"
 
+_FONTS = (
+    ("zh", "fonts-wqy-zenhei", "Chinese, Japanese and Korean"),
+    ("hi", "fonts-lohit-deva", "Hindi"),
+    ("und-zsye", "fonts-noto-color-emoji", "emoji"),
+)
+"""The language of fontconfig, the Debian package with a font for it, and what it shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repair:
@@ -115,8 +122,9 @@ def _find_missing_packages(settings: Settings) -> Iterator[tuple[str, str]]:
             if settings.browser.executable is None:
                 name = "chromium-headless-shell" if settings.browser.headless else "chromium"
                 yield name, "open pages in a browser"
-    if shutil.which("fc-list") and not _run_quietly(("fc-list", ":lang=zh")).strip():
-        yield "fonts-wqy-zenhei", "show Chinese, Japanese and Korean in pictures"
+    for language, package, texts in _FONTS if shutil.which("fc-list") else ():
+        if not _run_quietly(("fc-list", f":lang={language}")).strip():
+            yield package, f"show {texts} in pictures and PDFs"
 
 
 def _debian_repair(missing: dict[str, str]) -> Repair:

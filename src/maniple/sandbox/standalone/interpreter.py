@@ -47,6 +47,7 @@ _WEIGHTS = (400, 700)
 _FALLBACK_FONTS = (
     *("WenQuanYi Zen Hei", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC"),
     *("WenQuanYi Micro Hei", "Droid Sans Fallback", "AR PL UMing CN", "IPAGothic", "Unifont"),
+    *("Lohit Devanagari", "Noto Sans Devanagari", "Noto Emoji"),
 )
 """Fonts for what matplotlib's own cannot draw; those that are installed are used in this order."""
 
