@@ -28,7 +28,7 @@ from maniple.api.error_responses import (
     answer_internal_error,
     answer_invalid_request,
 )
-from maniple.api.protocols import ag_ui, chat_completions
+from maniple.api.protocols import ag_ui, chat_completions, responses
 from maniple.api.protocols.conversations import AnsweredRuns
 from maniple.api.protocols.openai_errors import OpenAIErrors, UnsupportedParameter, answer_unsupported
 from maniple.api.requests import NO_AGENT, adapt_document
@@ -58,6 +58,7 @@ _ROUTERS = (
     files.artifact_router,
     service.router,
     chat_completions.router,
+    responses.router,
     ag_ui.router,
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]

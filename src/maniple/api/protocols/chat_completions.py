@@ -5,10 +5,10 @@ Source: https://platform.openai.com/docs/api-reference/chat
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Header, Path, Request, Response
 from fastapi.responses import JSONResponse
@@ -31,6 +31,7 @@ from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
 
 router = keyed_router("openai")
+Answered = TypeVar("Answered")
 PING_SECONDS = 10
 _OWNER = "maniple"
 _FINISH: Mapping[str, Literal["stop", "length"]] = {"budget_exhausted": "length"}
@@ -109,7 +110,7 @@ class OpenAIErrorView(BaseModel):
     error: OpenAIError
 
 
-_ERRORS: dict[int | str, dict[str, Any]] = {
+ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": OpenAIErrorView} for status in (400, 401, 404, 409, 413, 429, 500, 503)
 }
 _FRAME = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
@@ -128,16 +129,16 @@ class RunFailed(ManipleError):
     code = "run_failed"
 
 
-@router.get("/v1/models", summary="List the models", responses=_ERRORS)
+@router.get("/v1/models", summary="List the models", responses=ERRORS)
 async def list_models(service: ServiceOf) -> ModelList:
     """The team, and the agents that answer alone."""
     return ModelList(data=[ModelView(id=name) for name in (TEAM, *service.runtime.alone)])
 
 
-@router.get("/v1/models/{model}", summary="Read a model", responses=_ERRORS)
+@router.get("/v1/models/{model}", summary="Read a model", responses=ERRORS)
 async def read_model(model: Annotated[str, Path(max_length=200)], service: ServiceOf) -> ModelView:
     """One of the models."""
-    _agent_of(model, service)
+    agent_of(model, service)
     return ModelView(id=model)
 
 
@@ -145,7 +146,7 @@ async def read_model(model: Annotated[str, Path(max_length=200)], service: Servi
     "/v1/chat/completions",
     summary="Ask the team, as OpenAI's chat models are asked",
     response_model=ChatCompletionView,
-    responses={**_ERRORS, **_ANSWERS},
+    responses={**ERRORS, **_ANSWERS},
 )
 async def create_chat_completion(
     body: ChatCompletionRequest, request: Request, service: ServiceOf, caller: CallerOf, retries: _RETRIES = 0
@@ -154,7 +155,7 @@ async def create_chat_completion(
 
     The run does not end when the client disconnects: the same request, sent again, gets its answer.
     """
-    agent, question = _agent_of(body.model, service), read_question(body)
+    agent, question = agent_of(body.model, service), read_question(body)
     answered: AnsweredRuns = request.app.state.answered_runs
     conversation = SentConversation("chat.completions", question.asked)
     accepted = await submit(
@@ -181,7 +182,7 @@ async def create_chat_completion(
         return await _whole_answer(answer, request)
 
 
-def _agent_of(model: str, service: Service) -> str:
+def agent_of(model: str, service: Service) -> str:
     """Return the agent that a model's id names; "" for the team."""
     if model == TEAM:
         return ""
@@ -270,22 +271,28 @@ def _usage(run: RunRecord) -> CompletionUsage:
 
 async def _whole_answer(answer: _Answer, request: Request) -> Response:
     """Return the whole answer; nothing is marked as delivered to a client that has gone."""
-    reading = asyncio.create_task(_collect(answer))
-    leaving = asyncio.create_task(_wait_for_leaving(request))
     try:
-        await asyncio.wait((reading, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not reading.done():
-            return Response(status_code=499)
-        view = await reading
+        view = await wait_or_leave(_collect(answer), request)
     except ManipleError as error:
         await answer.note_failure(error)
         return _error_response(error, answer.headers)
+    if view is None:
+        return Response(status_code=499)
+    await note_delivery(answer.service.store, answer.accepted.run, answer.conversation)
+    return JSONResponse(view.model_dump(mode="json"), headers=answer.headers)
+
+
+async def wait_or_leave(work: Coroutine[Any, Any, Answered], request: Request) -> Answered | None:
+    """Return the result of `work`, or None as soon as the client disconnects; `work` is cancelled then."""
+    reading = asyncio.create_task(work)
+    leaving = asyncio.create_task(_wait_for_leaving(request))
+    try:
+        await asyncio.wait((reading, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return await reading if reading.done() else None
     finally:
         reading.cancel()
         leaving.cancel()
         await asyncio.gather(reading, leaving, return_exceptions=True)
-    await note_delivery(answer.service.store, answer.accepted.run, answer.conversation)
-    return JSONResponse(view.model_dump(mode="json"), headers=answer.headers)
 
 
 async def _wait_for_leaving(request: Request) -> None:
