@@ -284,3 +284,15 @@ def test_a_wide_table_stays_whole_on_the_page_and_may_be_broken_in_long_addresse
     assert html.count("<table>") == 1
     assert html.count("<th>Bevölkerungsentwicklung</th>") == 30
     assert html.count("<wbr>c=<wbr>1") == 30
+
+
+@pytest.mark.parametrize("path", ["docs/tea.md", "docs/tea notes (1).md", "docs/100%.md", "docs/茶.md"])
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_citation_of_a_file_in_a_folder_leads_to_its_entry(path: str, is_listed: bool):
+    source = Source(1, f"folder:{path}", "Tea notes", "page", READ_AT, "0" * 64)
+    list_ = format_source_list([source], "Sources") if is_listed else ""
+    shown = render_html_page(lay_out_report(Report("Tea", f"So [1].\n\n{list_}", [source])))
+    found = BeautifulSoup(shown, "lxml")
+    assert [one["href"] for one in found.select("a.citation")] == ["#source-1"]
+    (entry,) = found.select("li.source")
+    assert f"folder:{path}, read on" in entry.text

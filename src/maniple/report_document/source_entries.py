@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from maniple.document import nodes
 from maniple.evidence.address_secrets import hide_secrets
@@ -105,8 +106,14 @@ def _names(source: Source, children: Sequence[nodes.InlineNode]) -> bool:
     targets = [one.target for one in every if isinstance(one, nodes.LinkNode)]
     text = "" if targets else shown_text(children)
     targets += [text[start:end] for start, end in find_addresses(text)]
-    known = {comparable_url(hide_secrets(one)) for one in (source.url, *source.also)}
-    return bool(targets) and comparable_url(hide_secrets(targets[-1])) in known
+    known = {_comparable(one) for one in (source.url, *source.also)}
+    return bool(targets) and _comparable(targets[-1]) in known
+
+
+def _comparable(address: str) -> str:
+    # Of a file in a folder, the list quotes the path, such as its spaces, and the record does not.
+    is_of_web = address.casefold().startswith(("http:", "https:"))
+    return comparable_url(hide_secrets(address if is_of_web else unquote(address)))
 
 
 def _list_lines(block: nodes.BlockNode, entries: SourceEntries) -> nodes.BlockNode:
