@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from maniple.document import nodes, parse_document
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _CODE_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)[^|]+?(?<!`)\1(?!`)")
 _TAG = re.compile(r"<(?!(?:https?|mailto):[^\s<>]*>)(?=[A-Za-z/!?])")
+_TAG_BUT_BREAK = re.compile(r"<(?!(?:https?|mailto):[^\s<>]*>|br[ \t]*/?>)(?=[A-Za-z/!?])", re.IGNORECASE)
+_BREAKS = re.compile(r"(?:\s|<br[ \t]*/?>)*", re.IGNORECASE)
 _IMAGE = re.compile(r"(?<!!)!++(?=\[)")
 
 FigureText = Callable[[str, str], str]
@@ -41,7 +44,9 @@ def _nodes(markdown: str, beginning: str) -> Iterator[nodes.DocumentNode]:
 def sanitize_markdown(
     markdown: str, figure: FigureText = lambda caption, _: caption, allowed: Collection[str] = ()
 ) -> str:
-    """Return a report as Markdown whose images are links and whose HTML is escaped; code is unchanged.
+    """Return a report as Markdown whose images are links and whose HTML is escaped, except for line breaks.
+
+    Code is unchanged, and all other text is as it is written, with the form that its author gave it.
 
     An image whose target is not a URL is replaced by the result of `figure`, which may contain images with
     the targets `allowed`. Inline code that another parser may read as text is escaped, too, and so is a whole
@@ -50,12 +55,11 @@ def sanitize_markdown(
     if not is_readable(markdown):
         return _plain(markdown)
 
-    def escaped(line: str) -> str:
-        return _escaped(line, figure)
-
-    with_code = _map_lines(markdown, lambda line: _escape_outside_code(line, escaped))
-    if _is_harmless(with_code, allowed):
-        return with_code
+    for plain in _with_breaks, _plain:
+        escaped = partial(_escaped, figure=figure, plain=plain)
+        with_code = _map_lines(markdown, partial(_escape_outside_code, escaped=escaped))
+        if _is_harmless(with_code, allowed):
+            return with_code
     strict = _map_lines(markdown, escaped)
     return strict if _is_harmless(strict, allowed) else _map_lines(markdown, _plain)
 
@@ -73,13 +77,17 @@ def _plain(line: str) -> str:
     return _TAG.sub("&lt;", _IMAGE.sub("", line))
 
 
-def _escaped(line: str, figure: FigureText) -> str:
+def _with_breaks(line: str) -> str:
+    return _TAG_BUT_BREAK.sub("&lt;", _IMAGE.sub("", line))
+
+
+def _escaped(line: str, figure: FigureText, plain: Callable[[str], str]) -> str:
     done, end = [], 0
     for found in FIGURE.finditer(line):
-        shown = figure(_plain(found["caption"]), figure_path(found["target"]))
-        done += [_plain(line[end : found.start()]), shown]
+        shown = figure(plain(found["caption"]), figure_path(found["target"]))
+        done += [plain(line[end : found.start()]), shown]
         end = found.end()
-    return "".join([*done, _plain(line[end:])])
+    return "".join([*done, plain(line[end:])])
 
 
 def _escape_outside_code(line: str, escaped: Callable[[str], str]) -> str:
@@ -95,7 +103,7 @@ def _is_harmless(markdown: str, allowed: Collection[str]) -> bool:
     every = (one for token in tokens for one in (token, *(token.children or ())))
     return not any(
         (one.type == "image" and one.attrGet("src") not in allowed)
-        or one.type in ("html_inline", "html_block")
+        or (one.type in ("html_inline", "html_block") and not _BREAKS.fullmatch(one.content))
         or is_table_code(one)
         for one in every
     )
