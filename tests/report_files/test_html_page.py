@@ -48,7 +48,8 @@ def test_a_report_without_a_title_of_its_own_has_that_of_its_conversation():
 
 
 def test_a_short_report_has_no_contents():
-    assert not soup("## One\n\ntext\n\n## Two\n\ntext\n").select("nav")
+    assert not soup("## One\n\ntext\n\n" * 3).select("nav")
+    assert soup("## One\n\n" * 4).select("nav")
 
 
 def test_citations_link_to_the_source_list_which_has_the_time_of_reading():
@@ -111,7 +112,7 @@ def test_no_language_that_a_report_can_have_shows_english_words(language: str):
 def test_a_report_that_cites_without_a_list_gets_one_of_what_it_cites():
     found = soup(TEA_IN_CHINESE)
     assert found.html and found.html["lang"] == "zh"
-    assert [one.text for one in found.select("main h2")] == ["价格", "展望", "来源"]
+    assert [one.text for one in found.select("main h2")] == ["价格", "产地", "展望", "来源"]
     assert [one["id"] for one in found.select("li.source")] == ["source-1", "source-3"]
     assert found.select("li.source")[1].text == "[3] 茶叶统计: https://stat.example/茶，阅读于 2026年11月22日"
     assert found.select_one("nav h2").text == "目录"  # type: ignore[union-attr]

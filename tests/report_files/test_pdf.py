@@ -18,11 +18,12 @@ from maniple.browser.launch import find_executable
 from maniple.config import BrowserSettings, FetchSettings
 from maniple.egress import AddressGuard
 from maniple.errors import BrowserError
+from maniple.evidence.record import Source
 from maniple.reading.pictures import identify_picture
 from maniple.report_files import PrintFailed, Report, ReportRenderer
 from maniple.run_page.pictures import Figure
 from tests.crawler.web import open_canary
-from tests.report_files.samples import EVIL, TEA, drawn_figure, page, report
+from tests.report_files.samples import EVIL, READ_AT, TEA, drawn_figure, page, report
 
 pytestmark = pytest.mark.anyio
 
@@ -266,3 +267,19 @@ async def test_a_text_is_printed_with_the_font_of_its_language(browser: Browser,
     pdf = await printed(browser, f"Tea: {text}.")
     shown = "".join(page.extract_text() for page in pdf.pages)
     assert "".join(text.split()) in "".join(shown.split())
+
+
+async def test_no_page_holds_only_one_or_two_of_several_sources(browser: Browser):
+    sources = [
+        Source(n, f"https://tea.example/{n}", f"Page {n}", "page", READ_AT, "0" * 64) for n in range(1, 6)
+    ]
+    text = "Tea [1][2][3][4][5].\n\n"
+    counts = set[int]()
+    for lines in range(13, 23):
+        made = await ReportRenderer(browser).render(
+            Report("Tea", text + "Filler.\n\n" * lines, sources), "pdf"
+        )
+        last = pypdf.PdfReader(io.BytesIO(made)).pages[-1].extract_text()
+        counts.add(last.count("https://tea.example/"))
+    assert counts >= {3, 5}
+    assert not counts & {1, 2}

@@ -25,7 +25,7 @@ from maniple.text import fix_surrogates
 if TYPE_CHECKING:
     from maniple.evidence.record import Source
 
-LEAST_HEADINGS = 3
+LEAST_HEADINGS = 4
 """A document with fewer headings has no table of contents."""
 _DEEPEST = 3
 # Characters that are invalid in HTML or XML.
