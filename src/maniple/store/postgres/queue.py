@@ -1,0 +1,301 @@
+"""The queue of runs in PostgreSQL: who drives which run, and what is asked of who drives it."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from psycopg import AsyncConnection
+
+from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all, lock, lock_thread
+from maniple.store.postgres.processes import IS_ALIVE, LEASE_SECONDS
+from maniple.store.postgres.tables import NOW, add_inputs, change_run, insert_run, queue_run_again
+from maniple.store.protocols import RunChange
+from maniple.store.records import InputRecord, RunRecord
+from maniple.store.rows import INPUT_COLUMNS, RUN_COLUMNS, UNFINISHED, make_first, make_run
+from maniple.types import RunState
+
+CHANNEL = "maniple_events"
+"""The channel on which runs ring: `run_id` and the newest event, or `input`, `reply` or `status`."""
+QUEUE, TASK = "runs.1", "maniple.drive"
+COMMAND = "command"
+"""The kind of an input that asks the process which drives the run, and is answered by its reply."""
+Refusal = Literal["full", "owner_full", "busy", "changed"]
+"""Why nothing was stored: too many runs, too many of the owner, a run on the thread, or another status."""
+_DRIVEN = f"runs.job IS NOT NULL AND {IS_ALIVE}"
+# One statement, or a process that slept between reading and giving back would take a run from a living one.
+_GIVE_BACK = f"""
+WITH dead AS (
+    SELECT jobs.id FROM procrastinate_jobs jobs WHERE jobs.status = 'doing' AND jobs.task_name = '{TASK}'
+    AND (
+        EXISTS (SELECT FROM runs WHERE runs.job = jobs.id AND NOT {IS_ALIVE})
+        OR NOT EXISTS (SELECT FROM runs WHERE runs.job = jobs.id)
+        AND (SELECT max(at) FROM procrastinate_events WHERE job_id = jobs.id AND type = 'started')
+            < clock_timestamp() - interval '{LEASE_SECONDS} s')
+    FOR UPDATE OF jobs SKIP LOCKED)
+SELECT procrastinate_retry_job_v2(id, now(), NULL, NULL, NULL) FROM dead
+"""
+# Runs whose job was lost: the oldest of a thread that has no job at all.
+_LOST = f"""
+SELECT DISTINCT thread_id FROM runs WHERE {UNFINISHED} AND kind = 'server' AND NOT ({_DRIVEN})
+    AND NOT EXISTS (SELECT FROM procrastinate_jobs jobs WHERE jobs.lock = runs.thread_id
+        AND jobs.status IN ('todo', 'doing'))
+    AND NOT EXISTS (SELECT FROM runs older WHERE older.thread_id = runs.thread_id
+        AND older.position < runs.position AND older.status IN ('queued', 'running', 'interrupted')) LIMIT 100
+"""
+_STUCK = f"""
+SELECT {RUN_COLUMNS} FROM runs WHERE {UNFINISHED} AND waiting_for IS NULL AND (
+    status = 'running' AND NOT {IS_ALIVE}
+    OR {NOW} - greatest(coalesce(started_at, created_at), created_at) > %(seconds)s AND status = 'queued')
+    ORDER BY position LIMIT %(limit)s
+"""
+_DEPTH = """
+SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - events.at)), 0)::float8
+    FROM procrastinate_jobs jobs
+    JOIN procrastinate_events events ON events.job_id = jobs.id AND events.type = 'deferred'
+    WHERE jobs.status = 'todo'
+"""
+# Start-time fair queueing: a run comes after what its owner has waiting, and not before what is at work.
+_TAG = f"""
+UPDATE runs SET tag = greatest(0, (SELECT max(tag) FROM runs WHERE status = 'running'),
+    1 + (SELECT max(tag) FROM runs WHERE owner = %(owner)s AND {UNFINISHED} AND run_id <> %(run)s))
+    WHERE run_id = %(run)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """The maximum of unfinished runs, of all owners and of this one; None is no limit."""
+
+    all_runs: int
+    of_owner: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRun:
+    """A run that this process drives now; `is_taken_over` from one that had begun it."""
+
+    run: RunRecord
+    is_taken_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDepth:
+    """How many jobs wait, and the seconds that the oldest has waited."""
+
+    waiting: int
+    oldest_seconds: float
+
+
+class RunQueue:
+    """Changes runs and their jobs together. Every call may raise `StoreError`."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    async def submit(self, run: RunRecord, limits: QueueLimits, *, rejects: bool) -> RunRecord | Refusal:
+        """Store a new run, with its place in the fair order; `rejects` if another one is on its thread."""
+
+        async def submit(connection: AsyncConnection) -> RunRecord | Refusal:
+            if refusal := await _refuse(connection, run.owner, limits):
+                return refusal
+            await lock_thread(connection, run.thread_id)
+            if rejects and await _unfinished(connection, run.thread_id):
+                return "busy"
+            added = await insert_run(connection, run)
+            await fetch_all(connection, _TAG, {"owner": run.owner, "run": run.run_id})
+            await defer_next(connection, run.thread_id)
+            return added
+
+        return await self._database.write(submit)
+
+    async def continue_run(
+        self, run: RunRecord, sent: InputRecord, limits: QueueLimits, *, retries: bool = False
+    ) -> RunRecord | Refusal:
+        """Queue a run that has paused, or ended if it `retries`, with the input that continues it."""
+        reset = ", job = NULL"
+        if retries:
+            reset += ", ended_at = NULL, error_code = NULL, error = NULL, stalls = 0, retries = retries + 1"
+
+        async def queue(connection: AsyncConnection) -> RunRecord | Refusal:
+            if refusal := await _refuse(connection, run.owner, limits):
+                return refusal
+            await lock_thread(connection, run.thread_id)
+            if retries and await _unfinished(connection, run.thread_id):
+                return "busy"
+            status: RunState = run.status
+            changed = await queue_run_again(connection, self._database.process, (run.run_id, status), reset)
+            if changed is None:
+                return "changed"
+            await add_inputs(connection, run.run_id, [sent])
+            await defer_next(connection, run.thread_id)
+            return changed
+
+        return await self._database.write(queue)
+
+    async def send(
+        self, run: RunRecord, sent: InputRecord, may_take: Callable[[], Awaitable[None]] | None = None
+    ) -> bool:
+        """Send an unfinished run an input; return False if it is not unfinished any more.
+
+        `may_take` raises what prevents it, while nobody else sends the run something and it does not end.
+        """
+
+        async def send(connection: AsyncConnection) -> bool:
+            await lock_thread(connection, run.thread_id)
+            sql = f"SELECT 1 FROM runs WHERE run_id = %s AND {UNFINISHED}"
+            if not await fetch_all(connection, sql, (run.run_id,)):
+                return False
+            if may_take is not None:
+                await may_take()
+            await add_inputs(connection, run.run_id, [sent])
+            return True
+
+        return await self._database.write(send)
+
+    async def claim(self, run_id: str, job: int) -> ClaimedRun | None:
+        """Let this process drive the run of a job; None if there is nothing to drive."""
+        held = "SELECT 1 FROM procrastinate_jobs WHERE id = %s AND status = 'doing' FOR SHARE"
+
+        async def claim(connection: AsyncConnection) -> ClaimedRun | None:
+            if not await fetch_all(connection, held, (job,)):
+                return None  # it was given back meanwhile
+            return await self._claim(connection, run_id, job)
+
+        return await self._database.repeat(claim)
+
+    async def claim_to_end(self, run: RunRecord, sent: InputRecord) -> RunRecord | None:
+        """Let this process end a run with this input; None if somebody drives it."""
+        jobs = "procrastinate_jobs WHERE lock = %s AND args ->> 'run_id' = %s AND status"
+        values = (run.thread_id, run.run_id)
+
+        async def claim(connection: AsyncConnection) -> RunRecord | None:
+            await lock_thread(connection, run.thread_id)
+            await fetch_all(connection, f"DELETE FROM {jobs} = 'todo'", values)
+            if await fetch_all(connection, f"SELECT 1 FROM {jobs} = 'doing' FOR SHARE", values):
+                await defer_next(connection, run.thread_id)
+                return None
+            if run.status == "interrupted":
+                own = self._database.process
+                if (
+                    await queue_run_again(connection, own, (run.run_id, "interrupted"), ", job = NULL")
+                    is None
+                ):
+                    return None
+            await add_inputs(connection, run.run_id, [sent])
+            claimed = await self._claim(connection, run.run_id, 0)
+            return claimed.run if claimed is not None else None
+
+        return await self._database.write(claim)
+
+    async def _claim(self, connection: AsyncConnection, run_id: str, job: int) -> ClaimedRun | None:
+        sql = f"SELECT status, waiting_for FROM runs WHERE run_id = %s AND {UNFINISHED} FOR UPDATE"
+        rows = await fetch_all(connection, sql, (run_id,))
+        if not rows:
+            return None
+        is_begun = rows[0][0] == "running" or rows[0][1] is not None
+        sql = (
+            "UPDATE runs SET process = %s, job = %s, recoveries = recoveries + %s WHERE run_id = %s "
+            f"RETURNING {RUN_COLUMNS}"
+        )
+        values = (self._database.process, job, int(is_begun), run_id)
+        run = make_first(make_run, await fetch_all(connection, sql, values))
+        return ClaimedRun(run, is_begun) if run is not None else None
+
+    async def end(
+        self,
+        run: RunRecord,
+        change: RunChange,
+        settle: Callable[[Sequence[InputRecord]], tuple[Mapping[str, str], Sequence[RunRecord]]],
+    ) -> RunRecord | None:
+        """Store the end, or the pause, of a run, and give the next one of its thread a job.
+
+        `settle` is given the inputs without a reply, and returns replies by their ids and the runs that
+        follow. Returns None if the run was deleted. Raises `RunTakenOver`.
+        """
+        sql = "UPDATE run_inputs SET reply = %s WHERE run_id = %s AND input_id = %s AND reply IS NULL"
+        own = self._database.process
+
+        async def end(connection: AsyncConnection) -> RunRecord | None:
+            await lock_thread(connection, run.thread_id)
+            ended = await change_run(connection, own, run.run_id, change)
+            if ended is None:
+                return None
+            pending = [one for _, one in await _list_pending(connection, [run.run_id])]
+            replies, following = settle(pending)
+            await execute_many(connection, sql, [(reply, run.run_id, one) for one, reply in replies.items()])
+            for one in following:
+                if not await fetch_all(connection, "SELECT 1 FROM runs WHERE run_id = %s", (one.run_id,)):
+                    await insert_run(connection, one)
+                    await fetch_all(connection, _TAG, {"owner": one.owner, "run": one.run_id})
+            await defer_next(connection, run.thread_id)
+            return ended
+
+        return await self._database.write(end)
+
+    async def list_pending(self, run_ids: Sequence[str]) -> list[tuple[str, InputRecord]]:
+        """Return the inputs of these runs that have no reply, oldest first, with the ids of the runs."""
+
+        async def select(connection: AsyncConnection) -> list[tuple[str, InputRecord]]:
+            return await _list_pending(connection, run_ids)
+
+        return await self._database.read(select)
+
+    async def read_reply(self, run_id: str, input_id: str) -> str | None:
+        """Return the reply to an input; None while there is none."""
+        sql = "SELECT reply FROM run_inputs WHERE run_id = %s AND input_id = %s"
+        rows = await self._database.fetch(sql, (run_id, input_id))
+        return rows[0][0] if rows else None
+
+    async def sweep(self) -> int:
+        """Give back the jobs of dead processes and replace lost jobs; return how many are given back."""
+
+        async def sweep(connection: AsyncConnection) -> int:
+            ((is_elected,),) = await fetch_all(
+                connection, "SELECT pg_try_advisory_xact_lock(hashtextextended('sweep', 0))"
+            )
+            if not is_elected:
+                return 0
+            given_back = len(await fetch_all(connection, _GIVE_BACK))
+            for (thread_id,) in await fetch_all(connection, _LOST):
+                await lock_thread(connection, thread_id)
+                await defer_next(connection, thread_id, may_be_driven=False)
+            return given_back
+
+        return await self._database.repeat(sweep)
+
+    async def list_stuck(self, seconds: float, limit: int = 100) -> list[RunRecord]:
+        """Return the runs that began in a process which is dead, or have waited for so long, oldest first."""
+        rows = await self._database.fetch(_STUCK, {"seconds": seconds, "limit": limit})
+        return [make_run(*row) for row in rows]
+
+    async def measure(self) -> QueueDepth:
+        """Return how many jobs wait, and for how long."""
+        ((waiting, seconds),) = await self._database.fetch(_DEPTH)
+        return QueueDepth(waiting, seconds)
+
+
+async def defer_next(connection: AsyncConnection, thread_id: str, *, may_be_driven: bool = True) -> None:
+    """Give the oldest unfinished run of a thread a job unless it has one. The caller locks the thread."""
+    await fetch_all(connection, "SELECT defer_next(%s, %s)", (thread_id, may_be_driven))
+
+
+async def _refuse(connection: AsyncConnection, owner: str, limits: QueueLimits) -> Refusal | None:
+    await lock(connection, "owner", owner)
+    sql = f"SELECT count(*), count(*) FILTER (WHERE owner = %s) FROM runs WHERE {UNFINISHED}"
+    ((total, of_owner),) = await fetch_all(connection, sql, (owner,))
+    if total >= limits.all_runs:
+        return "full"
+    return "owner_full" if limits.of_owner is not None and of_owner >= limits.of_owner else None
+
+
+async def _unfinished(connection: AsyncConnection, thread_id: str) -> bool:
+    sql = f"SELECT 1 FROM runs WHERE thread_id = %s AND {UNFINISHED} LIMIT 1"
+    return bool(await fetch_all(connection, sql, (thread_id,)))
+
+
+async def _list_pending(connection: AsyncConnection, run_ids: Iterable[str]) -> list[tuple[str, InputRecord]]:
+    columns = ", ".join(INPUT_COLUMNS)
+    sql = (
+        f"SELECT run_id, {columns} FROM run_inputs WHERE run_id = ANY(%s) AND reply IS NULL ORDER BY position"
+    )
+    return [(run_id, InputRecord(*row)) for run_id, *row in await fetch_all(connection, sql, ([*run_ids],))]

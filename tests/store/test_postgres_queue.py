@@ -1,0 +1,128 @@
+"""The queue of runs: which runs have jobs, in which order, and what becomes of those of dead processes."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from maniple.errors import RunTakenOver
+from maniple.store import InputRecord
+from maniple.store.postgres.queue import QueueLimits, RunQueue
+from tests.store.samples import a_run, a_thread
+
+pytestmark = pytest.mark.anyio
+NO_LIMIT = QueueLimits(1_000)
+FETCH = "SELECT id, args ->> 'run_id' FROM procrastinate_fetch_job_v2('{runs.1}', NULL)"
+
+
+@pytest.fixture
+async def other(open_postgres_again, postgres_store):
+    """A second process on the same database."""
+    async with open_postgres_again(server=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def queue(postgres_store) -> RunQueue:
+    return RunQueue(postgres_store.database)
+
+
+async def submitted(store, thread_id: str, owner: str = "") -> str:
+    thread = replace(a_thread(owner), thread_id=thread_id)
+    if await store.threads.get(thread_id, None) is None:
+        await store.threads.create(thread)
+    added = await RunQueue(store.database).submit(a_run(thread, store.process), NO_LIMIT, rejects=False)
+    assert not isinstance(added, str)
+    return added.run_id
+
+
+async def fetched(store) -> tuple[int, str] | None:
+    (row,) = await store.database.execute(FETCH)
+    return None if row[0] is None else (row[0], row[1])
+
+
+async def die(store) -> None:
+    """Count the process of a store as dead, until its next beat."""
+    await store.database.execute("DELETE FROM processes WHERE process = %s", (store.process,))
+
+
+async def test_only_the_oldest_run_of_a_thread_has_a_job_and_its_end_gives_one_to_the_next(
+    postgres_store, queue
+):
+    first, second = [await submitted(postgres_store, "t") for _ in range(2)]
+    job, run_id = await fetched(postgres_store)
+    assert (run_id, await fetched(postgres_store)) == (first, None)
+    claimed = await queue.claim(first, job)
+    await queue.end(claimed.run, {"status": "completed"}, lambda pending: ({}, []))
+    await postgres_store.database.execute("SELECT procrastinate_finish_job_v1(%s, 'succeeded', true)", (job,))
+    assert (await fetched(postgres_store))[1] == second
+
+
+async def test_what_waits_behind_an_interrupted_run_waits_until_that_is_answered_and_ends(
+    postgres_store, queue
+):
+    first, _ = [await submitted(postgres_store, "t") for _ in range(2)]
+    job, _ = await fetched(postgres_store)
+    claimed = await queue.claim(first, job)
+    paused = await queue.end(claimed.run, {"status": "interrupted"}, lambda pending: ({}, []))
+    await postgres_store.database.execute("SELECT procrastinate_finish_job_v1(%s, 'succeeded', true)", (job,))
+    assert await fetched(postgres_store) is None
+    answer = InputRecord("i", "resume", "user", "{}", time.time(), "{}")
+    await queue.continue_run(paused, answer, NO_LIMIT)
+    assert (await queue.continue_run(paused, replace(answer, input_id="j"), NO_LIMIT)) == "changed"
+    assert (await fetched(postgres_store))[1] == first
+
+
+async def test_the_first_run_of_a_second_owner_waits_for_one_run_of_the_first(postgres_store):
+    mine = [await submitted(postgres_store, f"a{number}", "ann") for number in range(5)]
+    theirs = [await submitted(postgres_store, f"b{number}", "bob") for number in range(2)]
+    order = [(await fetched(postgres_store))[1] for _ in range(7)]
+    assert [order.index(one) for one in theirs] == [1, 3]
+    assert [one for one in order if one in mine] == mine
+
+
+async def test_a_limit_of_the_owner_or_of_all_refuses_a_run(postgres_store, queue):
+    await submitted(postgres_store, "t", "ann")
+    run = a_run(await postgres_store.threads.get("t", None), postgres_store.process)
+    assert await queue.submit(run, QueueLimits(1), rejects=False) == "full"
+    assert await queue.submit(run, QueueLimits(2, 1), rejects=False) == "owner_full"
+    assert await queue.submit(run, QueueLimits(2, 2), rejects=True) == "busy"
+    assert await postgres_store.runs.get(run.run_id) is None
+
+
+async def test_the_job_of_a_dead_process_is_given_back_and_that_process_cannot_end_it(
+    postgres_store, queue, other
+):
+    run_id = await submitted(postgres_store, "t")
+    job, _ = await fetched(postgres_store)
+    lost = await RunQueue(other.database).claim(run_id, job)
+    assert await queue.sweep() == 0
+    await die(other)
+    assert await queue.sweep() == 1
+    assert await fetched(postgres_store) == (job, run_id)
+    assert (await queue.claim(run_id, job)).run.process == postgres_store.process
+    with pytest.raises(RunTakenOver):
+        await RunQueue(other.database).end(lost.run, {"status": "completed"}, lambda pending: ({}, []))
+    finish = "SELECT procrastinate_finish_job_v1(%s, 'succeeded', true)"
+    with pytest.raises(RunTakenOver):
+        await other.database.execute(finish, (job,))
+    await postgres_store.database.execute(finish, (job,))
+
+
+async def test_a_run_whose_job_was_lost_gets_another_one(postgres_store, queue):
+    run_id = await submitted(postgres_store, "t")
+    await postgres_store.database.execute("DELETE FROM procrastinate_jobs")
+    await queue.sweep()
+    assert (await fetched(postgres_store))[1] == run_id
+
+
+async def test_a_run_that_nobody_drives_is_claimed_to_end_it_and_one_at_work_is_not(postgres_store, queue):
+    cancel = InputRecord("c", "cancel", "user", "{}", time.time())
+    for number in range(2):
+        await submitted(postgres_store, f"t{number}")
+    job, run_id = await fetched(postgres_store)
+    claimed = await queue.claim(run_id, job)
+    assert await queue.claim_to_end(claimed.run, cancel) is None
+    (waiting,) = [one for one in await postgres_store.runs.list(None) if one.run_id != run_id]
+    assert (await queue.claim_to_end(waiting, cancel)).run_id == waiting.run_id
+    assert await fetched(postgres_store) is None
