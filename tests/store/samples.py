@@ -29,6 +29,15 @@ def some_events(first: int, last: int) -> list[EventRecord]:
     return [EventRecord(n, "message", json.dumps({"delta": f"word {n}"})) for n in range(first, last + 1)]
 
 
+WITHOUT_BRANCHES = (
+    "DROP TABLE run_words; DROP TABLE run_trigrams; DROP TABLE run_texts;"
+    "DROP INDEX threads_of_root; DROP INDEX conversations_of_owner;"
+    "ALTER TABLE threads DROP COLUMN parent_id; ALTER TABLE threads DROP COLUMN branched_run;"
+    "ALTER TABLE threads DROP COLUMN root_id; ALTER TABLE threads DROP COLUMN note;"
+)
+"""Takes schema 16 back."""
+
+
 async def stored_run(store: Store, **fields) -> RunRecord:
     thread = await store.threads.create(a_thread())
     return await store.runs.add(a_run(thread, store.process, **fields))

@@ -10,7 +10,7 @@ from maniple.errors import StoreError
 from maniple.evidence import NotedFinding
 from maniple.reading.publication import Publication
 from maniple.store import open_store
-from tests.store.samples import a_run, stored_run
+from tests.store.samples import WITHOUT_BRANCHES, a_run, stored_run
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +52,7 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
             "DROP TABLE findings; DROP TABLE page_attempts;"
             "ALTER TABLE runs DROP COLUMN waiting_for; ALTER TABLE runs DROP COLUMN waiting_since;"
             "ALTER TABLE runs DROP COLUMN waiting_until; ALTER TABLE tool_calls DROP COLUMN started_at;"
+            f"{WITHOUT_BRANCHES}"
             "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
             "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"
             "PRAGMA user_version = 3;"

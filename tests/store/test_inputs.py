@@ -13,7 +13,7 @@ from maniple.runs.stored_inputs import StoredInputs, as_record, read_inputs
 from maniple.scope.budget import Budget
 from maniple.scope.inputs import Message, PlanChange, ReceivedInput, Reply, Resume, Retry, StepAnswer
 from maniple.store import open_store
-from tests.store.samples import a_run, a_thread, stored_run
+from tests.store.samples import WITHOUT_BRANCHES, a_run, a_thread, stored_run
 
 pytestmark = pytest.mark.anyio
 REDACTOR = Redactor(["s3cret-value"])
@@ -24,6 +24,7 @@ DOWNGRADE = (
     "DROP TABLE findings; DROP TABLE page_attempts;"
     "ALTER TABLE runs DROP COLUMN waiting_for; ALTER TABLE runs DROP COLUMN waiting_since;"
     "ALTER TABLE runs DROP COLUMN waiting_until; ALTER TABLE tool_calls DROP COLUMN started_at;"
+    f"{WITHOUT_BRANCHES}"
     "PRAGMA user_version = 8;"
 )
 

@@ -60,7 +60,8 @@ async def test_a_database_is_migrated_once_by_many_at_the_same_time(empty_url, t
 async def test_both_databases_have_the_same_columns(postgres_store, sqlite_store):
     sql = (
         "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' "
-        "AND t.name NOT IN ('checkpoints', 'writes')"
+        "AND t.name NOT IN ('checkpoints', 'writes') AND t.name NOT LIKE 'run_words%' "
+        "AND t.name NOT LIKE 'run_trigrams%'"  # the indexes of FTS5; PostgreSQL has a column instead
     )
     in_file = set(await sqlite_store._database.fetch(sql))
     sql = (
@@ -68,7 +69,7 @@ async def test_both_databases_have_the_same_columns(postgres_store, sqlite_store
         "AND table_name = ANY(%s)"
     )
     tables = [*{table for table, _ in in_file}]
-    of_the_queue = {("runs", "job"), ("runs", "tag")}
+    of_the_queue = {("runs", "job"), ("runs", "tag"), ("run_texts", "words")}
     assert set(await postgres_store.database.fetch(sql, (tables,))) - of_the_queue == in_file
 
 

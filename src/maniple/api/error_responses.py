@@ -29,6 +29,8 @@ STATUS_BY_CODE = {
     "not_waiting": 409,
     "not_working": 409,
     "nothing_to_retry": 409,
+    "branch_point_gone": 409,
+    "too_many_branches": 409,
     "not_finished": 409,
     "not_acceptable": 406,
     "not_found": 404,

@@ -1,4 +1,5 @@
 from maniple.runs.engine import (
+    BranchPointGone,
     Engine,
     InvalidPlanEdit,
     NotFound,
@@ -8,6 +9,7 @@ from maniple.runs.engine import (
     RunNotWorking,
     ServiceStopping,
     ThreadBusy,
+    TooManyBranches,
     TooManyRuns,
     can_be_retried,
 )
@@ -26,6 +28,7 @@ from maniple.runs.usage import AgentUsage, DailyLimitReached, RunUsageReader
 __all__ = [
     "AcceptedRun",
     "AgentUsage",
+    "BranchPointGone",
     "DailyLimitReached",
     "DoubleTexting",
     "Engine",
@@ -44,6 +47,7 @@ __all__ = [
     "RunUsageReader",
     "ServiceStopping",
     "ThreadBusy",
+    "TooManyBranches",
     "TooManyRuns",
     "can_be_retried",
     "make_engine_config",

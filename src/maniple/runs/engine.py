@@ -77,8 +77,22 @@ class Engine(Protocol):
         """
         ...
 
-    async def delete_thread(self, thread_id: str, owner: str = "") -> None:
-        """End the runs of a thread and delete all of its data; raises `NotFound`."""
+    async def branch_run(self, run_id: str, text: str = "", owner: str = "") -> AcceptedRun:
+        """Ask the question of a run again on a new branch, with another `text` unless that is empty.
+
+        `run.thread_id` of the result is the branch: a thread that begins with the runs before this one, has
+        a copy of the files as they were at its question (`Thread.note` says what is not), and goes on by
+        itself. The run and those after it stay as they are. Options and budget are those of the run.
+        Raises `NotFound`, `ThreadBusy` (a run of the thread works or waits), `BranchPointGone`,
+        `TooManyBranches`, `FileError` and the errors of `submit`.
+        """
+        ...
+
+    async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
+        """End the runs of a thread and delete all of its data, also of the branches that begin with its runs.
+
+        Return the ids of the deleted threads. Raises `NotFound`.
+        """
         ...
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
@@ -137,6 +151,18 @@ class NothingToRetry(ManipleError):
     """The run has neither failed nor gaps, or its thread has gone on since."""
 
     code = "nothing_to_retry"
+
+
+class BranchPointGone(ManipleError):
+    """What was said before a question is not stored any more, so that it cannot be asked again there."""
+
+    code = "branch_point_gone"
+
+
+class TooManyBranches(ManipleError):
+    """The conversation has as many branches as one may have."""
+
+    code = "too_many_branches"
 
 
 class PlanNotEditable(ManipleError):

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from maniple.errors import StoreError
+from maniple.errors import ManipleError, StoreError
 from maniple.events import is_open_question
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
+from maniple.runs.branches import ThreadBrancher, ask_again, list_family
 from maniple.runs.decisions import BUSY, Kind, RunDecisions
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
@@ -85,6 +86,7 @@ class InProcessEngine:
         self._store = tasks.store
         self.decisions = RunDecisions(tasks.services, kind)
         self._waiting = WaitingMessages(tasks)
+        self._brancher = ThreadBrancher(tasks.services, tasks.driver.environment.workspaces)
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
@@ -192,11 +194,19 @@ class InProcessEngine:
                 await active.inbox.put(ReceivedInput(str(uuid4()), cancel or Cancel()))
         await active.end()
 
-    async def delete_thread(self, thread_id: str, owner: str = "") -> None:
+    async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
         """End a thread's runs and delete it (see `Engine`)."""
+        thread = await self._store.threads.get(thread_id, owner)
+        if thread is None:
+            raise NotFound("The thread does not exist.")
+        # No branch is left without the thread that it begins with.
+        deleted = [one.thread_id for one in reversed(await list_family(self._store, thread))]
+        for one in deleted:
+            await self._delete_alone(one)
+        return deleted
+
+    async def _delete_alone(self, thread_id: str) -> None:
         async with self.tasks.thread_locks.acquire(thread_id):
-            if await self._store.threads.get(thread_id, owner) is None:
-                raise NotFound("The thread does not exist.")
             await refuse_other_process(self._store, thread_id)
             for active in self.tasks.of_thread(thread_id):
                 await self._end(active)
@@ -276,6 +286,27 @@ class InProcessEngine:
                 raise NothingToRetry("The run was retried by another request.")
             await self.tasks.resume(changed, "retry")
             return AcceptedRun(changed, after=retry.after)
+
+    async def branch_run(self, run_id: str, text: str = "", owner: str = "") -> AcceptedRun:
+        """Ask the question of a run again on a new branch (see `Engine`)."""
+        record = await self.status(run_id, owner)
+        async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(record.thread_id):
+            await self._recover_orphans(record.thread_id, lambda _: False)
+            await refuse_other_process(self._store, record.thread_id)
+            waiting = await self._waiting_run(record.thread_id)
+            if waiting is not None or self.tasks.of_thread(record.thread_id):
+                raise ThreadBusy(
+                    "A run of this conversation works or waits for an answer. Wait until it has ended, or "
+                    "cancel it; then ask the question again."
+                )
+            record = await self.status(run_id, owner)
+            branch = await self._brancher.make(record)
+            try:
+                request = ask_again(record, branch.thread_id, text)
+                return AcceptedRun(await self._add(str(uuid4()), branch.thread_id, request), after=0)
+            except ManipleError:
+                await self._brancher.discard(branch)
+                raise
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""

@@ -36,9 +36,11 @@ async def export_records(store: Store, thread_id: str | None = None) -> AsyncIte
         return
     before: float | None = None
     while page := await store.threads.list(None, _PAGE_SIZE, before):
+        branches = await store.threads.list_branches([one.thread_id for one in page])
         for thread in page:
-            async for line in _export_thread(store, thread):
-                yield line
+            for one in (thread, *branches[thread.thread_id]):
+                async for line in _export_thread(store, one):
+                    yield line
         before = page[-1].created_at
 
 
@@ -47,6 +49,8 @@ async def _export_thread(store: Store, thread: Thread) -> AsyncIterator[str]:
     before: float | None = None
     while page := await store.runs.list_by_thread(thread.thread_id, _PAGE_SIZE, before):
         for run in page:
+            if run.thread_id != thread.thread_id:
+                return  # a branch begins with runs of another thread, which has them
             async for line in _export_run(store, run):
                 yield line
         before = page[-1].created_at

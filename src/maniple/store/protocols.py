@@ -26,6 +26,8 @@ from maniple.store.records import (
 from maniple.types import OutageKind, RunState
 
 EVENT_PAGE_SIZE = 1_000
+BRANCHED_RUNS = 20
+"""How many of a thread's newest runs keep the checkpoint before them: each holds the whole conversation."""
 
 
 class ThreadTable(Protocol):
@@ -45,7 +47,14 @@ class ThreadTable(Protocol):
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
     ) -> Sequence[Thread]:
-        """Return the owner's threads whose title contains `titled` (ASCII letters in either case)."""
+        """Return the owner's conversations whose title contains `titled` (ASCII letters in either case).
+
+        Branches are left out.
+        """
+        ...
+
+    async def list_branches(self, thread_ids: Collection[str]) -> Mapping[str, Sequence[Thread]]:
+        """Return the branches of each of these conversations, oldest first."""
         ...
 
     async def touch(
@@ -115,7 +124,7 @@ class RunTable(Protocol):
     async def list_by_thread(
         self, thread_id: str, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
-        """Return the runs of a thread."""
+        """Return the runs of a thread; for a branch, also those that it begins with."""
         ...
 
     async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
@@ -167,7 +176,7 @@ class RunTable(Protocol):
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         """Change a queued or running run of this process to `running`, with these fields.
 
-        A run that starts for the first time is given the sources of the thread's runs before it.
+        A run that starts for the first time is given the sources of the runs before it (`list_by_thread`).
 
         Returns None and changes nothing while another living process has a running run on the thread, and
         when the run has ended or moved to another process.
@@ -292,7 +301,7 @@ class ArtifactStore(Protocol):
         ...
 
     async def list_by_thread(self, thread_id: str) -> list[Artifact]:
-        """Return the artifacts of a thread's runs, oldest first."""
+        """Return the artifacts of the runs that `RunTable.list_by_thread` returns, oldest first."""
         ...
 
 
@@ -333,7 +342,11 @@ class CheckpointHistory(Protocol):
     """Deletes LangGraph's checkpoints."""
 
     async def prune(self, thread_id: str) -> None:
-        """Delete all but the main graph's newest checkpoint. No run of the thread may work or wait."""
+        """Delete the checkpoints that nothing goes on from. No run of the thread may work or wait.
+
+        What stays is the main graph's newest one, and those before the newest `BRANCHED_RUNS` runs of the
+        thread, from which branches begin.
+        """
         ...
 
     async def rollback(self, thread_id: str, checkpoint_id: str | None) -> None:

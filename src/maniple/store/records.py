@@ -38,18 +38,33 @@ def _thread_name(thread_id: str, owner: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A conversation. `owner` is the id of the API key that created it, "" when no keys are configured."""
+    """A conversation, or a branch of one.
+
+    `owner` is the id of the API key that created it, "" when no keys are configured. A branch begins with the
+    runs of the thread `parent_id` before `branched_run`, in whose place its first run stands. `root_id` is
+    the conversation that it belongs to. `note` says what of its workspace is not as it was at that run. All
+    of these are "" for a conversation.
+    """
 
     thread_id: str
     owner: str
     title: str
     created_at: float
     updated_at: float
+    parent_id: str = ""
+    branched_run: str = ""
+    root_id: str = ""
+    note: str = ""
 
     @property
     def name(self) -> str:
         """The name that its owner chose, or else its id."""
         return _thread_name(self.thread_id, self.owner)
+
+    @property
+    def conversation_id(self) -> str:
+        """The id of the conversation: its own one, or that of the conversation that it is a branch of."""
+        return self.root_id or self.thread_id
 
 
 @dataclass(frozen=True, slots=True)

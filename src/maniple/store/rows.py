@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from maniple.store.protocols import RunChange
-from maniple.store.records import ApiKey, EventRecord, InputRecord, KeyLimits, RunRecord, RunUsage
+from maniple.store.records import ApiKey, EventRecord, InputRecord, KeyLimits, RunRecord, RunUsage, Thread
 from maniple.text import fix_surrogates
 
 RETENTION_SECONDS = 2 * 24 * 3600.0
 """How long the usage of a deleted run is stored: longer than the daily window of a quota."""
 MICROSECOND = 1e-6
 
-THREAD_COLUMNS = "thread_id, owner, title, created_at, updated_at"
+_THREAD_NAMES = tuple(field.name for field in fields(Thread))
+THREAD_COLUMNS = ", ".join(_THREAD_NAMES)
 
 USAGE_COLUMNS = tuple(field.name for field in fields(RunUsage))
 _RUN_HEAD = ("run_id", "thread_id", "owner", "kind", "process", "status", "request")
@@ -46,6 +47,11 @@ def make_first(make: Callable[..., T], rows: Sequence[Row]) -> T | None:
 def like_pattern(text: str) -> str:
     """Return the LIKE pattern that matches `text` anywhere."""
     return "%" + re.sub(r"[%_\\]", r"\\\g<0>", fix_surrogates(text)) + "%"
+
+
+def thread_values(thread: Thread) -> Row:
+    """Return the values of `THREAD_COLUMNS`."""
+    return tuple(fix_surrogates(getattr(thread, name)) for name in _THREAD_NAMES)
 
 
 def make_run(*row: Any) -> RunRecord:

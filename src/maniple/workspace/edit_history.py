@@ -163,6 +163,11 @@ class EditHistory:
             raise FileError("There is nothing to undo: no file tool has changed anything here.")
         return OperationReport(done, moves, remaining=len(self._files()))
 
+    def newest_time(self) -> int:
+        """Return the time of the newest change in nanoseconds; 0 if there is none."""
+        files = self._files() if self.folder.is_dir() else []
+        return files[-1].stat().st_mtime_ns if files else 0
+
     def _undo_operation(self, workspace: Workspace, entry: Path, done: list[str]) -> Moves:
         record = _read_record(entry)
         if record["lost"]:

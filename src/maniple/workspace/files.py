@@ -339,6 +339,27 @@ class Workspace:
                 case "other":
                     raise FileError(f"{below[0]!r} is not an ordinary file, so it is not copied.")
 
+    def copy_into(self, other: "Workspace", entry: TreeEntry) -> None:
+        """Copy an entry of `tree("")` to a workspace that no code has seen; a file keeps its times and mode.
+
+        Raises `FileError` for what is no file, folder or link, and for what cannot be read.
+        """
+        match entry.kind:
+            case "folder":
+                other.make_folder(entry.path)
+            case "link":
+                other._make_link(entry.path, self._read_link(entry.path))
+            case "file":
+                with self.open(entry.path) as file:
+                    found = os.fstat(file.fileno())
+                    other._store(
+                        entry.path, iter(lambda: file.read(_PIECE_BYTES), b""), found.st_mode & 0o777
+                    )
+                times = (found.st_atime_ns, found.st_mtime_ns)
+                os.utime(other.path / entry.path, ns=times, follow_symlinks=False)
+            case "other":
+                raise FileError(f"{entry.path!r} is not an ordinary file, so it is not copied.")
+
     def _copy_file(self, source: str, destination: str) -> None:
         with self.open(source) as file:
             mode = 0o644 | os.fstat(file.fileno()).st_mode & 0o111

@@ -95,14 +95,17 @@ async def rename_thread(
     responses=error_responses(404, 409),
 )
 async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
-    """Cancel its runs, then remove it with all runs, events, checkpoints, artifacts, files and tabs."""
+    """Cancel its runs, then remove it with all runs, events, checkpoints, artifacts, files and tabs.
+
+    The branches that begin with its runs are removed as well.
+    """
     thread = await get_thread(service.store, thread_id, caller.owner)
-    await service.engine.delete_thread(thread.thread_id, caller.owner)
-    await forget_in_browser(service.runtime.browser, service.settings, thread.thread_id)
-    try:
-        await asyncio.to_thread(service.workspaces.remove, thread.thread_id)
-    except FileError as error:
-        _LOG.warning("The workspace of a deleted thread could not be removed: %s", error)
+    for deleted in await service.engine.delete_thread(thread.thread_id, caller.owner):
+        await forget_in_browser(service.runtime.browser, service.settings, deleted)
+        try:
+            await asyncio.to_thread(service.workspaces.remove, deleted)
+        except FileError as error:
+            _LOG.warning("The workspace of a deleted thread could not be removed: %s", error)
 
 
 @router.post(

@@ -25,6 +25,7 @@ from maniple.langgraph_internals import (
     replaces_writes,
 )
 from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all, lock_thread
+from maniple.store.protocols import BRANCHED_RUNS
 from maniple.store.redaction import make_serializer
 from maniple.store.rows import UNFINISHED
 from maniple.types import RUN_MARK
@@ -60,6 +61,11 @@ _HAS_LOST_ITS_RUN = (
 _IS_DRIVEN_ELSEWHERE = (
     "SELECT 1 FROM runs WHERE thread_id = %(thread)s AND process <> %(own)s AND status = 'running'"
 )
+_BASES = (
+    "SELECT base_checkpoint FROM (SELECT base_checkpoint FROM runs WHERE thread_id = %(thread)s "
+    f"ORDER BY position DESC LIMIT {BRANCHED_RUNS}) newest WHERE base_checkpoint IS NOT NULL"
+)
+"""The checkpoints from which branches begin."""
 _UNUSED_BLOBS = (
     "DELETE FROM checkpoint_blobs WHERE thread_id = %(thread)s AND (checkpoint_ns, channel, version) NOT IN "
     "(SELECT checkpoint_ns, used.key, used.value FROM checkpoints, "
@@ -193,7 +199,10 @@ class PostgresCheckpointHistory:
         async def prune(connection: AsyncConnection) -> None:
             await self._refuse(connection, thread_id, _HAS_LOST_ITS_RUN)
             if found := await fetch_all(connection, newest, (thread_id,)):
-                which = "checkpoint_ns <> '' OR checkpoint_id <> %(checkpoint)s"
+                which = (
+                    "checkpoint_ns <> '' OR (checkpoint_id <> %(checkpoint)s "
+                    f"AND checkpoint_id NOT IN ({_BASES}))"
+                )
                 await delete_checkpoints(connection, thread_id, which, {"checkpoint": found[0][0]})
 
         await self._database.repeat(prune)

@@ -11,7 +11,7 @@ from maniple.errors import RunTakenOver, StoreError, StoreUnreachable
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
 from maniple.store.postgres.database import PROCESS_VARIABLE, PostgresDatabase, execute_many, fetch_all
-from maniple.store.postgres.tables import NOW, add_inputs
+from maniple.store.postgres.tables import NOW, add_inputs, path_condition, select_path
 from maniple.store.records import Artifact, EventRecord, InputRecord, RunRecord, ToolCallRecord
 from maniple.store.rows import (
     ARTIFACT_COLUMNS,
@@ -201,9 +201,11 @@ class PostgresArtifacts:
         return [Artifact(*row) for row in await self._database.fetch(sql, (run_id,))]
 
     async def list_by_thread(self, thread_id: str) -> list[Artifact]:
-        runs = "SELECT run_id FROM runs WHERE thread_id = %s"
+        path = await self._database.read(lambda connection: select_path(connection, thread_id))
+        where, values = path_condition(path)
+        runs = f"SELECT run_id FROM runs WHERE {where}"
         sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE run_id IN ({runs}) ORDER BY position"
-        return [Artifact(*row) for row in await self._database.fetch(sql, (thread_id,))]
+        return [Artifact(*row) for row in await self._database.fetch(sql, values)]
 
     async def _add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO

@@ -45,6 +45,7 @@ from maniple.store.rows import (
     make_key,
     make_run,
     run_values,
+    thread_values,
 )
 from maniple.text import fix_surrogates
 from maniple.types import RunState
@@ -77,8 +78,7 @@ class PostgresThreads:
         given = replace(thread, title=fix_surrogates(thread.title))
 
         async def insert(connection: AsyncConnection) -> Thread:
-            values = (given.thread_id, given.owner, given.title, given.created_at, given.updated_at)
-            at = await insert_at_unused_time(connection, "threads", THREAD_COLUMNS, values)
+            at = await insert_at_unused_time(connection, "threads", THREAD_COLUMNS, thread_values(given))
             return replace(given, created_at=at)
 
         return await self._database.write(insert)
@@ -90,9 +90,22 @@ class PostgresThreads:
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
     ) -> Sequence[Thread]:
-        where = {"owner = %s": owner, _HAS_TITLE: like_pattern(titled) if titled else None}
+        where = {
+            "root_id = %s": "",
+            "owner = %s": owner,
+            _HAS_TITLE: like_pattern(titled) if titled else None,
+        }
         rows = await select_page(self._database, (THREAD_COLUMNS, "threads"), where, limit, before)
         return [Thread(*row) for row in rows]
+
+    async def list_branches(self, thread_ids: Collection[str]) -> Mapping[str, Sequence[Thread]]:
+        which = "root_id = ANY(%s) AND root_id <> ''"
+        sql = f"SELECT {THREAD_COLUMNS} FROM threads WHERE {which} ORDER BY position"
+        found: dict[str, list[Thread]] = {thread_id: [] for thread_id in thread_ids}
+        for row in await self._database.fetch(sql, ([*thread_ids],)):
+            branch = Thread(*row)
+            found[branch.root_id].append(branch)
+        return found
 
     async def touch(
         self,
@@ -167,17 +180,15 @@ class PostgresRuns:
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
-        return await self._list_page({"owner = %s": owner}, limit, before)
+        rows = await select_page(self._database, (RUN_COLUMNS, "runs"), {"owner = %s": owner}, limit, before)
+        return [make_run(*row) for row in rows]
 
     async def list_by_thread(
         self, thread_id: str, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
-        return await self._list_page({"thread_id = %s": thread_id}, limit, before)
-
-    async def _list_page(
-        self, where: dict[str, str | None], limit: int, before: float | None
-    ) -> Sequence[RunRecord]:
-        rows = await select_page(self._database, (RUN_COLUMNS, "runs"), where, limit, before)
+        path = await self._database.read(lambda connection: select_path(connection, thread_id))
+        where, values = path_condition(path)
+        rows = await select_page(self._database, (RUN_COLUMNS, "runs"), {where: values}, limit, before)
         return [make_run(*row) for row in rows]
 
     async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
@@ -355,13 +366,15 @@ async def add_inputs(connection: AsyncConnection, run_id: str, inputs: Iterable[
 
 async def inherit_sources(connection: AsyncConnection, run_id: str) -> None:
     """Give a run without sources those of its thread's newest earlier run with any, and its findings."""
+    this = "SELECT thread_id, position FROM runs WHERE run_id = %s"
+    ((thread_id, position),) = await fetch_all(connection, this, (run_id,))
+    where, values = path_condition(await select_path(connection, thread_id))
     sql = (
-        "SELECT earlier.run_id FROM runs earlier, runs this WHERE this.run_id = %(run)s "
-        "AND earlier.thread_id = this.thread_id AND earlier.position < this.position "
-        "AND EXISTS (SELECT 1 FROM sources WHERE run_id = earlier.run_id) "
-        "AND NOT EXISTS (SELECT 1 FROM sources WHERE run_id = %(run)s) ORDER BY earlier.position DESC LIMIT 1"
+        f"SELECT run_id FROM runs WHERE {where} AND position < %s "
+        "AND EXISTS (SELECT 1 FROM sources WHERE run_id = runs.run_id) "
+        "AND NOT EXISTS (SELECT 1 FROM sources WHERE run_id = %s) ORDER BY position DESC LIMIT 1"
     )
-    found = await fetch_all(connection, sql, {"run": run_id})
+    found = await fetch_all(connection, sql, (*values, position, run_id))
     if not found:
         return
     names = {"run": run_id, "earlier": found[0][0], "limit": MAX_FINDINGS}
@@ -437,22 +450,46 @@ class PostgresKeys:
         return await self._database.write(delete)
 
 
+async def select_path(connection: AsyncConnection, thread_id: str) -> list[tuple[str, int | None]]:
+    """Return a thread, and for a branch those above it, each with the position at which its runs end."""
+    sql = (
+        "WITH RECURSIVE path (depth, thread_id, run_end) AS (SELECT 0, %s::text, NULL::bigint UNION ALL "
+        "SELECT depth + 1, above.parent_id, branched.position FROM path "
+        "JOIN threads above ON above.thread_id = path.thread_id AND above.parent_id <> '' "
+        "JOIN runs branched ON branched.run_id = above.branched_run) "
+        "SELECT thread_id, run_end FROM path ORDER BY depth"
+    )
+    return [(name, end) for name, end in await fetch_all(connection, sql, (thread_id,))]
+
+
+def path_condition(path: Sequence[tuple[str, int | None]]) -> tuple[str, Row]:
+    """Return the condition on the runs of a path (`select_path`), and its values."""
+    conditions = [
+        "thread_id = %s" if end is None else "(thread_id = %s AND position < %s)" for _, end in path
+    ]
+    values = [value for segment in path for value in segment if value is not None]
+    return f"({' OR '.join(conditions)})", tuple(values)
+
+
 async def select_page(
     database: PostgresDatabase,
     source: tuple[str, str],
-    where: Mapping[str, str | None],
+    where: Mapping[str, str | Row | None],
     limit: int,
     before: float | None,
 ) -> list[Row]:
     """Return a page of the rows of `source` (columns, table) that match `where`, newest first.
 
-    `where` maps conditions with one `%s` each to their values; a condition whose value is None is left out.
+    `where` maps conditions to the value of their `%s`, or to a tuple with those of several; a condition whose
+    value is None is left out.
     `before` is the time of the last row of the previous page; if that was deleted, of the next newer row.
     """
     columns, table = source
     given = {condition: value for condition, value in where.items() if value is not None}
     conditions = list(given)
-    values: list[str | float] = list(given.values())
+    values: list[Any] = []
+    for value in given.values():
+        values += value if isinstance(value, tuple) else (value,)
     if before is not None:
         conditions.append(
             f"position < coalesce((SELECT position FROM {table} WHERE created_at >= %s "

@@ -24,6 +24,7 @@ from maniple.langgraph_internals import (
     replaces_writes,
 )
 from maniple.store.error_translation import translate_errors
+from maniple.store.protocols import BRANCHED_RUNS
 from maniple.store.redaction import make_serializer
 from maniple.store.sqlite.database import SqliteDatabase
 
@@ -39,6 +40,11 @@ _WRITE = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _GET = "SELECT checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata FROM checkpoints "
 _OF_NAMESPACE = "WHERE thread_id = ? AND checkpoint_ns = ? "
 _NEWEST = "ORDER BY rowid DESC LIMIT 1"
+_BASES = (
+    "SELECT base_checkpoint FROM (SELECT base_checkpoint FROM runs WHERE thread_id = ?1 "
+    f"ORDER BY position DESC LIMIT {BRANCHED_RUNS}) WHERE base_checkpoint IS NOT NULL"
+)
+"""The checkpoints from which branches begin."""
 _WRITES = pending_writes_sql(has_task_path=True)
 
 
@@ -142,9 +148,8 @@ class SqliteCheckpointHistory:
                 f"SELECT checkpoint_id FROM checkpoints {_OF_NAMESPACE}{_NEWEST}", (thread_id, "")
             ).fetchone()
             if newest is not None:
-                delete_checkpoints(
-                    connection, thread_id, "checkpoint_ns != '' OR checkpoint_id != ?2", *newest
-                )
+                which = f"checkpoint_ns != '' OR (checkpoint_id != ?2 AND checkpoint_id NOT IN ({_BASES}))"
+                delete_checkpoints(connection, thread_id, which, *newest)
 
         await self._database.write(prune)
 

@@ -27,12 +27,13 @@ from maniple.store.rows import (
     CALL_COLUMNS,
     INPUT_COLUMNS,
     SOURCE_COLUMNS,
+    Row,
     join_batch,
     make_first,
     split_batch,
 )
 from maniple.store.sqlite.database import SqliteDatabase
-from maniple.store.sqlite.tables import add_inputs
+from maniple.store.sqlite.tables import add_inputs, path_condition
 from maniple.text import fix_surrogates
 
 _INSERT_EVENTS = (
@@ -210,9 +211,13 @@ class SqliteArtifacts:
         return [Artifact(*row) for row in await self._database.fetch(sql, (run_id,))]
 
     async def list_by_thread(self, thread_id: str) -> list[Artifact]:
-        runs = "SELECT run_id FROM runs WHERE thread_id = ?"
-        sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE run_id IN ({runs}) ORDER BY position"
-        return [Artifact(*row) for row in await self._database.fetch(sql, (thread_id,))]
+        def select(connection: sqlite3.Connection) -> list[Row]:
+            where, values = path_condition(connection, thread_id)
+            runs = f"SELECT run_id FROM runs WHERE {where}"
+            sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE run_id IN ({runs}) ORDER BY position"
+            return connection.execute(sql, values).fetchall()
+
+        return [Artifact(*row) for row in await self._database.read(select)]
 
     async def _add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO

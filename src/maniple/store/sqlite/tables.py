@@ -41,6 +41,7 @@ from maniple.store.rows import (
     make_key,
     make_run,
     run_values,
+    thread_values,
 )
 from maniple.store.sqlite.checkpoints import delete_checkpoints
 from maniple.store.sqlite.database import ProcessRegistry, SqliteDatabase
@@ -68,10 +69,9 @@ class SqliteThreads:
         def insert(connection: sqlite3.Connection) -> Thread:
             created_at = find_unused_time(connection, "threads", thread.created_at)
             stored = replace(thread, title=fix_surrogates(thread.title), created_at=created_at)
-            connection.execute(
-                f"INSERT INTO threads ({THREAD_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
-                (stored.thread_id, stored.owner, stored.title, stored.created_at, stored.updated_at),
-            )
+            values = thread_values(stored)
+            marks = ", ".join("?" * len(values))
+            connection.execute(f"INSERT INTO threads ({THREAD_COLUMNS}) VALUES ({marks})", values)
             return stored
 
         return await self._database.write(insert)
@@ -83,11 +83,27 @@ class SqliteThreads:
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
     ) -> Sequence[Thread]:
-        where = {"owner = ?": owner, _HAS_TITLE: like_pattern(titled) if titled else None}
+        where = {
+            "root_id = ?": "",
+            "owner = ?": owner,
+            _HAS_TITLE: like_pattern(titled) if titled else None,
+        }
         rows = await self._database.read(
             lambda c: select_page(c, (THREAD_COLUMNS, "threads"), where, limit, before)
         )
         return [Thread(*row) for row in rows]
+
+    async def list_branches(self, thread_ids: Collection[str]) -> Mapping[str, Sequence[Thread]]:
+        columns = ", ".join(f"threads.{name}" for name in THREAD_COLUMNS.split(", "))
+        sql = (
+            f"SELECT {columns} FROM json_each(?) asked CROSS JOIN threads ON root_id = asked.value "
+            "WHERE root_id <> '' ORDER BY position"
+        )
+        found: dict[str, list[Thread]] = {thread_id: [] for thread_id in thread_ids}
+        for row in await self._database.fetch(sql, (json.dumps([*thread_ids]),)):
+            branch = Thread(*row)
+            found[branch.root_id].append(branch)
+        return found
 
     async def touch(
         self,
@@ -159,20 +175,19 @@ class SqliteRuns:
     async def list(
         self, owner: str | None, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
-        return await self._list_page({"owner = ?": owner}, limit, before)
+        rows = await self._database.read(
+            lambda c: select_page(c, (RUN_COLUMNS, "runs"), {"owner = ?": owner}, limit, before)
+        )
+        return [make_run(*row) for row in rows]
 
     async def list_by_thread(
         self, thread_id: str, limit: int = 50, before: float | None = None
     ) -> Sequence[RunRecord]:
-        return await self._list_page({"thread_id = ?": thread_id}, limit, before)
+        def select(connection: sqlite3.Connection) -> list[Row]:
+            where, values = path_condition(connection, thread_id)
+            return select_page(connection, (RUN_COLUMNS, "runs"), {where: values}, limit, before)
 
-    async def _list_page(
-        self, where: dict[str, str | None], limit: int, before: float | None
-    ) -> Sequence[RunRecord]:
-        rows = await self._database.read(
-            lambda c: select_page(c, (RUN_COLUMNS, "runs"), where, limit, before)
-        )
-        return [make_run(*row) for row in rows]
+        return [make_run(*row) for row in await self._database.read(select)]
 
     async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
         newest = "SELECT max(position) FROM runs WHERE thread_id = asked.value"
@@ -308,13 +323,15 @@ def add_inputs(connection: sqlite3.Connection, run_id: str, inputs: Iterable[Inp
 
 def inherit_sources(connection: sqlite3.Connection, run_id: str) -> None:
     """Give a run without sources those of its thread's newest earlier run with any, and its findings."""
+    this = "SELECT thread_id, created_at FROM runs WHERE run_id = ?"
+    thread_id, created_at = connection.execute(this, (run_id,)).fetchone()
+    where, values = path_condition(connection, thread_id)
     sql = (
-        "SELECT earlier.run_id FROM runs earlier, runs this WHERE this.run_id = ?1 "
-        "AND earlier.thread_id = this.thread_id AND earlier.created_at < this.created_at "
-        "AND EXISTS (SELECT 1 FROM sources WHERE run_id = earlier.run_id) "
-        "AND NOT EXISTS (SELECT 1 FROM sources WHERE run_id = ?1) ORDER BY earlier.created_at DESC LIMIT 1"
+        f"SELECT run_id FROM runs WHERE {where} AND created_at < ? "
+        "AND EXISTS (SELECT 1 FROM sources WHERE run_id = runs.run_id) "
+        "AND NOT EXISTS (SELECT 1 FROM sources WHERE run_id = ?) ORDER BY created_at DESC LIMIT 1"
     )
-    found = connection.execute(sql, (run_id,)).fetchone()
+    found = connection.execute(sql, (*values, created_at, run_id)).fetchone()
     if found is None:
         return
     copies = {
@@ -374,22 +391,41 @@ class SqliteKeys:
         return len(await self._database.execute(sql))
 
 
+def path_condition(connection: sqlite3.Connection, thread_id: str) -> tuple[str, Row]:
+    """Return the condition on the runs of a thread, for a branch also those before it, and its values."""
+    segments: list[tuple[str, int | None]] = [(thread_id, None)]
+    above = (
+        "SELECT parent_id, runs.position FROM threads JOIN runs ON run_id = branched_run "
+        "WHERE threads.thread_id = ? AND parent_id <> ''"
+    )
+    while (found := connection.execute(above, (segments[-1][0],)).fetchone()) is not None:
+        segments.append(found)
+    conditions = [
+        "thread_id = ?" if end is None else "(thread_id = ? AND position < ?)" for _, end in segments
+    ]
+    values = [value for segment in segments for value in segment if value is not None]
+    return f"({' OR '.join(conditions)})", tuple(values)
+
+
 def select_page(
     connection: sqlite3.Connection,
     source: tuple[str, str],
-    where: Mapping[str, str | None],
+    where: Mapping[str, str | Row | None],
     limit: int,
     before: float | None,
 ) -> list[Row]:
     """Return a page of the rows of `source` (columns, table) that match `where`, newest first.
 
-    `where` maps conditions with one `?` each to their values; a condition whose value is None is left out.
+    `where` maps conditions to the value of their `?`, or to a tuple with those of several; a condition whose
+    value is None is left out.
     `before` is the time of the last row of the previous page; if that was deleted, of the next newer row.
     """
     columns, table = source
     given = {condition: value for condition, value in where.items() if value is not None}
     conditions = list(given)
-    values: list[str | float] = list(given.values())
+    values: list[Any] = []
+    for value in given.values():
+        values += value if isinstance(value, tuple) else (value,)
     if before is not None:
         conditions.append(
             f"position < coalesce((SELECT position FROM {table} WHERE created_at >= ? "
