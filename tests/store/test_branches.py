@@ -38,10 +38,14 @@ async def test_a_branch_begins_with_the_runs_before_it(store):
 
 
 async def test_the_list_has_conversations_and_their_branches_apart(store):
-    (root, first, second), _ = await branched(store)
+    (root, first, second), (runs, _, [last]) = await branched(store)
     assert [one.thread_id for one in await store.threads.list(None)] == [root.thread_id]
     found = await store.threads.list_branches([root.thread_id, "unknown"])
     assert found == {root.thread_id: [first, second], "unknown": []}
+    assert await store.runs.list_first([root.thread_id, second.thread_id, "unknown"]) == {
+        root.thread_id: runs[0].run_id,
+        second.thread_id: last.run_id,
+    }
     assert second.note == "A note." and second.conversation_id == root.thread_id
 
 

@@ -299,6 +299,18 @@ class MessageCreate(BaseModel):
     ]
 
 
+class BranchCreate(BaseModel):
+    """The body of `POST /api/runs/{run_id}/branch`: the edited question, or nothing to ask it as it was."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"input": "1+4=?"}})
+
+    input: Annotated[
+        str | None,
+        Field(max_length=1_000_000, pattern=r"\S", description="The new text; null: the question as it was."),
+        AfterValidator(fix_surrogates),
+    ] = None
+
+
 class ThreadCreate(BaseModel):
     """The body of `POST /api/threads`; may be empty."""
 

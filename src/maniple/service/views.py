@@ -3,7 +3,7 @@
 Times are Unix seconds, sizes are bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
@@ -76,10 +76,19 @@ class ThreadView(_StoredView):
         )
 
 
+class ConversationView(ThreadView):
+    """A conversation with all of its branches: the status of all, and the newest `updated_at` of any.
+
+    `newest_branch` is the thread among them that was touched last: its own one, or a branch.
+    """
+
+    newest_branch: str
+
+
 class ThreadPage(BaseModel):
     """Conversations, newest first; `next_before` is the `before` of the next page, null on the last one."""
 
-    threads: list[ThreadView]
+    threads: list[ConversationView]
     next_before: float | None
 
 
@@ -121,12 +130,36 @@ class MessageView(ChatMessage):
     name: str | None
 
 
+class BranchReference(BaseModel):
+    """One way in which a conversation goes on: its thread, and the run that asks the question there."""
+
+    thread_id: str
+    run_id: str
+
+
+class BranchPoint(BaseModel):
+    """A question that was asked in several ways: `run_id` is the run that the thread goes on with.
+
+    `branches` are all of them, oldest first. `note` says what of the files is not as it was at the question.
+    """
+
+    run_id: str
+    branches: list[BranchReference]
+    note: str
+
+
 class ThreadDetail(ThreadView):
-    """A conversation with its messages, its newest plan and its newest runs."""
+    """A conversation, or a branch of one, with its messages, its newest plan and its newest runs.
+
+    A branch begins with the runs before the question at which it branches off. `conversation_id` is the
+    conversation that it belongs to; `branch_points` are the questions of its runs with several branches.
+    """
 
     messages: list[MessageView]
     plan: PlanStatus | None
     runs: list[RunReference]
+    conversation_id: str
+    branch_points: list[BranchPoint]
 
 
 class UsageView(_StoredView):
@@ -580,6 +613,50 @@ async def read_thread_views(store: Store, threads: Sequence[Thread]) -> list[Thr
     return [ThreadView.of(one, _status(found[one.thread_id])) for one in threads]
 
 
+async def read_conversation_views(store: Store, threads: Sequence[Thread]) -> list[ConversationView]:
+    """Return the views of conversations, each with its branches; two queries read all of them."""
+    branches = await store.threads.list_branches([one.thread_id for one in threads])
+    families = [[one, *branches[one.thread_id]] for one in threads]
+    found = await store.runs.list_statuses([one.thread_id for family in families for one in family])
+    return [_conversation_view(family, found) for family in families]
+
+
+def _conversation_view(
+    family: Sequence[Thread], statuses: Mapping[str, Sequence[RunState]]
+) -> ConversationView:
+    newest = sorted(family, key=lambda one: one.updated_at, reverse=True)
+    status = _status([status for one in newest for status in statuses[one.thread_id]])
+    view = ThreadView.of(family[0], status).model_dump()
+    view["updated_at"] = newest[0].updated_at
+    return ConversationView(**view, newest_branch=newest[0].name)
+
+
+async def read_branch_points(
+    store: Store, thread: Thread, runs: Sequence[RunRecord]
+) -> tuple[str, list[BranchPoint]]:
+    """Return the name of a thread's conversation, and those of its `runs` whose question has branches."""
+    root = await store.threads.get(thread.conversation_id, None) or thread
+    branches = (await store.threads.list_branches([root.thread_id]))[root.thread_id]
+    names = {one.thread_id: one for one in (root, *branches)}
+    first = await store.runs.list_first([one.thread_id for one in branches])
+    groups: dict[str, list[BranchReference]] = {}
+    question_of: dict[str, tuple[str, str]] = {}
+    for one in branches:
+        # A branch without a run is being made, or was not finished.
+        if one.thread_id not in first or one.parent_id not in names:
+            continue
+        original = BranchReference(thread_id=names[one.parent_id].name, run_id=one.branched_run)
+        group = groups.setdefault(one.branched_run, [original])
+        group.append(BranchReference(thread_id=one.name, run_id=first[one.thread_id]))
+        question_of[first[one.thread_id]] = (one.branched_run, one.note)
+    points: list[BranchPoint] = []
+    for run in reversed(runs):
+        question, note = question_of.get(run.run_id, (run.run_id, ""))
+        if question in groups:
+            points.append(BranchPoint(run_id=run.run_id, branches=groups[question], note=note))
+    return root.name, points
+
+
 def _status(newest: Sequence[RunState]) -> ThreadStatus:
     if any(status in ("queued", "running") for status in newest):
         return "busy"
@@ -601,8 +678,11 @@ async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> Threa
     shown = PlanStatus.model_validate(plan, from_attributes=True) if plan else None
     if shown is not None and view.status in ("idle", "error"):
         shown = shown.cut_off()
+    conversation_id, branch_points = await read_branch_points(store, thread, runs)
     return ThreadDetail(
         **view.model_dump(),
+        conversation_id=conversation_id,
+        branch_points=branch_points,
         messages=[_message_view(message) for message in messages],
         plan=shown,
         runs=[RunReference.model_validate(run) for run in runs],

@@ -127,6 +127,10 @@ class RunTable(Protocol):
         """Return the runs of a thread; for a branch, also those that it begins with."""
         ...
 
+    async def list_first(self, thread_ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the id of the first run of each of these threads that has one of its own."""
+        ...
+
     async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
         """Return the statuses of each thread's newest run and of all that have not ended, newest first."""
         ...

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Path, Query, Request, Response
+from fastapi import Body, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
@@ -21,6 +21,7 @@ from maniple.api.downloads import (
 )
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import (
+    BranchCreate,
     MessageCreate,
     PageBefore,
     PageLimit,
@@ -204,6 +205,31 @@ async def retry_run(
     """
     accepted = await service.engine.retry(run_id, caller.owner)
     return await _continued(service, response, accepted)
+
+
+@router.post(
+    "/api/runs/{run_id}/branch",
+    status_code=202,
+    summary="Ask a question again on a branch",
+    responses=error_responses(404, 409, 429),
+)
+async def branch_run(
+    run_id: _RunPath,
+    response: Response,
+    service: ServiceOf,
+    caller: CallerOf,
+    change: Annotated[BranchCreate | None, Body()] = None,
+) -> RunAccepted:
+    """Ask the question of a run again, edited or as it was; the run and those after it stay.
+
+    `thread_id` of the response is the branch: a conversation that begins with the runs before this one, has a
+    copy of the files as they were at the question, and goes on by itself. 409 while a run of the conversation
+    works or waits.
+    """
+    text = (change.input if change else None) or ""
+    accepted = await service.engine.branch_run(run_id, text, caller.owner)
+    response.headers["location"] = f"/api/runs/{accepted.run.run_id}"
+    return RunAccepted.of(accepted.run)
 
 
 @router.post(

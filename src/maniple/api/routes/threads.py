@@ -31,6 +31,7 @@ from maniple.service.views import (
     ThreadView,
     get_thread,
     next_before,
+    read_conversation_views,
     read_thread_detail,
     read_thread_views,
 )
@@ -61,7 +62,7 @@ async def list_threads(
     """The key's conversations, newest first."""
     threads = await service.store.threads.list(caller.owner, limit, before, fix_surrogates(q.strip()))
     return ThreadPage(
-        threads=await read_thread_views(service.store, threads), next_before=next_before(threads, limit)
+        threads=await read_conversation_views(service.store, threads), next_before=next_before(threads, limit)
     )
 
 

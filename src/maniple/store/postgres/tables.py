@@ -191,6 +191,11 @@ class PostgresRuns:
         rows = await select_page(self._database, (RUN_COLUMNS, "runs"), {where: values}, limit, before)
         return [make_run(*row) for row in rows]
 
+    async def list_first(self, thread_ids: Sequence[str]) -> Mapping[str, str]:
+        first = "SELECT min(position) FROM runs WHERE thread_id = ANY(%s) GROUP BY thread_id"
+        sql = f"SELECT thread_id, run_id FROM runs WHERE position IN ({first})"
+        return dict(await self._database.fetch(sql, ([*thread_ids],)))
+
     async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
         newest = "SELECT max(position) FROM runs WHERE thread_id = asked.thread_id"
         sql = (

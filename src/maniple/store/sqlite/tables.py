@@ -189,6 +189,13 @@ class SqliteRuns:
 
         return [make_run(*row) for row in await self._database.read(select)]
 
+    async def list_first(self, thread_ids: Sequence[str]) -> Mapping[str, str]:
+        sql = (
+            "SELECT thread_id, run_id FROM runs WHERE position IN (SELECT min(runs.position) "
+            "FROM json_each(?) asked CROSS JOIN runs ON thread_id = asked.value GROUP BY thread_id)"
+        )
+        return dict(await self._database.fetch(sql, (json.dumps([*thread_ids]),)))
+
     async def list_statuses(self, thread_ids: Sequence[str]) -> Mapping[str, Sequence[RunState]]:
         newest = "SELECT max(position) FROM runs WHERE thread_id = asked.value"
         sql = (
