@@ -1,13 +1,14 @@
 import type { Interrupt } from "./events";
 import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
+import { type BranchPoint, conversationId, takeBranches } from "./branches";
 import type { PlanChange } from "./components/service";
 import { moveDraft } from "./drafts";
 import { moveReviewing } from "./reviewing";
 import { reconnectNow } from "./stream";
 import { followOne, isFollowed, unfollow } from "./subscriptions";
 import { RunModel } from "./run";
-import { makeThread, refreshThreads, threads } from "./threads";
+import { type Thread, makeThread, refreshThreads, threads } from "./threads";
 import { texts } from "./texts";
 import { type ThreadFile, uploaded } from "./uploaded";
 
@@ -23,6 +24,8 @@ export interface RunChoices {
 
 interface Detail {
   runs: { run_id: string; status: string }[];
+  conversation_id: string;
+  branch_points: BranchPoint[];
 }
 
 const FIRST_RUNS = 8;
@@ -119,6 +122,7 @@ export async function open(id: string | null): Promise<void> {
   isGone.value = false;
   trouble.value = "";
   openId.value = id;
+  takeBranches(null);
   place = { from: id, id };
   changed();
   uploaded.value = [];
@@ -170,6 +174,7 @@ function readThread(id: string): Promise<Detail> {
 function takeIn(id: string, detail: Detail): void {
   if (openId.value !== id) return;
   reconnectNow();
+  takeBranches(detail);
   const known = new Map(runs.map((run) => [run.runId, run]));
   const listed = detail.runs.slice(0, shown).reverse();
   earlier.value = detail.runs.length - listed.length;
@@ -344,6 +349,22 @@ export function retry(run: RunModel): Promise<boolean> {
   });
 }
 
+/** Ask the question of a run again on a branch, with another text unless it is empty, and open the branch. */
+export function branch(run: RunModel, text: string): Promise<boolean> {
+  const from = openId.value;
+  return attempt(async () => {
+    const path = `/api/runs/${encodeURIComponent(run.runId)}/branch`;
+    const accepted = await send<{ run_id: string; thread_id: string }>("POST", path, text ? { input: text } : {});
+    tellTabs();
+    void refreshThreads().catch(() => undefined);
+    // The user may have gone elsewhere meanwhile.
+    if (openId.value !== from) return;
+    await open(accepted.thread_id);
+    asked.value = accepted.run_id;
+    history.pushState(null, "", `#${encodeURIComponent(accepted.thread_id)}`);
+  });
+}
+
 /** Change a step of a running plan; the stream sends the new plan. */
 export function changePlan(run: RunModel, change: PlanChange): Promise<boolean> {
   return attempt(async () => {
@@ -368,6 +389,12 @@ export function tellTabs(): void {
   otherTabs.postMessage("changed");
 }
 
+/** The open conversation in the list; a branch is not in it by itself. */
+function listedThread(): Thread | undefined {
+  const id = conversationId.value ?? openId.value;
+  return threads.value.find((one) => one.thread_id === id);
+}
+
 async function lookAround(): Promise<void> {
   if (document.hidden) {
     unfollow((run) => run.isAtWork);
@@ -375,9 +402,9 @@ async function lookAround(): Promise<void> {
     if (runs.some((run) => run.isAtWork)) await reload();
     return;
   }
-  const before = threads.value.find((one) => one.thread_id === openId.value);
+  const before = listedThread();
   await refreshThreads();
-  const now = threads.value.find((one) => one.thread_id === openId.value);
+  const now = listedThread();
   // A conversation that is missing in the list may have been deleted.
   const isChanged = now ? now.status !== before?.status || now.updated_at !== before.updated_at : before;
   // What waits may have been answered elsewhere, and wait again.

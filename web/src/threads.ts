@@ -6,6 +6,8 @@ export interface Thread {
   title: string;
   status: "idle" | "busy" | "interrupted" | "error";
   updated_at: number;
+  /** The thread of it that was touched last: itself, or a branch. */
+  newest_branch: string;
 }
 
 interface Page {

@@ -1,4 +1,5 @@
 import { effect } from "@preact/signals";
+import { conversationId } from "./branches";
 import { openId, openRuns, tick } from "./conversation";
 import { threads } from "./threads";
 
@@ -11,7 +12,7 @@ export function updateTitle(): void {
     const run = openRuns().at(-1);
     const isAsking = run?.status === "interrupted" || (run?.isAtWork && run.questions.length > 0);
     const sign = isAsking ? "? " : run?.isAtWork ? "● " : "";
-    const title = threads.value.find((one) => one.thread_id === openId.value)?.title;
+    const title = threads.value.find((one) => one.thread_id === (conversationId.value ?? openId.value))?.title;
     document.title = `${sign}${title ? `${title} · ` : ""}${NAME}`;
   });
 }

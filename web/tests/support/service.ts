@@ -87,7 +87,7 @@ export class ServiceModel {
   #read(path: string, options: RequestInit): Response {
     if (path.startsWith("/api/threads?")) return json({ threads: [], next_before: null });
     if (path === `/api/threads/${this.thread}`) {
-      return json({ runs: this.runs.map(({ id, status }) => ({ run_id: id, status })).reverse() });
+      return json({ conversation_id: this.thread, branch_points: [], runs: this.runs.map(({ id, status }) => ({ run_id: id, status })).reverse() });
     }
     if (path.endsWith("/files")) return json({ files: [] });
     const run = this.#runOf(path);

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
+import { copyText } from "../../clipboard";
 import { Figures } from "../../figures";
 import { finishedReport } from "../../finished";
 import type { Layout } from "../../layout";
@@ -97,8 +98,8 @@ class Writer {
 async function act(event: MouseEvent): Promise<void> {
   const button = event.target;
   if (button instanceof HTMLButtonElement && button.className === "copy") {
-    await navigator.clipboard.writeText(button.parentElement?.querySelector("pre")?.textContent ?? "");
-    button.textContent = texts.copied;
+    const isCopied = await copyText(button.parentElement?.querySelector("pre")?.textContent ?? "");
+    button.textContent = isCopied ? texts.copied : texts.notCopied;
   } else if (button instanceof Element) follow(event, button.closest<HTMLElement>("[data-to]"));
 }
 

@@ -10,9 +10,10 @@ import { askerOf } from "../plan/PendingForms";
 import { filesOf, uploaded } from "../../uploaded";
 import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
-import { Question } from "./Question";
+import { Question, RunQuestion } from "./Question";
 import { ActionButton } from "../ActionButton";
 import { useService } from "../service";
+import { Copy } from "../work/Copy";
 import { ProposedCall } from "../work/CallBody";
 import { Outage, Progress } from "../work/Progress";
 import { RunWork } from "../work/RunWork";
@@ -36,7 +37,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
   const { acts } = useService();
   return (
     <article class="run" aria-busy={run.isAtWork}>
-      {run.question && <Question text={run.question} />}
+      {run.question && <RunQuestion run={run} version={version} />}
       <Attached since={since} at={run.askedAt} />
       {isBeside ? <Progress run={run} version={version} /> : <RunWork run={run} version={version} isWatched={isWatched} />}
       <Outage run={run} version={version} />
@@ -50,6 +51,12 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
       {answer?.content && !isAsked(run, answer.content) && (
         <div class="answer">
           <Markdown text={answer.content} isWritten={run.isComplete} isFinal={run.isOver} runId={run.runId} />
+        </div>
+      )}
+      {answer?.content && run.isOver && (
+        <div class="answer-acts">
+          <Copy text={answer.content} name={texts.copyAnswer} />
+          {acts && run.question && <ActionButton act={() => acts.branch(run, "")}>{texts.regenerate}</ActionButton>}
         </div>
       )}
       {answer?.content && run.plan && run.isComplete && run.status !== "interrupted" && <ReadButton runId={run.runId} />}

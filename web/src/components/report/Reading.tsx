@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { reading, stopReading } from "../../address";
 import { keyWanted } from "../../api";
+import { conversationId } from "../../branches";
 import { openId, openRuns, tick } from "../../conversation";
 import { threads } from "../../threads";
 import { texts } from "../../texts";
@@ -14,7 +15,7 @@ export function Reading({ more = [] }: { more?: readonly Entry[] }) {
   const runId = reading.value;
   if (runId === null || keyWanted.value !== null) return null;
   const run = openRuns().find((one) => one.runId === runId);
-  const title = run?.plan?.title || threads.value.find((one) => one.thread_id === openId.value)?.title || run?.question.slice(0, 200) || "";
+  const title = run?.plan?.title || threads.value.find((one) => one.thread_id === (conversationId.value ?? openId.value))?.title || run?.question.slice(0, 200) || "";
   const text = run?.answer?.content;
   if (run && text) return <ReportView key={runId} runId={runId} title={title} text={text} isWritten={run.isComplete} isFinal={run.isOver} more={more} onClose={stopReading} />;
   const isOlder = !run && openRuns().length > 0;

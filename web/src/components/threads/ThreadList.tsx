@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { conversationId } from "../../branches";
 import { apiKey } from "../../api";
 import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, isUnread, readFor, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
@@ -62,7 +63,7 @@ function Empty() {
 function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
   const [isNaming, setNaming] = useState(false);
   const title = thread.title || texts.untitled;
-  const isOpen = thread.thread_id === openId.value;
+  const isOpen = thread.thread_id === (conversationId.value ?? openId.value);
   const entry = useRef<HTMLLIElement>(null);
   const wasNaming = useRef(false);
   useEffect(() => {
@@ -82,7 +83,7 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
   if (isNaming) return <Naming thread={thread} onEnd={() => setNaming(false)} />;
   return (
     <li class={isOpen ? "open" : ""} ref={entry}>
-      <a href={`#${encodeURIComponent(thread.thread_id)}`} aria-current={isOpen ? "page" : undefined} onClick={onChoice}>
+      <a href={`#${encodeURIComponent(isOpen ? openId.value ?? thread.thread_id : thread.newest_branch)}`} aria-current={isOpen ? "page" : undefined} onClick={onChoice}>
         <span class="name">{title}</span>
         <span class={`dot ${thread.status}`} aria-hidden="true" />
         {STANDING[thread.status] && <span class="unseen">, {STANDING[thread.status]}</span>}

@@ -1,20 +1,28 @@
 import { useEffect, useState } from "preact/hooks";
+import { copyText } from "../../clipboard";
 import { texts } from "../../texts";
 
 const SHOWN_MS = 2_000;
 
+interface Given {
+  text: string;
+  /** What the button does, for screen readers, where several texts stand together. */
+  name?: string;
+}
+
 /** A button that puts a text on the clipboard and says so. */
-export function Copy({ text }: { text: string }) {
-  const [isCopied, setCopied] = useState(false);
+export function Copy({ text, name = "" }: Given) {
+  const [state, setState] = useState<"" | "copied" | "failed">("");
   useEffect(() => {
-    if (!isCopied) return;
-    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    if (!state) return;
+    const timer = setTimeout(() => setState(""), SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [isCopied]);
-  const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true), () => undefined);
+  }, [state]);
+  const copy = async () => setState((await copyText(text)) ? "copied" : "failed");
+  const label = { "": texts.copy, copied: texts.copied, failed: texts.notCopied }[state];
   return (
-    <button class="copy" onClick={() => void copy()}>
-      {isCopied ? texts.copied : texts.copy}
+    <button class="copy" aria-label={name && !state ? name : undefined} onClick={() => void copy()}>
+      {label}
     </button>
   );
 }

@@ -1,0 +1,40 @@
+"""A question is edited or answered again on the page, and the old answers stay within reach."""
+
+from playwright.sync_api import Page, expect
+
+from tests.openai_server import OpenAIServer, reply
+from tests.page.test_page import ask, standing
+
+ANSWERS = {"coordinator": [reply(one) for one in ("First answer.", "Second answer.", "Third answer.", "More.")]}
+
+
+def test_an_edited_question_stands_beside_the_old_one_and_a_reload_keeps_the_choice(
+    page: Page, model: OpenAIServer
+):
+    model.reset(ANSWERS)
+    ask(page)
+    standing(page, "Done")
+    page.get_by_role("button", name="Edit the question").click()
+    field = page.get_by_role("textbox", name="Edit the question")
+    field.fill("1+4=?")
+    page.get_by_role("button", name="Send again").click()
+    expect(page.get_by_text("Second answer.")).to_be_visible()
+    standing(page, "Done")
+    versions = page.get_by_role("navigation", name="Versions of this question")
+    expect(versions).to_contain_text("2 / 2")
+    page.get_by_role("button", name="Answer again").click()
+    expect(page.get_by_text("Third answer.")).to_be_visible()
+    standing(page, "Done")
+    expect(versions).to_contain_text("3 / 3")
+    versions.get_by_role("link", name="Previous version").click()
+    expect(page.get_by_text("Second answer.")).to_be_visible()
+    page.reload()
+    expect(versions).to_contain_text("2 / 3")
+    expect(page.get_by_text("Second answer.")).to_be_visible()
+    expect(page.get_by_role("navigation", name="Conversations").get_by_role("listitem")).to_have_count(1)
+    ask(page, "And more?")
+    expect(page.get_by_text("More.", exact=True)).to_be_visible()
+    expect(page.get_by_text("Second answer.")).to_be_visible()
+    versions.get_by_role("link", name="Previous version").click()
+    expect(page.get_by_text("First answer.")).to_be_visible()
+    expect(page.get_by_text("More.", exact=True)).to_have_count(0)
