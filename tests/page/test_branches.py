@@ -5,7 +5,8 @@ from playwright.sync_api import Page, expect
 from tests.openai_server import OpenAIServer, reply
 from tests.page.test_page import ask, standing
 
-ANSWERS = {"coordinator": [reply(one) for one in ("First answer.", "Second answer.", "Third answer.", "More.")]}
+_TEXTS = ("First answer.", "Second answer.", "Third answer.", "More.")
+ANSWERS = {"coordinator": [reply(one) for one in _TEXTS]}
 
 
 def test_an_edited_question_stands_beside_the_old_one_and_a_reload_keeps_the_choice(
