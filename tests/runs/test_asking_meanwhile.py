@@ -263,7 +263,7 @@ async def test_an_answer_that_cannot_be_stored_leaves_the_question_open(tmp_path
 
 async def test_the_question_of_a_step_that_is_skipped_cannot_be_answered(tmp_path, monkeypatch):
     # Nobody waits for it to be asked again.
-    monkeypatch.setattr(in_process, "_ASKED_AGAIN_SECONDS", 3_600.0)
+    monkeypatch.setattr(in_process, "ASKED_AGAIN_SECONDS", 3_600.0)
     async with working(tmp_path, script()) as it:
         await it.begin()
         [question] = await it.asked()

@@ -26,6 +26,10 @@ class RunLimits:
     under_way: int = 1_000
     per_owner: int | None = None
 
+    def of_owner(self, most: int | None) -> int | None:
+        """Return the maximum for one API key that has a limit `most` of its own; None is no limit."""
+        return min((one for one in (self.per_owner, most) if one is not None), default=None)
+
 
 def _no_callbacks(run_id: str, thread_id: str) -> Sequence[BaseCallbackHandler]:
     return ()

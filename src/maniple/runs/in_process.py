@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 from maniple.errors import ManipleError, StoreError
-from maniple.events import is_open_question
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
@@ -32,10 +31,10 @@ from maniple.runs.run_tasks import RunTasks
 from maniple.runs.scheduling import FairSemaphore
 from maniple.runs.steering import (
     accept_message,
-    accept_step_answer,
     edit_reviewed_plan,
     request_plan_edit,
 )
+from maniple.runs.step_answers import ASKED_AGAIN_SECONDS, StepAnswers
 from maniple.runs.turn import remember
 from maniple.runs.turn_scheduler import LocalTurnScheduler
 from maniple.runs.usage import QuotaRegistry
@@ -44,8 +43,6 @@ from maniple.scope.inbox import InputRefused
 from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput
 from maniple.store import EventRecord, RunRecord, Store, read_event_pages
 
-_ASKED_AGAIN_SECONDS = 30.0
-"""How long an answer waits for a run that goes on with another one to ask its question again."""
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
 
@@ -87,6 +84,7 @@ class InProcessEngine:
         self.decisions = RunDecisions(tasks.services, kind)
         self._waiting = WaitingMessages(tasks)
         self._brancher = ThreadBrancher(tasks.services, tasks.driver.environment.workspaces)
+        self._steps = StepAnswers(tasks)
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
@@ -220,55 +218,18 @@ class InProcessEngine:
     ) -> AcceptedRun:
         """Answer a run (see `Engine`)."""
         record = await self.status(run_id, owner)
-        end = time.monotonic() + _ASKED_AGAIN_SECONDS
+        end = time.monotonic() + ASKED_AGAIN_SECONDS
         while True:
-            if answered := await self._answer_active(record, answer, interrupt_id, end):
+            if answered := await self._steps.answer(record, answer, interrupt_id, end):
                 return answered
             async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(record.thread_id):
                 if (active := self.tasks.active.get(run_id)) is not None:
-                    if await self._asks_again(active, interrupt_id, end):
+                    if await self._steps.asks_again(active, interrupt_id, end):
                         continue  # it went on with another answer meanwhile
                     if not active.inbox.takes_answers and active.task is not None:
                         await asyncio.wait([active.task], timeout=CANCEL_SECONDS)  # it is about to wait
                     await self._wait_for_stored_status(active)
                 return await self._answer(await self.status(run_id, owner), answer, interrupt_id)
-
-    async def _answer_active(
-        self, record: RunRecord, answer: Any, interrupt_id: str, end: float
-    ) -> AcceptedRun | None:
-        """Answer a step of a run at work; None if it does not take the answer while it works.
-
-        Until the time `end`, the answer waits for its question to be asked again.
-        """
-        while (active := self.tasks.active.get(record.run_id)) is not None and active.task is not None:
-            changed = active.inbox.changed()
-            async with self.tasks.thread_locks.acquire(record.thread_id):
-                if answered := await self._answer_step(active, answer, interrupt_id):
-                    return answered
-            if not await self._asks_again(active, interrupt_id, end):
-                return None
-            seconds = max(end - time.monotonic(), 0)
-            await asyncio.wait({changed, active.task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        return None
-
-    async def _asks_again(self, active: ActiveRun, interrupt_id: str, end: float) -> bool:
-        """Return whether a run will ask an open question again, as one that goes on with another answer."""
-        if not interrupt_id or time.monotonic() >= end or not active.can_be_steered:
-            return False
-        return await is_open_question(self._store.events, active.record.run_id, interrupt_id)
-
-    async def _answer_step(self, active: ActiveRun, answer: Any, interrupt_id: str) -> AcceptedRun | None:
-        """Answer a step that waits while others go on; None if there is no such question."""
-        asked = active.inbox.questions if active.can_be_steered else ()
-        question = next((one for one in asked if interrupt_id in ("", one.interrupt_id)), None)
-        if question is None:
-            return None
-        newest = active.log.newest_number
-        try:
-            await accept_step_answer(self._services, active, question, answer)
-        except InputRefused:  # it was answered, or the run has paused, in the meantime
-            return None
-        return AcceptedRun(active.record, after=newest)
 
     async def retry(self, run_id: str, owner: str = "") -> AcceptedRun:
         """Continue a run that failed, has gaps, or was cancelled in a retry (see `Engine`)."""

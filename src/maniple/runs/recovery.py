@@ -10,15 +10,14 @@ from dataclasses import replace
 from langchain_core.messages import HumanMessage
 
 from maniple.errors import ManipleError, StoreError, describe_error
-from maniple.events import load_run_view
+from maniple.events import StreamState, load_run_view
 from maniple.runs.request import RunRequest
 from maniple.runs.run_tasks import RunTasks
-from maniple.runs.steering import add_next_runs
 from maniple.runs.stored_inputs import read_inputs
 from maniple.runs.usage import usage_of_run
 from maniple.scope.inbox import Inbox
 from maniple.scope.inputs import Retry
-from maniple.store import RunChange, RunRecord
+from maniple.store import RunChange, RunRecord, RunUsage
 
 _LOG = logging.getLogger(__name__)
 MAX_STALLS = 20
@@ -41,29 +40,34 @@ class RunUnrecoverable(ManipleError):
 
 async def recover_run(tasks: RunTasks, orphan: RunRecord) -> RunRecord | None:
     """Continue an orphaned run and return it; None if it has ended or another process has claimed it."""
-    store = tasks.store
-    record = await store.runs.claim(orphan)
+    record = await tasks.store.runs.claim(orphan)
     if record is None:
         return None  # another process claimed it
+    return await continue_run(tasks, record, was_begun=True)
+
+
+async def continue_run(tasks: RunTasks, record: RunRecord, *, was_begun: bool) -> RunRecord | None:
+    """Go on with a stored run that this process has claimed, and return it; None if it has ended.
+
+    `was_begun` says whether another process had begun it and did not end it: that counts as a stall.
+    """
+    store = tasks.store
     view = await load_run_view(store.events, record.run_id)
     stream = view.stream
-    request = RunRequest.of(record)
     inbox = Inbox(await read_inputs(store.inputs, record.run_id))
     segment = inbox.segment
     begins_segment = segment is not None and segment.after == view.event_number
     used = usage_of_run(view.usage, tasks.services.config.prices)
     if stream.has_ended and stream.status is not None and not begins_segment:
-        # All of its events are stored; only its row is missing the end.
-        ended_at = None if stream.status == "interrupted" else time.time()
-        change: RunChange = {"status": stream.status, "ended_at": ended_at, "usage": used}
-        if stream.failure is not None:
-            change["error_code"], change["error"] = stream.failure.code, stream.failure.message
-        for next_run in await add_next_runs(tasks.services, record, request, inbox.messages, stream.status):
-            await tasks.resume(next_run, "new")
-        await store.runs.change(record.run_id, **change)
+        if stream.status == "interrupted" and inbox.has_new_cancel:
+            await tasks.resume(record, "new")
+            return record
+        await _store_shown_end(tasks, record, stream, used)
         return None
     is_waiting = record.waiting_for is not None
-    stalls = 0 if used.model_calls > record.usage.model_calls else record.stalls + (not is_waiting)
+    stalls = record.stalls + (was_begun and not is_waiting)
+    if used.model_calls > record.usage.model_calls:
+        stalls = 0
     record = await store.runs.change(record.run_id, usage=used, stalls=stalls) or record
     if stalls > MAX_STALLS:
         message = f"The program stopped {stalls} times at the same point of this run. Send the request again."
@@ -74,6 +78,20 @@ async def recover_run(tasks: RunTasks, orphan: RunRecord) -> RunRecord | None:
     else:
         await tasks.resume(record, "continue" if stream.has_started else "new", stream)
     return record
+
+
+async def _store_shown_end(tasks: RunTasks, record: RunRecord, stream: StreamState, used: RunUsage) -> None:
+    """Store the end of a run of which all events are stored: only its row lacks it."""
+    assert stream.status is not None
+    ended_at = None if stream.status == "interrupted" else time.time()
+    change: RunChange = {"status": stream.status, "ended_at": ended_at, "usage": used}
+    if stream.failure is not None:
+        change["error_code"], change["error"] = stream.failure.code, stream.failure.message
+    active = await tasks.prepare(record)
+    active.resume_after(stream)
+    await tasks.driver.scheduler.end(active, change)
+    for next_run in active.next_runs:
+        await tasks.resume(next_run, "new")
 
 
 async def recover_orphaned_runs(tasks: RunTasks, kind: str) -> None:
@@ -95,15 +113,30 @@ async def recover_or_fail(tasks: RunTasks, orphan: RunRecord) -> None:
 
     Raises a retryable `StoreError`, such as a full disk; the run then stays orphaned.
     """
-    try:
+    async with _failing(tasks, orphan):
         await recover_run(tasks, orphan)
+
+
+async def continue_or_fail(tasks: RunTasks, record: RunRecord, *, was_begun: bool) -> None:
+    """Go on with a claimed run (see `continue_run`); fail it if its data cannot be read.
+
+    Raises a retryable `StoreError`; the run then stays as it is.
+    """
+    async with _failing(tasks, record):
+        await continue_run(tasks, record, was_begun=was_begun)
+
+
+@asynccontextmanager
+async def _failing(tasks: RunTasks, run: RunRecord) -> AsyncGenerator[None]:
+    """Fail a run that cannot go on. No error of one run may block other runs, the service, or the thread."""
+    try:
+        yield
     except Exception as error:
-        # No error of one run may block the other runs, the service, or the thread.
         if isinstance(error, StoreError) and error.retryable:
             raise
         _LOG.exception("An orphaned run cannot be recovered.")
-        record = await tasks.store.runs.get(orphan.run_id)
-        if record is not None and record.process in (orphan.process, tasks.store.process):
+        record = await tasks.store.runs.get(run.run_id)
+        if record is not None and record.process in (run.process, tasks.store.process):
             message = f"The run could not continue after the program had stopped: {describe_error(error)}"
             await _fail(tasks, record, RunUnrecoverable(message))
 

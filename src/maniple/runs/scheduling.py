@@ -163,14 +163,26 @@ class AdmissionControl:
 
     def _raise_if_full(self, owner: str, most: int | None) -> None:
         if self._closed:
-            raise ServiceStopping("The service is stopping. Try again in a moment.")
+            raise make_stopping()
         if len(self._active) + self._being_created.total() >= self._limits.under_way:
-            raise TooManyRuns(
-                f"{self._limits.under_way} runs are active or waiting, which is the limit. "
-                "Try again in a moment."
-            )
-        allowed = min((one for one in (self._limits.per_owner, most) if one is not None), default=None)
+            raise make_too_many(self._limits.under_way)
+        allowed = self._limits.of_owner(most)
         if allowed is not None and self._count_active(owner) >= allowed:
-            raise TooManyRuns(
-                f"{allowed} runs of this key are active, which is its limit. Try again when one has ended."
-            )
+            raise make_too_many_of_key(allowed)
+
+
+def make_stopping() -> ServiceStopping:
+    """Return the error for a request that comes while the service stops."""
+    return ServiceStopping("The service is stopping. Try again in a moment.")
+
+
+def make_too_many(limit: int) -> TooManyRuns:
+    """Return the error for one run more than all owners may have."""
+    return TooManyRuns(f"{limit} runs are active or waiting, which is the limit. Try again in a moment.")
+
+
+def make_too_many_of_key(limit: int) -> TooManyRuns:
+    """Return the error for one run more than an API key may have."""
+    return TooManyRuns(
+        f"{limit} runs of this key are active, which is its limit. Try again when one has ended."
+    )

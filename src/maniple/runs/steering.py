@@ -58,8 +58,8 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 MAX_POSSIBLE_RUNS = 20
 """The limit of messages to one run that become, or may become, runs. No other limit counts them."""
-_ENDED = "The run ended before the lead could answer this. It is the next request of the conversation."
-_ENDED_BEFORE = "The run had ended before."
+ENDED = "The run ended before the lead could answer this. It is the next request of the conversation."
+ENDED_BEFORE = "The run had ended before."
 _NOT_ASKED = "Its step ended without it."
 _TAKEN = Reply("taken")
 PLAN_NOT_EDITABLE = (
@@ -127,15 +127,20 @@ async def accept_message(services: RunServices, active: ActiveRun, text: str) ->
     Raises `InputRefused` if the run has come to its end, `TooManyRuns` if too many messages may become runs,
     and `StoreError` if it could not be stored.
     """
-    if sum(one.may_become_run for one in active.inbox.messages) >= MAX_POSSIBLE_RUNS:
-        raise TooManyRuns(
-            f"{MAX_POSSIBLE_RUNS} messages to this run wait for its lead, or for a run of their own, "
-            "which is the limit. Try again when the lead has replied, or when the run has ended."
-        )
+    refuse_more_messages(active.inbox.messages)
     message_id = str(uuid4())
     await active.inbox.put(ReceivedInput(message_id, Message(services.config.redactor.text(text))))
     await show_inputs(services, active)
     return message_id
+
+
+def refuse_more_messages(messages: Iterable[UserMessage]) -> None:
+    """Raise `TooManyRuns` if so many messages to a run may become runs that no other is accepted."""
+    if sum(one.may_become_run for one in messages) >= MAX_POSSIBLE_RUNS:
+        raise TooManyRuns(
+            f"{MAX_POSSIBLE_RUNS} messages to this run wait for its lead, or for a run of their own, "
+            "which is the limit. Try again when the lead has replied, or when the run has ended."
+        )
 
 
 async def accept_step_answer(
@@ -294,13 +299,13 @@ class MessageDesk:
         def settle(one: ReceivedInput) -> Reply | None:
             match one.content:
                 case Cancel():
-                    return _TAKEN if status == "cancelled" else Reply("refused", _ENDED_BEFORE)
+                    return _TAKEN if status == "cancelled" else Reply("refused", ENDED_BEFORE)
                 case PlanChange():
                     return _TAKEN if one.input_id in applied else None  # a retry applies it
                 case StepAnswer() if inbox.is_taken(one.content) or status != "interrupted":
                     return _TAKEN if inbox.is_taken(one.content) else Reply("refused", _NOT_ASKED)
                 case Message() if status not in ("interrupted", "cancelled"):
-                    return Reply("next_run", _ENDED)
+                    return Reply("next_run", ENDED)
                 case _:
                     return None
 
@@ -328,7 +333,7 @@ class MessageDesk:
                 await inbox.decide(message.message_id, steering.reply, steering.changes)
             except Exception:  # noqa: BLE001 - no failure here may end the run
                 _LOG.exception("A message to the run could not be decided.")
-                inbox.decide_unsaved(message.message_id, Reply("next_run", _ENDED))
+                inbox.decide_unsaved(message.message_id, Reply("next_run", ENDED))
             await self._show()
 
     async def _show_all(self) -> None:
@@ -347,7 +352,7 @@ class MessageDesk:
     async def _ask_lead(self, message: UserMessage) -> Steering:
         case = await self._case(message)
         if case is None:
-            return Steering(Reply("next_run", _ENDED))
+            return Steering(Reply("next_run", ENDED))
         lead, usage = self.services.team.message_lead, _UsageOfCalls()
         try:
             return await self._call(lambda: lead.decide(case), usage)
@@ -404,22 +409,22 @@ class MessageDesk:
         return await RunnableLambda(call).ainvoke(None, config)
 
 
-async def add_next_runs(
+def make_next_runs(
     services: RunServices,
     record: RunRecord,
     request: RunRequest,
     messages: Iterable[UserMessage],
     status: RunStatus,
 ) -> list[RunRecord]:
-    """Store the runs that messages to a run become when it ends with `status`; return the new ones.
+    """Return the runs that messages to a run become when it ends with `status`; they are not stored yet.
 
-    A run has the id of its message, so that repeated calls create it only once.
+    A run has the id of its message, so that it is never stored twice.
     """
     if status in ("interrupted", "cancelled"):
         return []
-    store, added = services.store, list[RunRecord]()
+    made = list[RunRecord]()
     for message in messages:
-        if message.may_become_run and await store.runs.get(message.message_id) is None:
+        if message.may_become_run:
             next_run = RunRequest(
                 [HumanMessage(message.text, id=message.message_id)],
                 options=request.options,
@@ -431,13 +436,13 @@ async def add_next_runs(
                 thread_id=record.thread_id,
                 owner=record.owner,
                 kind=record.kind,
-                process=store.process,
+                process=services.store.process,
                 status="queued",
                 request=next_run.without_secrets(services.config.redactor),
                 created_at=time.time(),
             )
-            added.append(await store.runs.add(new))
-    return added
+            made.append(new)
+    return made
 
 
 class _UsageOfCalls(AsyncCallbackHandler):

@@ -31,6 +31,8 @@ _KINDS: Mapping[type[RunInput], str] = {
     Retry: "retry",
     Cancel: "cancel",
 }
+COMMAND = "command"
+"""The kind of a record that asks the process which drives the run, and gets its answer as the reply."""
 _FORMATS: Mapping[str, TypeAdapter[Any]] = {kind: TypeAdapter(format_) for format_, kind in _KINDS.items()}
 _REPLY = TypeAdapter(Reply)
 
@@ -45,7 +47,7 @@ class StoredInputs:
 
     async def write(self, added: Sequence[ReceivedInput], settled: Sequence[ReceivedInput]) -> None:
         """Store new inputs and replies: all or none. Raises `StoreError`."""
-        replies = {one.input_id: _reply_json(one.reply, self.redactor) for one in settled if one.reply}
+        replies = {one.input_id: reply_json(one.reply, self.redactor) for one in settled if one.reply}
         await self.table.write(self.run_id, [as_record(one, self.redactor) for one in added], replies)
 
 
@@ -54,22 +56,28 @@ def as_record(one: ReceivedInput, redactor: Redactor) -> InputRecord:
     kind = _KINDS[type(one.content)]
     format_ = _FORMATS[kind]
     content = redact_json(redactor, format_, format_.dump_json(one.content).decode())
-    reply = None if one.reply is None else _reply_json(one.reply, redactor)
+    reply = None if one.reply is None else reply_json(one.reply, redactor)
     return InputRecord(one.input_id, kind, one.sender, content, time.time(), reply)
 
 
-def _reply_json(reply: Reply, redactor: Redactor) -> str:
+def reply_json(reply: Reply, redactor: Redactor) -> str:
+    """Return a reply as it is stored."""
     return redact_json(redactor, _REPLY, _REPLY.dump_json(reply).decode())
 
 
+def from_record(one: InputRecord) -> ReceivedInput:
+    """Return a stored input; raises `ValueError` for one that cannot be read."""
+    return ReceivedInput(
+        one.input_id,
+        _FORMATS[one.kind].validate_json(one.content),
+        cast("Sender", one.sender),
+        None if one.reply is None else _REPLY.validate_json(one.reply),
+    )
+
+
 async def read_inputs(table: InputTable, run_id: str) -> list[ReceivedInput]:
-    """Return the stored inputs of a run, oldest first; raises `ValueError` for one that cannot be read."""
-    return [
-        ReceivedInput(
-            one.input_id,
-            _FORMATS[one.kind].validate_json(one.content),
-            cast("Sender", one.sender),
-            None if one.reply is None else _REPLY.validate_json(one.reply),
-        )
-        for one in await table.list_by_run(run_id)
-    ]
+    """Return the stored inputs of a run, oldest first; raises `ValueError` for one that cannot be read.
+
+    A command is none: what is done with it is an input of its own.
+    """
+    return [from_record(one) for one in await table.list_by_run(run_id) if one.kind != COMMAND]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from maniple.runs.active_run import ActiveRun, RunServices
 from maniple.runs.scheduling import FairSemaphore, Slot, ThreadLocks
-from maniple.runs.steering import add_next_runs
+from maniple.runs.steering import make_next_runs
 from maniple.runs.turn import Start
 from maniple.store import RunChange, RunRecord
 
@@ -61,9 +61,9 @@ class LocalTurnScheduler:
     async def end(self, active: ActiveRun, change: RunChange) -> RunRecord | None:
         """Store the end of a run (see `TurnScheduler`)."""
         record, store, status = active.record, self.services.store, active.status or "failed"
-        active.next_runs = await add_next_runs(
-            self.services, record, active.request, active.inbox.messages, status
-        )
+        following = make_next_runs(self.services, record, active.request, active.inbox.messages, status)
+        new = [one for one in following if await store.runs.get(one.run_id) is None]
+        active.next_runs = [await store.runs.add(one) for one in new]
         # A rollback may need the checkpoints of a cancelled run, so the next run that ends prunes them.
         needs_checkpoints = status in ("interrupted", "cancelled")
         if not needs_checkpoints and not self._turns.is_locked(record.thread_id):

@@ -110,6 +110,11 @@ class Inbox:
         return given[-1] if given else None
 
     @property
+    def has_new_cancel(self) -> bool:
+        """Whether the run was cancelled and nothing has become of that yet."""
+        return any(isinstance(one.content, Cancel) and one.reply is None for one in self._received.values())
+
+    @property
     def is_reachable(self) -> bool:
         """Whether anything can be sent to the run while it works."""
         return self._log is not None
@@ -153,6 +158,14 @@ class Inbox:
             if self._is_closed or (isinstance(one.content, PlanChange) and not self._is_open):
                 raise InputRefused
             await run_to_completion(self._write([one]))
+
+    async def receive(self, stored: Iterable[ReceivedInput]) -> None:
+        """Take in inputs that another process has stored. Those that come too late have no effect."""
+        async with self._writing:
+            for one in stored:
+                if one.input_id not in self._received and not self._is_closed:
+                    self._keep(one)
+            self._ring()
 
     async def decide(self, message_id: str, reply: Reply, changes: Iterable[PlanChange] = ()) -> None:
         """Store the lead's decision about a message with the changes of the plan that implement it."""
