@@ -23,6 +23,7 @@ STATUS_BY_CODE = {
     "too_many_runs": 429,
     "daily_limit": 429,
     "stopping": 503,
+    "worker_away": 503,
     "no_browser": 503,
     "not_printed": 503,
     "thread_busy": 409,

@@ -129,6 +129,13 @@ class ThreadBusy(ManipleError):
     retryable = True
 
 
+class WorkerAway(ManipleError):
+    """The process that drives the run has not answered in time; what was sent stays stored."""
+
+    code = "worker_away"
+    retryable = True
+
+
 class NotFound(ManipleError):
     """The thread or run does not exist or belongs to another owner."""
 

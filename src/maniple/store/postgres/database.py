@@ -24,6 +24,8 @@ PROCESS_VARIABLE = "maniple.process"
 """The variable of each connection that the fences compare with `runs.process`."""
 PATIENCE_SECONDS = 20.0
 """How long a call is tried again while the server is away."""
+ATTEMPT_SECONDS = 1.0
+"""How long a single attempt waits for a server that is away."""
 PAUSE_SECONDS = 0.2
 CONNECT_SECONDS = 10
 LOOK_SECONDS = 1.0
@@ -74,7 +76,10 @@ class PostgresDatabase:
     def __init__(self, url: str, process: str, size: int) -> None:
         self.name = name_database(url)
         self.process = process
-        self._url = url
+        self.url = url
+        """With its password."""
+        self.heard_at = time.monotonic()
+        """When the server, or the system that cannot reach it, last answered a beat of this process."""
         self._is_open = False
         # Without `check`, which gave no connection after the server had crashed.
         self._pool = AsyncConnectionPool(
@@ -154,6 +159,12 @@ class PostgresDatabase:
         """Run one statement and return its rows; done twice, it must have the effect of once."""
         return await run_to_completion(self.fetch(sql, values))
 
+    async def attempt(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Run one statement once, without waiting for a server that is away."""
+        return await self._try(
+            lambda connection: fetch_all(connection, sql, values), patience_seconds=ATTEMPT_SECONDS
+        )
+
     async def fetch(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
         return await self._try(lambda connection: fetch_all(connection, sql, values))
@@ -166,7 +177,7 @@ class PostgresDatabase:
         while self._is_open:
             try:
                 connection = await AsyncConnection.connect(
-                    self._url, autocommit=True, connect_timeout=CONNECT_SECONDS
+                    self.url, autocommit=True, connect_timeout=CONNECT_SECONDS
                 )
                 async with connection:
                     await connection.execute(f"LISTEN {channel}".encode())

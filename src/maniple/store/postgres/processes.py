@@ -83,13 +83,16 @@ async def _beat(database: PostgresDatabase, *, server: bool) -> None:
     beats = 0
     while True:
         try:
-            if not await database.execute(sql, (database.process,)):
+            if not await database.attempt(sql, (database.process,)):
                 await _register(database, server=False)
             if beats % _SWEEP_BEATS == 0:
                 await _sweep(database)
             beats += 1
         except StoreError as error:
             _LOG.warning("This process could not report that it is alive: %s", error)
+        # Also after an error: a server that is away drives the runs of nobody. One that is silent may be
+        # heard by others.
+        database.heard_at = time.monotonic()
         await asyncio.sleep(BEAT_SECONDS)
 
 

@@ -17,8 +17,6 @@ from maniple.types import RunState
 CHANNEL = "maniple_events"
 """The channel on which runs ring: `run_id` and the newest event, or `input`, `reply` or `status`."""
 QUEUE, TASK = "runs.1", "maniple.drive"
-COMMAND = "command"
-"""The kind of an input that asks the process which drives the run, and is answered by its reply."""
 Refusal = Literal["full", "owner_full", "busy", "changed"]
 """Why nothing was stored: too many runs, too many of the owner, a run on the thread, or another status."""
 _DRIVEN = f"runs.job IS NOT NULL AND {IS_ALIVE}"

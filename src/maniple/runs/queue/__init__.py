@@ -1,0 +1,1 @@
+"""The engine whose runs are jobs of a queue in PostgreSQL, for several machines."""

@@ -1,0 +1,70 @@
+"""Opens the engine of the queue: the side that accepts requests, the side that works, or both."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from maniple.graph import Team
+from maniple.runs.active_run import RunServices
+from maniple.runs.artifact_collector import WorkspaceCollector
+from maniple.runs.driver import RunDriver
+from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
+from maniple.runs.event_log import open_recorder
+from maniple.runs.outages import ModelOutages
+from maniple.runs.queue.bells import RunBells
+from maniple.runs.queue.engine import QueueEngine
+from maniple.runs.queue.scheduler import QueueScheduler
+from maniple.runs.queue.worker import RunWorker
+from maniple.runs.run_tasks import RunTasks
+from maniple.runs.scheduling import FairSemaphore
+from maniple.runs.usage import QuotaRegistry
+from maniple.store.postgres.queue import RunQueue
+from maniple.store.postgres.store import PostgresStore
+
+Role = Literal["all", "api", "worker"]
+"""Which side of the queue a process is: the one that accepts requests, the one that works, or both."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQueue:
+    """An engine of the queue, and the worker of this process if it is one."""
+
+    engine: QueueEngine
+    worker: RunWorker | None
+
+
+@asynccontextmanager
+async def open_queue(
+    team: Team,
+    store: PostgresStore,
+    *,
+    role: Role = "all",
+    config: EngineConfig | None = None,
+    telemetry: RunTelemetry | None = None,
+    environment: ExecutionEnvironment | None = None,
+) -> AsyncGenerator[OpenQueue]:
+    """Open an engine on a store, which must not be open as that of the only server.
+
+    A worker drives up to `config.working` runs at once. On leaving, runs under way are given back to the
+    queue at a checkpoint, and another process goes on with them.
+    """
+    config, telemetry = config or EngineConfig(), telemetry or RunTelemetry()
+    environment, database = environment or ExecutionEnvironment(), store.database
+    queue, bells = RunQueue(database), RunBells(database)
+    async with AsyncExitStack() as stack:
+        recorder = await stack.enter_async_context(open_recorder(store.events, telemetry.metrics))
+        services = RunServices(team, store, recorder, config, telemetry)
+        workspaces = environment.workspaces
+        collector = WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
+        scheduler = QueueScheduler(services, queue, FairSemaphore(config.working))
+        outages = ModelOutages(config.outage_seconds, waits_unanswered=True)
+        driver = RunDriver(services, scheduler, QuotaRegistry(store), environment, collector, outages)
+        tasks = RunTasks(driver)
+        stack.push_async_callback(tasks.drain)
+        await stack.enter_async_context(bells.listening())
+        worker = None
+        if role != "api":
+            worker = RunWorker(tasks, queue, bells, database, config.working)
+            await stack.enter_async_context(worker.at_work())
+        yield OpenQueue(QueueEngine(tasks, queue, bells), worker)

@@ -1,0 +1,251 @@
+"""The worker: it takes runs from the queue, drives them, and carries out what is sent to them."""
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from procrastinate import App, JobContext
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
+from procrastinate.retry import BaseRetryStrategy, RetryDecision
+from procrastinate.worker import Worker
+
+from maniple.errors import RunTakenOver, StoreError, StoreUnreachable, describe_error
+from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun
+from maniple.runs.queue.bells import RunBells
+from maniple.runs.queue.commands import CommandHandler
+from maniple.runs.queue.connector import open_procrastinate
+from maniple.runs.recovery import continue_or_fail
+from maniple.runs.run_tasks import RunTasks
+from maniple.runs.stored_inputs import COMMAND, from_record
+from maniple.store import InputRecord
+from maniple.store.postgres.database import PostgresDatabase
+from maniple.store.postgres.queue import QUEUE, TASK, RunQueue
+
+REFUSED_STATUS = 75
+"""The exit status of a worker that has lost its runs to another one: start it again (EX_TEMPFAIL)."""
+POLL_SECONDS = 1.0
+SWEEP_SECONDS = 1.0
+METER_SECONDS = 10.0
+WATCH_SECONDS = 0.5
+SILENT_SECONDS = 4.0
+"""How long a process may go without hearing of its database, which is less than its lease."""
+_LOG = logging.getLogger(__name__)
+
+
+class RunGivenBack(Exception):
+    """This process drives a run no longer and has not ended it: its job goes back to the queue."""
+
+
+class _GiveBack(BaseRetryStrategy):
+    """Queues the job of a run again that was not driven to its end."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        is_lost = isinstance(exception, RunGivenBack | StoreError | asyncio.CancelledError)
+        return RetryDecision() if is_lost else None
+
+
+class RunWorker:
+    """Drives up to `concurrency` runs of the queue at once. Use `at_work`.
+
+    `leave` ends this process at once with an exit status; it is called when the process has lost its runs.
+    """
+
+    def __init__(
+        self,
+        tasks: RunTasks,
+        queue: RunQueue,
+        bells: RunBells,
+        database: PostgresDatabase,
+        concurrency: int,
+        leave: Callable[[int], None] = os._exit,
+    ) -> None:
+        self.tasks = tasks
+        self._queue = queue
+        self._bells = bells
+        self._database = database
+        self._concurrency = concurrency
+        self._leave = leave
+        self._commands = CommandHandler(tasks)
+        self._handled: dict[str, asyncio.Task[None]] = {}
+        self._driven: set[str] = set()
+        self._looking: set[asyncio.Task[None]] = set()
+        self._worker: Worker | None = None
+        self.taken_over = 0
+        """How many runs of dead processes this one has gone on with."""
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncGenerator[None]:
+        """Drive runs inside of the context; on leaving, those under way are given back."""
+        async with open_procrastinate(self._database) as app:
+            app.task(name=TASK, queue=QUEUE, pass_context=True, retry=_GiveBack())(self._drive)
+            self._bells.hear_inputs(self._look)
+            working = asyncio.create_task(self._work(app), name="queue worker")
+            beside = [
+                asyncio.create_task(one, name=f"queue {one.__name__}")
+                for one in (self._sweep(), self._store_usage())
+            ]
+            with _Watchdog(self._database, self._leave):
+                try:
+                    yield
+                finally:
+                    await self.drain()
+                    for task in beside:
+                        task.cancel()
+                    await asyncio.wait([working, *beside])
+
+    async def drain(self) -> None:
+        """Take no more runs from the queue, and give those under way back at their next checkpoint."""
+        if self._worker is not None:
+            self._worker.stop()
+        await self.tasks.drain()
+
+    async def _work(self, app: App) -> None:
+        while not self.tasks.admission.is_closed:
+            self._worker = Worker(
+                app,
+                queues=[QUEUE],
+                concurrency=self._concurrency,
+                fetch_job_polling_interval=POLL_SECONDS,
+                delete_jobs="always",
+                install_signal_handlers=False,
+                shutdown_graceful_timeout=self.tasks.services.config.drain_seconds + 2 * CANCEL_SECONDS,
+            )
+            try:
+                await self._worker.run()
+            except ConnectorException as error:
+                _LOG.warning("The queue could not be read: %s", describe_error(error))
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _drive(self, context: JobContext, run_id: str) -> None:
+        """Drive the run of a job until it has ended, pauses, or this process stops."""
+        if self.tasks.admission.is_closed:
+            raise RunGivenBack
+        job = context.job.id
+        claimed = await self._queue.claim(run_id, job) if job is not None else None
+        if claimed is None:
+            return  # it has ended meanwhile
+        if claimed.is_taken_over:
+            self.taken_over += 1
+        self._driven.add(run_id)
+        try:
+            await continue_or_fail(self.tasks, claimed.run, was_begun=claimed.is_taken_over)
+            active = self.tasks.active.get(run_id)
+            if active is None or active.task is None:
+                return
+            if self.tasks.admission.is_closed:
+                active.suspend()  # begun after the others were told to stop
+            self._look(run_id)  # for what was sent between the claim and now
+            try:
+                await asyncio.wait({active.task})
+            except asyncio.CancelledError:
+                active.suspend()
+                await asyncio.wait({active.task}, timeout=CANCEL_SECONDS)
+                raise
+            self._check(active)
+        except RunTakenOver as error:
+            self._refused(error)
+            raise
+        finally:
+            self._driven.discard(run_id)
+
+    def _check(self, active: ActiveRun) -> None:
+        """Leave after the loss of a run; raise `RunGivenBack` for one that was not driven to its end."""
+        failure = active.log.failure
+        if isinstance(failure, RunTakenOver | StoreUnreachable):
+            self._refused(failure)
+        if failure is not None or active.is_suspended:
+            raise RunGivenBack
+
+    def _refused(self, error: StoreError) -> None:
+        """End this process: another one goes on with its runs, and nothing here may have an effect."""
+        _LOG.critical("This process leaves: %s", error)
+        self._leave(REFUSED_STATUS)
+
+    def _look(self, run_id: str) -> None:
+        """Take in what was sent to a run that this process drives; "" for all of them."""
+        wanted = [run_id] if run_id else [*self._driven]
+        if known := [one for one in wanted if one in self._driven]:
+            task = asyncio.create_task(self._take_in(known), name="queue inputs")
+            self._looking.add(task)
+            task.add_done_callback(self._looking.discard)
+
+    async def _take_in(self, run_ids: list[str]) -> None:
+        try:
+            pending = await self._queue.list_pending(run_ids)
+        except StoreError as error:
+            _LOG.warning("What was sent to runs could not be read yet: %s", error)
+            return
+        for run_id, sent in pending:
+            if (active := self.tasks.active.get(run_id)) is None:
+                continue
+            if sent.kind == COMMAND:
+                self._carry_out(active, sent)
+                continue
+            await active.inbox.receive([from_record(sent)])
+            if active.inbox.has_new_cancel:
+                active.cancel()
+
+    def _carry_out(self, active: ActiveRun, sent: InputRecord) -> None:
+        if sent.input_id in self._handled:
+            return
+        task = asyncio.create_task(self._reply(active, sent), name=f"command {sent.input_id}")
+        self._handled[sent.input_id] = task
+        task.add_done_callback(lambda _: self._handled.pop(sent.input_id, None))
+
+    async def _reply(self, active: ActiveRun, sent: InputRecord) -> None:
+        try:
+            reply = await self._commands.reply(active, sent)
+            await self.tasks.store.inputs.write(active.record.run_id, [], {sent.input_id: reply})
+        except Exception as error:  # noqa: BLE001 - it stays, and is tried again at the next look
+            _LOG.warning("A command could not be carried out yet: %s", describe_error(error))
+
+    async def _sweep(self) -> None:
+        """Give back the jobs of dead processes each second."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                if given_back := await self._queue.sweep():
+                    _LOG.warning("%d runs of dead processes go on.", given_back)
+            except StoreError as error:
+                _LOG.warning("The queue could not be swept: %s", error)
+
+    async def _store_usage(self) -> None:
+        """Store now and then what runs have used, for the limits that other processes check."""
+        while True:
+            await asyncio.sleep(METER_SECONDS)
+            for run_id in [*self._driven]:
+                active = self.tasks.active.get(run_id)
+                if active is None or active.status is not None:
+                    continue
+                with suppress(StoreError):
+                    await self.tasks.store.runs.change(run_id, usage=active.meter.answered, stalls=0)
+
+
+class _Watchdog:
+    """Leaves when the process has not heard of its database for a while, also if its event loop hangs."""
+
+    def __init__(self, database: PostgresDatabase, leave: Callable[[int], None]) -> None:
+        self._database = database
+        self._leave = leave
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="queue watchdog", daemon=True)
+
+    def __enter__(self) -> None:
+        self._database.heard_at = time.monotonic()
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(WATCH_SECONDS):
+            if (silent := time.monotonic() - self._database.heard_at) > SILENT_SECONDS:
+                _LOG.critical("This process leaves: it has not heard of its database for %.1f s.", silent)
+                self._leave(REFUSED_STATUS)
+                return
