@@ -41,6 +41,7 @@ STATUS_BY_CODE = {
     "prices_unknown": 409,
     "wrong_plan_change": 422,
     "invalid_input": 422,
+    "invalid_schedule": 422,
     "file_refused": 422,
     "too_large": 413,
     "workspace_full": 413,

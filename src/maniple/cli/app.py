@@ -32,6 +32,7 @@ from maniple.cli.options import (
     read_settings,
     served_at,
 )
+from maniple.cli.schedules import schedules
 from maniple.cli.store_admin import database, keys
 from maniple.cli.threads import threads
 from maniple.cli.trust import trust
@@ -78,6 +79,7 @@ def _root(
       maniple crawl URL              print a web page as the team reads it
       maniple threads list           list the conversations; show and export print and save one
       maniple serve                  start the HTTP API and the web page
+      maniple schedule add …         have the server start runs at given times
       maniple keys add NAME          create an API key for the HTTP API
       maniple mcp list               list the configured MCP servers and their tools
       maniple mcp serve              offer the team as tools to an MCP host
@@ -566,6 +568,7 @@ app.command("trust")(trust)
 app.command("completion")(completion)
 app.add_typer(evaluation)
 app.add_typer(threads)
+app.add_typer(schedules)
 app.add_typer(keys)
 app.add_typer(database)
 app.add_typer(mcp)

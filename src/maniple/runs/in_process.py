@@ -88,18 +88,22 @@ class InProcessEngine:
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
-        run_id = str(uuid4())
+        run_id = request.run_id or str(uuid4())
         thread_id = request.thread_id or run_id
         if request.is_message and (steered := await self._steer(thread_id, request)) is not None:
             return steered
         # Requests for one thread are handled one after another.
         async with self.tasks.admission.admit(request.owner), self.tasks.thread_locks.acquire(thread_id):
+            if request.run_id and (known := await self._store.runs.get(run_id, request.owner)) is not None:
+                return AcceptedRun(known, after=0)
             thread = await self.decisions.find_thread(thread_id, request)
             await self._recover_orphans(thread_id, lambda _: request.ends_others)
             waiting = await self._waiting_run(thread_id) or await self._clear_thread(
                 thread_id, request.when_busy
             )
             if waiting is not None:
+                if request.run_id:
+                    raise ThreadBusy("A run on this thread waits for an answer, which this request is not.")
                 return await self._answer(waiting, request.messages[-1].text)
             if not thread.title:
                 await self._store.threads.touch(thread_id, self.decisions.make_title(request))

@@ -44,6 +44,12 @@ class RunRequest:
     budget: Budget = field(default_factory=Budget)
     approval: Sequence[str] = ()
     """Tools that need the user's approval; stored with the run, so that changed settings do not affect it."""
+    run_id: str = ""
+    """The id that the run gets; "": a new one.
+
+    A request with an id that exists gets that run: so it can be repeated without a second run. It never
+    answers a run that waits, and raises `ThreadBusy` instead.
+    """
 
     @property
     def ends_others(self) -> bool:
@@ -74,7 +80,7 @@ class RunRequest:
 
 _MESSAGES: TypeAdapter[Sequence[BaseMessage]] = TypeAdapter(Messages)
 _REQUEST = TypeAdapter(RunRequest)
-_OF_THE_ROW = {"thread_id", "owner", "when_busy"}
+_OF_THE_ROW = {"thread_id", "owner", "when_busy", "run_id"}
 """Fields that are columns of the run's row, or are only used when the run is accepted."""
 
 

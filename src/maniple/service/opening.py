@@ -1,7 +1,7 @@
 """The objects that a service opens at its start."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
 
 from maniple.app import App, open_app
@@ -9,6 +9,7 @@ from maniple.config import Settings
 from maniple.events import RunViewReader
 from maniple.llms.embedded import Progress
 from maniple.runs import RunUsageReader
+from maniple.schedules import open_scheduler
 from maniple.service.callers import KeyWatch
 from maniple.service.readiness import ModelReach, open_reach
 from maniple.service.views import STEP_EVENTS
@@ -37,7 +38,10 @@ async def open_service(
     async with (
         open_app(settings, kind="server", progress=progress, alone=alone) as app,
         open_reach(app.runtime) as reach,
+        AsyncExitStack() as stack,
     ):
+        if alone:  # a process beside the server leaves its schedules to it
+            await stack.enter_async_context(open_scheduler(app.store, app.engine))
         yield Service(
             **{field.name: getattr(app, field.name) for field in fields(app)},
             key_watch=KeyWatch(app.store.keys),

@@ -26,6 +26,7 @@ from maniple.store.records import (
     ToolCallRecord,
     make_thread_id,
 )
+from maniple.store.schedules import Overlap, Schedule, ScheduleTable, ScheduleTick, TickState
 
 __all__ = [
     "ApiKey",
@@ -38,13 +39,18 @@ __all__ = [
     "InputRecord",
     "InputTable",
     "KeyLimits",
+    "Overlap",
     "RunChange",
     "RunRecord",
     "RunTable",
     "RunUsage",
+    "Schedule",
+    "ScheduleTable",
+    "ScheduleTick",
     "Store",
     "Thread",
     "ThreadTable",
+    "TickState",
     "ToolCallLedger",
     "ToolCallRecord",
     "count_valid_keys",

@@ -23,6 +23,7 @@ from maniple.store.records import (
     Thread,
     ToolCallRecord,
 )
+from maniple.store.schedules import ScheduleTable
 from maniple.types import OutageKind, RunState
 
 EVENT_PAGE_SIZE = 1_000
@@ -380,6 +381,8 @@ class Store(Protocol):
     def artifacts(self) -> ArtifactStore: ...
     @property
     def keys(self) -> ApiKeyTable: ...
+    @property
+    def schedules(self) -> ScheduleTable: ...
     @property
     def checkpoints(self) -> CheckpointHistory: ...
     @property

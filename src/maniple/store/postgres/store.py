@@ -23,6 +23,8 @@ from maniple.store.postgres.run_tables import (
     PostgresLedger,
 )
 from maniple.store.postgres.tables import PostgresKeys, PostgresRuns, PostgresThreads
+from maniple.store.schedules import SqlSchedules
+from maniple.store.statements import PercentStatements
 
 POOL_SIZE = 8
 _UNCHECKED = (
@@ -48,6 +50,7 @@ class PostgresStore:
         self.ledger = PostgresLedger(database)
         self.artifacts = PostgresArtifacts(database, files)
         self.keys = PostgresKeys(database)
+        self.schedules = SqlSchedules(PercentStatements(database))
         self.checkpoints = PostgresCheckpointHistory(database)
         self.checkpointer: BaseCheckpointSaver[Any] = PostgresSaver(database)
 

@@ -16,6 +16,7 @@ from maniple.evidence import Evidence
 from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.error_translation import corrupt_log, require_free_space, translate_errors
 from maniple.store.executors import run_in_thread, run_to_completion
+from maniple.store.schedules import SqlSchedules
 from maniple.store.sqlite.checkpoints import SqliteCheckpointHistory, SqliteSaver
 from maniple.store.sqlite.database import ProcessRegistry, SqliteDatabase, connect, find_log_damage
 from maniple.store.sqlite.run_tables import (
@@ -48,6 +49,7 @@ class SqliteStore:
         self.ledger = SqliteLedger(database)
         self.artifacts = SqliteArtifacts(database, files)
         self.keys = SqliteKeys(database)
+        self.schedules = SqlSchedules(database)
         self.checkpoints = SqliteCheckpointHistory(database)
         self.checkpointer: BaseCheckpointSaver[Any] = saver
 
