@@ -185,7 +185,7 @@ async def test_a_method_that_a_path_lacks_is_refused_with_all_those_it_has(it: I
 async def test_an_address_that_does_not_exist_is_answered_with_where_to_look(it: InProcessService):
     for method, path, status in (
         ("GET", "/api/nothing", 404),
-        ("POST", "/v1/chat/completions", 404),
+        ("POST", "/v2/chat/completions", 404),
         ("GET", "/%ff%0a", 404),
         ("PUT", "/api/threads/t", 405),
     ):
@@ -236,7 +236,8 @@ async def test_every_route_is_described_with_its_answers_and_refusals(it: InProc
             assert all(status == "204" or answers[status].get("content") for status in good), (method, path)
             for status in ("401", "413", "422"):
                 schema = answers[status]["content"]["application/json"]["schema"]
-                assert schema == {"$ref": "#/components/schemas/Problem"}, (method, path, status)
+                problem = "OpenAIErrorView" if path.startswith("/v1/") else "Problem"
+                assert schema == {"$ref": f"#/components/schemas/{problem}"}, (method, path, status)
             if "{" in path:
                 assert "404" in answers, (method, path)
 

@@ -111,7 +111,7 @@ class OpenAIErrorView(BaseModel):
 
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": OpenAIErrorView} for status in (400, 401, 404, 409, 413, 429, 500, 503)
+    status: {"model": OpenAIErrorView} for status in (400, 401, 404, 409, 413, 422, 429, 500, 503)
 }
 _FRAME = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
