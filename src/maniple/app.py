@@ -46,15 +46,16 @@ from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import check_approval
 from maniple.tools.web import TeamSearch
 from maniple.tools.web_pictures import WebPictures
-from maniple.types import GENERAL, WORKERS, Worker
+from maniple.types import GENERAL, WORKERS, EngineRole, Worker
 from maniple.workspace import Workspaces
 
 if TYPE_CHECKING:
     from maniple.mcp import McpServers
     from maniple.redaction import Redactor
     from maniple.report_files import ReportRenderer
-    from maniple.runs import EngineConfig
+    from maniple.runs import EngineConfig, ExecutionEnvironment, RunTelemetry
     from maniple.runs.in_process import InProcessEngine
+    from maniple.runs.queue.engine import QueueEngine
     from maniple.store import Store
     from maniple.telemetry.metrics import Metrics
     from maniple.telemetry.tracing import Tracing
@@ -132,7 +133,7 @@ class App:
     settings: Settings
     runtime: Runtime
     store: Store
-    engine: InProcessEngine
+    engine: InProcessEngine | QueueEngine
     engine_config: EngineConfig
     workspaces: Workspaces
     metrics: Metrics
@@ -150,12 +151,14 @@ async def open_app(
     progress: Progress | None = None,
     alone: bool = True,
     store: Store | None = None,
+    role: EngineRole = "all",
 ) -> AsyncGenerator[App]:
     """Open store, team, engine, tracing and metrics, and close them again.
 
     A "server" continues the runs that an earlier one left behind; a "chat" does so when its person asks.
     `alone`: a server that has its database for itself; others stand beside that one. An open `store` is used
-    instead of that of the settings, and not closed. Raises the `ManipleError` that prevents it.
+    instead of that of the settings, and not closed. `role`: what a server does where PostgreSQL keeps the
+    runs, which several processes may drive. Raises the `ManipleError` that prevents it.
     """
     # An embedded team (`open_team`) does without the imports of these.
     from maniple.report_files import ReportRenderer
@@ -164,9 +167,10 @@ async def open_app(
     from maniple.telemetry.tracing import open_tracing
 
     metrics, config = Metrics(), _engine_config(settings, kind)
+    is_queue = kind == "server" and store is None and settings.store.backend == "postgres"
     async with (
         open_tracing(settings.telemetry, config.redactor) as tracing,
-        _use_store(store, settings, server=kind == "server" and alone) as opened_store,
+        _use_store(store, settings, server=kind == "server" and alone and not is_queue) as opened_store,
         open_runtime(
             settings,
             checkpointer=opened_store.checkpointer,
@@ -179,16 +183,21 @@ async def open_app(
         workspaces = runtime.offer.service(Workspaces)
         if workspaces is None:  # the team works without them, but earlier threads may have files
             workspaces = await asyncio.to_thread(workspaces_of, settings)
-        async with open_engine(
-            runtime.graph,
-            opened_store,
-            kind=kind,
-            config=config,
-            telemetry=RunTelemetry(metrics, tracing.callbacks),
-            environment=ExecutionEnvironment(
-                workspaces, runtime.sandbox, runtime.warning, runtime.models.load
-            ),
-        ) as engine:
+        telemetry = RunTelemetry(metrics, tracing.callbacks)
+        environment = ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning, runtime.models.load)
+        opening = (
+            _open_queue_engine(runtime.graph, opened_store, role, config, telemetry, environment)
+            if is_queue
+            else open_engine(
+                runtime.graph,
+                opened_store,
+                kind=kind,
+                config=config,
+                telemetry=telemetry,
+                environment=environment,
+            )
+        )
+        async with opening as engine:
             yield App(
                 settings=settings,
                 runtime=replace(runtime, notices=(*runtime.notices, *tracing.notices)),
@@ -201,6 +210,25 @@ async def open_app(
                 redactor=config.redactor,
                 report_renderer=ReportRenderer(runtime.browser, runtime.missing.get("browser", "")),
             )
+
+
+@asynccontextmanager
+async def _open_queue_engine(
+    team: Team,
+    store: Store,
+    role: EngineRole,
+    config: EngineConfig,
+    telemetry: RunTelemetry,
+    environment: ExecutionEnvironment,
+) -> AsyncGenerator[QueueEngine]:
+    from maniple.runs.queue.opening import open_queue
+    from maniple.store.postgres.store import PostgresStore
+
+    assert isinstance(store, PostgresStore)
+    async with open_queue(
+        team, store, role=role, config=config, telemetry=telemetry, environment=environment
+    ) as opened:
+        yield opened.engine
 
 
 def _use_store(
@@ -218,7 +246,10 @@ def _engine_config(settings: Settings, kind: Kind) -> EngineConfig:
         return replace(make_engine_config(settings), drain_seconds=_CHAT_DRAIN_SECONDS)
     server = settings.server
     limits = RunLimits(server.max_runs + server.max_waiting_runs, server.max_runs_per_key)
-    return make_engine_config(settings, working=server.max_runs, limits=limits)
+    working = server.max_runs
+    if settings.store.backend == "postgres":
+        working = settings.runs.worker_concurrency or working
+    return make_engine_config(settings, working=working, limits=limits)
 
 
 @asynccontextmanager

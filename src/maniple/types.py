@@ -92,6 +92,8 @@ ProfileName = Literal["standard", "compact"]
 
 StepStatus = Literal["not_started", "in_progress", "blocked", "completed", "failed", "skipped"]
 """Of a step of the plan. A blocked one has failed and waits for what it lacks, to be tried again."""
+EngineRole = Literal["all", "api", "worker"]
+"""Which side of a queue of runs a process is: it accepts requests, it drives runs, or both."""
 RunStatus = Literal["completed", "failed", "cancelled", "interrupted", "budget_exhausted"]
 RunState = Literal["queued", "running", "interrupted", "completed", "failed", "cancelled", "budget_exhausted"]
 """A run as it is stored; the first three are not its end."""

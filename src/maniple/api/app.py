@@ -40,7 +40,7 @@ from maniple.llms.embedded import Progress
 from maniple.service import open_service
 from maniple.service.views import UploadLimits
 from maniple.text import file_size
-from maniple.types import GENERAL
+from maniple.types import GENERAL, EngineRole
 
 LANGMANUS_ORIGIN = "http://localhost:3000"
 """Where the LangManus web client runs; allowed while the service listens on loopback only."""
@@ -77,12 +77,12 @@ def _stop_freezing() -> None:
         gc.callbacks.remove(_freeze_survivors)
 
 
-def create_app(settings: Settings, *, progress: Progress | None = None) -> FastAPI:
+def create_app(settings: Settings, *, progress: Progress | None = None, role: EngineRole = "all") -> FastAPI:
     """Return the ASGI app. Its lifespan opens and closes the models, the sandbox and the browser."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with open_service(settings, progress) as opened:
+        async with open_service(settings, progress, role=role) as opened:
             app.state.service = opened
             app.state.limits = UploadLimits.of(settings)
             app.state.answered_runs = AnsweredRuns()

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from maniple.cli.cluster import runs, work
 from maniple.cli.completion import completion
 from maniple.cli.judge_eval import evaluation
 from maniple.cli.lookup import crawl, search
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from maniple.config import Settings
 
 Mode = Literal["navigate", "execute", "scrape", "research", "auto"]
+ServeRole = Literal["all", "api"]
 Parsed = TypeVar("Parsed")
 Strategy = Literal["react", "react_plus", "cot", "tot"]
 
@@ -482,6 +484,9 @@ def serve(
     opens_page: Annotated[
         bool, typer.Option("--open", help="Open the web page in a browser when it is served.")
     ] = False,
+    role: Annotated[
+        ServeRole, typer.Option(help="With PostgreSQL: all, or api, which leaves runs to maniple work.")
+    ] = "all",
     config: ConfigOption = None,
 ) -> None:
     """Serve the web page and the HTTP API.
@@ -513,7 +518,8 @@ def serve(
     with pause_garbage_collection():
         from maniple.cli.services import serve as serve_until_stopped
 
-    finish_service(serve_until_stopped(served_at(settings, host, port, insecure), opens_page=opens_page))
+    served = served_at(settings, host, port, insecure)
+    finish_service(serve_until_stopped(served, opens_page=opens_page, role=role))
 
 
 @app.command()
@@ -566,6 +572,8 @@ def doctor(  # noqa: PLR0913 - typer reads the options from the signature
 
 app.command("trust")(trust)
 app.command("completion")(completion)
+app.command("work")(work)
+app.command("runs")(runs)
 app.add_typer(evaluation)
 app.add_typer(threads)
 app.add_typer(schedules)

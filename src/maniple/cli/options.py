@@ -39,6 +39,10 @@ PortOption = Annotated[
 InsecureOption = Annotated[bool, typer.Option("--insecure", help="Serve other machines without an API key.")]
 NoColorOption = Annotated[bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR=1.")]
 JsonEventsOption = Annotated[bool, typer.Option("--json", help="Print each event as one line of JSON.")]
+_NEEDS_POSTGRES = (
+    "Only runs in PostgreSQL are driven by several processes. Set store.backend to postgres and store.url, "
+    "and run maniple db migrate; or run maniple serve, which does all in one process."
+)
 
 
 class InvalidBudget(ValueError):
@@ -159,6 +163,14 @@ def served_at(settings: "Settings", host: str | None, port: int | None, insecure
     options = {"host": host, "port": port, "insecure": insecure or None}
     given = {name: value for name, value in options.items() if value is not None}
     return settings.model_copy(update={"server": settings.server.model_copy(update=given)})
+
+
+def require_queue(settings: "Settings") -> None:
+    """Raise `ConfigError` unless several processes may drive the runs of the settings."""
+    from maniple.errors import ConfigError
+
+    if settings.store.backend != "postgres":
+        raise ConfigError(_NEEDS_POSTGRES)
 
 
 def finish(work: Coroutine[Any, Any, int]) -> NoReturn:

@@ -8,12 +8,14 @@ import webbrowser
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from maniple.cli.connection_limits import limited_protocol, raise_descriptor_limit, trusted_proxies
 from maniple.cli.mcp_path import McpPath
+from maniple.cli.options import require_queue
 from maniple.cli.process import pause_garbage_collection
 from maniple.cli.render import Consoles
 from maniple.cli.store_admin import NO_VALID_KEY, has_valid_key
@@ -21,6 +23,7 @@ from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
 from maniple.store import ApiKey
 from maniple.text import counted
+from maniple.types import EngineRole
 
 if TYPE_CHECKING:
     from maniple.llms.embedded import Progress
@@ -54,9 +57,11 @@ class _OpenServer:
 _OpenServerAt = Callable[[Settings, "Progress"], AbstractAsyncContextManager[_OpenServer]]
 
 
-async def serve(settings: Settings, *, opens_page: bool = False) -> int:
+async def serve(settings: Settings, *, opens_page: bool = False, role: EngineRole = "all") -> int:
     """Serve the HTTP API until SIGINT or SIGTERM; raises `ManipleError` if the team cannot be opened."""
-    return await _serve_http(settings, _open_api, opens_page=opens_page)
+    if role != "all":
+        require_queue(settings)
+    return await _serve_http(settings, partial(_open_api, role=role), opens_page=opens_page)
 
 
 async def serve_mcp_http(settings: Settings) -> int:
@@ -91,13 +96,15 @@ async def _serve_http(settings: Settings, open_server: _OpenServerAt, *, opens_p
 
 
 @asynccontextmanager
-async def _open_api(settings: Settings, progress: "Progress") -> AsyncGenerator[_OpenServer]:
+async def _open_api(
+    settings: Settings, progress: "Progress", role: EngineRole
+) -> AsyncGenerator[_OpenServer]:
     with pause_garbage_collection():
         from maniple.api import create_app
         from maniple.replay.player import NOT_BUILT, is_built
 
     configure_service_logs(settings)
-    app = create_app(settings, progress=progress)
+    app = create_app(settings, progress=progress, role=role)
     # Entered here because uvicorn would print a traceback instead of the error's message.
     async with app.router.lifespan_context(app):
         service: Service = app.state.service

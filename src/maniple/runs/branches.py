@@ -23,6 +23,10 @@ from maniple.store import RunRecord, Store, Thread
 from maniple.workspace import Workspaces
 from maniple.workspace.branching import KnownProducts, branch_workspace
 
+BRANCH_BUSY = (
+    "A run of this conversation works or waits for an answer. Wait until it has ended, or cancel it; then "
+    "ask the question again."
+)
 MAX_BRANCHES = 50
 """The most branches of a conversation: each has a copy of its files."""
 

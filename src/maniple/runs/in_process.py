@@ -12,7 +12,7 @@ from maniple.errors import ManipleError, StoreError
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
-from maniple.runs.branches import ThreadBrancher, ask_again, list_family
+from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_family
 from maniple.runs.decisions import BUSY, Kind, RunDecisions
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
@@ -260,10 +260,7 @@ class InProcessEngine:
             await refuse_other_process(self._store, record.thread_id)
             waiting = await self._waiting_run(record.thread_id)
             if waiting is not None or self.tasks.of_thread(record.thread_id):
-                raise ThreadBusy(
-                    "A run of this conversation works or waits for an answer. Wait until it has ended, or "
-                    "cancel it; then ask the question again."
-                )
+                raise ThreadBusy(BRANCH_BUSY)
             record = await self.status(run_id, owner)
             branch = await self._brancher.make(record)
             try:

@@ -13,6 +13,7 @@ from maniple.schedules import open_scheduler
 from maniple.service.callers import KeyWatch
 from maniple.service.readiness import ModelReach, open_reach
 from maniple.service.views import STEP_EVENTS
+from maniple.types import EngineRole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +30,14 @@ class Service(App):
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, progress: Progress | None = None, *, alone: bool = True
+    settings: Settings, progress: Progress | None = None, *, alone: bool = True, role: EngineRole = "all"
 ) -> AsyncGenerator[Service]:
     """Open the application as a server and close it again; raises the `ManipleError` that prevents it.
 
     `alone`: this is the only server of its database; a process with False runs beside that server.
     """
     async with (
-        open_app(settings, kind="server", progress=progress, alone=alone) as app,
+        open_app(settings, kind="server", progress=progress, alone=alone, role=role) as app,
         open_reach(app.runtime) as reach,
         AsyncExitStack() as stack,
     ):

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +15,7 @@ from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.errors import StoreReadOnly, Unavailable
 from maniple.store.protocols import Store
+from maniple.store.records import RunRecord
 from maniple.store.redaction import RedactingSerializer
 
 DATABASE = "maniple.db"
@@ -87,6 +88,14 @@ async def require_postgres(settings: Settings) -> None:
     from maniple.store.postgres.migrations import load_migrations, require_usable
 
     await require_usable(settings.store.database_url, len(load_migrations()))
+
+
+async def list_stuck_runs(store: Store, seconds: float) -> Sequence[RunRecord]:
+    """Return the runs of a store in PostgreSQL that nobody drives, or that have waited for so long."""
+    from maniple.store.postgres.queue import RunQueue
+    from maniple.store.postgres.store import PostgresStore
+
+    return await RunQueue(store.database).list_stuck(seconds) if isinstance(store, PostgresStore) else []
 
 
 def describe_database(settings: Settings) -> str:

@@ -2,16 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from maniple.errors import RunTakenOver
+from maniple.errors import ManipleError, RunTakenOver
 from maniple.events import SessionState, is_open_question, read_question_ids
 from maniple.graph import PlanProgress
 from maniple.runs.active_run import CANCEL_SECONDS
+from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_family
 from maniple.runs.decisions import BUSY, RunDecisions
 from maniple.runs.engine import NotFound, NothingToRetry, RunNotWaiting, RunNotWorking, ThreadBusy
 from maniple.runs.event_log import newest_number
@@ -45,14 +46,18 @@ class QueueEngine:
     elsewhere.
     """
 
-    def __init__(self, tasks: RunTasks, queue: RunQueue, bells: RunBells) -> None:
+    def __init__(
+        self, tasks: RunTasks, queue: RunQueue, bells: RunBells, drain: Callable[[], Awaitable[None]]
+    ) -> None:
         self.tasks = tasks
+        self._drain = drain
         self.decisions = RunDecisions(tasks.services, "server")
         self._store = tasks.store
         self._queue = queue
         self._bells = bells
         self._commands = CommandSender(tasks, queue, bells)
         self._waiting = WaitingMessages(tasks)
+        self._brancher = ThreadBrancher(tasks.services, tasks.driver.environment.workspaces)
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
@@ -173,10 +178,18 @@ class QueueEngine:
             if active is not None and active.task is not None:
                 await asyncio.wait({active.task}, timeout=END_SECONDS)
 
-    async def delete_thread(self, thread_id: str, owner: str = "") -> None:
-        """End a thread's runs and delete it (see `Engine`)."""
-        if await self._store.threads.get(thread_id, owner) is None:
+    async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
+        """End a thread's runs and delete it with its branches (see `Engine`)."""
+        thread = await self._store.threads.get(thread_id, owner)
+        if thread is None:
             raise NotFound("The thread does not exist.")
+        # No branch is left without the thread that it begins with.
+        deleted = [one.thread_id for one in reversed(await list_family(self._store, thread))]
+        for one in deleted:
+            await self._delete_alone(one)
+        return deleted
+
+    async def _delete_alone(self, thread_id: str) -> None:
         for record in reversed(await self._unfinished(thread_id)):
             await self._end(record.run_id, Cancel())
         if await self._unfinished(thread_id):
@@ -184,6 +197,23 @@ class QueueEngine:
         if (sandbox := self.tasks.driver.environment.sandbox) is not None:
             await sandbox.stop(thread_id)
         await self._store.threads.delete(thread_id)
+
+    async def branch_run(self, run_id: str, text: str = "", owner: str = "") -> AcceptedRun:
+        """Ask the question of a run again on a new branch (see `Engine`)."""
+        record = await self._settled(await self.status(run_id, owner))
+        limits = await self._limits(owner)
+        async with self.tasks.thread_locks.acquire(record.thread_id):
+            if await self._unfinished(record.thread_id) or await self._waiting_run(record.thread_id):
+                raise ThreadBusy(BRANCH_BUSY)
+            branch = await self._brancher.make(record)
+            try:
+                request = ask_again(record, branch.thread_id, text)
+                made = await self.decisions.make_record(str(uuid4()), branch.thread_id, request)
+                added = await self._queue.submit(made, limits, rejects=False)
+                return AcceptedRun(_accepted(added, limits), after=0)
+            except ManipleError:
+                await self._brancher.discard(branch)
+                raise
 
     async def resume(
         self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = ""
@@ -246,7 +276,7 @@ class QueueEngine:
 
     async def drain(self) -> None:
         """Refuse new runs and stop active ones at a checkpoint (see `Engine`)."""
-        await self.tasks.drain()
+        await self._drain()
 
     async def _limits(self, owner: str) -> QueueLimits:
         """Return how many runs there may be; raises `ServiceStopping` or `DailyLimitReached`."""

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 from maniple.graph import Team
 from maniple.runs.active_run import RunServices
@@ -21,9 +20,7 @@ from maniple.runs.scheduling import FairSemaphore
 from maniple.runs.usage import QuotaRegistry
 from maniple.store.postgres.queue import RunQueue
 from maniple.store.postgres.store import PostgresStore
-
-Role = Literal["all", "api", "worker"]
-"""Which side of the queue a process is: the one that accepts requests, the one that works, or both."""
+from maniple.types import EngineRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ async def open_queue(
     team: Team,
     store: PostgresStore,
     *,
-    role: Role = "all",
+    role: EngineRole = "all",
     config: EngineConfig | None = None,
     telemetry: RunTelemetry | None = None,
     environment: ExecutionEnvironment | None = None,
@@ -67,4 +64,5 @@ async def open_queue(
         if role != "api":
             worker = RunWorker(tasks, queue, bells, database, config.working)
             await stack.enter_async_context(worker.at_work())
-        yield OpenQueue(QueueEngine(tasks, queue, bells), worker)
+        drain = tasks.drain if worker is None else worker.drain
+        yield OpenQueue(QueueEngine(tasks, queue, bells, drain), worker)
