@@ -39,6 +39,7 @@ from maniple.runs.event_log import RunEventLog
 from maniple.runs.newest_work import NewestWork, read_newest_work
 from maniple.runs.outages import NOT_WAITING, ModelOutages, ModelWait
 from maniple.runs.request import RunRequest
+from maniple.runs.search_index import index_run
 from maniple.runs.steering import MessageDesk, answers_of
 from maniple.runs.stored_inputs import StoredInputs
 from maniple.runs.turn import Start, Turn, drive, run_of, thread_state
@@ -264,6 +265,11 @@ class RunDriver:
         async with self.quotas.of(record.owner).writing(record.run_id):
             active.record = await self.scheduler.end(active, change) or record
         await self.services.store.threads.touch(record.thread_id)
+        if status != "interrupted":
+            try:
+                await index_run(self.services.store, active.record)
+            except StoreError as error:  # the next start of the service tries again
+                _LOG.warning("The run could not be indexed for the search: %s", error)
 
     async def _store_history(self, active: ActiveRun, event: Event) -> None:
         """Before the conversation is returned to the client, store the digest that recognizes it later.

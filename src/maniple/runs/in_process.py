@@ -29,6 +29,7 @@ from maniple.runs.recovery import recover_or_fail, recover_orphaned_runs, watch_
 from maniple.runs.request import AcceptedRun, DoubleTexting, RunRequest
 from maniple.runs.run_tasks import RunTasks
 from maniple.runs.scheduling import FairSemaphore
+from maniple.runs.search_index import index_older_runs
 from maniple.runs.steering import (
     accept_message,
     edit_reviewed_plan,
@@ -382,5 +383,6 @@ async def open_engine(
             stack.push_async_callback(tasks.drain)
             if kind == "server":
                 await recover_orphaned_runs(tasks, kind)
+                await stack.enter_async_context(index_older_runs(store))
                 await stack.enter_async_context(watch_orphaned_runs(tasks, kind))
             yield InProcessEngine(tasks, kind)

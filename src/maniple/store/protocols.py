@@ -19,11 +19,13 @@ from maniple.store.records import (
     InputRecord,
     KeyLimits,
     RunRecord,
+    RunText,
     RunUsage,
     Thread,
     ToolCallRecord,
 )
 from maniple.store.schedules import ScheduleTable
+from maniple.store.search_terms import SearchTerms
 from maniple.types import OutageKind, RunState
 
 EVENT_PAGE_SIZE = 1_000
@@ -204,6 +206,26 @@ class RunTable(Protocol):
         ...
 
 
+class RunTextTable(Protocol):
+    """The questions and answers of ended runs, for the full-text search. A deleted run leaves nothing."""
+
+    async def put(self, run_id: str, question: str, answer: str) -> None:
+        """Store the text of a run in place of an earlier one; that of a deleted run is dropped."""
+        ...
+
+    async def list_unindexed(self, limit: int) -> Sequence[RunRecord]:
+        """Return ended runs without a text, the newest first."""
+        ...
+
+    async def search(self, owner: str | None, terms: SearchTerms, limit: int) -> Sequence[RunText]:
+        """Return the owner's texts that have all terms, the best ones first.
+
+        The last term may be the beginning of a word. Case and accents do not matter; in scripts without
+        spaces a term may stand anywhere, the newest texts come first, and accents matter.
+        """
+        ...
+
+
 class InputTable(Protocol):
     """What was sent to runs, in order."""
 
@@ -371,6 +393,8 @@ class Store(Protocol):
     def threads(self) -> ThreadTable: ...
     @property
     def runs(self) -> RunTable: ...
+    @property
+    def texts(self) -> RunTextTable: ...
     @property
     def inputs(self) -> InputTable: ...
     @property

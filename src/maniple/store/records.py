@@ -110,6 +110,15 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RunText:
+    """The question of a run that has ended, and its answer ("" for none), as they are searched."""
+
+    run: RunRecord
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class InputRecord:
     """Something that was sent to a run. It is never rewritten; its reply is set once.
 

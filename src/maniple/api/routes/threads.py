@@ -23,6 +23,7 @@ from maniple.api.requests import (
 from maniple.api.state import ServiceOf
 from maniple.capabilities.browsing import forget_in_browser
 from maniple.errors import FileError
+from maniple.service.search import FoundPassages, search_runs
 from maniple.service.views import (
     RunAccepted,
     ThreadDetail,
@@ -41,6 +42,8 @@ from maniple.text import fix_surrogates
 router = keyed_router("threads")
 _LOG = logging.getLogger(__name__)
 _Words = Annotated[str, Query(max_length=200, description="Words of the title")]
+_Query = Annotated[str, Query(max_length=200, description="Words of questions and answers")]
+_HitLimit = Annotated[int, Query(ge=1, le=50, description="The most runs that are returned")]
 _ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 
 
@@ -64,6 +67,15 @@ async def list_threads(
     return ThreadPage(
         threads=await read_conversation_views(service.store, threads), next_before=next_before(threads, limit)
     )
+
+
+@router.get("/api/search", summary="Search questions and answers", responses=error_responses())
+async def search(service: ServiceOf, caller: CallerOf, q: _Query, limit: _HitLimit = 20) -> FoundPassages:
+    """The key's runs whose question and answer have all words, the best first; without words none.
+
+    The last word may be the beginning of one. A run is found once it has ended.
+    """
+    return await search_runs(service.store, caller.owner, fix_surrogates(q), limit)
 
 
 @router.get("/api/threads/{thread_id}", summary="Read a conversation", responses=error_responses(404))

@@ -22,6 +22,7 @@ from maniple.store.postgres.run_tables import (
     PostgresInputs,
     PostgresLedger,
 )
+from maniple.store.postgres.search import PostgresRunTexts
 from maniple.store.postgres.tables import PostgresKeys, PostgresRuns, PostgresThreads
 from maniple.store.schedules import SqlSchedules
 from maniple.store.statements import PercentStatements
@@ -45,6 +46,7 @@ class PostgresStore:
         self._files = files
         self.threads = PostgresThreads(database, files)
         self.runs = PostgresRuns(database)
+        self.texts = PostgresRunTexts(database)
         self.inputs = PostgresInputs(database)
         self.events = PostgresEvents(database)
         self.ledger = PostgresLedger(database)

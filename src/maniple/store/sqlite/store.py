@@ -26,6 +26,7 @@ from maniple.store.sqlite.run_tables import (
     SqliteInputs,
     SqliteLedger,
 )
+from maniple.store.sqlite.search import SqliteRunTexts
 from maniple.store.sqlite.tables import SqliteKeys, SqliteRuns, SqliteThreads
 
 APPLICATION_ID = 0x4D4E504C
@@ -44,6 +45,7 @@ class SqliteStore:
         self._files = files
         self.threads = SqliteThreads(database, files)
         self.runs = SqliteRuns(database, processes)
+        self.texts = SqliteRunTexts(database)
         self.inputs = SqliteInputs(database)
         self.events = SqliteEvents(database)
         self.ledger = SqliteLedger(database)

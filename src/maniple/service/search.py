@@ -1,0 +1,112 @@
+"""The full-text search over questions and answers, with the passage that was found."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel
+
+from maniple.store import RunText, Store
+from maniple.store.search_terms import SearchTerms, fold_text
+from maniple.text import shorten_words
+
+_BEFORE, _AFTER = 60, 180
+"""Characters of a passage before and after the first word that was found."""
+_MAX_QUESTION = 200
+
+
+class FoundPassage(BaseModel):
+    """A run whose question or answer has the words of a search.
+
+    `passage` is a part of the answer (`in_answer`) or of the question; `marks` are the places of the words in
+    it, as [start, end] in characters. `asked_at` in Unix seconds.
+    """
+
+    run_id: str
+    thread_id: str
+    title: str
+    asked_at: float
+    question: str
+    in_answer: bool
+    passage: str
+    marks: list[tuple[int, int]]
+
+
+class FoundPassages(BaseModel):
+    """What was found, the best first."""
+
+    hits: list[FoundPassage]
+
+
+async def search_runs(store: Store, owner: str, query: str, limit: int) -> FoundPassages:
+    """Return the owner's runs whose question and answer have all words of `query`; raises `StoreError`."""
+    terms = SearchTerms.of(query)
+    found = await store.texts.search(owner, terms, limit)
+    # In a thread: the texts may have megabytes.
+    passages = await asyncio.to_thread(lambda: [_find_best(one, terms) for one in found])
+    hits: list[FoundPassage] = []
+    for one, (in_answer, passage, marks) in zip(found, passages, strict=True):
+        thread = await store.threads.get(one.run.thread_id, None)
+        hits.append(
+            FoundPassage(
+                run_id=one.run.run_id,
+                thread_id=one.run.thread_name,
+                title=thread.title if thread else "",
+                asked_at=one.run.created_at,
+                question=shorten_words(one.question, _MAX_QUESTION),
+                in_answer=in_answer,
+                passage=passage,
+                marks=marks,
+            )
+        )
+    return FoundPassages(hits=hits)
+
+
+def _find_best(found: RunText, terms: SearchTerms) -> tuple[bool, str, list[tuple[int, int]]]:
+    """Return the passage with more of the terms: of the answer, or of the question."""
+    question = find_passage(found.question, terms.terms)
+    answer = find_passage(found.answer, terms.terms)
+    in_answer = bool(answer[1]) and len(answer[1]) >= len(question[1])
+    return (in_answer, *(answer if in_answer else question))
+
+
+def find_passage(text: str, terms: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Return the part of a text around the first of the terms, and the places of all terms in it."""
+    folded = fold_text(text)
+    words = [fold_text(term) for term in terms if term]
+    places = [place for word in words if (place := _find_word(folded, word)) >= 0]
+    first = min(places, default=0)
+    start = _word_start(text, max(0, first - _BEFORE))
+    passage = text[start : first + _AFTER]
+    marks = sorted(mark for word in words for mark in _mark_all(folded[start : start + len(passage)], word))
+    return passage, _joined(marks)
+
+
+def _find_word(folded: str, word: str) -> int:
+    """Return the place of a word at the beginning of a word, else anywhere; -1 for none."""
+    place = folded.find(word)
+    first = place
+    while place > 0 and folded[place - 1].isalnum():
+        place = folded.find(word, place + 1)
+    return place if place >= 0 else first
+
+
+def _word_start(text: str, at: int) -> int:
+    space = text.find(" ", at, at + _BEFORE // 2) if at else -1
+    return space + 1 if space >= 0 else at
+
+
+def _mark_all(folded: str, word: str) -> Iterator[tuple[int, int]]:
+    place = folded.find(word)
+    while place >= 0:
+        yield place, place + len(word)
+        place = folded.find(word, place + len(word))
+
+
+def _joined(marks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in marks:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
