@@ -220,8 +220,9 @@ class RunTextTable(Protocol):
     async def search(self, owner: str | None, terms: SearchTerms, limit: int) -> Sequence[RunText]:
         """Return the owner's texts that have all terms, the best ones first.
 
-        The last term may be the beginning of a word. Case and accents do not matter; in scripts without
-        spaces a term may stand anywhere, the newest texts come first, and accents matter.
+        The last term may be the beginning of a word; of a short one the newest texts may come first. Case and
+        accents do not matter. In scripts without spaces a term may stand anywhere, the newest texts come
+        first, and accents matter.
         """
         ...
 

@@ -12,6 +12,9 @@ from maniple.text import fix_surrogates
 _RUN = ", ".join(f"runs.{name}" for name in RUN_COLUMNS.split(", "))
 _HAS_TERM = r"(question LIKE ? ESCAPE '\' OR answer LIKE ? ESCAPE '\')"
 
+_SHORT_PREFIX = 3
+"""The beginning of so many words that their ranking takes seconds; the newest texts come first then."""
+
 
 class SqliteRunTexts:
     """See `protocols.RunTextTable`."""
@@ -57,9 +60,11 @@ def _match(terms: SearchTerms) -> tuple[str, Row, str]:
     """Return the tables with their condition, the values of it, and the order."""
     joined = "JOIN run_texts ON run_texts.position = {0}.rowid JOIN runs USING (run_id) WHERE {0} MATCH ?"
     phrases = " ".join(f'"{_quoted(term)}"' for term in terms.terms)
-    if not terms.is_unspaced:
-        return f"run_words {joined.format('run_words')}", (f"{phrases}*",), "run_words.rank"
     newest = "run_texts.position DESC"
+    if not terms.is_unspaced:
+        is_short = len(terms.terms[-1]) <= _SHORT_PREFIX
+        order = "run_words.rowid DESC" if is_short else "run_words.rank"
+        return f"run_words {joined.format('run_words')}", (f"{phrases}*",), order
     if terms.has_trigrams:
         return f"run_trigrams {joined.format('run_trigrams')}", (phrases,), newest
     conditions = " AND ".join([_HAS_TERM] * len(terms.terms))

@@ -18,7 +18,8 @@ CREATE TABLE run_texts (
     is_unspaced INTEGER NOT NULL
 ) STRICT;
 CREATE VIRTUAL TABLE run_words USING fts5(
-    question, answer, content = 'run_texts', content_rowid = 'position', tokenize = 'unicode61 remove_diacritics 2'
+    question, answer, content = 'run_texts', content_rowid = 'position', tokenize = 'unicode61 remove_diacritics 2',
+    prefix = '2 3'
 );
 -- Chinese, Japanese, Korean and Thai are written without spaces: texts in them are also indexed by three characters.
 CREATE VIRTUAL TABLE run_trigrams USING fts5(
