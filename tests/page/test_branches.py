@@ -39,3 +39,16 @@ def test_an_edited_question_stands_beside_the_old_one_and_a_reload_keeps_the_cho
     versions.get_by_role("link", name="Previous version").click()
     expect(page.get_by_text("First answer.")).to_be_visible()
     expect(page.get_by_text("More.", exact=True)).to_have_count(0)
+
+
+def test_an_answer_is_found_by_its_words_and_opened_at_the_place(page: Page, model: OpenAIServer):
+    model.reset({"coordinator": [reply("Photovoltaics grew by 24 percent.")], "by_history": True})
+    ask(page)
+    standing(page, "Done")
+    page.get_by_role("link", name="New conversation").click()
+    expect(page.get_by_text("What should the team work on?")).to_be_visible()
+    page.get_by_role("searchbox").fill("percent photovolt")
+    hits = page.get_by_role("region", name="In questions and answers")
+    expect(hits.locator("mark")).to_have_text(["Photovolt", "percent"])
+    hits.get_by_role("link").click()
+    expect(page.locator(".answer").get_by_text("Photovoltaics grew")).to_be_visible()

@@ -142,6 +142,21 @@ function refreshUploaded(id: string): void {
   void load().catch(() => undefined);
 }
 
+/** Open a thread at one of its runs. */
+export async function openAt(id: string, runId: string): Promise<void> {
+  if (openId.value !== id) {
+    history.pushState(null, "", `#${encodeURIComponent(id)}`);
+    await open(id);
+  }
+  while (earlier.value > 0 && !runs.some((one) => one.runId === runId)) {
+    const before = earlier.value;
+    await showEarlier();
+    if (earlier.value === before) break;
+  }
+  // Once what was loaded is drawn.
+  requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`run-${runId}`)?.scrollIntoView()));
+}
+
 export async function showEarlier(): Promise<void> {
   shown += FIRST_RUNS;
   await attempt(reload);

@@ -3,6 +3,7 @@ export const en = {
   newThread: "New conversation",
   threads: "Conversations",
   search: "Search conversations",
+  inTexts: "In questions and answers",
   none: "Nothing here yet.",
   untitled: "Untitled",
   rename: "Rename",

@@ -4,6 +4,7 @@ export const zh: typeof en = {
   newThread: "新对话",
   threads: "对话",
   search: "搜索对话",
+  inTexts: "在问题和回答中",
   none: "这里还没有内容。",
   untitled: "未命名",
   rename: "重命名",

@@ -36,7 +36,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
   const gaps = unstatedGaps(run, answer?.content);
   const { acts } = useService();
   return (
-    <article class="run" aria-busy={run.isAtWork}>
+    <article class="run" id={`run-${run.runId}`} aria-busy={run.isAtWork}>
       {run.question && <RunQuestion run={run} version={version} />}
       <Attached since={since} at={run.askedAt} />
       {isBeside ? <Progress run={run} version={version} /> : <RunWork run={run} version={version} isWatched={isWatched} />}

@@ -3,7 +3,9 @@ import { conversationId } from "../../branches";
 import { apiKey } from "../../api";
 import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, isUnread, readFor, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
+import { found, searchTexts } from "../../search";
 import { texts } from "../../texts";
+import { FoundList } from "./FoundList";
 
 const SEARCH_AFTER_MS = 200;
 const STANDING: Partial<Record<Thread["status"], string | undefined>> = {
@@ -19,7 +21,11 @@ interface Shown {
 
 export function ThreadList({ onChoice, onLogOut }: Shown) {
   useEffect(() => {
-    const timer = setTimeout(() => void refreshThreads().catch(() => undefined), SEARCH_AFTER_MS);
+    const look = () => {
+      void refreshThreads().catch(() => undefined);
+      void searchTexts(searched.value).catch(() => undefined);
+    };
+    const timer = setTimeout(look, SEARCH_AFTER_MS);
     return () => clearTimeout(timer);
   }, [searched.value]);
   return (
@@ -40,6 +46,7 @@ export function ThreadList({ onChoice, onLogOut }: Shown) {
           <Entry key={one.thread_id} thread={one} onChoice={onChoice} />
         ))}
       </ul>
+      <FoundList onChoice={onChoice} />
       <Empty />
       {hasMore.value && <button onClick={() => void attempt(showMore)}>{texts.more}</button>}
       {apiKey.value && <button class="log-out" title={texts.logOutHint} onClick={onLogOut}>{texts.logOut}</button>}
@@ -56,7 +63,7 @@ function Empty() {
       </p>
     );
   }
-  if (threads.value.length > 0 || readFor.value === null) return null;
+  if (threads.value.length > 0 || found.value.length > 0 || readFor.value === null) return null;
   return <p class="faint" role="status">{readFor.value ? texts.notFound : texts.none}</p>;
 }
 
