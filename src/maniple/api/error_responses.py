@@ -42,6 +42,7 @@ STATUS_BY_CODE = {
     "wrong_plan_change": 422,
     "invalid_input": 422,
     "invalid_schedule": 422,
+    "invalid_webhook": 422,
     "file_refused": 422,
     "too_large": 413,
     "workspace_full": 413,

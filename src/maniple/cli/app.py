@@ -37,6 +37,7 @@ from maniple.cli.schedules import schedules
 from maniple.cli.store_admin import database, keys
 from maniple.cli.threads import threads
 from maniple.cli.trust import trust
+from maniple.cli.webhooks import webhooks
 from maniple.types import GENERAL, Depth, ReportStyle
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def _root(
       maniple threads list           list the conversations; show and export print and save one
       maniple serve                  start the HTTP API and the web page
       maniple schedule add …         have the server start runs at given times
+      maniple webhook add URL        have the server report the ends of runs
       maniple keys add NAME          create an API key for the HTTP API
       maniple mcp list               list the configured MCP servers and their tools
       maniple mcp serve              offer the team as tools to an MCP host
@@ -577,6 +579,7 @@ app.command("runs")(runs)
 app.add_typer(evaluation)
 app.add_typer(threads)
 app.add_typer(schedules)
+app.add_typer(webhooks)
 app.add_typer(keys)
 app.add_typer(database)
 app.add_typer(mcp)

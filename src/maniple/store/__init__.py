@@ -29,6 +29,7 @@ from maniple.store.records import (
     make_thread_id,
 )
 from maniple.store.schedules import Overlap, Schedule, ScheduleTable, ScheduleTick, TickState
+from maniple.store.webhooks import DeliveryState, ReportedStatus, Webhook, WebhookDelivery, WebhookTable
 
 __all__ = [
     "ApiKey",
@@ -36,12 +37,14 @@ __all__ = [
     "Artifact",
     "ArtifactStore",
     "CheckpointHistory",
+    "DeliveryState",
     "EventRecord",
     "EventTable",
     "InputRecord",
     "InputTable",
     "KeyLimits",
     "Overlap",
+    "ReportedStatus",
     "RunChange",
     "RunRecord",
     "RunTable",
@@ -57,6 +60,9 @@ __all__ = [
     "TickState",
     "ToolCallLedger",
     "ToolCallRecord",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookTable",
     "count_valid_keys",
     "export_records",
     "make_thread_id",

@@ -26,6 +26,7 @@ from maniple.store.records import (
 )
 from maniple.store.schedules import ScheduleTable
 from maniple.store.search_terms import SearchTerms
+from maniple.store.webhooks import WebhookTable
 from maniple.types import OutageKind, RunState
 
 EVENT_PAGE_SIZE = 1_000
@@ -408,6 +409,8 @@ class Store(Protocol):
     def keys(self) -> ApiKeyTable: ...
     @property
     def schedules(self) -> ScheduleTable: ...
+    @property
+    def webhooks(self) -> WebhookTable: ...
     @property
     def checkpoints(self) -> CheckpointHistory: ...
     @property

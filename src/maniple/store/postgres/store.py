@@ -26,6 +26,7 @@ from maniple.store.postgres.search import PostgresRunTexts
 from maniple.store.postgres.tables import PostgresKeys, PostgresRuns, PostgresThreads
 from maniple.store.schedules import SqlSchedules
 from maniple.store.statements import PercentStatements
+from maniple.store.webhooks import SqlWebhooks
 
 POOL_SIZE = 8
 _UNCHECKED = (
@@ -53,6 +54,7 @@ class PostgresStore:
         self.artifacts = PostgresArtifacts(database, files)
         self.keys = PostgresKeys(database)
         self.schedules = SqlSchedules(PercentStatements(database))
+        self.webhooks = SqlWebhooks(PercentStatements(database))
         self.checkpoints = PostgresCheckpointHistory(database)
         self.checkpointer: BaseCheckpointSaver[Any] = PostgresSaver(database)
 

@@ -28,6 +28,7 @@ from maniple.store.sqlite.run_tables import (
 )
 from maniple.store.sqlite.search import SqliteRunTexts
 from maniple.store.sqlite.tables import SqliteKeys, SqliteRuns, SqliteThreads
+from maniple.store.webhooks import SqlWebhooks
 
 APPLICATION_ID = 0x4D4E504C
 """Marks the file as maniple's (https://www.sqlite.org/pragma.html#pragma_application_id)."""
@@ -52,6 +53,7 @@ class SqliteStore:
         self.artifacts = SqliteArtifacts(database, files)
         self.keys = SqliteKeys(database)
         self.schedules = SqlSchedules(database)
+        self.webhooks = SqlWebhooks(database)
         self.checkpoints = SqliteCheckpointHistory(database)
         self.checkpointer: BaseCheckpointSaver[Any] = saver
 
