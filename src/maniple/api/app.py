@@ -32,7 +32,7 @@ from maniple.api.protocols import ag_ui, chat_completions, responses
 from maniple.api.protocols.conversations import AnsweredRuns
 from maniple.api.protocols.openai_errors import OpenAIErrors, UnsupportedParameter, answer_unsupported
 from maniple.api.requests import NO_AGENT, adapt_document
-from maniple.api.routes import chat, files, page, runs, schedules, service, threads, webhooks
+from maniple.api.routes import batches, chat, files, page, runs, schedules, service, threads, webhooks
 from maniple.config import Settings, TeamSettings
 from maniple.config.service_settings import LOOPBACK_HOSTS, ServerSettings
 from maniple.errors import ManipleError
@@ -56,6 +56,7 @@ _ROUTERS = (
     files.router,
     runs.router,
     files.artifact_router,
+    batches.router,
     schedules.router,
     webhooks.router,
     service.router,

@@ -41,6 +41,7 @@ STATUS_BY_CODE = {
     "prices_unknown": 409,
     "wrong_plan_change": 422,
     "invalid_input": 422,
+    "invalid_batch": 422,
     "invalid_schedule": 422,
     "invalid_webhook": 422,
     "file_refused": 422,

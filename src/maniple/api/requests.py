@@ -198,6 +198,14 @@ class _Ask(BaseModel):
         return self.budget.as_budget() if self.budget else Budget()
 
 
+class BatchRunOptions(_Ask):
+    """The options of each run of a batch; `multitask_strategy` has no effect."""
+
+    def as_run(self, owner: str, budget: Budget) -> RunRequest:
+        """Return the request of each run, within `budget`, still without its message."""
+        return RunRequest([HumanMessage("")], None, self.options(), owner, budget=budget)
+
+
 class ChatRequest(_Ask):
     """The body of `POST /api/chat/stream`."""
 

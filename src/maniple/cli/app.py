@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from maniple.cli.cluster import runs, work
+from maniple.cli.batch import batch
 from maniple.cli.completion import completion
 from maniple.cli.judge_eval import evaluation
 from maniple.cli.lookup import crawl, search
@@ -82,6 +83,7 @@ def _root(
       maniple crawl URL              print a web page as the team reads it
       maniple threads list           list the conversations; show and export print and save one
       maniple serve                  start the HTTP API and the web page
+      maniple batch FILE.jsonl       do each line of a file as a task
       maniple schedule add …         have the server start runs at given times
       maniple webhook add URL        have the server report the ends of runs
       maniple keys add NAME          create an API key for the HTTP API
@@ -474,6 +476,7 @@ async def _show_run_page(session: "ChatSession", consoles: "Consoles", *, opens:
         consoles.note("The page was not opened: no web browser was found on this machine.", "yellow")
 
 
+app.command("batch")(batch)
 app.command("search")(search)
 app.command("crawl")(crawl)
 

@@ -95,10 +95,10 @@ class InProcessEngine:
             return steered
         # Requests for one thread are handled one after another.
         async with self.tasks.admission.admit(request.owner), self.tasks.thread_locks.acquire(thread_id):
-            if request.run_id and (known := await self._store.runs.get(run_id, request.owner)) is not None:
-                return AcceptedRun(known, after=0)
             thread = await self.decisions.find_thread(thread_id, request)
             await self._recover_orphans(thread_id, lambda _: request.ends_others)
+            if request.run_id and (known := await self._store.runs.get(run_id, request.owner)) is not None:
+                return AcceptedRun(known, after=0)
             waiting = await self._waiting_run(thread_id) or await self._clear_thread(
                 thread_id, request.when_busy
             )

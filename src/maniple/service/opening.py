@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, fields
 
 from maniple.app import App, open_app
+from maniple.batches import open_batch_runner
 from maniple.config import Settings
 from maniple.crawler.http_client import GuardedTransport
 from maniple.egress import AddressGuard
@@ -52,8 +53,9 @@ async def open_service(
     ):
         guard = AddressGuard(settings.fetch)
         webhook_key = await asyncio.to_thread(_load_key, settings)
-        if alone:  # a process beside the server leaves schedules and webhooks to it
+        if alone:  # a process beside the server leaves schedules, batches and webhooks to it
             await stack.enter_async_context(open_scheduler(app.store, app.engine))
+            await stack.enter_async_context(open_batch_runner(app.store, app.engine))
             transport = GuardedTransport(guard, await asyncio.to_thread(tls_context))
             await stack.enter_async_context(open_webhook_sender(app.store.webhooks, transport, webhook_key))
         yield Service(

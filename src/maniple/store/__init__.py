@@ -1,3 +1,4 @@
+from maniple.store.batches import Batch, BatchDriver, BatchItem, BatchTable, BatchTotals, ItemState
 from maniple.store.configured import open_store, open_temporary_store
 from maniple.store.export import export_records
 from maniple.store.protocols import (
@@ -36,12 +37,18 @@ __all__ = [
     "ApiKeyTable",
     "Artifact",
     "ArtifactStore",
+    "Batch",
+    "BatchDriver",
+    "BatchItem",
+    "BatchTable",
+    "BatchTotals",
     "CheckpointHistory",
     "DeliveryState",
     "EventRecord",
     "EventTable",
     "InputRecord",
     "InputTable",
+    "ItemState",
     "KeyLimits",
     "Overlap",
     "ReportedStatus",

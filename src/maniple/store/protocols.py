@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Protocol, TypedDict, Unpack
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.evidence import Evidence
+from maniple.store.batches import BatchTable
 from maniple.store.records import (
     ApiKey,
     Artifact,
@@ -411,6 +412,8 @@ class Store(Protocol):
     def schedules(self) -> ScheduleTable: ...
     @property
     def webhooks(self) -> WebhookTable: ...
+    @property
+    def batches(self) -> BatchTable: ...
     @property
     def checkpoints(self) -> CheckpointHistory: ...
     @property

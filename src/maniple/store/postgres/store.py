@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from maniple.errors import StoreError
 from maniple.evidence import Evidence
 from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.batches import SqlBatches
 from maniple.store.executors import run_to_completion
 from maniple.store.postgres.checkpoints import PostgresCheckpointHistory, PostgresSaver
 from maniple.store.postgres.database import PostgresDatabase
@@ -55,6 +56,7 @@ class PostgresStore:
         self.keys = PostgresKeys(database)
         self.schedules = SqlSchedules(PercentStatements(database))
         self.webhooks = SqlWebhooks(PercentStatements(database))
+        self.batches = SqlBatches(PercentStatements(database))
         self.checkpoints = PostgresCheckpointHistory(database)
         self.checkpointer: BaseCheckpointSaver[Any] = PostgresSaver(database)
 

@@ -14,6 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from maniple.errors import StoreBusy, StoreError
 from maniple.evidence import Evidence
 from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.batches import SqlBatches
 from maniple.store.error_translation import corrupt_log, require_free_space, translate_errors
 from maniple.store.executors import run_in_thread, run_to_completion
 from maniple.store.schedules import SqlSchedules
@@ -54,6 +55,7 @@ class SqliteStore:
         self.keys = SqliteKeys(database)
         self.schedules = SqlSchedules(database)
         self.webhooks = SqlWebhooks(database)
+        self.batches = SqlBatches(database)
         self.checkpoints = SqliteCheckpointHistory(database)
         self.checkpointer: BaseCheckpointSaver[Any] = saver
 

@@ -1,0 +1,73 @@
+"""What an answer of a batch must be, checked without a model."""
+
+import json
+import re
+from typing import Any
+
+import re2
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, best_match
+from pydantic import BaseModel, ConfigDict, Field
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from maniple.errors import ManipleError
+from maniple.text import shorten
+
+_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n```\s*", re.DOTALL)
+_SHOWN_CHARACTERS = 200
+
+
+class InvalidBatch(ManipleError):
+    """A batch cannot be as it is described; the message has the reason and the remedy."""
+
+    code = "invalid_batch"
+
+
+class AnswerRule(BaseModel):
+    """An answer must not be empty, and match all that is given.
+
+    `pattern` is a regular expression (RE2) that is found in it; `json_schema` (Draft 2020-12) describes the
+    JSON that it is, alone or in one fenced block.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    pattern: str = Field(default="", max_length=2_000)
+    json_schema: dict[str, Any] | bool | None = None
+
+    def require_valid(self) -> None:
+        """Raise `InvalidBatch` unless pattern and schema can be used."""
+        try:
+            re2.compile(self.pattern)
+        except re2.error as error:
+            raise InvalidBatch(f"The pattern is no regular expression of RE2: {error}.") from error
+        if self.json_schema is not None:
+            try:
+                Draft202012Validator.check_schema(self.json_schema)
+            except SchemaError as error:
+                raise InvalidBatch(f"The JSON schema is invalid: {error.message}.") from error
+
+    def find_fault(self, answer: str) -> str:
+        """Return why an answer is not accepted; "" if it is. May take a while for a large answer."""
+        if not answer.strip():
+            return "The answer is empty."
+        if self.pattern and re2.search(self.pattern, answer) is None:
+            return f"The answer does not match {self.pattern!r}."
+        return "" if self.json_schema is None else self._find_json_fault(answer)
+
+    def _find_json_fault(self, answer: str) -> str:
+        fenced = _FENCED.fullmatch(answer)
+        try:
+            value = json.loads(fenced[1] if fenced else answer)
+        except (ValueError, RecursionError) as error:
+            return f"The answer is no JSON: {shorten(str(error), _SHOWN_CHARACTERS)}."
+        # The empty registry: no address in a schema is fetched.
+        validator = Draft202012Validator(self.json_schema or False, registry=Registry())
+        if self.json_schema is True:
+            return ""
+        try:
+            fault = best_match(validator.iter_errors(value))
+        except (Unresolvable, RecursionError) as error:
+            return f"The JSON schema cannot be applied: {shorten(str(error), _SHOWN_CHARACTERS)}."
+        return "" if fault is None else f"{fault.json_path}: {shorten(fault.message, _SHOWN_CHARACTERS)}"

@@ -1,0 +1,47 @@
+"""Batches and their items, in every database."""
+
+from dataclasses import replace
+
+import pytest
+
+from maniple.store import Batch, BatchItem
+
+pytestmark = pytest.mark.anyio
+BATCH = Batch("b1", "ann", "server", "Sums", "{}", "{}", "{}", 4, 1, 5.0)
+
+
+async def test_a_batch_is_stored_with_all_of_its_items(store):
+    table = store.batches
+    await table.add(BATCH, [BatchItem(n, f"task {n} \ud800?") for n in range(1, 1_202)])
+    assert await table.get("b1", "ann") == BATCH
+    assert await table.get("b1", "bob") is None
+    assert await table.list("ann") == [BATCH] and await table.list("bob") == []
+    assert [len(await table.list_items("b1", after=n)) for n in (0, 1_000, 1_201)] == [500, 201, 0]
+    assert (await table.total("b1")).counts == {"waiting": 1_201}
+    assert not await table.delete("b1", "bob") and await table.delete("b1", "ann")
+    assert await table.list_items("b1") == []
+    assert (await table.total("b1")).counts == {}
+
+
+async def test_an_item_changes_from_its_state_only_and_is_summed(store):
+    table = store.batches
+    await table.add(BATCH, [BatchItem(1, "a"), BatchItem(2, "b")])
+    started = BatchItem(1, "a", "started", 1, "r1")
+    assert await table.change_item("b1", started, "waiting")
+    assert not await table.change_item("b1", started, "waiting")
+    ended = replace(started, state="accepted", tokens=7, model_calls=2, seconds=1.5, cost=0.25)
+    assert await table.change_item("b1", ended, "started")
+    await table.change_all("b1", "waiting", "left_out", "No more.")
+    totals = await table.total("b1")
+    assert totals.counts == {"accepted": 1, "left_out": 1}
+    assert (totals.tokens, totals.model_calls, totals.seconds, totals.cost) == (7, 2, 1.5, 0.25)
+    assert await table.list_items("b1", "left_out") == [BatchItem(2, "b", "left_out", reason="No more.")]
+
+
+async def test_a_program_finds_its_open_batches(store):
+    table = store.batches
+    await table.add(BATCH, [BatchItem(1, "a")])
+    await table.add(replace(BATCH, batch_id="b2", driver="terminal"), [BatchItem(1, "a")])
+    assert [one.batch_id for one in await table.list_open("server")] == ["b1"]
+    await table.set_open("b1", is_open=False)
+    assert await table.list_open("server") == []
