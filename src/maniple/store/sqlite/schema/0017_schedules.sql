@@ -1,7 +1,7 @@
 -- When runs are to be started. `cron` is empty for a schedule that has one time only; `next_at` (Unix seconds) is NULL
 -- after its last tick. `request` is the JSON from which each of its runs starts.
 CREATE TABLE schedules (
-    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    position INTEGER PRIMARY KEY,
     schedule_id TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
     name TEXT NOT NULL,

@@ -1,7 +1,7 @@
 -- Addresses that are told of the ends and the waits of an owner's runs. `statuses` is a list with a comma before and
 -- after each status. The secret of a webhook is derived from its id and `salt`, and is not stored.
 CREATE TABLE webhooks (
-    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    position INTEGER PRIMARY KEY,
     webhook_id TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
     url TEXT NOT NULL,
@@ -15,7 +15,7 @@ CREATE INDEX webhooks_of_owner ON webhooks (owner, position);
 -- What is to be sent: stored by a trigger in the transaction that changes the run, so that no crash loses it. Without a
 -- reference to the run, which may be deleted meanwhile.
 CREATE TABLE webhook_deliveries (
-    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    position INTEGER PRIMARY KEY,
     delivery_id TEXT NOT NULL UNIQUE,
     webhook_id TEXT NOT NULL REFERENCES webhooks (webhook_id) ON DELETE CASCADE,
     run_id TEXT NOT NULL,

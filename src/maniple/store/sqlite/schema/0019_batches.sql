@@ -1,7 +1,7 @@
 -- Many tasks that are done as runs under one budget. `request` is the JSON from which each run starts, without its
 -- message; `budget` and `rule` (what an answer must be) are JSON. `driver` is the program that starts the runs.
 CREATE TABLE batches (
-    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    position INTEGER PRIMARY KEY,
     batch_id TEXT NOT NULL UNIQUE,
     owner TEXT NOT NULL,
     driver TEXT NOT NULL,
