@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from maniple.cli.cluster import runs, work
 from maniple.cli.batch import batch
+from maniple.cli.cluster import runs, work
 from maniple.cli.completion import completion
 from maniple.cli.judge_eval import evaluation
 from maniple.cli.lookup import crawl, search
