@@ -25,6 +25,7 @@ Kind = Literal["server", "chat"]
 MAX_TITLE_CHARACTERS = 80
 NO_CHECKPOINT = ""
 """The `base_checkpoint` of a thread's first run."""
+NO_ANSWER = "A run on this thread waits for an answer, which this request is not."
 BUSY = "A run is active on this thread. Wait until it has ended, or cancel it."
 
 

@@ -13,7 +13,7 @@ from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
 from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_family
-from maniple.runs.decisions import BUSY, Kind, RunDecisions
+from maniple.runs.decisions import BUSY, NO_ANSWER, Kind, RunDecisions
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
     NotFound,
@@ -104,7 +104,7 @@ class InProcessEngine:
             )
             if waiting is not None:
                 if request.run_id:
-                    raise ThreadBusy("A run on this thread waits for an answer, which this request is not.")
+                    raise ThreadBusy(NO_ANSWER)
                 return await self._answer(waiting, request.messages[-1].text)
             if not thread.title:
                 await self._store.threads.touch(thread_id, self.decisions.make_title(request))

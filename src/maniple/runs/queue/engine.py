@@ -13,7 +13,7 @@ from maniple.events import SessionState, is_open_question, read_question_ids
 from maniple.graph import PlanProgress
 from maniple.runs.active_run import CANCEL_SECONDS
 from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_family
-from maniple.runs.decisions import BUSY, RunDecisions
+from maniple.runs.decisions import BUSY, NO_ANSWER, RunDecisions
 from maniple.runs.engine import NotFound, NothingToRetry, RunNotWaiting, RunNotWorking, ThreadBusy
 from maniple.runs.event_log import newest_number
 from maniple.runs.queue.bells import RunBells
@@ -61,8 +61,10 @@ class QueueEngine:
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
         """Accept a run (see `Engine`)."""
-        run_id = str(uuid4())
+        run_id = request.run_id or str(uuid4())
         thread_id = request.thread_id or run_id
+        if request.run_id and (known := await self._store.runs.get(run_id, request.owner)) is not None:
+            return AcceptedRun(known, after=0)
         if request.is_message and (steered := await self._steer(thread_id, request)) is not None:
             return steered
         limits = await self._limits(request.owner)
@@ -71,6 +73,8 @@ class QueueEngine:
         if waiting is None and request.ends_others:
             waiting = await self._end_others(thread_id, request)
         if waiting is not None:
+            if request.run_id:
+                raise ThreadBusy(NO_ANSWER)
             return await self._answer(waiting, request.messages[-1].text)
         if not thread.title:
             await self._store.threads.touch(thread_id, self.decisions.make_title(request))
