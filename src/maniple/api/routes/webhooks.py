@@ -144,7 +144,7 @@ async def list_deliveries(
 
 @router.post(
     "/api/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
-    status_code=202,
+    status_code=204,
     summary="Send a delivery again",
     response_class=Response,
     responses=error_responses(404),
