@@ -98,11 +98,16 @@ def _number(value: float) -> float | str:
     return value if math.isfinite(value) else repr(value)
 
 
+def status_of(error: ManipleError) -> int:
+    """Return the HTTP status of an error."""
+    return STATUS_BY_CODE.get(error.code, 503 if isinstance(error, StoreError) else 500)
+
+
 async def answer_error(request: Request, error: Exception) -> JSONResponse:
     """Answer an error of the engine with its status, its message and, where it helps, when to try again."""
     if not isinstance(error, ManipleError):
         raise error
-    status = STATUS_BY_CODE.get(error.code, 503 if isinstance(error, StoreError) else 500)
+    status = status_of(error)
     headers = None
     if status in (429, 503):
         headers = {"retry-after": str(_RETRY_AFTER_SECONDS.get(error.code, _SOON_SECONDS))}

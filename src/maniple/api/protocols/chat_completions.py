@@ -15,10 +15,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 
 from maniple.api.auth import CallerOf, keyed_router
-from maniple.api.error_responses import STATUS_BY_CODE
 from maniple.api.protocols.chat_request import TEAM, ChatCompletionRequest, ChatQuestion, read_question
 from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
-from maniple.api.protocols.openai_errors import UnsupportedParameter, error_body
+from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.sent_files import store_files
 from maniple.api.sse import EVENT_STREAM, HEADERS, ClosingStream
 from maniple.api.state import ServiceOf
@@ -318,14 +317,10 @@ async def _collect(answer: _Answer) -> ChatCompletionView:
 
 
 def _error_response(error: ManipleError, headers: Mapping[str, str]) -> JSONResponse:
-    status = STATUS_BY_CODE.get(error.code, 500)
+    body, status = describe_error(error)
     # OpenAI's clients repeat a request by themselves; the run of this one has ended.
     repeat = "true" if isinstance(error, ServiceStopping) else "false"
-    return JSONResponse(
-        error_body(str(error), error.code, status),
-        status_code=status,
-        headers={**headers, "x-should-retry": repeat},
-    )
+    return JSONResponse(body, status_code=status, headers={**headers, "x-should-retry": repeat})
 
 
 async def _chunks(answer: _Answer, answered: AnsweredRuns, has_usage_chunk: bool) -> AsyncIterator[bytes]:
@@ -338,9 +333,8 @@ async def _chunks(answer: _Answer, answered: AnsweredRuns, has_usage_chunk: bool
                 yield _chunk(answer, {"content" if kind == "answer" else "reasoning_content": text})
             run, rest = await answer.end(found)
         except ManipleError as error:
-            status = STATUS_BY_CODE.get(error.code, 500)
             await answer.note_failure(error)
-            yield _frame(error_body(str(error), error.code, status))
+            yield _frame(describe_error(error)[0])
             return
         if rest:
             yield _chunk(answer, {"content": rest})

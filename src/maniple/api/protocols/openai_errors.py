@@ -10,6 +10,9 @@ from typing import Any, cast
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from maniple.api.error_responses import status_of
+from maniple.errors import ManipleError
+
 PREFIX = "/v1/"
 _KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _DROPPED = frozenset((b"content-length", b"content-type"))
@@ -38,6 +41,12 @@ def error_body(message: str, code: str, status: int, param: str | None = None) -
     """Return an error as OpenAI's clients read it."""
     kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+def describe_error(error: ManipleError) -> tuple[dict[str, Any], int]:
+    """Return an error of a run as OpenAI's clients read it, and its status."""
+    status = status_of(error)
+    return error_body(str(error), error.code, status), status
 
 
 class OpenAIErrors:

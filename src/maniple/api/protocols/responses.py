@@ -13,11 +13,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.auth import CallerOf, keyed_router
-from maniple.api.error_responses import STATUS_BY_CODE
 from maniple.api.protocols.chat_completions import ERRORS, agent_of, wait_or_leave
 from maniple.api.protocols.chat_request import ChatCompletionRequest, CompletionMessage, Part, read_question
 from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
-from maniple.api.protocols.openai_errors import UnsupportedParameter, error_body
+from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.responses_view import Json, ResponseName, ResponseView, frame
 from maniple.api.protocols.sent_files import store_files
 from maniple.api.sse import EVENT_STREAM, HEADERS, ClosingStream
@@ -358,8 +357,8 @@ async def _whole(asked: _Asked, request: Request, conversation: SentConversation
         try:
             last = await wait_or_leave(_last_event(asked), request)
         except ManipleError as error:
-            status = STATUS_BY_CODE.get(error.code, 500)
-            return JSONResponse(error_body(str(error), error.code, status), status_code=status)
+            content, status = describe_error(error)
+            return JSONResponse(content, status_code=status)
     if last is None:
         return Response(status_code=499)
     await note_delivery(asked.service.store, asked.run, conversation)
