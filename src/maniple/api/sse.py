@@ -30,7 +30,6 @@ from maniple.service import Service
 from maniple.service.callers import KeyRevoked
 from maniple.store import EventRecord, EventTable, RunRecord, Store, read_event_pages
 
-EVENT_STREAM = "text/event-stream; charset=utf-8"
 HEADERS = {"cache-control": "no-store", "connection": "keep-alive", "x-accel-buffering": "no"}
 SEND_SECONDS = 60
 """The time in which a client must read one piece; after it the stream is closed."""
@@ -88,7 +87,7 @@ def event_stream(
     return ClosingStream(
         _frames(service, run, start, timed=timed, is_answer=on_leaving is not None),
         headers=HEADERS,
-        media_type=EVENT_STREAM,
+        media_type="text/event-stream; charset=utf-8",
         sep="\n",
         ping=service.settings.server.ping_seconds,  # pyright: ignore[reportArgumentType]
         client_close_handler_callable=left,

@@ -60,6 +60,11 @@ class AnswerPieces:
         """The answer so far: all of its pieces."""
         return self._sent
 
+    @property
+    def unsent(self) -> str:
+        """The answer of a run that has ended, if no piece of it came as a message; "" otherwise."""
+        return self.view.answer if self.view.has_answer and not self._sent.strip() else ""
+
     def feed(self, record: EventRecord) -> Iterator[AnswerPiece]:
         """Yield the pieces that follow from the next record of the log."""
         self.view.apply_records((record,))

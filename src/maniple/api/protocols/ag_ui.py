@@ -25,36 +25,28 @@ from ag_ui.core import (
     UrlSource,
     UserMessage,
 )
-from fastapi import Request
 from langchain_core.messages import HumanMessage
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, describe_usage
-from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, submit
+from maniple.api.protocols.conversations import AnsweredOf, SentConversation, submit
+from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
 from maniple.api.protocols.run_choices import RunChoices, read_choices
 from maniple.api.protocols.sent_files import SentFile, decode_content, store_files
-from maniple.api.sse import EVENT_STREAM, HEADERS, ClosingStream
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.events import ANSWERING_AGENTS
-from maniple.runs import AcceptedRun, RunNotWaiting, RunRequest, ServiceStopping
+from maniple.runs import AcceptedRun, RunNotWaiting, RunRequest
 from maniple.service import Service
 from maniple.service.views import read_thread_detail, resolve_thread_id
 from maniple.store import RunRecord
 from maniple.text import fix_surrogates
 
 router = keyed_router("ag-ui")
-PING_SECONDS = 10
 PROTOCOL_VERSION = "1.0"
-_FRAME = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
-_STREAM: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "AG-UI's events as server-sent events",
-        "content": {"text/event-stream": {"schema": _FRAME}},
-    }
-}
+_STREAM: dict[int | str, dict[str, Any]] = {200: describe_stream("AG-UI's events as server-sent events")}
 
 
 class InvalidInput(ManipleError):
@@ -70,7 +62,7 @@ class InvalidInput(ManipleError):
     responses={**_STREAM, **error_responses(404, 409, 429)},
 )
 async def run_agent(
-    given: RunAgentInput, request: Request, service: ServiceOf, caller: CallerOf
+    given: RunAgentInput, service: ServiceOf, caller: CallerOf, answered: AnsweredOf
 ) -> EventSourceResponse:
     """Ask the team with the newest message, or answer the interrupts that `resume` names.
 
@@ -90,18 +82,12 @@ async def run_agent(
             service,
             RunRequest([asked.message], thread_id, asked.choices.as_options(""), owner),
             SentConversation("ag-ui", (f"{thread_id}\n{given.run_id}",)),
-            cast("AnsweredRuns", request.app.state.answered_runs),
+            answered,
             is_repeated=True,
             prepare=lambda thread: store_files(service, owner, thread, asked.files),
         )
     stream = _Stream(service, given, accepted, (thread_id, owner), asked.not_used if asked else ())
-    return ClosingStream(
-        stream.frames(needs_messages=not given.messages),
-        headers=HEADERS,
-        media_type=EVENT_STREAM,
-        sep="\n",
-        ping=PING_SECONDS,
-    )
+    return stream_frames(stream.frames(needs_messages=not given.messages))
 
 
 @dataclass(slots=True)
@@ -254,31 +240,19 @@ class _Stream:
         for event in found.begin():
             yield event
         try:
-            async with aclosing(self._pages(accepted)) as pages:
-                async for page in pages:
-                    for record in page:
-                        for event in found.feed(record):
-                            yield event
-            ends = await self._end(found, accepted.run)
+            async with aclosing(follow_run(self.service, accepted)) as records:
+                async for record in records:
+                    for event in found.feed(record):
+                        yield event
+            ends = [*self._last_events(found, await read_ended(self.service, accepted.run))]
         except ManipleError as error:
             ends = [*found.end(), RunErrorEvent(message=str(error), code=error.code)]
         for event in ends:
             yield event
 
-    def _pages(self, accepted: AcceptedRun) -> Any:
-        run = accepted.run
-        return self.service.key_watch.pages(run.owner, self.service.engine.events(run.run_id, accepted.after))
-
-    async def _end(self, found: AgUiEvents, run: RunRecord) -> list[BaseEvent]:
-        run = await self.service.engine.status(run.run_id, run.owner)
-        if run.status in ("queued", "running"):
-            raise ServiceStopping("The service is stopping. The run goes on; send the same input again.")
-        return [*self._last_events(found, run)]
-
     def _last_events(self, found: AgUiEvents, run: RunRecord) -> Iterator[BaseEvent]:
         view = found.view
-        rest = view.answer if view.has_answer and not found.pieces.sent.strip() else ""
-        if rest:
+        if rest := found.pieces.unsent:
             yield from found.answer(rest)
         yield from found.end()
         usage = describe_usage(view)

@@ -10,16 +10,23 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from fastapi import Header, Path, Request, Response
+from fastapi import Path, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.protocols.chat_request import TEAM, ChatCompletionRequest, ChatQuestion, read_question
-from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
+from maniple.api.protocols.conversations import (
+    AnsweredOf,
+    AnsweredRuns,
+    Retries,
+    SentConversation,
+    note_delivery,
+    submit,
+)
+from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.sent_files import store_files
-from maniple.api.sse import EVENT_STREAM, HEADERS, ClosingStream
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
 from maniple.runs import AcceptedRun, RunRequest, ServiceStopping
@@ -31,10 +38,8 @@ from maniple.store import RunRecord
 
 router = keyed_router("openai")
 Answered = TypeVar("Answered")
-PING_SECONDS = 10
 _OWNER = "maniple"
 _FINISH: Mapping[str, Literal["stop", "length"]] = {"budget_exhausted": "length"}
-_RETRIES = Annotated[int, Header(alias="x-stainless-retry-count", ge=0, le=1_000, include_in_schema=False)]
 
 
 class ModelView(BaseModel):
@@ -112,12 +117,10 @@ class OpenAIErrorView(BaseModel):
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": OpenAIErrorView} for status in (400, 401, 404, 409, 413, 422, 429, 500, 503)
 }
-_FRAME = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "model": ChatCompletionView,
-        "description": "The answer; with `stream`, its chunks as server-sent events, up to `[DONE]`",
-        "content": {"text/event-stream": {"schema": _FRAME}},
+        **describe_stream("The answer; with `stream`, its chunks as server-sent events, up to `[DONE]`"),
     }
 }
 
@@ -148,14 +151,18 @@ async def read_model(model: Annotated[str, Path(max_length=200)], service: Servi
     responses={**ERRORS, **_ANSWERS},
 )
 async def create_chat_completion(
-    body: ChatCompletionRequest, request: Request, service: ServiceOf, caller: CallerOf, retries: _RETRIES = 0
+    body: ChatCompletionRequest,
+    request: Request,
+    service: ServiceOf,
+    caller: CallerOf,
+    answered: AnsweredOf,
+    retries: Retries = 0,
 ) -> Response:
     """Ask the team; its newest answer, or its question, is the message of the assistant.
 
     The run does not end when the client disconnects: the same request, sent again, gets its answer.
     """
     agent, question = agent_of(body.model, service), read_question(body)
-    answered: AnsweredRuns = request.app.state.answered_runs
     conversation = SentConversation("chat.completions", question.asked)
     accepted = await submit(
         service,
@@ -166,17 +173,10 @@ async def create_chat_completion(
         prepare=lambda thread_id: store_files(service, caller.owner, thread_id, question.files),
     )
     answer = _Answer(service, accepted, conversation, body.model, question.not_used)
-    headers = {**answer.headers, **HEADERS}
     if body.stream:
         options = body.stream_options
         chunks = _chunks(answer, answered, bool(options and options.include_usage))
-        return ClosingStream(
-            chunks,
-            headers=headers,
-            media_type=EVENT_STREAM,
-            sep="\n",
-            ping=PING_SECONDS,
-        )
+        return stream_frames(chunks, answer.headers)
     with answered.answering(accepted.run.run_id):
         return await _whole_answer(answer, request)
 
@@ -228,13 +228,10 @@ class _Answer:
 
     async def pieces(self, found: AnswerPieces) -> AsyncIterator[tuple[str, str]]:
         """Yield (kind, text) until the run ends or waits; raises the errors of `Engine.events`."""
-        run = self.accepted.run
-        pages = self.service.engine.events(run.run_id, self.accepted.after)
-        async with aclosing(self.service.key_watch.pages(run.owner, pages)) as watched:
-            async for page in watched:
-                for record in page:
-                    for piece in found.feed(record):
-                        yield piece.kind, piece.text
+        async with aclosing(follow_run(self.service, self.accepted)) as records:
+            async for record in records:
+                for piece in found.feed(record):
+                    yield piece.kind, piece.text
 
     async def note_failure(self, error: ManipleError) -> None:
         """Store that the client is told of an error: the same request is then asked anew."""
@@ -243,15 +240,10 @@ class _Answer:
 
     async def end(self, found: AnswerPieces) -> tuple[RunRecord, str]:
         """Return the run at its end, and the end of its answer; raises the error that ended it."""
-        run = await self.service.engine.status(self.accepted.run.run_id, self.accepted.run.owner)
-        if run.status in ("queued", "running"):
-            raise ServiceStopping("The service is stopping. The run goes on; send the same request again.")
-        view, rest = found.view, ""
-        if not found.sent.strip():
-            rest = view.answer if view.has_answer else ""
-            if not rest:
-                failure = view.failure
-                raise _failure(run, failure.message if failure else "")
+        run, rest = await read_ended(self.service, self.accepted.run), found.unsent
+        if not rest and not found.sent.strip():
+            failure = found.view.failure
+            raise _failure(run, failure.message if failure else "")
         return run, rest
 
 

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Header, Request
 
 from maniple.events import RunStarted
 from maniple.runs import AcceptedRun, RunRequest
@@ -41,6 +43,16 @@ class AnsweredRuns:
 
     def __contains__(self, run_id: object) -> bool:
         return run_id in self._counts
+
+
+async def _answered_of(request: Request) -> AnsweredRuns:
+    # Asynchronous without waiting: FastAPI runs other dependencies in a thread.
+    return request.app.state.answered_runs
+
+
+AnsweredOf = Annotated[AnsweredRuns, Depends(_answered_of)]
+Retries = Annotated[int, Header(alias="x-stainless-retry-count", ge=0, le=1_000, include_in_schema=False)]
+"""How often OpenAI's client has sent this request before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ async def submit(
     thread of a new run, or None, and returns it, or a new one. Raises the errors of `Engine.submit`.
     """
     store, owner = service.store, request.owner
-    begun = await find_begun(store, owner, conversation)
+    begun = await _find_begun(store, owner, conversation)
     if begun is not None and (is_repeated or begun.run_id not in answered):
         return AcceptedRun(begun, await _segment_start(store, begun.run_id))
     async with _continued_thread(store, request, conversation) as thread_id:
@@ -104,7 +116,7 @@ async def note_delivery(store: Store, run: RunRecord, conversation: SentConversa
     await store.threads.touch(run.thread_id, cut_history=conversation.answered)
 
 
-async def find_begun(store: Store, owner: str, conversation: SentConversation) -> RunRecord | None:
+async def _find_begun(store: Store, owner: str, conversation: SentConversation) -> RunRecord | None:
     """Return the run of an earlier request with the same messages, whose answer was not delivered."""
     thread = await store.threads.take_history(owner, conversation.unanswered)
     if thread is None:

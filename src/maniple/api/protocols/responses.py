@@ -8,31 +8,35 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import Header, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.protocols.chat_completions import ERRORS, agent_of, wait_or_leave
 from maniple.api.protocols.chat_request import ChatCompletionRequest, CompletionMessage, Part, read_question
-from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
+from maniple.api.protocols.conversations import (
+    AnsweredOf,
+    Retries,
+    SentConversation,
+    note_delivery,
+    submit,
+)
+from maniple.api.protocols.following import follow_run, make_stopping_error, stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.responses_view import Json, ResponseName, ResponseView, frame
 from maniple.api.protocols.sent_files import store_files
-from maniple.api.sse import EVENT_STREAM, HEADERS, ClosingStream
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
-from maniple.runs import AcceptedRun, NotFound, RunRequest, ServiceStopping
+from maniple.runs import AcceptedRun, NotFound, RunRequest
 from maniple.service import Service
 from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
 
 router = keyed_router("openai")
-PING_SECONDS = 10
 _OWN_TOOLS = ("web_search", "web_search_preview", "code_interpreter", "file_search")
 _MAX_ITEMS = 1_000
 _ResponsePath = Annotated[str, Path(max_length=200, description="The response")]
-_Retries = Annotated[int, Header(alias="x-stainless-retry-count", ge=0, le=1_000, include_in_schema=False)]
 
 
 class InputItem(BaseModel):
@@ -73,6 +77,11 @@ class _Asked:
     run: RunRecord
     base: Json
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that names the run."""
+        return {"x-request-id": self.run.run_id}
+
     async def view(self) -> ResponseView:
         """Return the response as far as it is stored, without its last event."""
         view = ResponseView(self.name, self.base)
@@ -88,18 +97,16 @@ class _Asked:
         """Yield the events until the end of the segment; raises the errors of `Engine.events`."""
         for event in view.begin():
             yield event
-        engine, run = self.service.engine, self.run
-        pages = self.service.key_watch.pages(run.owner, engine.events(run.run_id, self.name.after))
-        async with aclosing(pages) as watched:
-            async for page in watched:
-                for record in page:
-                    for event in view.feed(record):
-                        yield event
+        accepted = AcceptedRun(self.run, self.name.after)
+        async with aclosing(follow_run(self.service, accepted)) as records:
+            async for record in records:
+                for event in view.feed(record):
+                    yield event
                 if view.has_ended:
                     break
-        run = await engine.status(run.run_id, run.owner)
         if not view.has_ended:
-            raise ServiceStopping("The service is stopping. The run goes on; read the response again.")
+            raise make_stopping_error()
+        run = await self.service.engine.status(self.run.run_id, self.run.owner)
         for event in view.end(run):
             yield event
 
@@ -111,7 +118,12 @@ class _Asked:
     responses=ERRORS,
 )
 async def create_response(
-    body: ResponseRequest, request: Request, service: ServiceOf, caller: CallerOf, retries: _Retries = 0
+    body: ResponseRequest,
+    request: Request,
+    service: ServiceOf,
+    caller: CallerOf,
+    answered: AnsweredOf,
+    retries: Retries = 0,
 ) -> Response:
     """Ask the team. `output` has its progress, its searches and programs, and the answer.
 
@@ -130,19 +142,20 @@ async def create_response(
         service,
         RunRequest(question.messages, thread_id or None, question.choices.as_options(agent), owner),
         conversation,
-        cast("AnsweredRuns", request.app.state.answered_runs),
+        answered,
         is_repeated=retries > 0,
         prepare=lambda thread: store_files(service, owner, thread, question.files),
     )
     asked = _asked(service, accepted, body, question.not_used)
     if body.stream:
-        return _stream(asked, -1, conversation)
+        return stream_frames(_frames(asked, -1, conversation), asked.headers)
     if body.background:
         view = await asked.view()
         run = await service.engine.status(accepted.run.run_id, owner)
         await note_delivery(service.store, run, conversation)  # the client has the id of the response
         return JSONResponse(view.response(run))
-    return await _whole(asked, request, conversation)
+    with answered.answering(accepted.run.run_id):
+        return await _whole(asked, request, conversation)
 
 
 @router.get(
@@ -161,7 +174,7 @@ async def read_response(
     """The response as far as it is, or a stream of its events."""
     asked = await _find(service, response_id, caller.owner)
     if stream:
-        return _stream(asked, starting_after, None)
+        return stream_frames(_frames(asked, starting_after, None), asked.headers)
     return JSONResponse((await asked.view()).response(asked.run))
 
 
@@ -321,16 +334,6 @@ def _base(name: ResponseName, run: RunRecord) -> Json:
     }
 
 
-def _stream(asked: _Asked, starting_after: int, conversation: SentConversation | None) -> ClosingStream:
-    return ClosingStream(
-        _frames(asked, starting_after, conversation),
-        headers={**HEADERS, "x-request-id": asked.run.run_id},
-        media_type=EVENT_STREAM,
-        sep="\n",
-        ping=PING_SECONDS,
-    )
-
-
 async def _frames(
     asked: _Asked, starting_after: int, conversation: SentConversation | None
 ) -> AsyncIterator[bytes]:
@@ -352,17 +355,15 @@ async def _frames(
 
 async def _whole(asked: _Asked, request: Request, conversation: SentConversation) -> Response:
     """Return the whole response; nothing is marked as delivered to a client that has gone."""
-    answered = cast("AnsweredRuns", request.app.state.answered_runs)
-    with answered.answering(asked.run.run_id):
-        try:
-            last = await wait_or_leave(_last_event(asked), request)
-        except ManipleError as error:
-            content, status = describe_error(error)
-            return JSONResponse(content, status_code=status)
+    try:
+        last = await wait_or_leave(_last_event(asked), request)
+    except ManipleError as error:
+        content, status = describe_error(error)
+        return JSONResponse(content, status_code=status)
     if last is None:
         return Response(status_code=499)
     await note_delivery(asked.service.store, asked.run, conversation)
-    return JSONResponse(last["response"], headers={"x-request-id": asked.run.run_id})
+    return JSONResponse(last["response"], headers=asked.headers)
 
 
 async def _last_event(asked: _Asked) -> Json:

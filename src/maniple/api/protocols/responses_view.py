@@ -97,8 +97,7 @@ class ResponseView:
 
     def end(self, run: RunRecord) -> Iterator[Json]:
         """Yield the last events, given the run as it is at the end."""
-        rest = self.run_view.answer if self.run_view.has_answer and not self.pieces.sent.strip() else ""
-        if rest:
+        if rest := self.pieces.unsent:
             yield from self._write(AnswerPiece("answer", rest))
         yield from self._close()
         for place in self._calls.values():

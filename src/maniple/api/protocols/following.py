@@ -1,0 +1,56 @@
+"""Following a run for a client of another protocol: its records, its end, and the stream to the client."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from maniple.api.sse import HEADERS, ClosingStream
+from maniple.runs import AcceptedRun, ServiceStopping
+from maniple.service import Service
+from maniple.store import EventRecord, RunRecord
+
+PING_SECONDS = 10
+"""The longest silence of a stream."""
+_FRAME = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
+
+
+async def follow_run(service: Service, accepted: AcceptedRun) -> AsyncGenerator[EventRecord]:
+    """Yield the records of a run until it ends or waits.
+
+    Raises `KeyRevoked` and the errors of `Engine.events`.
+    """
+    run = accepted.run
+    pages = service.engine.events(run.run_id, accepted.after)
+    async with aclosing(service.key_watch.pages(run.owner, pages)) as watched:
+        async for page in watched:
+            for record in page:
+                yield record
+
+
+async def read_ended(service: Service, run: RunRecord) -> RunRecord:
+    """Return a run that was followed to its end; raises `ServiceStopping` if this process stops before it."""
+    run = await service.engine.status(run.run_id, run.owner)
+    if run.is_unfinished:
+        raise make_stopping_error()
+    return run
+
+
+def make_stopping_error() -> ServiceStopping:
+    """Return the error of a stream that ends before its run, which goes on."""
+    return ServiceStopping("The service is stopping. The run goes on; send the same request again.")
+
+
+def describe_stream(description: str) -> dict[str, Any]:
+    """Return a stream as a response in the OpenAPI document."""
+    return {"description": description, "content": {"text/event-stream": {"schema": _FRAME}}}
+
+
+def stream_frames(frames: AsyncIterator[bytes], headers: Mapping[str, str] | None = None) -> ClosingStream:
+    """Return the response that streams frames of server-sent events, never silent for long."""
+    return ClosingStream(
+        frames,
+        headers={**HEADERS, **(headers or {})},
+        media_type="text/event-stream; charset=utf-8",
+        sep="\n",
+        ping=PING_SECONDS,
+    )
