@@ -140,6 +140,12 @@ async def test_an_input_that_asks_nothing_is_refused(http: httpx.AsyncClient, me
     assert (await http.post("/ag-ui", json=given)).status_code == 422
 
 
+async def test_an_option_that_cannot_be_is_refused_in_the_service_s_form(http: httpx.AsyncClient):
+    refused = await http.post("/ag-ui", json=asking(forwardedProps={"depth": "bottomless"}))
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input")
+    assert "forwardedProps.depth" in refused.json()["detail"]
+
+
 async def test_what_has_no_effect_is_named_at_the_start(http: httpx.AsyncClient, model: OpenAIServer):
     model.reset({"coordinator": [reply("Hello!")]})
     tool = {"name": "f", "description": "F", "parameters": {}}

@@ -33,7 +33,7 @@ from maniple.api.error_responses import error_responses
 from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, describe_usage
 from maniple.api.protocols.conversations import AnsweredOf, SentConversation, submit
 from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
-from maniple.api.protocols.run_choices import RunChoices, read_choices
+from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
 from maniple.api.protocols.sent_files import SentFile, decode_content, store_files
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
@@ -111,7 +111,10 @@ def _read_input(given: RunAgentInput) -> _AskedMessage | None:
         raise InvalidInput("The last message must be the user's: the team answers that one.")
     props = _mapping(given.forwarded_props)
     known = {key: value for key, value in props.items() if key in RunChoices.model_fields}
-    asked = _AskedMessage(HumanMessage(""), read_choices("forwardedProps", known))
+    try:
+        asked = _AskedMessage(HumanMessage(""), read_choices("forwardedProps", known))
+    except InvalidChoice as error:
+        raise InvalidInput(f"{error.place}: {error}") from error
     asked.not_used += [f"forwardedProps.{key}" for key in props if key not in known]
     asked.not_used += [name for name in ("tools", "context") if getattr(given, name)]
     content = cast("str | list[str | dict[Any, Any]]", _read_content(newest, asked))

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.protocols.openai_errors import UnsupportedParameter
-from maniple.api.protocols.run_choices import RunChoices, read_choices
+from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
 from maniple.api.protocols.sent_files import SentFile, decode_content
 from maniple.text import fix_surrogates
 
@@ -116,7 +116,11 @@ def read_question(body: ChatCompletionRequest) -> ChatQuestion:
     if not messages[-1].text.strip() and not parts.has_picture:
         raise _invalid("messages", "The last message is empty: give it text or a picture.")
     asked = [str(one.content) for one in messages if isinstance(one, HumanMessage)]
-    return ChatQuestion(messages, read_choices("metadata", body.metadata or {}), parts.files, asked, not_used)
+    try:
+        choices = read_choices("metadata", body.metadata or {})
+    except InvalidChoice as error:
+        raise _invalid(error.place, str(error)) from error
+    return ChatQuestion(messages, choices, parts.files, asked, not_used)
 
 
 def _check_parameters(given: Mapping[str, Any]) -> list[str]:

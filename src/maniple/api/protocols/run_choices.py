@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from maniple.api.protocols.openai_errors import UnsupportedParameter
 from maniple.graph import RunOptions
 from maniple.service.views import ThreadId
 from maniple.types import Depth, ReportStyle
@@ -35,11 +34,18 @@ class RunChoices(BaseModel):
         )
 
 
+class InvalidChoice(ValueError):
+    """An option has a value that it cannot have; `place` names it."""
+
+    def __init__(self, place: str, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+
+
 def read_choices(name: str, given: Mapping[str, Any]) -> RunChoices:
-    """Return the options in the part `name` of a request; raises `UnsupportedParameter`."""
+    """Return the options in the part `name` of a request; raises `InvalidChoice`."""
     try:
         return RunChoices.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join((name, *map(str, first["loc"])))
-        raise UnsupportedParameter(place, first["msg"], code="invalid_value") from error
+        raise InvalidChoice(".".join((name, *map(str, first["loc"]))), first["msg"]) from error
