@@ -430,11 +430,18 @@ class RunView:
         Messages outside the answer are not parsed: a run has thousands. Events of unknown types are skipped.
         """
         for record in records:
-            self.event_number = record.number
-            if record.type not in EVENT_TYPES:
-                continue
-            if record.type != MessageChunk.type or self._turn_of(record.turn_id).is_answering:
-                self.apply(event_of(record))
+            self.apply_record(record)
+
+    def apply_record(self, record: EventRecord) -> Event | None:
+        """Apply a stored event and return it; None if it is skipped (see `apply_records`)."""
+        self.event_number = record.number
+        if record.type not in EVENT_TYPES:
+            return None
+        if record.type == MessageChunk.type and not self._turn_of(record.turn_id).is_answering:
+            return None
+        event = event_of(record)
+        self.apply(event)
+        return event
 
     def apply(self, event: Event) -> None:
         """Take the next event into account."""

@@ -6,7 +6,6 @@ from typing import Literal
 
 from maniple.events import (
     ANSWER_BROKE_OFF,
-    EVENT_TYPES,
     AgentStarted,
     Event,
     MessageChunk,
@@ -20,9 +19,8 @@ from maniple.events import (
     ToolCalled,
     describe_gaps,
     describe_question,
-    event_of,
 )
-from maniple.service.progress import ProgressLines
+from maniple.service.progress import describe_progress
 from maniple.store import EventRecord
 
 _REPORTER = "reporter"
@@ -48,7 +46,6 @@ class AnswerPieces:
     def __init__(self, *, has_forms: bool = False) -> None:
         self._has_forms = has_forms
         self.view = RunView()
-        self._progress = ProgressLines()
         self._held: dict[str, str] = {}
         """The texts that may become the answer, by turn."""
         self._message_id = ""
@@ -67,14 +64,20 @@ class AnswerPieces:
 
     def feed(self, record: EventRecord) -> Iterator[AnswerPiece]:
         """Yield the pieces that follow from the next record of the log."""
-        self.view.apply_records((record,))
-        for line in self._progress.lines(record):
+        event = self.view.apply_record(record)
+        if event is not None:
+            yield from self._after(event)
+
+    def take(self, event: Event) -> Iterator[AnswerPiece]:
+        """Yield the pieces that follow from the next event, for a caller that needs it, too."""
+        self.view.apply(event)
+        if not isinstance(event, MessageChunk) or self.view.turn.is_answering:
+            yield from self._after(event)
+
+    def _after(self, event: Event) -> Iterator[AnswerPiece]:
+        for line in describe_progress(event, self.view):
             yield AnswerPiece("progress", f"{line}\n")
-        if record.type not in EVENT_TYPES:
-            return
-        if record.type == MessageChunk.type and not self.view.turn.is_answering:
-            return
-        for piece in self._pieces(event_of(record)):
+        for piece in self._pieces(event):
             if piece.text:
                 self._sent += piece.text if piece.kind == "answer" else ""
                 yield piece

@@ -29,7 +29,7 @@ _TITLE_CHARACTERS = 200
 
 
 class ProgressLines:
-    """Turns the events of one run into lines."""
+    """Turns the stored events of one run into lines."""
 
     def __init__(self) -> None:
         self._view = RunView()
@@ -40,24 +40,26 @@ class ProgressLines:
             return []
         event = event_of(record)
         self._view.apply(event)
-        return self._lines(event)
+        return describe_progress(event, self._view)
 
-    def _lines(self, event: Event) -> list[str]:
-        match event:
-            case AgentStarted():
-                return [f"{event.agent_name} begins"]
-            case ToolCalled():
-                # If several agents work, the previous line may be about another one.
-                who = f"{self._view.agent_name} " if len(self._view.turns) > 1 else ""
-                return [f"{who}calls {event.tool_name}"]
-            case UserMessageReceived():
-                return [f"the user writes: {_shorten(event.content)}"]
-            case UserMessageAnswered() if event.content.strip():
-                return [f"the lead replies: {_shorten(event.content)}"]
-            case PlanChanged(draft=False):
-                return _plan_lines(self._view.plan_update) if self._view.plan_update else []
-            case _:
-                return []
+
+def describe_progress(event: Event, view: RunView) -> list[str]:
+    """Return the lines for an event, given the run after it; most events have none."""
+    match event:
+        case AgentStarted():
+            return [f"{event.agent_name} begins"]
+        case ToolCalled():
+            # If several agents work, the previous line may be about another one.
+            who = f"{view.agent_name} " if len(view.turns) > 1 else ""
+            return [f"{who}calls {event.tool_name}"]
+        case UserMessageReceived():
+            return [f"the user writes: {_shorten(event.content)}"]
+        case UserMessageAnswered() if event.content.strip():
+            return [f"the lead replies: {_shorten(event.content)}"]
+        case PlanChanged(draft=False):
+            return _plan_lines(view.plan_update) if view.plan_update else []
+        case _:
+            return []
 
 
 def _shorten(text: str) -> str:

@@ -90,11 +90,13 @@ class AgUiEvents:
 
     def feed(self, record: EventRecord) -> Iterator[BaseEvent]:
         """Yield the events that follow from the next record of the log."""
-        for piece in self.pieces.feed(record):
+        if record.type not in EVENT_TYPES:
+            return
+        event = event_of(record)
+        for piece in self.pieces.take(event):
             if piece.kind == "answer":
                 yield from self.answer(piece.text)
-        if record.type in EVENT_TYPES:
-            yield from self._events(event_of(record))
+        yield from self._events(event)
 
     def answer(self, text: str) -> Iterator[BaseEvent]:
         """Yield the next piece of the answer, which is one message."""
