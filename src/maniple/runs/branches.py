@@ -183,6 +183,17 @@ async def _copy_checkpoint(saver: BaseCheckpointSaver[Any], stored: CheckpointTu
         await saver.aput_writes(copy, writes, task_id)
 
 
+async def list_deletions(store: Store, thread_id: str, owner: str) -> Sequence[str]:
+    """Return the ids of a thread and of the branches that begin with its runs, in the order to delete them.
+
+    No branch is left without the thread that it begins with. Raises `NotFound`.
+    """
+    thread = await store.threads.get(thread_id, owner)
+    if thread is None:
+        raise NotFound("The thread does not exist.")
+    return [one.thread_id for one in reversed(await list_family(store, thread))]
+
+
 async def list_family(store: Store, thread: Thread) -> Sequence[Thread]:
     """Return a thread and the branches that begin with its runs, each after the one that it begins with."""
     family = [thread]

@@ -12,11 +12,10 @@ from maniple.errors import ManipleError, StoreError
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
-from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_family
+from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_deletions
 from maniple.runs.decisions import BUSY, NO_ANSWER, Kind, RunDecisions
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
-    NotFound,
     NothingToRetry,
     RunNotWaiting,
     RunNotWorking,
@@ -165,12 +164,7 @@ class InProcessEngine:
 
     async def status(self, run_id: str, owner: str = "") -> RunRecord:
         """Return the record of a run (see `Engine`)."""
-        record = await self._store.runs.get(run_id, owner)
-        if record is None:
-            raise NotFound("The run does not exist.")
-        active = self.tasks.active.get(run_id)
-        # It is stored at the end of the run.
-        return record if active is None else replace(record, usage=active.meter.answered)
+        return await self.tasks.read(run_id, owner)
 
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End a run (see `Engine`)."""
@@ -199,11 +193,7 @@ class InProcessEngine:
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
         """End a thread's runs and delete it (see `Engine`)."""
-        thread = await self._store.threads.get(thread_id, owner)
-        if thread is None:
-            raise NotFound("The thread does not exist.")
-        # No branch is left without the thread that it begins with.
-        deleted = [one.thread_id for one in reversed(await list_family(self._store, thread))]
+        deleted = await list_deletions(self._store, thread_id, owner)
         for one in deleted:
             await self._delete_alone(one)
         return deleted

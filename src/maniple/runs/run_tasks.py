@@ -1,11 +1,13 @@
 """The runs that this process drives, a task each."""
 
 import asyncio
+from dataclasses import replace
 
 from maniple.errors import ManipleError
 from maniple.events import StreamState
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, Stop
 from maniple.runs.driver import RunDriver
+from maniple.runs.engine import NotFound
 from maniple.runs.event_log import newest_number
 from maniple.runs.scheduling import AdmissionControl, ThreadLocks
 from maniple.runs.stored_inputs import read_inputs
@@ -27,6 +29,15 @@ class RunTasks:
     def of_thread(self, thread_id: str) -> list[ActiveRun]:
         """Return the active runs of a thread."""
         return [run for run in self.active.values() if run.record.thread_id == thread_id]
+
+    async def read(self, run_id: str, owner: str) -> RunRecord:
+        """Return the record of a run, with the usage so far of one that is active here; raises `NotFound`."""
+        record = await self.store.runs.get(run_id, owner)
+        if record is None:
+            raise NotFound("The run does not exist.")
+        active = self.active.get(run_id)
+        # It is stored at the end of the run.
+        return record if active is None else replace(record, usage=active.meter.answered)
 
     def start(self, record: RunRecord) -> None:
         """Begin a run of this process."""

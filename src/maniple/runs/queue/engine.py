@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -12,9 +11,9 @@ from maniple.errors import ManipleError, RunTakenOver
 from maniple.events import SessionState, is_open_question, read_question_ids
 from maniple.graph import PlanProgress
 from maniple.runs.active_run import CANCEL_SECONDS
-from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_family
+from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_deletions
 from maniple.runs.decisions import BUSY, NO_ANSWER, RunDecisions
-from maniple.runs.engine import NotFound, NothingToRetry, RunNotWaiting, RunNotWorking, ThreadBusy
+from maniple.runs.engine import NothingToRetry, RunNotWaiting, RunNotWorking, ThreadBusy
 from maniple.runs.event_log import newest_number
 from maniple.runs.queue.bells import RunBells
 from maniple.runs.queue.commands import CommandSender
@@ -141,11 +140,7 @@ class QueueEngine:
 
     async def status(self, run_id: str, owner: str = "") -> RunRecord:
         """Return the record of a run (see `Engine`). The usage of one at work is some seconds old."""
-        record = await self._store.runs.get(run_id, owner)
-        if record is None:
-            raise NotFound("The run does not exist.")
-        active = self.tasks.active.get(run_id)
-        return record if active is None else replace(record, usage=active.meter.answered)
+        return await self.tasks.read(run_id, owner)
 
     async def cancel(self, run_id: str, owner: str = "") -> RunRecord:
         """End a run (see `Engine`)."""
@@ -184,11 +179,7 @@ class QueueEngine:
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
         """End a thread's runs and delete it with its branches (see `Engine`)."""
-        thread = await self._store.threads.get(thread_id, owner)
-        if thread is None:
-            raise NotFound("The thread does not exist.")
-        # No branch is left without the thread that it begins with.
-        deleted = [one.thread_id for one in reversed(await list_family(self._store, thread))]
+        deleted = await list_deletions(self._store, thread_id, owner)
         for one in deleted:
             await self._delete_alone(one)
         return deleted
