@@ -193,7 +193,8 @@ def _hold_a_conversation(page: Page, count: int) -> list[str]:
     runs = [f"run-{number}" for number in range(count)]
 
     def list_runs(route: Route) -> None:
-        route.fulfill(json={"runs": [{"run_id": one, "status": "completed"} for one in reversed(runs)]})
+        listed = [{"run_id": one, "status": "completed"} for one in reversed(runs)]
+        route.fulfill(json={"conversation_id": "long", "branch_points": [], "runs": listed})
 
     def tell(route: Route) -> None:
         question = "Question " + route.request.url.partition("run-")[2].partition("/")[0]

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { read, send } from "./api";
+import { searchTexts } from "./search";
 
 export interface Thread {
   thread_id: string;
@@ -27,12 +28,12 @@ export const isUnread = signal(false);
 let shown = PAGE;
 let asked = 0;
 
-/** Reload the shown part of the list. Of overlapping requests the later one counts. */
+/** Reload the shown part of the list, and what a search found in texts. Of overlapping requests the later one counts. */
 export async function refreshThreads(): Promise<void> {
   const turn = ++asked;
   const sought = searched.value.trim();
   try {
-    const { found, before } = await list(sought);
+    const [{ found, before }] = await Promise.all([list(sought), searchTexts(sought)]);
     if (turn !== asked) return;
     threads.value = found;
     hasMore.value = before !== null;

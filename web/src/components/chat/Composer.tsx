@@ -145,7 +145,8 @@ const HAS_KEYBOARD = "(min-width: 46.01rem) and (hover: hover) and (pointer: fin
 /** Give the focus to the field of a new conversation, and to that of a draft that was begun for it. */
 function useReady(field: RefObject<HTMLTextAreaElement | null>): void {
   const isNew = openId.value === null;
-  useEffect(() => {
+  // Before paint: whoever deletes the open conversation gives the focus to the list afterwards.
+  useLayoutEffect(() => {
     if (isNew && matchMedia(HAS_KEYBOARD).matches) field.current?.focus({ preventScroll: true });
   }, [isNew]);
   useEffect(() => {

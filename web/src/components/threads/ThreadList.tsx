@@ -3,7 +3,7 @@ import { conversationId } from "../../branches";
 import { apiKey } from "../../api";
 import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, isUnread, readFor, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
-import { found, searchTexts } from "../../search";
+import { found } from "../../search";
 import { texts } from "../../texts";
 import { FoundList } from "./FoundList";
 
@@ -21,11 +21,7 @@ interface Shown {
 
 export function ThreadList({ onChoice, onLogOut }: Shown) {
   useEffect(() => {
-    const look = () => {
-      void refreshThreads().catch(() => undefined);
-      void searchTexts(searched.value).catch(() => undefined);
-    };
-    const timer = setTimeout(look, SEARCH_AFTER_MS);
+    const timer = setTimeout(() => void refreshThreads().catch(() => undefined), SEARCH_AFTER_MS);
     return () => clearTimeout(timer);
   }, [searched.value]);
   return (
