@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -126,7 +127,8 @@ def template(cluster: Cluster) -> str:
     from maniple.store.postgres.migrations import load_migrations, migrate
 
     url = cluster.create()
-    asyncio.run(migrate(url, load_migrations()))
+    with ThreadPoolExecutor(1) as beside:  # an event loop runs here if an asynchronous fixture asks first
+        beside.submit(asyncio.run, migrate(url, load_migrations())).result()
     return url.partition("?")[0].rpartition("/")[2]
 
 

@@ -20,7 +20,7 @@ CANARIES = {
             *("Basic", "BasicUrl", "Spare", "SpareUrl", "Reasoning", "Vision", "Embedding", "HubUrl"),
             *("Tavily", "TavilyUrl", "Brave", "SearxngUrl", "Jina", "Proxy", "ProxyUrl"),
             *("OtlpBearer", "OtlpPlain", "OtlpUrl", "LangSmith", "LangSmithUrl"),
-            *("Daytona", "DaytonaUrl", "DockerUrl", "E2b"),
+            *("Daytona", "DaytonaUrl", "DockerUrl", "E2b", "StoreUrl"),
             *("BrowserToken", "BrowserUrl", "CdpUrl"),
             *("McpArgument", "McpVariable", "McpUrl", "McpHeader", "McpClient"),
         )
@@ -54,6 +54,7 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
             "sandbox_token": CANARIES["BrowserToken"],
             "cdp_url": _with_user("http://127.0.0.1:9", "CdpUrl"),
         },
+        "store": {"url": _with_user("postgresql://127.0.0.1:9/team", "StoreUrl")},
         "embedded": {"hub_url": f"{site_url}/?token={CANARIES['HubUrl']}"},
         "mcpServers": {
             "program": {
