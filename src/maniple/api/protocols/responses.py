@@ -22,7 +22,12 @@ from maniple.api.protocols.conversations import (
     note_delivery,
     submit,
 )
-from maniple.api.protocols.following import follow_run, make_stopping_error, stream_frames
+from maniple.api.protocols.following import (
+    describe_stream,
+    follow_run,
+    make_stopping_error,
+    stream_frames,
+)
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.responses_view import Json, ResponseName, ResponseView, frame
 from maniple.api.protocols.sent_files import store_files
@@ -34,6 +39,9 @@ from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
 
 router = keyed_router("openai")
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: describe_stream("The response; with `stream`, its events as server-sent events")
+}
 _OWN_TOOLS = ("web_search", "web_search_preview", "code_interpreter", "file_search")
 _MAX_ITEMS = 1_000
 _ResponsePath = Annotated[str, Path(max_length=200, description="The response")]
@@ -115,7 +123,7 @@ class _Asked:
     "/v1/responses",
     summary="Ask the team, as OpenAI's models are asked",
     response_class=JSONResponse,
-    responses=ERRORS,
+    responses={**ERRORS, **_STREAM},
 )
 async def create_response(
     body: ResponseRequest,
@@ -162,7 +170,7 @@ async def create_response(
     "/v1/responses/{response_id}",
     summary="Read a response",
     response_class=JSONResponse,
-    responses=ERRORS,
+    responses={**ERRORS, **_STREAM},
 )
 async def read_response(
     response_id: _ResponsePath,
