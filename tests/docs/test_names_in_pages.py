@@ -68,7 +68,8 @@ def test_every_message_of_troubleshooting_is_one_of_the_program():
 
 
 def test_every_metric_that_a_page_names_exists():
-    program = (ROOT / "src/maniple/telemetry/metrics.py").read_text(encoding="utf-8")
+    modules = (ROOT / "src/maniple/telemetry").glob("*metrics.py")
+    program = "".join(path.read_text(encoding="utf-8") for path in modules)
     for page in PAGES:
         for name in re.findall(r"`(maniple_[a-z_]+)`", page.read_text(encoding="utf-8")):
             if not name.startswith("maniple_calls"):

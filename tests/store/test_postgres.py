@@ -13,7 +13,6 @@ from maniple.errors import StoreBusy, StoreError, StoreUnreachable
 from maniple.redaction import Redactor
 from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.postgres import database as database_module
-from maniple.store.postgres import processes
 from maniple.store.postgres.migrations import load_migrations, migrate, share_a_session
 from maniple.store.postgres.store import open_postgres
 from maniple.store.redaction import RedactingSerializer
@@ -70,7 +69,7 @@ async def test_both_databases_have_the_same_columns(postgres_store, sqlite_store
         "AND table_name = ANY(%s)"
     )
     tables = [*{table for table, _ in in_file}]
-    of_the_queue = {("runs", "job"), ("runs", "tag"), ("run_texts", "words")}
+    of_the_queue = {("runs", "job"), ("runs", "tag"), ("runs", "is_given_back"), ("run_texts", "words")}
     assert set(await postgres_store.database.fetch(sql, (tables,))) - of_the_queue == in_file
 
 
@@ -109,9 +108,11 @@ async def test_a_server_that_is_not_there_is_named_without_the_password(tmp_path
     assert "s3cret" not in str(raised.value)
 
 
-async def test_a_second_server_is_refused_while_the_first_one_lives(postgres_url, tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "LEASE_SECONDS", 0.1)
-    async with opened(postgres_url, tmp_path), opened(postgres_url, tmp_path, server=False):
+async def test_a_second_server_is_refused_while_the_first_one_lives(postgres_url, tmp_path):
+    async with (
+        opened(postgres_url, tmp_path, lease_seconds=0.5),
+        opened(postgres_url, tmp_path, server=False),
+    ):
         with pytest.raises(StoreBusy, match=rf"pid {os.getpid()}\b"):
             async with opened(postgres_url, tmp_path):
                 raise AssertionError("two servers on one database")

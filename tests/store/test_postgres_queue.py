@@ -8,7 +8,7 @@ import pytest
 from maniple.errors import RunTakenOver
 from maniple.store import InputRecord
 from maniple.store.postgres.queue import QueueLimits, RunQueue
-from tests.store.samples import a_run, a_thread
+from tests.store.samples import a_run, a_thread, some_events
 
 pytestmark = pytest.mark.anyio
 NO_LIMIT = QueueLimits(1_000)
@@ -126,3 +126,52 @@ async def test_a_run_that_nobody_drives_is_claimed_to_end_it_and_one_at_work_is_
     (waiting,) = [one for one in await postgres_store.runs.list(None) if one.run_id != run_id]
     assert (await queue.claim_to_end(waiting, cancel)).run_id == waiting.run_id
     assert await fetched(postgres_store) is None
+
+
+async def test_a_run_of_a_dead_process_counts_as_taken_over_and_one_given_back_does_not(
+    postgres_store, queue, other
+):
+    run_id = await submitted(postgres_store, "t")
+    job, _ = await fetched(postgres_store)
+    elsewhere = RunQueue(other.database)
+    assert not (await elsewhere.claim(run_id, job)).is_taken_over
+    await other.runs.start(run_id)
+    await elsewhere.give_back(run_id)
+    assert not (await queue.claim(run_id, job)).is_taken_over
+    assert (await queue.measure()).take_overs == 0
+    assert (await elsewhere.claim(run_id, job)).is_taken_over
+    await queue.give_back(run_id)  # too late: the other one has it
+    assert (await queue.claim(run_id, job)).is_taken_over
+    assert (await queue.measure()).take_overs == 2
+
+
+async def test_each_write_that_a_fence_refuses_is_counted(postgres_store, queue, other):
+    run_id = await submitted(postgres_store, "t")
+    job, _ = await fetched(postgres_store)
+    lost = await RunQueue(other.database).claim(run_id, job)
+    await queue.claim(run_id, job)
+    assert (await queue.measure()).fenced_writes == 0
+    for refused in (
+        other.events.append([(run_id, some_events(1, 1))]),
+        other.events.append([(run_id, some_events(5, 6))]),
+        other.ledger.begin(run_id, "c", "bash_tool", "{}"),
+        other.runs.change(run_id, stalls=1),
+        RunQueue(other.database).end(lost.run, {"status": "completed"}, lambda pending: ({}, [])),
+    ):
+        with pytest.raises(RunTakenOver):
+            await refused
+    assert (await queue.measure()).fenced_writes == 5
+
+
+async def test_each_process_is_dead_after_a_lease_of_its_own(postgres_store, queue, open_postgres_again):
+    run_id = await submitted(postgres_store, "t")
+    job, _ = await fetched(postgres_store)
+    ago = "UPDATE processes SET beat_at = clock_timestamp() - interval '60 s' WHERE process = %s"
+    async with open_postgres_again(server=False, lease_seconds=300) as patient:
+        await RunQueue(patient.database).claim(run_id, job)
+        await patient.database.execute(ago, (patient.process,))
+        assert await queue.sweep() == 0
+        await postgres_store.database.execute(
+            "UPDATE processes SET lease_seconds = 0.001 WHERE process = %s", (patient.process,)
+        )
+        assert await queue.sweep() == 1

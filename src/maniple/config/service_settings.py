@@ -129,6 +129,11 @@ class RunsSettings(Section):
     """How long a stopping server waits for its runs to come to a checkpoint."""
     worker_concurrency: int | None = Field(default=None, ge=1)
     """How many runs a process drives at once with `store.backend: postgres`; else `server.max_runs`."""
+    lease_seconds: float = Field(default=5, ge=3, le=600)
+    """With `store.backend: postgres`, after how long without a sign of life a process counts as dead.
+
+    Then others go on with its runs.
+    """
     outage_seconds: float = Field(default=3_600, ge=0, le=7 * 86_400)
     """How long a run waits for a model that is away before it fails; 0: not at all."""
 

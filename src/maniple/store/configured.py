@@ -67,8 +67,10 @@ def _postgres_store(
     from maniple.store.artifact_files import ArtifactFiles
     from maniple.store.postgres.store import open_postgres
 
-    files, given = ArtifactFiles(artifacts), settings.store
-    return open_postgres(given.database_url, files, server=server, pool=given.pool)
+    files, given, lease_seconds = ArtifactFiles(artifacts), settings.store, settings.runs.lease_seconds
+    return open_postgres(
+        given.database_url, files, server=server, pool=given.pool, lease_seconds=lease_seconds
+    )
 
 
 async def migrate_postgres(settings: Settings) -> tuple[int, int]:

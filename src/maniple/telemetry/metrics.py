@@ -10,6 +10,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from maniple.telemetry.queue_metrics import QueueMetrics
+
 _MAX_NAMES = 50
 _MAX_NAME_LENGTH = 80
 _RUN_SECONDS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
@@ -81,6 +83,10 @@ class Metrics:
             registry=registry,
         )
         self._clients = Gauge("maniple_stream_clients", "Open event streams.", registry=registry)
+
+    def add_queue(self) -> QueueMetrics:
+        """Report a queue of runs as well; call it once."""
+        return QueueMetrics(self._registry)
 
     def observe(self, event: ObservedEvent, run_id: str) -> None:
         """Count one event of a run; the last event ends the run, even if it never started."""

@@ -1,6 +1,7 @@
 """The bells of runs, as one connection of this process hears them."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 
@@ -11,6 +12,10 @@ OnInput = Callable[[str], None]
 """Called with the id of a run that was sent something; with "" when one must look."""
 
 
+_LAG = "lag-of-"
+"""A bell that a process rings for itself: no run has this id."""
+
+
 class RunBells:
     """Tells who waits for a run that something of it is new, at a bell and at least once a second."""
 
@@ -18,6 +23,8 @@ class RunBells:
         self._database = database
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._on_input: list[OnInput] = []
+        self.lag_seconds = 0.0
+        """How long the newest bell of `measure_lag` took."""
 
     def rung(self, run_id: str) -> asyncio.Future[None]:
         """Return a future that ends at the next bell of a run; shared: nobody may cancel it."""
@@ -39,10 +46,18 @@ class RunBells:
             task.cancel()
             await asyncio.wait({task})
 
+    async def measure_lag(self) -> None:
+        """Ring for this process; `lag_seconds` says, when it is heard, how long that took."""
+        bell = f"{_LAG}{self._database.process} {time.monotonic()}"
+        await self._database.execute("SELECT pg_notify(%s, %s)", (CHANNEL, bell))
+
     async def _listen(self) -> None:
         async with aclosing(self._database.listen(CHANNEL)) as bells:
             async for bell in bells:
                 run_id, _, what = bell.partition(" ")
+                if run_id == f"{_LAG}{self._database.process}":
+                    self.lag_seconds = time.monotonic() - float(what)
+                    continue
                 self._ring([run_id] if run_id else [*self._waiting])
                 if what == "input" or not run_id:
                     for on_input in self._on_input:

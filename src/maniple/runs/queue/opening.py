@@ -1,9 +1,12 @@
 """Opens the engine of the queue: the side that accepts requests, the side that works, or both."""
 
+import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
+from maniple.errors import StoreError
 from maniple.graph import Team
 from maniple.runs.active_run import RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
@@ -22,6 +25,12 @@ from maniple.store.postgres.queue import RunQueue
 from maniple.store.postgres.store import PostgresStore
 from maniple.types import EngineRole
 
+if TYPE_CHECKING:
+    from maniple.telemetry.queue_metrics import QueueMetrics
+
+MEASURE_SECONDS = 5.0
+"""The interval between two readings of the queue for the metrics."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenQueue:
@@ -29,6 +38,27 @@ class OpenQueue:
 
     engine: QueueEngine
     worker: RunWorker | None
+
+
+@asynccontextmanager
+async def _measuring(queue: RunQueue, bells: RunBells, metrics: "QueueMetrics") -> AsyncGenerator[None]:
+    """Report the figures of the queue now and then."""
+
+    async def measure() -> None:
+        while True:
+            with suppress(StoreError):
+                figures = await queue.measure()
+                metrics.observe(**asdict(figures))
+                metrics.observe_bell(bells.lag_seconds)
+                await bells.measure_lag()
+            await asyncio.sleep(MEASURE_SECONDS)
+
+    task = asyncio.create_task(measure(), name="queue metrics")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 @asynccontextmanager
@@ -60,6 +90,8 @@ async def open_queue(
         tasks = RunTasks(driver)
         stack.push_async_callback(tasks.drain)
         await stack.enter_async_context(bells.listening())
+        if telemetry.metrics is not None:
+            await stack.enter_async_context(_measuring(queue, bells, telemetry.metrics.add_queue()))
         worker = None
         if role != "api":
             worker = RunWorker(tasks, queue, bells, database, config.working)

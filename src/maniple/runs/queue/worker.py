@@ -31,9 +31,11 @@ REFUSED_STATUS = 75
 POLL_SECONDS = 1.0
 SWEEP_SECONDS = 1.0
 METER_SECONDS = 10.0
-WATCH_SECONDS = 0.5
-SILENT_SECONDS = 4.0
-"""How long a process may go without hearing of its database, which is less than its lease."""
+GIVE_BACK_SECONDS = 2.0
+"""How long a worker holds a run that the store prevents from going on, before it gives it back."""
+SILENT_PART = 0.8
+"""The part of its lease for which a process may go without hearing of its database."""
+_WATCHES_OF_LEASE = 10
 _LOG = logging.getLogger(__name__)
 
 
@@ -47,6 +49,17 @@ class _GiveBack(BaseRetryStrategy):
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         is_lost = isinstance(exception, RunGivenBack | StoreError | asyncio.CancelledError)
         return RetryDecision() if is_lost else None
+
+
+@asynccontextmanager
+async def _pausing_after_failure() -> AsyncGenerator[None]:
+    """Hold a job for a moment when the store fails: what prevents a run may last, such as a full disk."""
+    try:
+        yield
+    except (StoreError, RunGivenBack) as error:
+        if isinstance(error, StoreError) or error.__cause__ is not None:
+            await asyncio.sleep(GIVE_BACK_SECONDS)
+        raise
 
 
 class RunWorker:
@@ -75,8 +88,6 @@ class RunWorker:
         self._driven: set[str] = set()
         self._looking: set[asyncio.Task[None]] = set()
         self._worker: Worker | None = None
-        self.taken_over = 0
-        """How many runs of dead processes this one has gone on with."""
 
     @asynccontextmanager
     async def at_work(self) -> AsyncGenerator[None]:
@@ -126,40 +137,46 @@ class RunWorker:
         if self.tasks.admission.is_closed:
             raise RunGivenBack
         job = context.job.id
-        claimed = await self._queue.claim(run_id, job) if job is not None else None
-        if claimed is None:
-            return  # it has ended meanwhile
-        if claimed.is_taken_over:
-            self.taken_over += 1
-        self._driven.add(run_id)
-        try:
-            await continue_or_fail(self.tasks, claimed.run, was_begun=claimed.is_taken_over)
-            active = self.tasks.active.get(run_id)
-            if active is None or active.task is None:
-                return
-            if self.tasks.admission.is_closed:
-                active.suspend()  # begun after the others were told to stop
-            self._look(run_id)  # for what was sent between the claim and now
+        async with _pausing_after_failure():
+            claimed = await self._queue.claim(run_id, job) if job is not None else None
+            if claimed is None:
+                return  # it has ended meanwhile
+            self._driven.add(run_id)
             try:
-                await asyncio.wait({active.task})
-            except asyncio.CancelledError:
-                active.suspend()
-                await asyncio.wait({active.task}, timeout=CANCEL_SECONDS)
+                await continue_or_fail(self.tasks, claimed.run, was_begun=claimed.is_taken_over)
+                await self._follow(run_id)
+            except RunTakenOver as error:
+                self._refused(error)
                 raise
-            self._check(active)
-        except RunTakenOver as error:
-            self._refused(error)
-            raise
-        finally:
-            self._driven.discard(run_id)
+            finally:
+                self._driven.discard(run_id)
 
-    def _check(self, active: ActiveRun) -> None:
+    async def _follow(self, run_id: str) -> None:
+        """Wait until a run that has been started is driven no longer."""
+        active = self.tasks.active.get(run_id)
+        if active is None or active.task is None:
+            return
+        if self.tasks.admission.is_closed:
+            active.suspend()  # begun after the others were told to stop
+        self._look(run_id)  # for what was sent between the claim and now
+        try:
+            await asyncio.wait({active.task})
+        except asyncio.CancelledError:
+            active.suspend()
+            await asyncio.wait({active.task}, timeout=CANCEL_SECONDS)
+            await self._queue.give_back(run_id)
+            raise
+        await self._check(active)
+
+    async def _check(self, active: ActiveRun) -> None:
         """Leave after the loss of a run; raise `RunGivenBack` for one that was not driven to its end."""
         failure = active.log.failure
         if isinstance(failure, RunTakenOver | StoreUnreachable):
             self._refused(failure)
         if failure is not None or active.is_suspended:
-            raise RunGivenBack
+            if failure is None:
+                await self._queue.give_back(active.record.run_id)
+            raise RunGivenBack from failure
 
     def _refused(self, error: StoreError) -> None:
         """End this process: another one goes on with its runs, and nothing here may have an effect."""
@@ -244,8 +261,9 @@ class _Watchdog:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._stop.wait(WATCH_SECONDS):
-            if (silent := time.monotonic() - self._database.heard_at) > SILENT_SECONDS:
+        lease_seconds = self._database.lease_seconds
+        while not self._stop.wait(lease_seconds / _WATCHES_OF_LEASE):
+            if (silent := time.monotonic() - self._database.heard_at) > SILENT_PART * lease_seconds:
                 _LOG.critical("This process leaves: it has not heard of its database for %.1f s.", silent)
                 self._leave(REFUSED_STATUS)
                 return

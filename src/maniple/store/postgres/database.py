@@ -22,6 +22,8 @@ SCHEMA = "maniple"
 """The schema of the database that holds every table."""
 PROCESS_VARIABLE = "maniple.process"
 """The variable of each connection that the fences compare with `runs.process`."""
+LEASE_SECONDS = 5.0
+"""A process that has not beaten for so long is dead; the default of `runs.lease_seconds`."""
 PATIENCE_SECONDS = 20.0
 """How long a call is tried again while the server is away."""
 ATTEMPT_SECONDS = 1.0
@@ -73,11 +75,13 @@ class PostgresDatabase:
     even if its caller is cancelled.
     """
 
-    def __init__(self, url: str, process: str, size: int) -> None:
+    def __init__(self, url: str, process: str, size: int, lease_seconds: float = LEASE_SECONDS) -> None:
         self.name = name_database(url)
         self.process = process
         self.url = url
         """With its password."""
+        self.lease_seconds = lease_seconds
+        """How long other processes wait for a beat of this one before it counts as dead."""
         self.heard_at = time.monotonic()
         """When the server, or the system that cannot reach it, last answered a beat of this process."""
         self._is_open = False
@@ -219,6 +223,11 @@ async def execute_many(connection: AsyncConnection, sql: str, rows: Sequence[Seq
     if rows:
         async with connection.cursor() as cursor:
             await cursor.executemany(sql.encode(), rows)
+
+
+async def count_refusal(connection: AsyncConnection) -> None:
+    """Count a write that is refused beside the fences, which count for themselves."""
+    await connection.execute("SELECT nextval('fenced_writes')")
 
 
 async def lock(connection: AsyncConnection, kind: str, name: str) -> None:

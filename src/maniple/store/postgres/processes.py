@@ -13,15 +13,14 @@ from psycopg import AsyncConnection
 from maniple.errors import StoreBusy, StoreError
 from maniple.store.postgres.database import PostgresDatabase, fetch_all, lock
 
-LEASE_SECONDS = 5.0
-"""A process that has not beaten for so long is dead."""
-BEAT_SECONDS = 1.0
+BEATS_OF_LEASE = 5
+"""How often a process beats within its lease."""
 RECEIPT_SECONDS = 3_600
 _SWEEP_BEATS = 600
 # The time in which the server was away counts for nobody.
 _RECENT = (
     "greatest(processes.beat_at, pg_postmaster_start_time()) "
-    f"> clock_timestamp() - interval '{LEASE_SECONDS} s'"
+    "> clock_timestamp() - make_interval(secs => processes.lease_seconds)"
 )
 IS_ALIVE = f"EXISTS (SELECT FROM processes WHERE processes.process = runs.process AND {_RECENT})"
 """The condition that the process of a row of `runs` is alive."""
@@ -47,38 +46,40 @@ async def registered(database: PostgresDatabase, *, server: bool) -> AsyncGenera
 
 
 async def _register_patiently(database: PostgresDatabase, *, server: bool) -> None:
-    deadline = time.monotonic() + LEASE_SECONDS + BEAT_SECONDS
+    begun = time.monotonic()
     while (other := await _register(database, server=server)) is not None:
-        if time.monotonic() > deadline:
-            host, pid = other
+        host, pid, lease_seconds = other
+        if time.monotonic() > begun + lease_seconds * (1 + 1 / BEATS_OF_LEASE):
             raise StoreBusy(
                 f"Another server (pid {pid} on {host}) has {database.name} open. Stop it, or set store.url "
                 "to another database."
             )
-        await asyncio.sleep(BEAT_SECONDS / 4)
+        await asyncio.sleep(database.lease_seconds / BEATS_OF_LEASE / 4)
 
 
-async def _register(database: PostgresDatabase, *, server: bool) -> tuple[str, int] | None:
-    """Store this process as alive; as a server, return the host and pid of another living server instead."""
-    others = f"SELECT host, pid FROM processes WHERE is_server AND process <> %s AND {_RECENT} LIMIT 1"
+async def _register(database: PostgresDatabase, *, server: bool) -> tuple[str, int, float] | None:
+    """Store this process as alive; as a server, return host, pid and lease of another living one instead."""
+    where = f"is_server AND process <> %s AND {_RECENT}"
+    others = f"SELECT host, pid, lease_seconds FROM processes WHERE {where} LIMIT 1"
     insert = (
-        "INSERT INTO processes (process, is_server, host, pid) VALUES (%s, %s, %s, %s) "
+        "INSERT INTO processes (process, is_server, host, pid, lease_seconds) VALUES (%s, %s, %s, %s, %s) "
         "ON CONFLICT (process) DO UPDATE SET beat_at = clock_timestamp()"
     )
 
-    async def register(connection: AsyncConnection) -> tuple[str, int] | None:
+    async def register(connection: AsyncConnection) -> tuple[str, int, float] | None:
         if server:
             await lock(connection, "server", "")
             if rows := await fetch_all(connection, others, (database.process,)):
-                return rows[0][0], rows[0][1]
-        await connection.execute(insert, (database.process, server, socket.gethostname(), os.getpid()))
+                return rows[0][0], rows[0][1], rows[0][2]
+        values = (database.process, server, socket.gethostname(), os.getpid(), database.lease_seconds)
+        await connection.execute(insert, values)
         return None
 
     return await database.repeat(register)
 
 
 async def _beat(database: PostgresDatabase, *, server: bool) -> None:
-    """Beat each second. A row that another process has deleted is stored again."""
+    """Beat several times in each lease. A row that another process has deleted is stored again."""
     sql = "UPDATE processes SET beat_at = clock_timestamp() WHERE process = %s RETURNING 1"
     beats = 0
     while True:
@@ -93,7 +94,7 @@ async def _beat(database: PostgresDatabase, *, server: bool) -> None:
         # Also after an error: a server that is away drives the runs of nobody. One that is silent may be
         # heard by others.
         database.heard_at = time.monotonic()
-        await asyncio.sleep(BEAT_SECONDS)
+        await asyncio.sleep(database.lease_seconds / BEATS_OF_LEASE)
 
 
 async def _sweep(database: PostgresDatabase) -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 from psycopg import AsyncConnection
 
 from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all, lock, lock_thread
-from maniple.store.postgres.processes import IS_ALIVE, LEASE_SECONDS
+from maniple.store.postgres.processes import IS_ALIVE
 from maniple.store.postgres.tables import NOW, add_inputs, change_run, insert_run, queue_run_again
 from maniple.store.protocols import RunChange
 from maniple.store.records import InputRecord, RunRecord
@@ -28,7 +28,7 @@ WITH dead AS (
         EXISTS (SELECT FROM runs WHERE runs.job = jobs.id AND NOT {IS_ALIVE})
         OR NOT EXISTS (SELECT FROM runs WHERE runs.job = jobs.id)
         AND (SELECT max(at) FROM procrastinate_events WHERE job_id = jobs.id AND type = 'started')
-            < clock_timestamp() - interval '{LEASE_SECONDS} s')
+            < clock_timestamp() - make_interval(secs => %(lease)s))
     FOR UPDATE OF jobs SKIP LOCKED)
 SELECT procrastinate_retry_job_v2(id, now(), NULL, NULL, NULL) FROM dead
 """
@@ -46,8 +46,11 @@ SELECT {RUN_COLUMNS} FROM runs WHERE {UNFINISHED} AND waiting_for IS NULL AND (
     OR {NOW} - greatest(coalesce(started_at, created_at), created_at) > %(seconds)s AND status = 'queued')
     ORDER BY position LIMIT %(limit)s
 """
-_DEPTH = """
-SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - events.at)), 0)::float8
+# Sequences count what was refused, too, and so they count on while this reads.
+_FIGURES = """
+SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - events.at)), 0)::float8,
+    (SELECT last_value - 1 + is_called::integer FROM take_overs),
+    (SELECT last_value - 1 + is_called::integer FROM fenced_writes)
     FROM procrastinate_jobs jobs
     JOIN procrastinate_events events ON events.job_id = jobs.id AND events.type = 'deferred'
     WHERE jobs.status = 'todo'
@@ -70,18 +73,24 @@ class QueueLimits:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRun:
-    """A run that this process drives now; `is_taken_over` from one that had begun it."""
+    """A run that this process drives now; `is_taken_over` from one that had begun it and has died."""
 
     run: RunRecord
     is_taken_over: bool
 
 
 @dataclass(frozen=True, slots=True)
-class QueueDepth:
-    """How many jobs wait, and the seconds that the oldest has waited."""
+class QueueFigures:
+    """What the metrics report of the whole queue."""
 
     waiting: int
+    """How many jobs wait."""
     oldest_seconds: float
+    """How long the oldest of them has waited."""
+    take_overs: int
+    """How often a run of a dead process went on elsewhere, in the life of the database."""
+    fenced_writes: int
+    """How many writes of processes that had lost their run were refused, in the life of the database."""
 
 
 class RunQueue:
@@ -186,18 +195,27 @@ class RunQueue:
         return await self._database.write(claim)
 
     async def _claim(self, connection: AsyncConnection, run_id: str, job: int) -> ClaimedRun | None:
-        sql = f"SELECT status, waiting_for FROM runs WHERE run_id = %s AND {UNFINISHED} FOR UPDATE"
+        begun = "status = 'running' OR waiting_for IS NOT NULL"
+        sql = f"SELECT {begun}, is_given_back FROM runs WHERE run_id = %s AND {UNFINISHED} FOR UPDATE"
         rows = await fetch_all(connection, sql, (run_id,))
         if not rows:
             return None
-        is_begun = rows[0][0] == "running" or rows[0][1] is not None
+        is_begun, is_given_back = rows[0]
+        is_taken_over = is_begun and not is_given_back
+        if is_taken_over:
+            await connection.execute("SELECT nextval('take_overs')")
         sql = (
-            "UPDATE runs SET process = %s, job = %s, recoveries = recoveries + %s WHERE run_id = %s "
-            f"RETURNING {RUN_COLUMNS}"
+            "UPDATE runs SET process = %s, job = %s, recoveries = recoveries + %s, is_given_back = false "
+            f"WHERE run_id = %s RETURNING {RUN_COLUMNS}"
         )
         values = (self._database.process, job, int(is_begun), run_id)
         run = make_first(make_run, await fetch_all(connection, sql, values))
-        return ClaimedRun(run, is_begun) if run is not None else None
+        return ClaimedRun(run, is_taken_over) if run is not None else None
+
+    async def give_back(self, run_id: str) -> None:
+        """Take note that this process gives a run back on purpose: who goes on with it takes nothing over."""
+        sql = "UPDATE runs SET is_given_back = true WHERE run_id = %s AND process = %s"
+        await self._database.execute(sql, (run_id, self._database.process))
 
     async def end(
         self,
@@ -253,7 +271,8 @@ class RunQueue:
             )
             if not is_elected:
                 return 0
-            given_back = len(await fetch_all(connection, _GIVE_BACK))
+            lease = {"lease": self._database.lease_seconds}
+            given_back = len(await fetch_all(connection, _GIVE_BACK, lease))
             for (thread_id,) in await fetch_all(connection, _LOST):
                 await lock_thread(connection, thread_id)
                 await defer_next(connection, thread_id, may_be_driven=False)
@@ -266,10 +285,9 @@ class RunQueue:
         rows = await self._database.fetch(_STUCK, {"seconds": seconds, "limit": limit})
         return [make_run(*row) for row in rows]
 
-    async def measure(self) -> QueueDepth:
-        """Return how many jobs wait, and for how long."""
-        ((waiting, seconds),) = await self._database.fetch(_DEPTH)
-        return QueueDepth(waiting, seconds)
+    async def measure(self) -> QueueFigures:
+        """Return the figures of the queue."""
+        return QueueFigures(*(await self._database.fetch(_FIGURES))[0])
 
 
 async def defer_next(connection: AsyncConnection, thread_id: str, *, may_be_driven: bool = True) -> None:

@@ -10,7 +10,13 @@ from psycopg import AsyncConnection
 from maniple.errors import RunTakenOver, StoreError, StoreUnreachable
 from maniple.store.artifact_files import ArtifactFiles, safe_name
 from maniple.store.executors import run_to_completion
-from maniple.store.postgres.database import PROCESS_VARIABLE, PostgresDatabase, execute_many, fetch_all
+from maniple.store.postgres.database import (
+    PROCESS_VARIABLE,
+    PostgresDatabase,
+    count_refusal,
+    execute_many,
+    fetch_all,
+)
 from maniple.store.postgres.tables import NOW, add_inputs, path_condition, select_path
 from maniple.store.records import Artifact, EventRecord, InputRecord, RunRecord, ToolCallRecord
 from maniple.store.rows import (
@@ -129,6 +135,7 @@ async def _refuse_gap(connection: AsyncConnection, row: Mapping[str, str | int])
     for is_own, newest, is_stored in await fetch_all(connection, sql, {**row, "variable": PROCESS_VARIABLE}):
         if not is_own:
             # Not a row that the fence has seen: the same events may come from the process that goes on.
+            await count_refusal(connection)
             raise RunTakenOver(f"Another process drives run {row['run']} now. Nothing was stored.")
         if not is_stored:
             raise StoreError(

@@ -13,7 +13,7 @@ from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.batches import SqlBatches
 from maniple.store.executors import run_to_completion
 from maniple.store.postgres.checkpoints import PostgresCheckpointHistory, PostgresSaver
-from maniple.store.postgres.database import PostgresDatabase
+from maniple.store.postgres.database import LEASE_SECONDS, PostgresDatabase
 from maniple.store.postgres.evidence import PostgresEvidence
 from maniple.store.postgres.migrations import load_migrations, require_usable
 from maniple.store.postgres.processes import registered
@@ -92,15 +92,22 @@ class PostgresStore:
 
 @asynccontextmanager
 async def open_postgres(
-    url: str, files: ArtifactFiles, *, server: bool, pool: int = POOL_SIZE
+    url: str,
+    files: ArtifactFiles,
+    *,
+    server: bool,
+    pool: int = POOL_SIZE,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> AsyncGenerator[PostgresStore]:
     """Open the store in the database of `url`, with `pool` connections.
+
+    Without a beat for `lease_seconds`, this process counts as dead, and others go on with its runs.
 
     Raises a `StoreError` for a database that cannot be used, or of another schema version, which stays as it
     is.
     """
     await require_usable(url, len(load_migrations()))
-    database = PostgresDatabase(url, str(uuid4()), pool)
+    database = PostgresDatabase(url, str(uuid4()), pool, lease_seconds)
     async with AsyncExitStack() as stack:
         await database.open()
         stack.push_async_callback(_close, database)

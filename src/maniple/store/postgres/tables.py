@@ -14,7 +14,13 @@ from maniple.evidence.noted_findings import MAX_FINDINGS
 from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.executors import run_to_completion
 from maniple.store.postgres.checkpoints import delete_checkpoints
-from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all, lock_thread
+from maniple.store.postgres.database import (
+    PostgresDatabase,
+    count_refusal,
+    execute_many,
+    fetch_all,
+    lock_thread,
+)
 from maniple.store.postgres.processes import IS_ALIVE
 from maniple.store.protocols import RunChange
 from maniple.store.records import (
@@ -343,6 +349,7 @@ async def change_run(
     sql = f"UPDATE runs SET {assignments} WHERE run_id = %s AND process = ANY(%s) RETURNING {RUN_COLUMNS}"
     rows = await fetch_all(connection, sql, (*values, run_id, owners))
     if not rows and await fetch_all(connection, "SELECT 1 FROM runs WHERE run_id = %s", (run_id,)):
+        await count_refusal(connection)
         raise RunTakenOver(f"Another process drives run {run_id} now. Nothing was stored.")
     return make_first(make_run, rows)
 
