@@ -56,6 +56,9 @@ async def test_a_database_is_migrated_once_by_many_at_the_same_time(empty_url, t
         await migrate(empty_url, versions)
 
 
+_OF_THE_QUEUE = ("job", "tag", "is_given_back", "repeats", "claimed_checkpoint", "claimed_event")
+
+
 async def test_both_databases_have_the_same_columns(postgres_store, sqlite_store):
     sql = (
         "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' "
@@ -69,7 +72,7 @@ async def test_both_databases_have_the_same_columns(postgres_store, sqlite_store
         "AND table_name = ANY(%s)"
     )
     tables = [*{table for table, _ in in_file}]
-    of_the_queue = {("runs", "job"), ("runs", "tag"), ("runs", "is_given_back"), ("run_texts", "words")}
+    of_the_queue = {("runs", name) for name in _OF_THE_QUEUE} | {("run_texts", "words")}
     assert set(await postgres_store.database.fetch(sql, (tables,))) - of_the_queue == in_file
 
 

@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from langgraph.checkpoint.base import empty_checkpoint
 
 from maniple.errors import RunTakenOver
 from maniple.store import InputRecord
@@ -175,3 +176,34 @@ async def test_each_process_is_dead_after_a_lease_of_its_own(postgres_store, que
             "UPDATE processes SET lease_seconds = 0.001 WHERE process = %s", (patient.process,)
         )
         assert await queue.sweep() == 1
+
+
+async def test_take_overs_at_one_checkpoint_are_counted_from_processes_that_worked(
+    postgres_store, queue, other
+):
+    run_id = await submitted(postgres_store, "t")
+    job, _ = await fetched(postgres_store)
+    stores, counted, number = [other, postgres_store], list[tuple[bool, int]](), 0
+
+    async def die_after(*, works: bool, moves: bool = False) -> None:
+        nonlocal number
+        driver, following = stores
+        if works:
+            number += 1
+            await driver.events.append([(run_id, some_events(number, number))])
+        if moves:
+            await driver.checkpointer.aput(
+                {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, empty_checkpoint(), {}, {}
+            )
+        stores.reverse()
+        claimed = await RunQueue(following.database).claim(run_id, job)
+        counted.append((claimed.has_moved, claimed.repeats))
+
+    await RunQueue(other.database).claim(run_id, job)
+    await other.runs.start(run_id)
+    await die_after(works=True)
+    await die_after(works=False)
+    await die_after(works=True)
+    await die_after(works=True, moves=True)
+    await die_after(works=True)
+    assert counted == [(False, 1), (False, 1), (False, 2), (True, 1), (False, 2)]

@@ -134,6 +134,11 @@ class StreamState:
                 self._apply_to_workflow(event)
         return self
 
+    @property
+    def awaits_model(self) -> bool:
+        """Whether an agent is at work, and none of its tools."""
+        return any(not turn.tool_calls for turn in self._turns.values())
+
     def closing_events(self) -> Iterator[Event]:
         """Yield the events that end the open tool calls, model calls and turns, so that turns can follow."""
         for turn in self._turns.values():

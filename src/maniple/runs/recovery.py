@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from langchain_core.messages import HumanMessage
 
@@ -28,10 +28,29 @@ killed several times in quick succession.
 """
 
 
+MAX_REPEATS = 2
+"""How often another process may go on with a run when one has died in a model call.
+
+What kills a process there is mostly the answer itself, such as one with thousands of tool calls. It must not
+go from one process of the queue to the next.
+"""
+
+
 class RecoveryAbandoned(ManipleError):
     """A run was recovered too often without progress."""
 
     code = "recovered_too_often"
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How a run stands that was claimed before: whether it `has_moved` to a new checkpoint since then.
+
+    `repeats` is how often in a row a process that worked on it has died at this checkpoint.
+    """
+
+    has_moved: bool
+    repeats: int
 
 
 class RunUnrecoverable(ManipleError):
@@ -46,10 +65,13 @@ async def recover_run(tasks: RunTasks, orphan: RunRecord) -> RunRecord | None:
     return await continue_run(tasks, record, was_begun=True)
 
 
-async def continue_run(tasks: RunTasks, record: RunRecord, *, was_begun: bool) -> RunRecord | None:
+async def continue_run(
+    tasks: RunTasks, record: RunRecord, *, was_begun: bool, progress: RunProgress | None = None
+) -> RunRecord | None:
     """Go on with a stored run that this process has claimed, and return it; None if it has ended.
 
     `was_begun` says whether another process had begun it and did not end it: that counts as a stall.
+    Without its `progress`, a new model answer counts as such.
     """
     store = tasks.store
     view = await load_run_view(store.events, record.run_id)
@@ -66,18 +88,34 @@ async def continue_run(tasks: RunTasks, record: RunRecord, *, was_begun: bool) -
         return None
     is_waiting = record.waiting_for is not None
     stalls = record.stalls + (was_begun and not is_waiting)
-    if used.model_calls > record.usage.model_calls:
+    is_further = used.model_calls > record.usage.model_calls
+    if is_further if progress is None else progress.has_moved:
         stalls = 0
     record = await store.runs.change(record.run_id, usage=used, stalls=stalls) or record
-    if stalls > MAX_STALLS:
-        message = f"The program stopped {stalls} times at the same point of this run. Send the request again."
-        await tasks.fail(record, stream, RecoveryAbandoned(message))
+    if (why := _find_abandon_reason(stalls, progress, stream)) is not None:
+        await tasks.fail(record, stream, why)
         return None
     if begins_segment:
         await tasks.resume(record, "retry" if isinstance(segment, Retry) else "answer")
     else:
         await tasks.resume(record, "continue" if stream.has_started else "new", stream)
     return record
+
+
+def _find_abandon_reason(
+    stalls: int, progress: RunProgress | None, stream: StreamState
+) -> RecoveryAbandoned | None:
+    """Return why a run is not continued any more; None if it is."""
+    if progress is not None and progress.repeats > MAX_REPEATS and stream.awaits_model:
+        return RecoveryAbandoned(
+            f"Each of {progress.repeats} programs stopped in the same model call of this run. Its answer "
+            "may be too large: ask for less, or give the workers more memory, and retry the run."
+        )
+    if stalls > MAX_STALLS:
+        return RecoveryAbandoned(
+            f"The program stopped {stalls} times at the same point of this run. Send the request again."
+        )
+    return None
 
 
 async def _store_shown_end(tasks: RunTasks, record: RunRecord, stream: StreamState, used: RunUsage) -> None:
@@ -117,13 +155,15 @@ async def recover_or_fail(tasks: RunTasks, orphan: RunRecord) -> None:
         await recover_run(tasks, orphan)
 
 
-async def continue_or_fail(tasks: RunTasks, record: RunRecord, *, was_begun: bool) -> None:
+async def continue_or_fail(
+    tasks: RunTasks, record: RunRecord, *, was_begun: bool, progress: RunProgress | None = None
+) -> None:
     """Go on with a claimed run (see `continue_run`); fail it if its data cannot be read.
 
     Raises a retryable `StoreError`; the run then stays as it is.
     """
     async with _failing(tasks, record):
-        await continue_run(tasks, record, was_begun=was_begun)
+        await continue_run(tasks, record, was_begun=was_begun, progress=progress)
 
 
 @asynccontextmanager

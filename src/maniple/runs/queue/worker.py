@@ -19,7 +19,7 @@ from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun
 from maniple.runs.queue.bells import RunBells
 from maniple.runs.queue.commands import CommandHandler
 from maniple.runs.queue.connector import open_procrastinate
-from maniple.runs.recovery import continue_or_fail
+from maniple.runs.recovery import RunProgress, continue_or_fail
 from maniple.runs.run_tasks import RunTasks
 from maniple.runs.stored_inputs import COMMAND, from_record
 from maniple.store import InputRecord
@@ -143,7 +143,10 @@ class RunWorker:
                 return  # it has ended meanwhile
             self._driven.add(run_id)
             try:
-                await continue_or_fail(self.tasks, claimed.run, was_begun=claimed.is_taken_over)
+                progress = RunProgress(claimed.has_moved, claimed.repeats)
+                await continue_or_fail(
+                    self.tasks, claimed.run, was_begun=claimed.is_taken_over, progress=progress
+                )
                 await self._follow(run_id)
             except RunTakenOver as error:
                 self._refused(error)
@@ -240,7 +243,7 @@ class RunWorker:
                 if active is None or active.status is not None:
                     continue
                 with suppress(StoreError):
-                    await self.tasks.store.runs.change(run_id, usage=active.meter.answered, stalls=0)
+                    await self.tasks.store.runs.change(run_id, usage=active.meter.answered)
 
 
 class _Watchdog:

@@ -11,7 +11,7 @@ from maniple.store.postgres.processes import IS_ALIVE
 from maniple.store.postgres.tables import NOW, add_inputs, change_run, insert_run, queue_run_again
 from maniple.store.protocols import RunChange
 from maniple.store.records import InputRecord, RunRecord
-from maniple.store.rows import INPUT_COLUMNS, RUN_COLUMNS, UNFINISHED, make_first, make_run
+from maniple.store.rows import INPUT_COLUMNS, RUN_COLUMNS, UNFINISHED, make_run
 from maniple.types import RunState
 
 CHANNEL = "maniple_events"
@@ -55,6 +55,18 @@ SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - events.at))
     JOIN procrastinate_events events ON events.job_id = jobs.id AND events.type = 'deferred'
     WHERE jobs.status = 'todo'
 """
+_CLAIM = f"""
+WITH here AS (SELECT claimed_checkpoint AS earlier,
+    (SELECT coalesce(max(position), 0) FROM checkpoints WHERE thread_id = runs.thread_id) AS checkpoint,
+    (SELECT coalesce(max(last), 0) FROM events WHERE run_id = runs.run_id) AS event
+    FROM runs WHERE run_id = %(run)s)
+UPDATE runs SET process = %(own)s, job = %(job)s, recoveries = recoveries + %(begun)s, is_given_back = false,
+    repeats = CASE WHEN here.earlier IS DISTINCT FROM here.checkpoint THEN 0 ELSE repeats END
+        + coalesce(%(taken)s AND claimed_event < here.event, false)::integer,
+    claimed_checkpoint = here.checkpoint, claimed_event = here.event
+    FROM here WHERE run_id = %(run)s
+    RETURNING here.earlier IS DISTINCT FROM here.checkpoint, repeats, {RUN_COLUMNS}
+"""
 # Start-time fair queueing: a run comes after what its owner has waiting, and not before what is at work.
 _TAG = f"""
 UPDATE runs SET tag = greatest(0, (SELECT max(tag) FROM runs WHERE status = 'running'),
@@ -77,6 +89,10 @@ class ClaimedRun:
 
     run: RunRecord
     is_taken_over: bool
+    has_moved: bool
+    """Whether it has come to a new checkpoint since it was claimed before."""
+    repeats: int
+    """How often in a row it was taken over since its newest checkpoint, from processes that worked on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +138,7 @@ class RunQueue:
         reset = ", job = NULL"
         if retries:
             reset += ", ended_at = NULL, error_code = NULL, error = NULL, stalls = 0, retries = retries + 1"
+            reset += ", repeats = 0, claimed_checkpoint = NULL"
 
         async def queue(connection: AsyncConnection) -> RunRecord | Refusal:
             if refusal := await _refuse(connection, run.owner, limits):
@@ -204,13 +221,11 @@ class RunQueue:
         is_taken_over = is_begun and not is_given_back
         if is_taken_over:
             await connection.execute("SELECT nextval('take_overs')")
-        sql = (
-            "UPDATE runs SET process = %s, job = %s, recoveries = recoveries + %s, is_given_back = false "
-            f"WHERE run_id = %s RETURNING {RUN_COLUMNS}"
+        values = {"own": self._database.process, "job": job, "begun": int(is_begun), "run": run_id}
+        ((has_moved, repeats, *row),) = await fetch_all(
+            connection, _CLAIM, {**values, "taken": is_taken_over}
         )
-        values = (self._database.process, job, int(is_begun), run_id)
-        run = make_first(make_run, await fetch_all(connection, sql, values))
-        return ClaimedRun(run, is_taken_over) if run is not None else None
+        return ClaimedRun(make_run(*row), is_taken_over, has_moved, repeats)
 
     async def give_back(self, run_id: str) -> None:
         """Take note that this process gives a run back on purpose: who goes on with it takes nothing over."""
