@@ -206,6 +206,8 @@ class _Target:
             for value, step in zip(figure.readings, figure.steps, strict=True)
             for scale in {Decimal(1), figure.factor}
         ]
+        self._least = min(low for low, *_ in self._windows)
+        self._most = max(high for _, high, *_ in self._windows)
 
     def choose(self, results: Iterable[CalculatedValue]) -> Calculation | None:
         """Return the first result that rounds to the figure and has its unit, within the budget."""
@@ -213,12 +215,18 @@ class _Target:
             self._budget.left -= 1
             if self._budget.left < 0:
                 return None
-            for low, high, reading, step in self._windows:
-                if low <= one.value <= high and self._has_unit(one):
-                    value = Decimal(repr(one.value))
-                    if is_rounded(value, self._figure, reading, step):
-                        return Calculation("".join(one.operation).removesuffix(" + "))
+            if self._least <= one.value <= self._most and self._gives(one):
+                return Calculation("".join(one.operation).removesuffix(" + "))
         return None
+
+    def _gives(self, result: CalculatedValue) -> bool:
+        """Whether a result rounds to one of the readings of the figure, in its unit."""
+        return any(
+            low <= result.value <= high
+            and self._has_unit(result)
+            and is_rounded(Decimal(repr(result.value)), self._figure, reading, step)
+            for low, high, reading, step in self._windows
+        )
 
     def _has_form(self, result: CalculatedValue) -> bool:
         """Whether a mean is announced, a base has its percentage, and a change goes in its direction."""

@@ -64,7 +64,7 @@ class ClaimContext:
         dates = tuple(find_dates(claim.text, language))
         is_cell = claim.kind == "cell"
         heads = (claim.column, claim.row) if is_cell else ("", "")
-        groups = find_cell_figures(claim.text, heads[0], language, heads[1])
+        groups = find_cell_figures(claim.text, heads[0], language, heads[1], dates)
         if not is_cell:
             groups = [*with_neighbours(groups, with_percent=True)]
         outside = tuple(one for one in groups if not _is_inside(one[-1], dates))

@@ -37,6 +37,11 @@ _PERIOD = re.compile(
 )
 _PERIOD_WORD = re.compile(r"[QHS][1-4]|quart|half|halb|trimest|semest", re.I)
 _DIGIT = re.compile(r"\d")
+_NUMERIC_PART = re.compile(r"\d[-/.]\d")
+_SPAN_PART = re.compile(r"\d(?:[/–-]\d|['’]?s|er|-?х|年代)")
+_YEARS_WORDS = ("ann", "años", "anos")
+_FISCAL_WORDS = ("FY", "GJ")
+_ASCII_WORD = re.compile("[a-z]{2,14}")
 _FISCAL = re.compile(r"\b(?:FY|GJ)[ ]?['’]?(?P<year>20\d\d|\d\d)(?![\w/–-])")
 _ORDINALS = (
     ("first", "1", "erste", "premier", "prim"),
@@ -152,8 +157,11 @@ def find_dates(text: str, language: str = "") -> list[DateMention]:
     # The quick tests below only pass over patterns that cannot match.
     found = [] if plain.isascii() else [*_find_asian(plain)]
     if _DIGIT.search(plain):
-        found += [*_find_numeric(plain), *_find_named(plain, language), *_find_fiscal(plain)]
-        found += [*_find_spans(plain), *_find_years(plain)]
+        found += _find_numeric(plain) if _NUMERIC_PART.search(plain) else ()
+        found += _find_named(plain, language) if _may_name_month(plain) else ()
+        found += _find_fiscal(plain) if any(one in plain for one in _FISCAL_WORDS) else ()
+        found += _find_spans(plain) if _may_have_span(plain) else ()
+        found += _find_years(plain)
         found += _find_periods(plain) if _PERIOD_WORD.search(plain) else ()
     found.sort(key=lambda one: (one.start, -one.end))
     kept = list[DateMention]()
@@ -161,6 +169,15 @@ def find_dates(text: str, language: str = "") -> list[DateMention]:
         if not kept or one.start >= kept[-1].end:
             kept.append(one)
     return kept
+
+
+def _may_name_month(text: str) -> bool:
+    """Whether a text may name a month: a quick test of texts in ASCII."""
+    return not (text.isascii() and months_by_name().keys().isdisjoint(_ASCII_WORD.findall(text.casefold())))
+
+
+def _may_have_span(text: str) -> bool:
+    return _SPAN_PART.search(text) is not None or any(one in text for one in _YEARS_WORDS)
 
 
 def _mention(

@@ -56,6 +56,9 @@ _CURRENCY = re.compile(
     r"(?:(?:US|AU|CA|NZ|HK|NT|MX|[ACSR])?[$＄]|[€£￡¥￥₹₩₽₺₪₫₴฿₦]"
     r"|(?<![^\W\d_])(?:[A-Z]{3}|Rs\.?|kr\.?|Fr\.))[ \u00a0\u202f]?$"
 )
+_CURRENCY_ENDS = frozenset("$＄€£￡¥￥₹₩₽₺₪₫₴฿₦%.sreABCDEFGHIJKLMNOPQRSTUVWXYZ")
+"""The last characters of what `_CURRENCY` and `_PERCENT_BEFORE` find, without the space behind it."""
+_CURRENCY_GAPS = " \u00a0\u202f"
 _CURRENCY_LENGTH = 6
 _LETTER = re.compile("[^\\W\\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af²³]")
 _ORDINAL = re.compile(
@@ -80,6 +83,21 @@ _FACTOR_WORDS = re.compile(
     r"|(?P<count>[^\W\d_]{3,12}?)(?:fold|fach\w{0,2}|mal))(?![^\W_])",
     re.I,
 )
+_FACTOR_PARTS = (
+    "fold",
+    "fach",
+    "mal",
+    "twice",
+    "doubl",
+    "doppel",
+    "duplic",
+    "raddoppi",
+    "удво",
+    "thrice",
+    "tripl",
+    "quadrupl",
+)
+"""A text without any of these, casefolded, has no word that `_FACTOR_WORDS` finds."""
 _FACTOR_NAMES = {"two": 2, "three": 3, "four": 4}
 _RANGE = re.compile(
     r"[ \u00a0]?(?:-|–|—|~|～|/|to|and|or|through|bis|auf|und|oder|à|et|ou|a|y|o|e|al"
@@ -113,6 +131,8 @@ def find_figures(
     """
     plain = fold_digits(text)
     found = [*_find_digits(plain, language), *_find_words(plain, language), *_find_factor_words(plain)]
+    if not found:
+        return found
     found.sort(key=lambda one: (one.start, -one.end))
     found = _without_dates(found, find_dates(text, language) if dates is None else dates)
     return _share_units(plain, _join_periods(plain, _without_overlaps(found)))
@@ -251,6 +271,9 @@ def _correct_tail(text: str, token: str, tail: FigureTail, end: int) -> FigureTa
 def _find_currency(text: str, start: int) -> tuple[int, Unit | None]:
     before = text[start - 1 : start]
     if not before or before in "\n|(,":
+        return start, None
+    last = text[start - 2 : start - 1] if before in _CURRENCY_GAPS else before
+    if last not in _CURRENCY_ENDS:
         return start, None
     if percent := _PERCENT_BEFORE.search(text, max(0, start - _CURRENCY_LENGTH), start):
         return percent.start(), _PERCENT
@@ -464,6 +487,9 @@ def _word_figure(text: str, word: NumberWord, tail: FigureTail) -> FigureMention
 
 def _find_factor_words(text: str) -> Iterator[FigureMention]:
     """Yield `doubled`, `threefold`, `zehnfach`: factors, which are not judged."""
+    folded = text.casefold()
+    if not any(part in folded for part in _FACTOR_PARTS):
+        return
     for match in _FACTOR_WORDS.finditer(text):
         value = _FACTOR_NAMES.get(match.lastgroup or "")
         if match["count"]:

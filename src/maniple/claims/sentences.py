@@ -12,14 +12,17 @@ MAX_CHARACTERS = 2_000
 MAX_FIGURES = 40
 """The most figures of a part of a sentence."""
 _PAIR_CHARACTERS = 600
+# The first characters stand before the alternatives, so that a search passes over all others fast.
 _END = re.compile(
-    r"(?:[.!?…]+[\"'”’»›)\]}*_]*(?=\s|\Z)|[。！？｡]+[”」』’）)】]*|[؟۔।॥։።]+[”’»)]*(?=\s|\Z))|\n"
+    r"[.!?…。！？｡؟۔।॥։።\n](?:(?<=[.!?…])[.!?…]*[\"'”’»›)\]}*_]*(?=\s|\Z)|(?<=[。！？｡])[。！？｡]*[”」』’）)】]*"
+    r"|(?<=[؟۔।॥։።])[؟۔।॥։።]*[”’»)]*(?=\s|\Z)|(?<=\n))"
 )
 _PAIRS = re.compile(
     rf"“[^“”]{{0,{_PAIR_CHARACTERS}}}”|„[^„“”]{{0,{_PAIR_CHARACTERS}}}[“”]|«[^«»]{{0,{_PAIR_CHARACTERS}}}»"
     rf"|「[^「」]{{0,{_PAIR_CHARACTERS}}}」|『[^『』]{{0,{_PAIR_CHARACTERS}}}』|\([^()]{{0,{_PAIR_CHARACTERS}}}\)"
     rf"|（[^（）]{{0,{_PAIR_CHARACTERS}}}）|(?<!\w)\"(?=\S)[^\"\n]{{0,{_PAIR_CHARACTERS}}}\""
 )
+_OPENS = re.compile(r"[“„«「『(（\"]")
 _ABBREVIATIONS = (
     "abb abk abs acad al anm approx apr aufl aug av avg bd betr bldg bzgl bzw ca cap capt cca cf cfr ch "
     "chap cie co corp dec dept dez dipl dott dr drs eds einschl eq eqs esp est etc etw evtl feb febr ff "
@@ -66,7 +69,9 @@ def find_sentence_ends(
     No sentence ends inside of a `closed` span, of brackets or of a quotation. `breaks` are the offsets of
     citations: behind one, a small letter may begin a sentence.
     """
-    inside = _Inside([*(one.span() for one in _PAIRS.finditer(text)), *closed])
+    # Most paragraphs have no pairs, which a search for their beginnings finds out sooner.
+    pairs = _PAIRS.finditer(text) if _OPENS.search(text) else ()
+    inside = _Inside([*(one.span() for one in pairs), *closed])
     cited = frozenset(breaks)
     ends: list[int] = []
     for found in _END.finditer(text):

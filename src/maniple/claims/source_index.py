@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 from heapq import nsmallest
@@ -218,10 +218,13 @@ def _find_ranges(figure: FigureMention) -> set[tuple[float, float]]:
 
 
 def find_cell_figures(
-    cell: str, head: str, language: str = "", row: str = ""
+    cell: str, head: str, language: str = "", row: str = "", dates: Sequence[DateMention] | None = None
 ) -> list[tuple[FigureMention, ...]]:
-    """Return the figures of a table's cell, each with the unit of its column or row, and as it stands."""
-    found = find_figures(cell, language)
+    """Return the figures of a table's cell, each with the unit of its column or row, and as it stands.
+
+    `dates` are those of the cell, if they are known already.
+    """
+    found = find_figures(cell, language, dates)
     tail = (read_head_unit(head, language) or read_head_unit(row, language)) if found else None
     if tail is None:
         return [(one,) for one in found]
@@ -323,11 +326,12 @@ class _PassageBuilder:
         row_terms = find_terms(row)
         for place, cell in enumerate(cells, start=1):
             column = self._head[place] if place < len(self._head) else ""
+            dates = find_dates(cell, self._language)
             one = IndexedPassage(
                 passage,
                 row_terms | find_terms(column) | find_terms(cell),
-                tuple(one for group in self._find_figures(cell, row, column) for one in group),
-                tuple(find_dates(cell, self._language)),
+                tuple(one for group in self._find_figures(cell, row, column, dates) for one in group),
+                tuple(dates),
                 self._around,
                 row,
                 column,
@@ -340,12 +344,14 @@ class _PassageBuilder:
                 yield one
         if _HAS_FIGURE.search(row) and self._is_new(passage.text):
             dates = find_dates(row, self._language)
-            groups = self._find_figures(row, "", self._head[0])
+            groups = self._find_figures(row, "", self._head[0], dates)
             figures = [one for group in groups for one in (group[-1:] if group[-1].kind == "year" else group)]
             yield IndexedPassage(passage, find_terms(line), tuple(figures), tuple(dates), self._around)
 
-    def _find_figures(self, cell: str, row: str, column: str) -> list[tuple[FigureMention, ...]]:
-        found = find_cell_figures(cell, column, self._language, row)
+    def _find_figures(
+        self, cell: str, row: str, column: str, dates: Sequence[DateMention]
+    ) -> list[tuple[FigureMention, ...]]:
+        found = find_cell_figures(cell, column, self._language, row, dates)
         if self._unit is None or all(group[0].unit or group[0].scale != 1 for group in found):
             return found
         return [

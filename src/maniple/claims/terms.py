@@ -13,6 +13,7 @@ _LETTERS = frozenset("AEIOY")
 """Capitals that are words by themselves in some language. Others are names, as in `group B`."""
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0eff"
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W\d_{_UNSPACED}]+")
+_ASCII_WORD = re.compile("[A-Za-z]+")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _CAPITALISED = re.compile(rf"[^\W\d_{_UNSPACED}][^\W_{_UNSPACED}]*(?:[-'’][^\W_]+)*")
 _SENTENCE_BEGINS = re.compile(r"(?:\A|[.!?:]\s+|\n)[\s\"“„«‘'(\[*_>#-]*\Z")
@@ -58,6 +59,8 @@ def iterate_terms(text: str) -> Iterator[str]:
 
 def find_terms(text: str) -> frozenset[str]:
     """Return the different terms of `text`."""
+    if text.isascii():
+        return frozenset(filter(None, map(_read_ascii_term, _ASCII_WORD.findall(text))))
     return frozenset(iterate_terms(text))
 
 
@@ -70,6 +73,14 @@ def find_names(text: str) -> frozenset[str]:
         ):
             found.update(iterate_terms(word[0]))
     return frozenset(found)
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _read_ascii_term(word: str) -> str:
+    """Return the term of a word of ASCII letters; "" if it is left out."""
+    if len(word) >= _LEAST_LETTERS:
+        return _read_term(word)
+    return word.casefold() if word.isupper() and word not in _LETTERS else ""
 
 
 @lru_cache(maxsize=MAX_CACHED)

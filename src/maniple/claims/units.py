@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple, TypeVar, cast
 
 from maniple.claims import unit_names as names
@@ -22,6 +22,8 @@ _SIGN = re.compile(
     r"%[ -]?points?\b|%(?!p\b|포인트|ポイント)|‰|[°º˚][ ]?[CF]\b|℃|℉|°|US\$|[$€£¥₹₩₽₺₪₫₴￥￡]"
     r"|×(?![ ]?\d)|p\.[ ]?p\.|п\.[ ]?п\.|v\.[ ]?H\."
 )
+_SIGN_BEGINS = "%$Upv"
+"""The ASCII characters with which a sign begins."""
 _ATTACHED = re.compile(r"(bn|tn|mn|[kKMmBbT])(?![^\W_]|[²³^/])")
 _ATTACHED_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "mn": 6, "B": 9, "b": 9, "bn": 9, "T": 12, "tn": 12}
 _MONEY_PREFIX = re.compile(r"(k|K|M|m|bn|b|T|Mrd|Md)[ ]?(?=[€$£¥])")
@@ -47,14 +49,17 @@ _NAMED_FACTOR = re.compile(r"[-‑](?=[^\W\d_]{4})")
 _PRODUCT = re.compile(r"(?:[ ]?[·⋅∙*-][ ]?|[ ])h(?:ours?)?(?![^\W_])")
 _COLUMN = re.compile(r"(mm|cm|мм)[ ]?(Hg\b|рт\.?[ ]?ст\b\.?|H[2₂]O\b)")
 """The pressure of a column of mercury or water."""
+_COLUMN_BEGINS = "mcм"
 _COLUMN_UNITS = {"mm": Decimal(1), "мм": Decimal(1), "cm": Decimal(10)}
 _MERCURY, _WATER = Decimal("133.322387415"), Decimal("9.80665")
 _GAS_BEFORE_SLASH = re.compile(r"[ ]CO[2₂](?:e|[ -]?eq\.?)?(?=[ ]?/)")
 _KATAKANA = re.compile("[ァ-ヺー]")
 _PER_HOUR = re.compile(r"[ ](?:per|an|pro|par|por|all'|per l')[ ]?(?:hour|stunde|heure|hora|ora)\b", re.I)
 _MATERIAL = re.compile(r"(?:CO|CH|N)(?=[2₂4₄])")
+_MATERIAL_DIGITS = ("2", "₂", "4", "₄")
 _US_DOLLAR = "us dollar"
-_FILLER = re.compile(r"(?:metric|short|long|net|gross|britische|us)[ -](?=[^\W\d_])", re.I)
+_FILLERS = ("metric", "short", "long", "net", "gross", "britische", "us")
+_FILLER = re.compile(rf"(?:{'|'.join(_FILLERS)})[ -](?=[^\W\d_])", re.I)
 _LONGEST_CJK = 9
 _HEAD_CURRENCY = re.compile(r"((?:US|AU|CA|NZ|HK|NT|[ACSR])?\$|[€£¥₹₩₽₺]|[A-Z]{3})[ \u00a0]?(?=\w|\Z)")
 _YEAR_BEHIND = re.compile(rf"[{SPACES}](?:1[5-9]|20)\d\d(?![\d.,])")
@@ -62,6 +67,14 @@ _INFLECTED_LETTERS, _SUFFIX_LETTERS = 5, 5
 """The least letters of a name that may have a suffix (`forintra`), and the most letters of the suffix."""
 _LONG_SCALE = {"billion": 12, "trillion": 18}
 _SHORT_SCALE = {"billion": 9, "billions": 9}
+_PLAIN_WORD = re.compile(r"[A-Za-z]{1,24}(?![^\W\d_])")
+_UNIT_SIGNS = "%$*"
+"""The ASCII characters other than letters with which a unit or a power of ten may begin."""
+_SHORT_BEGINS = frozenset(["x", "e", "E", "US", "p", "v", "mm", "cm"])
+"""What a power of ten, a sign or a column of mercury begins with."""
+_MATERIALS = ("CO", "CH", "N")
+MAX_CACHED_WORDS = 20_000
+"""Words for which is remembered whether a unit may begin with them."""
 
 
 class Unit(NamedTuple):
@@ -174,6 +187,8 @@ def read_tail(text: str, at: int, language: str = "", *, is_money: bool = False)
     `text` must have plain digits and percent signs (`numerals.fold_digits`). `is_money` tells that a currency
     stands before the digits: then `5m` is five millions.
     """
+    if _begins_nothing(text, at):
+        return FigureTail(0, NO_UNIT, at)
     tail = _read_letter_scale(text, at, is_money=is_money)
     if tail is None:
         scale, end = _read_scales(text, at, language)
@@ -187,6 +202,41 @@ def read_tail(text: str, at: int, language: str = "", *, is_money: bool = False)
         # "7 920 år 2013" is the number of the year 2013, and no age.
         return tail
     return FigureTail(tail.scale, unit, end, tail.other_scale)
+
+
+def _begins_nothing(text: str, at: int) -> bool:
+    """Whether neither a scale nor a unit can stand at `at`: a quick test, as most figures have none."""
+    start = _skip_gap(text, at)
+    first = text[start : start + 1]
+    if not first.isascii():
+        return False
+    if not first.isalpha():
+        return first not in _UNIT_SIGNS or not first
+    word = _PLAIN_WORD.match(text, start)
+    return word is not None and not _may_begin_unit(word[0])
+
+
+@lru_cache(maxsize=MAX_CACHED_WORDS)
+def _may_begin_unit(word: str) -> bool:
+    """Whether a scale or a unit may begin with a word of ASCII letters; True in cases of doubt."""
+    folded = word.casefold()
+    if word in _SHORT_BEGINS or word in _ATTACHED_SCALES or word in _MONEY_SCALES or folded in _FILLERS:
+        return True
+    if word in _symbol_table() or word.endswith(_MATERIALS) or folded in _first_words():
+        return True
+    powers = (*names.SQUARE_WORDS, *names.CUBIC_WORDS)
+    if any(folded.startswith(one) or one.startswith(folded) for one in powers):
+        return True
+    return (
+        _find_inflected(_scale_table(is_long=True), folded) is not None
+        or _find_inflected(_inflected_table(), folded) is not None
+    )
+
+
+@cache
+def _first_words() -> frozenset[str]:
+    """Return the first words of the names of units."""
+    return frozenset(re.split(f"[{SPACES}.-]", name, maxsplit=1)[0] for name in _name_table())
 
 
 def _read_letter_scale(text: str, at: int, *, is_money: bool) -> FigureTail | None:
@@ -318,13 +368,15 @@ def _divide(unit: Unit, below: Unit) -> Unit:
 
 
 def _read_simple_unit(text: str, at: int) -> tuple[Unit | None, int]:
-    sign = _SIGN.match(text, at)
-    if sign:
+    first = text[at : at + 1]
+    if not first:
+        return None, at
+    if (not first.isascii() or first in _SIGN_BEGINS) and (sign := _SIGN.match(text, at)):
         name = re.sub("[º˚]", "°", sign[0].casefold()).replace(" ", " " if "point" in sign[0] else "")
         return _name_table().get(name), sign.end()
-    if at < len(text) and _CJK.match(text, at):
+    if _CJK.match(first):
         return _read_cjk_unit(text, at)
-    if column := _COLUMN.match(text, at):
+    if first in _COLUMN_BEGINS and (column := _COLUMN.match(text, at)):
         liquid = _WATER if column[2].startswith("H2") or column[2].startswith("H₂") else _MERCURY
         return Unit("quantity", "Pa", liquid * _COLUMN_UNITS[column[1]]), column.end()
     word = _WORD.match(text, at)
@@ -333,7 +385,8 @@ def _read_simple_unit(text: str, at: int) -> tuple[Unit | None, int]:
     unit = _symbol_table().get(word[0])
     if unit is not None:
         return _with_power(text, unit, word.end())
-    material = _MATERIAL.search(text, at, word.end() + 1)
+    has_digit = text[word.end() : word.end() + 1] in _MATERIAL_DIGITS
+    material = _MATERIAL.search(text, at, word.end() + 1) if has_digit else None
     if material and material.end() == word.end():
         unit = _symbol_table().get(text[at : material.start()])
         return (unit, material.start()) if unit else (None, at)

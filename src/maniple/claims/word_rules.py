@@ -5,6 +5,7 @@ They only make a claim suspect: paraphrases differ in words, too.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from maniple.claims.context import ClaimContext
 from maniple.claims.passages import IndexedPassage
@@ -14,6 +15,8 @@ from maniple.claims.verdict import Verdict
 
 LEAST_COVERAGE = 0.55
 """The share of a claim's words that a passage has from which the two are compared."""
+MAX_REMEMBERED = 1_000
+"""Texts whose directions are remembered: a passage is compared with many claims."""
 _NEGATION = re.compile(
     r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|hardly|\w+n['’]t|failed to|refus\w+|"
     r"reject\w+|"
@@ -79,7 +82,8 @@ def has_negation(text: str) -> bool:
 
 def has_other_direction(claimed: str, found: str) -> bool:
     """Whether one text has a word such as `rose` or `more` where the other has only its opposite."""
-    return any(_is_opposite(first, second, claimed, found) for first, second in _OPPOSITES)
+    pairs = zip(_read_directions(claimed), _read_directions(found), strict=True)
+    return any(here * there < 0 for here, there in pairs)
 
 
 def find_suspicion(context: ClaimContext, index: SourceIndex) -> Verdict | None:
@@ -111,10 +115,10 @@ def _find_differences(context: ClaimContext, one: IndexedPassage, index: SourceI
         yield "two names are in another order"
 
 
-def _is_opposite(first: re.Pattern[str], second: re.Pattern[str], claimed: str, found: str) -> bool:
-    here = bool(first.search(claimed)) - bool(second.search(claimed))
-    there = bool(first.search(found)) - bool(second.search(found))
-    return here * there < 0
+@lru_cache(maxsize=MAX_REMEMBERED)
+def _read_directions(text: str) -> tuple[int, ...]:
+    """Return for each of `_OPPOSITES` 1 if a text has the first only, -1 if the second only, else 0."""
+    return tuple(bool(one.search(text)) - bool(other.search(text)) for one, other in _OPPOSITES)
 
 
 def _is_reversed(claimed: str, found: str, names: frozenset[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 MAX_LENGTH = 400_000
 """The characters up to which a text is parsed."""
+MAX_REMEMBERED = 20_000
+"""The characters up to which the last trees are remembered: several checks read the same block."""
 _ALIGNMENT = re.compile(r"text-align:(left|center|right)")
 _FENCE_END = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*\Z")
 _TASK = re.compile(r"\[([ xX])\](?=\s|$)\s*")
@@ -46,6 +49,15 @@ def parse_document(markdown: str, *, html: bool = True) -> nodes.DocumentTree:
     """
     if len(markdown) > MAX_LENGTH:
         return _as_text(markdown)
+    # Without a tag, both settings give the same tree.
+    html = html and "<" in markdown
+    if len(markdown) > MAX_REMEMBERED:
+        return _TreeBuilder(markdown, html=html).build()
+    return _parse_block(markdown, html)
+
+
+@lru_cache(maxsize=8)
+def _parse_block(markdown: str, html: bool) -> nodes.DocumentTree:
     return _TreeBuilder(markdown, html=html).build()
 
 
