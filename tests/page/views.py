@@ -72,6 +72,11 @@ def _choose(page: Page) -> None:
     page.locator(".team > summary").click()
 
 
+def _open_limits(page: Page) -> None:
+    page.locator(".composer textarea").focus()
+    page.locator(".limits > summary").click()
+
+
 def refused(status: int, code: str, detail: str) -> Callable[[Route], None]:
     body = json.dumps({"detail": detail, "code": code})
     return lambda route: route.fulfill(status=status, body=body, content_type="application/json")
@@ -103,6 +108,7 @@ VIEWS = (
     View("hello", "", ".hello"),
     View("list", "", ".threads li", _list),
     View("choices", "", ".chosen", _choose),
+    View("limits", "", ".limits input", _open_limits),
     View("running", "running", ".now"),
     View("report", "report", ".markdown math"),
     View("reading", "report/read/run-report", ".reading"),

@@ -1,4 +1,5 @@
 import type { Interrupt } from "./events";
+import type { Budget } from "./limits";
 import { signal } from "@preact/signals";
 import { Refusal, ask, read, send } from "./api";
 import { type BranchPoint, conversationId, takeBranches } from "./branches";
@@ -20,6 +21,7 @@ export interface RunChoices {
   /** Null: as the settings of the service say. */
   depth: string | null;
   report_style: string | null;
+  budget: Budget | null;
 }
 
 interface Detail {

@@ -4,6 +4,7 @@ import type * as markdown from "./markdown";
 import { setMath } from "./math";
 import { safeHtml } from "./safeHtml";
 import { texts } from "./texts";
+import { isDark, watchTheme } from "./theme";
 
 /** The number of characters that are rendered at a time. */
 const SLICE = 20_000;
@@ -12,7 +13,6 @@ const MAX_DIAGRAMS = 20;
 /** The number of finished texts that are stored as elements. */
 const MOST_PREPARED = 8;
 const prepared = new Map<string, DocumentFragment>();
-const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
 /** Shows a text in `place`: rendered here while it is streamed, and as the service renders it when it is finished. */
 export class Layout {
@@ -163,7 +163,7 @@ function framed(content: DocumentFragment): DocumentFragment {
 async function drawn(block: Element, source: string): Promise<void> {
   const image = element("img");
   try {
-    image.src = await draw(source, dark.matches);
+    image.src = await draw(source, isDark());
   } catch (problem) {
     block.append(element("p", "who", problem instanceof Error ? problem.message : String(problem)));
     return;
@@ -175,10 +175,10 @@ async function drawn(block: Element, source: string): Promise<void> {
   folded.append(element("summary", "", texts.diagramSource), block);
   figure.append(image, folded);
   const again = () => {
-    if (!image.isConnected) return dark.removeEventListener("change", again);
-    draw(source, dark.matches).then((url) => (image.src = url), () => undefined);
+    if (!image.isConnected) return unwatch();
+    draw(source, isDark()).then((url) => (image.src = url), () => undefined);
   };
-  dark.addEventListener("change", again);
+  const unwatch = watchTheme(again);
 }
 
 /** The label of a diagram: its title or its kind. */

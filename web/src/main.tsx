@@ -10,6 +10,7 @@ import { live, share } from "./backend";
 import { refreshThreads } from "./threads";
 import { updateTitle } from "./title";
 import { language, texts } from "./texts";
+import { useStoredTheme } from "./theme";
 import "./styles/index.css";
 
 /** Load the data of the page; again after a key was entered. */
@@ -25,6 +26,7 @@ function go(): void {
 }
 
 document.documentElement.lang = language;
+useStoredTheme();
 window.addEventListener("hashchange", go);
 render(
   <ServiceContext.Provider value={live}>

@@ -53,6 +53,12 @@ export const en = {
   style: "Report",
   styles: { auto: "As the question asks", brief: "Brief", standard: "Standard length", long: "Long, with sections", comparison: "Comparison", table: "Mostly tables" },
   team: "Team",
+  limits: "Limits",
+  limitNames: { minutes: "minutes of work", tokens: "tokens", cost: "cost, in the currency of the prices" },
+  limitsHint: "They hold for each question, and can only lower the limits of the service. An empty field sets none.",
+  theme: "Theme",
+  themes: { system: "As the system", light: "Light", dark: "Dark" },
+  language: "Language",
   files: "Add files",
   drop: "Remove",
   tooLargeUpload: (name: string, size: string, limit: string) =>

@@ -54,6 +54,12 @@ export const zh: typeof en = {
   style: "报告形式",
   styles: { auto: "按问题而定", brief: "简短", standard: "标准篇幅", long: "长篇，分章节", comparison: "比较", table: "以表格为主" },
   team: "团队",
+  limits: "限额",
+  limitNames: { minutes: "分钟工作时间", tokens: "个 token", cost: "费用（按价格所用货币）" },
+  limitsHint: "对每个问题生效，只能低于服务的限额。留空表示不设。",
+  theme: "主题",
+  themes: { system: "跟随系统", light: "浅色", dark: "深色" },
+  language: "语言",
   files: "添加文件",
   drop: "移除",
   tooLargeUpload: (name: string, size: string, limit: string) =>

@@ -1,6 +1,8 @@
 import { type Signal, signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { type RunChoices, openId } from "../../conversation";
+import { type Limit, chosenBudget, limits, setLimit } from "../../limits";
 import { isReviewing, setReviewing } from "../../reviewing";
 import { readRemembered, readStored, remember, writeStored } from "../../storage";
 import { members } from "../../members";
@@ -45,6 +47,7 @@ export function chosenOptions(): RunChoices {
     auto_accepted_plan: !isReviewing(openId.value),
     depth: depth.choice.value || null,
     report_style: style.choice.value || null,
+    budget: chosenBudget(),
     team_members: leftOut.value.size > 0 && team.length > 0 ? team : null,
   };
 }
@@ -67,6 +70,7 @@ export function Options() {
       <Words name={texts.depth} words={texts.depths} of={depth} />
       <Words name={texts.style} words={texts.styles} of={style} />
       <Team />
+      <Limits />
     </>
   );
 }
@@ -90,21 +94,53 @@ function Words({ name, words, of: { choice, choose } }: Choice) {
 }
 
 function Team() {
+  return (
+    <Menu kind="team" name={texts.team} isSome={leftOut.value.size > 0}>
+      {members.value.map((one) => (
+        <label key={one.name} title={one.desc}>
+          <input type="checkbox" checked={!leftOut.value.has(one.name)} disabled={!one.is_optional} onChange={() => choose(one.name)} />
+          {one.name}
+        </label>
+      ))}
+    </Menu>
+  );
+}
+
+/** The limits of the next run, which can only lower those of the service. */
+function Limits() {
+  return (
+    <Menu kind="limits" name={texts.limits} isSome={chosenBudget() !== null}>
+      {(Object.entries(texts.limitNames) as [Limit, string][]).map(([name, text]) => (
+        <label key={name}>
+          <input type="number" min="0" step="any" inputMode="decimal" value={limits.value[name]} onInput={(e) => setLimit(name, e.currentTarget.value)} />
+          {text}
+        </label>
+      ))}
+      <p class="faint">{texts.limitsHint}</p>
+    </Menu>
+  );
+}
+
+interface MenuParts {
+  kind: string;
+  name: string;
+  /** Whether something in it differs from what the service does by itself. */
+  isSome: boolean;
+  children: ComponentChildren;
+}
+
+/** Choices that open above the composer. */
+function Menu({ kind, name, isSome, children }: MenuParts) {
   const menu = useRef<HTMLDetailsElement>(null);
   useDismissal(menu);
   return (
-    <details class="team" ref={menu}>
-      <summary class={`chip ${leftOut.value.size > 0 ? "chosen-some" : ""}`}>
-        {texts.team} <span aria-hidden="true">▾</span>
+    <details class={`choices ${kind}`} ref={menu}>
+      <summary class={`chip ${isSome ? "chosen-some" : ""}`}>
+        {name} <span aria-hidden="true">▾</span>
       </summary>
       <fieldset>
-        <legend class="unseen">{texts.team}</legend>
-        {members.value.map((one) => (
-          <label key={one.name} title={one.desc}>
-            <input type="checkbox" checked={!leftOut.value.has(one.name)} disabled={!one.is_optional} onChange={() => choose(one.name)} />
-            {one.name}
-          </label>
-        ))}
+        <legend class="unseen">{name}</legend>
+        {children}
       </fieldset>
     </details>
   );

@@ -5,6 +5,7 @@ import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, isUnread, readFor, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
 import { found } from "../../search";
 import { texts } from "../../texts";
+import { Appearance } from "./Appearance";
 import { FoundList } from "./FoundList";
 
 const SEARCH_AFTER_MS = 200;
@@ -45,6 +46,7 @@ export function ThreadList({ onChoice, onLogOut }: Shown) {
       <FoundList onChoice={onChoice} />
       <Empty />
       {hasMore.value && <button onClick={() => void attempt(showMore)}>{texts.more}</button>}
+      <Appearance />
       {apiKey.value && <button class="log-out" title={texts.logOutHint} onClick={onLogOut}>{texts.logOut}</button>}
     </nav>
   );

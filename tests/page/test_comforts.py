@@ -1,0 +1,57 @@
+"""What a person sets for the page and for the next run, and what the browser remembers of it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.test_page import ask, standing
+
+_PAPER = "getComputedStyle(document.body).backgroundColor"
+_DARK = "rgb(25, 25, 24)"
+_LIGHT = "rgb(255, 255, 255)"
+
+
+def test_theme_and_language_are_chosen_and_remembered_by_the_browser(page: Page):
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.get_by_label("Theme")).to_have_value("system")
+    assert page.evaluate(_PAPER) == _LIGHT
+    page.get_by_label("Theme").select_option("dark")
+    assert page.evaluate(_PAPER) == _DARK
+    expect(other.get_by_label("Theme")).to_have_value("dark")
+    assert other.evaluate(_PAPER) == _DARK
+    other.close()
+    page.emulate_media(color_scheme="dark")
+    page.get_by_label("Theme").select_option("light")
+    assert page.evaluate(_PAPER) == _LIGHT
+    page.get_by_label("Language").select_option("zh")
+    expect(page.get_by_role("heading", name="团队要做什么？")).to_be_visible()
+    page.reload()
+    assert page.locator("html").get_attribute("lang") == "zh"
+    assert page.evaluate(_PAPER) == _LIGHT
+    page.get_by_label("主题").select_option("system")
+    assert page.evaluate(_PAPER) == _DARK
+
+
+def test_limits_go_with_the_question_as_its_budget(page: Page):
+    page.locator("summary", has_text="Limits").click()
+    page.get_by_label("minutes of work").fill("1.5")
+    page.get_by_label("tokens").fill("5000")
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("tokens")).to_be_hidden()
+    with page.expect_request(lambda one: one.method == "POST" and one.url.endswith("/runs")) as sent:
+        ask(page)
+    body = sent.value.post_data_json
+    assert body["budget"] == {"seconds": 90, "tokens": 5000, "cost": None}
+    standing(page, "Done")
+
+
+@pytest.mark.slow
+def test_a_limit_that_the_service_cannot_keep_is_refused_with_its_reason_and_the_question_stays(page: Page):
+    page.locator("summary", has_text="Limits").click()
+    page.get_by_label("cost").fill("0.5")
+    page.keyboard.press("Escape")
+    with page.expect_response(lambda one: one.request.method == "POST" and one.url.endswith("/runs")) as got:
+        ask(page)
+    assert got.value.json()["code"] == "prices_unknown"
+    expect(page.locator(".foot .notice.bad")).to_be_visible()
+    expect(page.get_by_label("Your question")).to_have_value("1+3=?")
