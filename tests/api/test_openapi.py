@@ -26,7 +26,7 @@ from tests.serving import environment, server_process
 
 EXAMPLES, ALL_EXAMPLES = 5, 10
 """Of each operation, in `make test` and in `make test-slow`."""
-BEYOND_A_SCHEMA = ("/v1/", "/ag-ui", "/api/schedules", "/api/webhooks")
+BEYOND_A_SCHEMA = ("/v1/", "/ag-ui", "/assistants", "/threads", "/runs", "/api/schedules", "/api/webhooks")
 """A schema cannot say there who speaks last, what a cron line is, or which host has an address."""
 QUICK = {"MANIPLE_SANDBOX__BACKEND": "off", "MANIPLE_BROWSER__ENABLED": "false"}
 

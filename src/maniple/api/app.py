@@ -30,6 +30,7 @@ from maniple.api.error_responses import (
 )
 from maniple.api.protocols import ag_ui, chat_completions, responses
 from maniple.api.protocols.conversations import AnsweredRuns
+from maniple.api.protocols.langgraph import assistants, run_routes, thread_routes
 from maniple.api.protocols.openai_errors import OpenAIErrors, UnsupportedParameter, answer_unsupported
 from maniple.api.requests import NO_AGENT, adapt_document
 from maniple.api.routes import batches, chat, files, page, runs, schedules, service, threads, webhooks
@@ -63,6 +64,9 @@ _ROUTERS = (
     chat_completions.router,
     responses.router,
     ag_ui.router,
+    assistants.router,
+    thread_routes.router,
+    run_routes.router,
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
 
@@ -165,8 +169,15 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             CORSMiddleware,
             allow_origins=origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["content-type", "cache-control", "last-event-id", "authorization", "x-api-key"],
-            expose_headers=["location", "retry-after", "www-authenticate"],
+            allow_headers=[
+                "content-type",
+                "cache-control",
+                "last-event-id",
+                "authorization",
+                "x-api-key",
+                "x-auth-scheme",
+            ],
+            expose_headers=["location", "content-location", "retry-after", "www-authenticate"],
         )
     app.add_middleware(SecurityHeaders)
 

@@ -103,7 +103,7 @@ async def submit(
     store, owner = service.store, request.owner
     begun = await _find_begun(store, owner, conversation)
     if begun is not None and (is_repeated or begun.run_id not in answered):
-        return AcceptedRun(begun, await _segment_start(store, begun.run_id))
+        return AcceptedRun(begun, await find_segment_start(store, begun.run_id))
     async with _continued_thread(store, request, conversation) as thread_id:
         thread_id = await prepare(thread_id)
         accepted = await service.engine.submit(replace(request, thread_id=thread_id))
@@ -150,7 +150,7 @@ async def _continued_thread(
         raise
 
 
-async def _segment_start(store: Store, run_id: str) -> int:
+async def find_segment_start(store: Store, run_id: str) -> int:
     """Return the number of the event before the newest segment of a run."""
     start = 0
     async for page in read_event_pages(store.events, run_id, types={RunStarted.type}):

@@ -1,8 +1,10 @@
 """Following a run for a client of another protocol: its records, its end, and the stream to the client."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
+
+from starlette.types import Message
 
 from maniple.api.sse import HEADERS, ClosingStream
 from maniple.runs import AcceptedRun, ServiceStopping
@@ -45,12 +47,25 @@ def describe_stream(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"text/event-stream": {"schema": _FRAME}}}
 
 
-def stream_frames(frames: AsyncIterator[bytes], headers: Mapping[str, str] | None = None) -> ClosingStream:
-    """Return the response that streams frames of server-sent events, never silent for long."""
+def stream_frames(
+    frames: AsyncIterator[bytes],
+    headers: Mapping[str, str] | None = None,
+    on_leaving: Callable[[], Awaitable[object]] | None = None,
+) -> ClosingStream:
+    """Return the response that streams frames of server-sent events, never silent for long.
+
+    `on_leaving` is awaited when the client disconnects or stops reading.
+    """
+
+    async def leave(_: Message) -> None:
+        if on_leaving is not None:
+            await on_leaving()
+
     return ClosingStream(
         frames,
         headers={**HEADERS, **(headers or {})},
         media_type="text/event-stream; charset=utf-8",
         sep="\n",
         ping=PING_SECONDS,
+        client_close_handler_callable=leave,
     )

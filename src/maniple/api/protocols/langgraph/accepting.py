@@ -1,0 +1,109 @@
+"""Accepting a run of the LangGraph API: a message, answers to interrupts, or a retry."""
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from langchain_core.messages import BaseMessage
+
+from maniple.api.protocols.conversations import find_segment_start
+from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_agent
+from maniple.api.protocols.langgraph.interrupts import split_answers
+from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun, read_messages
+from maniple.api.protocols.langgraph.transcripts import RunTranscript, read_transcripts
+from maniple.api.protocols.sent_files import store_files
+from maniple.runs import AcceptedRun, NotFound, RunNotWaiting, RunRequest
+from maniple.service import Service
+from maniple.service.views import resolve_thread_id
+from maniple.store import Thread
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The thread of a request and what was said in its runs; without a thread, a new one is made."""
+
+    service: Service
+    owner: str
+    thread_id: str | None
+    transcripts: list[RunTranscript]
+
+    @property
+    def newest(self) -> RunTranscript | None:
+        """The newest run."""
+        return self.transcripts[-1] if self.transcripts else None
+
+
+async def accept_run(service: Service, owner: str, name: str | None, given: LangGraphRun) -> AcceptedRun:
+    """Accept what a client sent to a thread, or to a new one without a `name`.
+
+    The same message, sent again with its id while it is the newest, gets the run that it became. Raises
+    `NotFound`, `InvalidRun`, `UnsupportedRequest` and the errors of `Engine.submit`, `resume` and `retry`.
+    """
+    given.refuse_unsupported()
+    agent = find_agent(given.assistant_id, service)
+    target = await _find_target(service, owner, name, makes=given.if_not_exists == "create")
+    newest = target.newest
+    if given.asked_checkpoint not in (None, newest.run.run_id if newest else None):
+        raise UnsupportedRequest(
+            "A run goes on from the newest checkpoint only. Ask again on a branch of the run."
+        )
+    if given.command is not None:
+        return await answer_run(service, owner, target.transcripts, given.command.resume)
+    if given.input is None:
+        if newest is None:
+            raise InvalidRun("input is missing: send messages, or command.resume to answer an interrupt.")
+        return await service.engine.retry(newest.run.run_id, owner)
+    messages, files = read_messages(given.input)
+    if (known := await _find_repeated(target, messages)) is not None:
+        return known
+    thread_id = await store_files(service, owner, target.thread_id, files)
+    options = given.read_options().as_options(agent)
+    when_busy = given.multitask_strategy or "enqueue"
+    return await service.engine.submit(RunRequest(messages, thread_id, options, owner, when_busy=when_busy))
+
+
+async def answer_run(
+    service: Service, owner: str, transcripts: list[RunTranscript], resume: object
+) -> AcceptedRun:
+    """Answer what a thread waits for; raises `RunNotWaiting` and the errors of `Engine.resume`."""
+    waiting = next((one for one in reversed(transcripts) if one.run.status == "interrupted"), None)
+    if waiting is None:  # a step may ask while others work
+        waiting = next((one for one in reversed(transcripts) if one.pauses and one.run.is_unfinished), None)
+    if waiting is None:
+        raise RunNotWaiting("No run of this thread waits for an answer.")
+    first: AcceptedRun | None = None
+    for interrupt_id, answer in split_answers(resume, [*waiting.pauses.values()]):
+        accepted = await service.engine.resume(
+            waiting.run.run_id, answer, interrupt_id=interrupt_id, owner=owner
+        )
+        first = first or accepted
+    assert first is not None  # there is at least one answer
+    return first
+
+
+async def _find_target(service: Service, owner: str, name: str | None, *, makes: bool) -> _Target:
+    if name is None:
+        return _Target(service, owner, None, [])
+    thread_id = await resolve_thread_id(service.store, name, owner)
+    thread: Thread | None = await service.store.threads.get(thread_id, owner)
+    if thread is None:
+        if not makes:
+            raise NotFound("There is no such thread. Make it, or send if_not_exists: create.")
+        return _Target(service, owner, thread_id, [])
+    return _Target(service, owner, thread_id, await read_transcripts(service.store, thread))
+
+
+async def _find_repeated(target: _Target, messages: list[BaseMessage]) -> AcceptedRun | None:
+    """Return the run that the newest message has become already; give it an id if it has none."""
+    message = messages[-1]
+    if not message.id:
+        message.id = str(uuid4())
+        return None
+    for transcript in target.transcripts:
+        if message.id in (transcript.question_id, *(one["id"] for one in transcript.messages)):
+            if transcript is not target.newest or message.id != transcript.question_id:
+                raise UnsupportedRequest(
+                    "An earlier message cannot be replaced. Ask again on a branch of its run."
+                )
+            start = await find_segment_start(target.service.store, transcript.run.run_id)
+            return AcceptedRun(transcript.run, start)
+    return None

@@ -1,0 +1,169 @@
+"""The body of a run of the LangGraph API, and what of it the team can use."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
+
+from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from maniple.api.protocols.langgraph.assistants import UnsupportedRequest
+from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
+from maniple.api.protocols.sent_files import SentFile, decode_content
+from maniple.errors import ManipleError
+from maniple.text import fix_surrogates
+
+StreamMode = Literal["values", "updates", "messages-tuple", "messages", "custom", "events"]
+Modes = Annotated[
+    list[StreamMode],
+    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
+    Field(min_length=1, max_length=10),
+]
+"""What a stream has; `messages` is another name of `messages-tuple`."""
+_REFUSED = ("interrupt_before", "interrupt_after", "webhook", "after_seconds", "feedback_keys")
+"""Fields that promise what the service does not do."""
+_TEXT_TYPES = ("text", "input_text")
+_FILE_TYPES = ("file", "audio", "video", "text-plain")
+
+
+class InvalidRun(ManipleError):
+    """A request asks nothing, or something that the team cannot read."""
+
+    code = "invalid_input"
+
+
+class RunCommand(BaseModel):
+    """How a run that waits goes on: `resume` is the answer, or a mapping of answers by interrupt ids."""
+
+    model_config = ConfigDict(extra="allow")
+
+    resume: Any = None
+    update: Any = None
+    goto: Any = None
+
+
+class RunCheckpoint(BaseModel):
+    """The state from which a run goes on."""
+
+    model_config = ConfigDict(extra="allow")
+
+    checkpoint_id: str | None = None
+
+
+class LangGraphRun(BaseModel):
+    """A run: a new message in `input`, the answers to interrupts in `command`, or neither to retry.
+
+    `config.configurable` and `context` have the options of the run, such as `depth`.
+    """
+
+    model_config = ConfigDict(extra="allow", title="LangGraphRunCreate")
+
+    assistant_id: str = Field(max_length=200)
+    input: dict[str, Any] | None = None
+    command: RunCommand | None = None
+    config: dict[str, Any] | None = None
+    context: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    stream_mode: Modes = ["values"]
+    stream_subgraphs: bool = False
+    multitask_strategy: Literal["reject", "interrupt", "rollback", "enqueue"] | None = None
+    if_not_exists: Literal["create", "reject"] | None = None
+    on_disconnect: Literal["cancel", "continue"] | None = None
+    on_completion: Literal["delete", "keep"] | None = None
+    checkpoint: RunCheckpoint | None = None
+    checkpoint_id: str | None = None
+
+    def refuse_unsupported(self) -> None:
+        """Raise `UnsupportedRequest` for the first field that promises what the service does not do."""
+        extra = self.model_extra or {}
+        for name in _REFUSED:
+            if extra.get(name):
+                raise UnsupportedRequest(f"{name} is not supported here. Leave it out.")
+        if self.on_completion == "delete":
+            raise UnsupportedRequest(
+                "on_completion: delete is not supported: threads stay. Delete the thread itself."
+            )
+        if self.command is not None and (self.command.update or self.command.goto):
+            raise UnsupportedRequest(
+                "command.update and command.goto are not supported: send command.resume."
+            )
+
+    @property
+    def asked_checkpoint(self) -> str | None:
+        """The id of the checkpoint from which the run is to go on; None for the newest."""
+        return self.checkpoint_id or (self.checkpoint.checkpoint_id if self.checkpoint else None)
+
+    def read_options(self) -> RunChoices:
+        """Return the options of the run; raises `InvalidRun`."""
+        configurable: Any = (self.config or {}).get("configurable") or {}
+        given: dict[str, Any] = {}
+        for place in (configurable, self.context or {}):
+            if isinstance(place, Mapping):
+                given |= cast("Mapping[str, Any]", place)
+        names = RunChoices.model_fields.keys() - {"thread_id"}
+        try:
+            return read_choices("context", {name: given[name] for name in names if name in given})
+        except InvalidChoice as error:
+            raise InvalidRun(f"{error.place}: {error}") from error
+
+
+def read_messages(given: Mapping[str, Any]) -> tuple[list[BaseMessage], list[SentFile]]:
+    """Return the messages of an input and the files in its newest one; raises `InvalidRun`."""
+    sent: Any = given.get("messages")
+    if isinstance(sent, (str, dict)):
+        sent = [sent]
+    if not isinstance(sent, list) or not sent:
+        raise InvalidRun("input.messages must be a list of messages, the newest one last.")
+    try:
+        messages = convert_to_messages(cast("Sequence[Any]", fix_surrogates(sent)))
+    except (ValueError, TypeError, NotImplementedError, KeyError) as error:
+        raise InvalidRun(f"input.messages cannot be read: {str(error).splitlines()[0]}") from error
+    files: list[SentFile] = []
+    content = _read_content(messages[-1].content, files)
+    newest = messages[-1].model_copy(update={"content": content})
+    if not isinstance(newest, HumanMessage):
+        raise InvalidRun("The last message must be the user's: the team answers that one.")
+    if not (newest.text.strip() if isinstance(content, str) else content):
+        raise InvalidRun("The last message is empty: give it text or a picture.")
+    return [*messages[:-1], newest], files
+
+
+def _read_content(content: Any, files: list[SentFile]) -> Any:
+    if isinstance(content, str):
+        return content
+    parts = [part for part in (_read_part(one, files) for one in content) if part is not None]
+    if all(part["type"] == "text" for part in parts):
+        return "\n".join(part["text"] for part in parts)
+    return parts
+
+
+def _read_part(part: Any, files: list[SentFile]) -> dict[str, Any] | None:
+    """Return a part of a message as models take it; a file is put into `files` instead."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    kind = str(part.get("type"))
+    if kind in _TEXT_TYPES and isinstance(part.get("text"), str):
+        return {"type": "text", "text": part["text"]}
+    if kind == "image_url":
+        image: Any = part.get("image_url")
+        url = cast("Mapping[str, Any]", image).get("url") if isinstance(image, Mapping) else image
+        return {"type": "image_url", "image_url": {"url": str(url)}}
+    data = part.get("base64") or part.get("data")
+    media_type = str(part.get("mime_type") or part.get("mimeType") or "application/octet-stream")
+    if kind == "image" and (data or part.get("url")):
+        url = f"data:{media_type};base64,{data}" if data else part["url"]
+        return {"type": "image_url", "image_url": {"url": str(url)}}
+    if kind in _FILE_TYPES and isinstance(data, str):
+        files.append(_read_file(part, data, media_type, len(files) + 1))
+        return None
+    raise InvalidRun(f"A part of the type {kind[:50]!r} cannot be read. Send its data itself, as base64.")
+
+
+def _read_file(part: Mapping[str, Any], data: str, media_type: str, number: int) -> SentFile:
+    ending = media_type.partition("/")[2].partition(";")[0] or "bin"
+    metadata: Any = part.get("metadata") or part.get("extras")
+    named: Mapping[str, Any] = cast("Mapping[str, Any]", metadata) if isinstance(metadata, Mapping) else {}
+    name = named.get("filename") or named.get("name") or part.get("filename") or f"file-{number}.{ending}"
+    try:
+        return SentFile(str(name), decode_content(data))
+    except ValueError as error:
+        raise InvalidRun(f"The file {str(name)[:100]!r} is no base64.") from error

@@ -1,0 +1,339 @@
+"""The threads of the LangGraph API: the conversations of the service."""
+
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+from fastapi import Body, Path, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.error_responses import error_responses
+from maniple.api.protocols.chat_request import TEAM
+from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
+from maniple.api.protocols.langgraph.interrupts import describe_interrupts
+from maniple.api.protocols.langgraph.thread_states import StateView, make_state
+from maniple.api.protocols.langgraph.transcripts import (
+    RunTranscript,
+    format_time,
+    make_values,
+    read_transcripts,
+)
+from maniple.api.routes import threads as conversations
+from maniple.api.state import ServiceOf
+from maniple.errors import ManipleError
+from maniple.runs import NotFound
+from maniple.service import Service
+from maniple.service.views import ThreadId, get_thread, read_thread_views, resolve_thread_id
+from maniple.store import Thread
+from maniple.text import fix_surrogates
+
+router = keyed_router("langgraph")
+_PAGE_THREADS = 100
+ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
+
+
+class ThreadExists(ManipleError):
+    """A thread was to be made under an id that exists."""
+
+    code = "thread_exists"
+
+
+class LangGraphThread(BaseModel):
+    """A conversation. Of the metadata, `title` can be set; `graph_id` and `assistant_id` are the team's."""
+
+    thread_id: str
+    created_at: datetime
+    updated_at: datetime
+    state_updated_at: datetime
+    metadata: dict[str, Any]
+    status: Literal["idle", "busy", "interrupted", "error"]
+    config: dict[str, Any] = {}
+    values: dict[str, Any] | None = None
+    interrupts: dict[str, list[dict[str, Any]]] = {}
+
+
+class LangGraphThreadCreate(BaseModel):
+    """A new conversation; without a `thread_id` it gets a new id."""
+
+    thread_id: ThreadId | None = None
+    metadata: dict[str, Any] | None = None
+    if_exists: Literal["raise", "do_nothing"] | None = None
+    supersteps: list[Any] | None = None
+    ttl: Any = None
+
+
+class LangGraphThreadUpdate(BaseModel):
+    """What changes: of the metadata, the title."""
+
+    metadata: dict[str, Any] | None = None
+    ttl: Any = None
+
+
+class ThreadFilter(BaseModel):
+    """Which threads are counted."""
+
+    metadata: dict[str, Any] | None = None
+    values: dict[str, Any] | None = None
+    status: Literal["idle", "busy", "interrupted", "error"] | None = None
+
+
+class ThreadSearch(ThreadFilter):
+    """Which threads are looked for, and in which order. `select` names the fields that are needed."""
+
+    model_config = ConfigDict(title="LangGraphThreadSearch")
+
+    ids: list[str] | None = None
+    limit: int = Field(10, ge=1, le=1000)
+    offset: int = Field(0, ge=0)
+    sort_by: Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"] | None = None
+    sort_order: Literal["asc", "desc"] | None = None
+    select: list[str] | None = None
+
+
+class CheckpointChoice(BaseModel):
+    """A state, by the id of the run that made it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    checkpoint_id: str | None = None
+
+
+class StateAtCheckpoint(BaseModel):
+    """Which state is read."""
+
+    checkpoint: CheckpointChoice
+    subgraphs: bool | None = None
+
+
+class HistorySearch(BaseModel):
+    """Which states are read: at most `limit`, newest first, of those before the state `before`."""
+
+    limit: int = Field(10, ge=1, le=1000)
+    before: CheckpointChoice | str | None = None
+    metadata: dict[str, Any] | None = None
+    checkpoint: CheckpointChoice | None = None
+
+
+def describe_metadata(thread: Thread) -> dict[str, Any]:
+    """Return the metadata of a thread."""
+    return {"graph_id": TEAM, "assistant_id": make_assistant_id(TEAM), "title": thread.title}
+
+
+@router.post("/threads", summary="Make a thread", responses=error_responses(409))
+async def create_thread(
+    service: ServiceOf, caller: CallerOf, new: Annotated[LangGraphThreadCreate | None, Body()] = None
+) -> LangGraphThread:
+    """Create a conversation. `supersteps` and `ttl` are refused."""
+    given = new or LangGraphThreadCreate()
+    if given.supersteps or given.ttl:
+        raise UnsupportedRequest("supersteps and ttl are not supported here. Leave them out.")
+    name = given.thread_id or str(uuid4())
+    thread_id = await resolve_thread_id(service.store, name, caller.owner)
+    thread = await service.store.threads.get(thread_id, None)
+    if thread is None:
+        now = time.time()
+        title = _read_title(service, given.metadata) or ""
+        thread = await service.store.threads.create(Thread(thread_id, caller.owner, title, now, now))
+    elif given.if_exists != "do_nothing" or thread.owner != caller.owner:
+        raise ThreadExists(f"There is a thread {name!r} already. Send if_exists: do_nothing to use it.")
+    return (await _describe(service, [thread], has_values=True))[0]
+
+
+def _read_title(service: Service, metadata: Mapping[str, Any] | None) -> str | None:
+    title = (metadata or {}).get("title")
+    return service.redactor.text(fix_surrogates(title.strip())) if isinstance(title, str) else None
+
+
+@router.post("/threads/search", summary="Find threads", responses=error_responses())
+async def search_threads(search: ThreadSearch, service: ServiceOf, caller: CallerOf) -> list[LangGraphThread]:
+    """The key's conversations with this metadata and status, the newest first unless `sort_by` is given."""
+    end = search.offset + search.limit
+    is_newest_first = search.sort_by in (None, "created_at") and search.sort_order != "asc"
+    found: list[LangGraphThread] = []
+    async for view in _find(service, caller.owner, search):
+        if search.ids is None or view.thread_id in search.ids:
+            found.append(view)
+        if is_newest_first and len(found) >= end:
+            break
+    if not is_newest_first:
+        key = search.sort_by or "created_at"
+        found.sort(key=lambda one: str(getattr(one, key)), reverse=search.sort_order != "asc")
+    page = found[search.offset : end]
+    if search.select is None or {"values", "interrupts"} & {*search.select}:
+        threads = [await get_thread(service.store, one.thread_id, caller.owner) for one in page]
+        return await _describe(service, threads, has_values=True)
+    return page
+
+
+@router.post("/threads/count", summary="Count threads", responses=error_responses())
+async def count_threads(search: ThreadFilter, service: ServiceOf, caller: CallerOf) -> int:
+    """The number of the key's conversations with this metadata and status."""
+    return len([one async for one in _find(service, caller.owner, search)])
+
+
+async def _find(service: Service, owner: str, search: ThreadFilter) -> AsyncIterator[LangGraphThread]:
+    """Yield the threads that a search finds, newest first, without their values."""
+    if search.values:
+        raise UnsupportedRequest("Threads cannot be found by their values. Search by metadata or status.")
+    before: float | None = None
+    while page := await service.store.threads.list(owner, _PAGE_THREADS, before):
+        for one in await _describe(service, page, has_values=False):
+            if search.status in (None, one.status) and _has_metadata(one.metadata, search.metadata):
+                yield one
+        before = page[-1].created_at
+
+
+@router.get("/threads/{thread_id}", summary="Read a thread", responses=error_responses(404))
+async def read_thread(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> LangGraphThread:
+    """A conversation with its newest state."""
+    thread = await get_thread(service.store, thread_id, caller.owner)
+    return (await _describe(service, [thread], has_values=True))[0]
+
+
+@router.patch("/threads/{thread_id}", summary="Change a thread", responses=error_responses(404))
+async def update_thread(
+    thread_id: ThreadPath, change: LangGraphThreadUpdate, service: ServiceOf, caller: CallerOf
+) -> LangGraphThread:
+    """Change the title, the one key of the metadata that can be set."""
+    if change.ttl:
+        raise UnsupportedRequest("ttl is not supported here. Leave it out.")
+    thread = await get_thread(service.store, thread_id, caller.owner)
+    title = _read_title(service, change.metadata)
+    if title is not None:
+        await service.store.threads.touch(thread.thread_id, title)
+    return await read_thread(thread_id, service, caller)
+
+
+@router.delete(
+    "/threads/{thread_id}",
+    status_code=204,
+    summary="Delete a thread",
+    response_class=Response,
+    responses=error_responses(404, 409),
+)
+async def delete_thread(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
+    """Cancel its runs and remove it, as `DELETE /api/threads/{thread_id}` does."""
+    await conversations.delete_thread(thread_id, service, caller)
+
+
+@router.get(
+    "/threads/{thread_id}/state", summary="Read the state of a thread", responses=error_responses(404)
+)
+async def read_state(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> StateView:
+    """The newest state."""
+    history = await _read_history(service, thread_id, caller.owner)
+    return history.state(len(history.transcripts))
+
+
+@router.get(
+    "/threads/{thread_id}/state/{checkpoint_id}",
+    summary="Read an earlier state of a thread",
+    responses=error_responses(404),
+)
+async def read_earlier_state(
+    thread_id: ThreadPath,
+    checkpoint_id: Annotated[str, Path(max_length=200)],
+    service: ServiceOf,
+    caller: CallerOf,
+) -> StateView:
+    """The state after a run: its `checkpoint_id` is the id of the run."""
+    return await _find_state(service, thread_id, caller.owner, checkpoint_id)
+
+
+@router.post(
+    "/threads/{thread_id}/state/checkpoint",
+    summary="Read an earlier state of a thread by its checkpoint",
+    responses=error_responses(404),
+)
+async def read_state_at_checkpoint(
+    thread_id: ThreadPath, given: StateAtCheckpoint, service: ServiceOf, caller: CallerOf
+) -> StateView:
+    """The same, by a checkpoint; without a `checkpoint_id` the newest state."""
+    return await _find_state(service, thread_id, caller.owner, given.checkpoint.checkpoint_id)
+
+
+@router.post(
+    "/threads/{thread_id}/history", summary="Read all states of a thread", responses=error_responses(404)
+)
+async def read_history(
+    thread_id: ThreadPath, search: HistorySearch, service: ServiceOf, caller: CallerOf
+) -> list[StateView]:
+    """The states after each run, newest first. A thread without runs has none."""
+    history = await _read_history(service, thread_id, caller.owner)
+    before = search.before.checkpoint_id if isinstance(search.before, CheckpointChoice) else search.before
+    chosen = search.checkpoint.checkpoint_id if search.checkpoint else None
+    end = len(history.transcripts)
+    if before in history.ids:
+        end = history.ids.index(before)
+    elif chosen in history.ids:
+        end = history.ids.index(chosen) + 1
+    states = (history.state(place) for place in range(end, 0, -1))
+    wanted = (one for one in states if _has_metadata(one.metadata, search.metadata))
+    return [*islice(wanted, search.limit)]
+
+
+def _has_metadata(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
+    return all(metadata.get(key) == value for key, value in (wanted or {}).items())
+
+
+@dataclass(frozen=True, slots=True)
+class _ThreadHistory:
+    """A thread and what was said in its runs, oldest first."""
+
+    thread: Thread
+    transcripts: Sequence[RunTranscript]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the runs."""
+        return [one.run.run_id for one in self.transcripts]
+
+    def state(self, end: int) -> StateView:
+        """Return the state after the first `end` runs."""
+        thread = self.thread
+        return make_state(thread.name, self.transcripts[:end], describe_metadata(thread), thread.created_at)
+
+
+async def _find_state(service: Service, name: str, owner: str, checkpoint_id: str | None) -> StateView:
+    history = await _read_history(service, name, owner)
+    if checkpoint_id is None:
+        return history.state(len(history.transcripts))
+    if checkpoint_id not in history.ids:
+        raise NotFound("The thread has no such checkpoint.")
+    return history.state(history.ids.index(checkpoint_id) + 1)
+
+
+async def _read_history(service: Service, name: str, owner: str) -> _ThreadHistory:
+    thread = await get_thread(service.store, name, owner)
+    return _ThreadHistory(thread, await read_transcripts(service.store, thread))
+
+
+async def _describe(
+    service: Service, threads: Sequence[Thread], *, has_values: bool
+) -> list[LangGraphThread]:
+    views: list[LangGraphThread] = []
+    for thread, view in zip(threads, await read_thread_views(service.store, threads), strict=True):
+        updated = format_time(thread.updated_at)
+        found: dict[str, Any] = {
+            "thread_id": thread.name,
+            "created_at": format_time(thread.created_at),
+            "updated_at": updated,
+            "state_updated_at": updated,
+            "metadata": describe_metadata(thread),
+            "status": view.status,
+        }
+        if has_values:
+            transcripts = await read_transcripts(service.store, thread)
+            found["values"] = make_values(transcripts) if transcripts else None
+            found["interrupts"] = {
+                one.run.run_id: describe_interrupts(one.pauses.values())
+                for one in transcripts[-1:]
+                if one.pauses and one.run.status in ("running", "interrupted")
+            }
+        views.append(LangGraphThread.model_validate(found))
+    return views

@@ -1,0 +1,396 @@
+"""The LangGraph API with LangGraph's own clients: its SDK, and `RemoteGraph` as a node of another graph."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.pregel.remote import RemoteGraph
+from langgraph.types import Command, interrupt
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import APIStatusError
+
+from maniple.store import open_store
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
+from tests.serving import ServerProcess, environment, server_process
+
+pytestmark = pytest.mark.anyio
+TALK = {"coordinator": [reply("Hello! How are you?")]}
+APPROVAL = {**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]}
+ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *SIMPLE["coordinator"]]}
+EDITED = {"name": "bash_tool", "args": {"cmd": "echo edited"}}
+MODES = ["values", "updates", "messages-tuple", "custom", "events"]
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+
+
+def asking(text: Any = "1+3=?", **more: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text, **more}]}
+
+
+@pytest.fixture
+async def client(server: ServerProcess) -> AsyncIterator[LangGraphClient]:
+    async with get_client(url=server.url, api_key=None, timeout=100) as it:
+        yield it
+
+
+async def new_thread(client: LangGraphClient) -> str:
+    return (await client.threads.create())["thread_id"]
+
+
+async def streamed(client: LangGraphClient, thread: str | None, **options: Any) -> list[Any]:
+    given: Any = {"input": asking(), "stream_mode": MODES, **options}
+    return [part async for part in client.runs.stream(thread, "maniple", **given)]
+
+
+def data(parts: list[Any], name: str) -> list[Any]:
+    return [part.data for part in parts if part.event == name]
+
+
+def answer_of(values: Any) -> str:
+    return values["messages"][-1]["content"]
+
+
+async def test_the_assistants_are_the_team_and_the_agents_that_answer_alone(client: LangGraphClient):
+    [team, *_] = await client.assistants.search()
+    assert team["graph_id"] == "maniple"
+    assert (await client.assistants.get("maniple"))["assistant_id"] == team["assistant_id"]
+    assert "depth" in (await client.assistants.get_schemas("maniple"))["context_schema"]["properties"]
+    nodes = {one["id"] for one in (await client.assistants.get_graph(team["assistant_id"]))["nodes"]}
+    assert {"planner", "reporter"} <= nodes
+    with pytest.raises(APIStatusError) as refused:
+        await client.assistants.get("agent")
+    assert refused.value.response.status_code == 404
+
+
+async def test_the_service_says_that_it_answers_and_which_langgraph_it_has(server: ServerProcess):
+    async with httpx.AsyncClient(base_url=server.url) as http:
+        assert (await http.get("/ok")).json() == {"ok": True}
+        assert (await http.get("/info")).json()["langgraph_py_version"]
+
+
+async def test_a_task_is_streamed_in_all_modes_and_its_parts_agree(client: LangGraphClient):
+    thread = await new_thread(client)
+    parts = await streamed(client, thread)
+    assert (parts[0].event, parts[-1].event) == ("metadata", "end")
+    values = data(parts, "values")
+    assert "4" in answer_of(values[-1])
+    assert [step["status"] for step in values[-1]["plan"]["steps"]] == ["completed", "completed"]
+    chunks = data(parts, "messages")
+    assert {chunk["id"] for chunk, _ in chunks} == {values[-1]["messages"][-1]["id"]}
+    assert "".join(chunk["content"] for chunk, _ in chunks).strip() == answer_of(values[-1])
+    assert data(parts, "updates")[-1]["reporter"]["messages"][0]["content"] == answer_of(values[-1])
+    assert {"on_tool_start", "on_tool_end", "on_chat_model_stream"} <= {
+        one["event"] for one in data(parts, "events")
+    }
+    assert "tool_call" in {one["type"] for one in data(parts, "custom")}
+    state = await client.threads.get_state(thread)
+    assert state["values"] == values[-1]
+    assert list(state["next"]) == []
+
+
+async def test_the_work_of_members_is_that_of_subgraphs(client: LangGraphClient):
+    whole = await streamed(client, await new_thread(client), stream_subgraphs=True)
+    names = {part.event.partition(":")[0] for part in whole if "|" in part.event}
+    assert {"messages|coder", "messages|planner", "updates|coder"} <= names
+    assert '"thought"' not in json.dumps(data(whole, "messages"))
+
+
+async def test_a_stream_that_was_cut_off_goes_on_after_its_newest_part(client: LangGraphClient):
+    thread = await new_thread(client)
+    parts = await streamed(client, thread)
+    numbered = [part for part in parts if part.id and part.event not in ("end", "metadata")]
+    run_id = parts[0].data["run_id"]
+    for cut in (0, len(numbered) // 2, len(numbered) - 1):
+        joined = client.runs.join_stream(thread, run_id, last_event_id=numbered[cut].id, stream_mode=MODES)
+        rest = [part async for part in joined if part.event not in ("end", "metadata")]
+        assert rest == numbered[cut + 1 :]
+    again = [part async for part in client.runs.join_stream(thread, run_id, stream_mode=MODES)]
+    assert [part for part in again if part.event not in ("end", "metadata")] == numbered
+
+
+async def test_a_run_is_waited_for_joined_listed_and_read(client: LangGraphClient, model: OpenAIServer):
+    model.reset(TALK)
+    thread = await new_thread(client)
+    values: Any = await client.runs.wait(thread, "maniple", input=asking("Hi"))
+    assert answer_of(values) == "Hello! How are you?"
+    [run] = await client.runs.list(thread)
+    assert run["status"] == "success"
+    assert (await client.runs.get(thread, run["run_id"]))["thread_id"] == thread
+    assert await client.runs.join(thread, run["run_id"]) == values
+    with pytest.raises(APIStatusError):
+        await client.runs.get(await new_thread(client), run["run_id"])
+
+
+async def test_a_run_in_the_background_and_one_without_a_thread_have_answers(
+    client: LangGraphClient, model: OpenAIServer
+):
+    model.reset(TALK)
+    run = await client.runs.create(None, "maniple", input=asking("Hi"))
+    assert answer_of(await client.runs.join(run["thread_id"], run["run_id"])) == "Hello! How are you?"
+    alone: Any = await client.runs.wait(None, "maniple", input=asking("Hi"))
+    assert len(alone["messages"]) == 2
+
+
+async def test_a_conversation_goes_on_and_each_run_is_a_state(client: LangGraphClient, model: OpenAIServer):
+    model.reset(TALK)
+    thread = str(uuid4())
+    for text in ("Hi", "And now?"):
+        await client.runs.wait(thread, "maniple", input=asking(text), if_not_exists="create")
+    newest, first = await client.threads.get_history(thread)
+    assert [one["type"] for one in newest["values"]["messages"]] == ["human", "ai", "human", "ai"]
+    assert newest["parent_checkpoint"]["checkpoint_id"] == first["checkpoint"]["checkpoint_id"]
+    assert first["values"]["messages"] == newest["values"]["messages"][:2]
+    assert await client.threads.get_state(thread, checkpoint_id=first["checkpoint"]["checkpoint_id"]) == first
+    assert await client.threads.get_state(thread, checkpoint=first["checkpoint"]) == first
+    assert await client.threads.get_history(thread, before=newest["checkpoint"]) == [first]
+
+
+async def test_the_same_message_is_not_asked_twice(client: LangGraphClient, model: OpenAIServer):
+    model.reset(TALK)
+    thread = await new_thread(client)
+    given = asking("Hi", id=str(uuid4()))
+    first = await client.runs.wait(thread, "maniple", input=given)
+    assert await client.runs.wait(thread, "maniple", input=given) == first
+    assert len(await client.runs.list(thread)) == 1
+
+
+@pytest.mark.parametrize(
+    ("resume", "expected"),
+    [
+        ({"decisions": [{"type": "edit", "edited_action": EDITED}]}, "edited"),
+        ({"type": "edit", "args": EDITED["args"]}, "edited"),
+        ([{"type": "edit", "args": EDITED}], "edited"),
+        ({"decisions": [{"type": "approve"}]}, "5\\n"),
+        ([{"type": "accept", "args": None}], "5\\n"),
+        ({"decisions": [{"type": "reject", "message": "Too risky."}]}, "Too risky."),
+    ],
+)
+async def test_an_approval_is_an_interrupt_with_the_decisions_of_langchain(
+    client: LangGraphClient, model: OpenAIServer, resume: Any, expected: str
+):
+    model.reset(APPROVAL)
+    thread = await new_thread(client)
+    parts = await streamed(client, thread)
+    [asked] = data(parts, "updates")[-1]["__interrupt__"]
+    assert asked["value"]["action_requests"][0]["args"] == {"cmd": "echo 5"}
+    assert data(parts, "values")[-1]["__interrupt__"] == [asked]
+    state = await client.threads.get_state(thread)
+    assert (state["tasks"][0]["interrupts"], list(state["interrupts"])) == ([asked], [asked])
+    assert (await client.threads.get(thread))["status"] == "interrupted"
+    done = await streamed(client, thread, input=None, command={"resume": {asked["id"]: resume}})
+    assert "4" in answer_of(data(done, "values")[-1])
+    assert expected in json.dumps(model.requests)
+
+
+async def test_a_question_is_answered_by_a_text_or_by_the_next_message(
+    client: LangGraphClient, model: OpenAIServer
+):
+    for options in ({"command": {"resume": "1 and 3"}}, {"input": asking("1 and 3")}):
+        model.reset(ASKS)
+        thread = await new_thread(client)
+        asked: Any = await client.runs.wait(thread, "maniple", input=asking())
+        assert asked["__interrupt__"][0]["value"]["question"] == "Which numbers?"
+        done: Any = await client.runs.wait(thread, "maniple", **options)
+        said = [(one["type"], one["content"]) for one in done["messages"]]
+        assert said[:3] == [("human", "1+3=?"), ("ai", "Which numbers?"), ("human", "1 and 3")]
+        assert "__interrupt__" not in done
+        with pytest.raises(APIStatusError) as refused:
+            await client.runs.create(thread, "maniple", command={"resume": "again"})
+        assert refused.value.response.status_code == 409
+
+
+@pytest.mark.parametrize("resume", ["accept", {"decisions": [{"type": "approve"}]}])
+async def test_a_plan_is_reviewed(client: LangGraphClient, resume: Any):
+    thread = await new_thread(client)
+    context = {"auto_accepted_plan": False}
+    shown: Any = await client.runs.wait(thread, "maniple", input=asking(), context=context)
+    assert shown["__interrupt__"][0]["value"]["kind"] == "plan_review"
+    assert "4" in answer_of(await client.runs.wait(thread, "maniple", command={"resume": resume}))
+
+
+async def test_a_run_is_cancelled_by_its_client_alone(client: LangGraphClient, model: OpenAIServer):
+    model.reset({"coordinator": [{"hang": True}]})
+    thread = await new_thread(client)
+    run = await client.runs.create(thread, "maniple", input=asking())
+    assert (await client.threads.get(thread))["status"] == "busy"
+    with pytest.raises(APIStatusError) as refused:
+        await client.runs.create(thread, "maniple", input=asking("2"), multitask_strategy="reject")
+    assert refused.value.response.status_code == 409
+    await client.runs.cancel(thread, run["run_id"], wait=True)
+    assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("strategy", ["rollback", "interrupt"])
+async def test_a_new_message_takes_the_place_of_a_run_at_work(
+    client: LangGraphClient, model: OpenAIServer, strategy: Any
+):
+    model.reset({"coordinator": [{"hang": True}, reply("Done.")]})
+    thread = await new_thread(client)
+    await client.runs.create(thread, "maniple", input=asking("First"))
+    await asyncio.to_thread(model.wait_for, lambda stats: stats["active"] == 1)
+    values: Any = await client.runs.wait(
+        thread, "maniple", input=asking("Second"), multitask_strategy=strategy
+    )
+    texts = [one["content"] for one in values["messages"]]
+    assert texts == [*([] if strategy == "rollback" else ["First"]), "Second", "Done."]
+
+
+async def test_on_disconnect_decides_whether_a_run_ends_with_its_stream(
+    client: LangGraphClient, model: OpenAIServer
+):
+    for mode, ends in (("cancel", True), (None, False)):
+        model.reset({"coordinator": [reply("Hello!", hang=True)]})
+        thread = await new_thread(client)
+        given: Any = {"input": asking(), "on_disconnect": mode}
+        async for part in client.runs.stream(thread, "maniple", **given):
+            run_id = part.data["run_id"]
+            break
+        if ends:
+            await client.runs.join(thread, run_id)
+            assert (await client.runs.get(thread, run_id))["status"] == "interrupted"
+        else:
+            assert (await client.runs.get(thread, run_id))["status"] in ("pending", "running")
+            await asyncio.to_thread(model.release)
+            assert answer_of(await client.runs.join(thread, run_id))
+
+
+async def test_a_run_that_fails_is_an_error(client: LangGraphClient, model: OpenAIServer):
+    model.reset({"coordinator": [{"status": 400, "error": "no such thing"}]})
+    thread = await new_thread(client)
+    parts = await streamed(client, thread)
+    assert parts[-1].event == "error"
+    assert parts[-1].data["error"]
+    assert (await client.threads.get(thread))["status"] == "error"
+    failed: Any = await client.runs.wait(thread, "maniple", input=asking("2"), raise_error=False)
+    assert failed["__error__"]["error"] == parts[-1].data["error"]
+    model.reset(TALK)
+    assert answer_of(await client.runs.wait(thread, "maniple")) == "Hello! How are you?"
+
+
+async def test_threads_are_found_counted_renamed_and_deleted(client: LangGraphClient, model: OpenAIServer):
+    model.reset(TALK)
+    thread = str(uuid4())
+    made = await client.threads.create(thread_id=thread, metadata={"title": f"The {thread}"})
+    assert made["thread_id"] == thread
+    with pytest.raises(APIStatusError):
+        await client.threads.create(thread_id=thread)
+    assert (await client.threads.create(thread_id=thread, if_exists="do_nothing"))["created_at"]
+    await client.runs.wait(thread, "maniple", input=asking("Hi"))
+    [found] = await client.threads.search(metadata={"title": f"The {thread}"})
+    assert answer_of(found["values"]) == "Hello! How are you?"
+    assert thread in [
+        one["thread_id"] for one in await client.threads.search(metadata={"graph_id": "maniple"})
+    ]
+    assert await client.threads.search(metadata={"user": "none"}) == []
+    assert await client.threads.count(metadata={"title": f"The {thread}"}) == 1
+    await client.threads.update(thread, metadata={"title": "Another"})
+    assert (await client.threads.get(thread))["metadata"]["title"] == "Another"
+    await client.threads.delete(thread)
+    with pytest.raises(APIStatusError):
+        await client.threads.get_state(thread)
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ({"input": {"messages": []}}, 422),
+        ({"input": {"messages": [{"role": "assistant", "content": "Hi"}]}}, 422),
+        ({"input": asking(" ")}, 422),
+        ({"input": asking([{"type": "image", "file_id": "f"}])}, 422),
+        ({"input": None}, 422),
+        ({"context": {"depth": "bottomless"}}, 422),
+        ({"interrupt_before": ["planner"]}, 422),
+        ({"webhook": "http://127.0.0.1/"}, 422),
+        ({"stream_mode": ["debug"]}, 422),
+        ({"checkpoint_id": "none"}, 422),
+        ({"command": {"goto": "planner"}}, 422),
+        ({"command": {"resume": "yes"}}, 409),
+        ({"assistant_id": "agent"}, 404),
+    ],
+)
+async def test_what_the_team_cannot_do_is_refused(server: ServerProcess, options: Any, status: int):
+    async with httpx.AsyncClient(base_url=server.url) as http:
+        thread = (await http.post("/threads", json={})).json()["thread_id"]
+        given = {"assistant_id": "maniple", "input": asking(), **options}
+        refused = await http.post(f"/threads/{thread}/runs/stream", json=given)
+        assert (refused.status_code, bool(refused.json()["code"])) == (status, True)
+        assert (await http.get(f"/threads/{thread}/runs")).json() == []
+
+
+async def test_pictures_and_files_reach_the_team(client: LangGraphClient, model: OpenAIServer):
+    model.reset(
+        {**SIMPLE, "coder": [call("python_repl_tool", code="print(open('n.csv').read())"), reply("4")]}
+    )
+    file = {"type": "file", "mime_type": "text/csv", "base64": "MSwz", "metadata": {"filename": "n.csv"}}
+    picture = {"type": "image", "mime_type": "image/png", "base64": PICTURE}
+    parts = [{"type": "text", "text": "What is the sum?"}, picture, file]
+    await client.runs.wait(await new_thread(client), "maniple", input=asking(parts))
+    assert "1,3" in json.dumps(model.requests)
+
+
+async def test_the_team_is_a_node_of_another_graph(client: LangGraphClient):
+    graph = StateGraph(MessagesState)
+    graph.add_node("ask", lambda _: {"messages": [AIMessage("Let me ask."), HumanMessage("1+3=?")]})
+    graph.add_node("team", RemoteGraph("maniple", client=client, name="team"))
+    graph.add_edge(START, "ask")
+    graph.add_edge("ask", "team")
+    config: Any = {"configurable": {"thread_id": str(uuid4())}}
+    parent = graph.compile(checkpointer=InMemorySaver())
+    done = await parent.ainvoke({"messages": [HumanMessage("Hi")]}, config)
+    assert "4" in done["messages"][-1].content
+    assert [one.type for one in done["messages"]] == ["human", "ai", "human", "ai"]
+
+
+async def test_an_approval_reaches_the_user_of_a_parent_graph(client: LangGraphClient, model: OpenAIServer):
+    model.reset(APPROVAL)
+    team = RemoteGraph("maniple", client=client)
+    own: Any = {"configurable": {"thread_id": str(uuid4())}}
+
+    async def ask_team(state: MessagesState) -> dict[str, Any]:
+        values: Any = await team.ainvoke(state, own)
+        if waiting := values.get("__interrupt__"):
+            values = await team.ainvoke(Command(resume=interrupt(waiting[0]["value"])), own)
+        return {"messages": values["messages"]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("team", ask_team)
+    graph.add_edge(START, "team")
+    parent = graph.compile(checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": str(uuid4())}}
+    paused = await parent.ainvoke({"messages": [HumanMessage("1+3=?")]}, config)
+    assert paused["__interrupt__"][0].value["action_requests"][0]["name"] == "bash_tool"
+    done = await parent.ainvoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+    assert "4" in done["messages"][-1].content
+    assert len(done["messages"]) == 2
+    assert (await team.aget_state(own)).values["messages"][0]["id"] == done["messages"][0].id
+
+
+async def test_keys_keep_threads_apart(model: OpenAIServer, tmp_path: Path):
+    model.reset(TALK)
+    keys = [await _add_key(tmp_path, name) for name in ("a", "b")]
+    with server_process(environment(model.base_url, tmp_path), tmp_path) as server:
+        one, other = (get_client(url=server.url, api_key=key) for key in keys)
+        await one.runs.wait("notes", "maniple", input=asking("Hi"), if_not_exists="create")
+        with pytest.raises(APIStatusError) as refused:
+            await other.threads.get_state("notes")
+        assert refused.value.response.status_code == 404
+        assert await other.threads.search() == []
+        await other.runs.wait("notes", "maniple", input=asking("Hi"), if_not_exists="create")
+        assert len((await one.threads.get_state("notes"))["values"]["messages"]) == 2
+        async with httpx.AsyncClient(base_url=server.url) as http:
+            assert (await http.get("/info")).status_code == 401
+        for client in (one, other):
+            await client.aclose()
+
+
+async def _add_key(home: Path, name: str) -> str:
+    async with open_store(home / "data/maniple.db", home / "data/artifacts", server=False) as store:
+        return (await store.keys.add(name))[1]
