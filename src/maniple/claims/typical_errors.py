@@ -284,8 +284,14 @@ def _move(figure: FigureMention, power: int) -> FigureMention:
 
 
 def _is_given_alike(figure: FigureMention, other: FigureMention) -> bool:
-    """Whether a figure of a source measures the same and is given with as many digits."""
-    if not is_same_kind(figure, other) or (not other.unit and other.scale == 1):
+    """Whether a figure of a source measures the same and is given with as many digits.
+
+    The unit behind the scale of one of them may be in a language that is not known here.
+    """
+    if not other.unit and other.scale == 1:
+        return False
+    has_no_unit = any(one.kind == "number" and one.scale != 1 for one in (figure, other))
+    if not is_same_kind(figure, other) and not (has_no_unit and other.is_judged):
         return False
     return count_significant(other) == count_significant(figure)
 

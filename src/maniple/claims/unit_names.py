@@ -5,22 +5,38 @@ THOUSAND, MILLION, BILLION, TRILLION = 3, 6, 9, 12
 SCALE_WORDS = {
     "thousand thousands thsd tsd tausend mille mila mil milhar duizend тыс тысяч тысячи тысяча "
     "tusen tuhatta tuhat "
-    "tys tis tisíc ezer mii χιλιάδες ألف हज़ार": THOUSAND,
+    "tys tis tisíc ezer mii χιλιάδες χιλιάδων χιλ ألف آلاف ألفا هزار אלף "
+    "nghìn ngàn ribu rb тис хил хиляди tisuća tisuće hiljada hiljade tisoč tūkst": THOUSAND,
     "million millions millionen mio millones millón milhões milhão milioni milione miljoen "
     "miljoenen mln mn "
     "млн миллион миллиона миллионов мільйонів miljoner miljoonaa milj milionów miliony milionu "
     "milionů millió "
-    "millioner milioane milyon εκατομμύρια مليون מיליון": MILLION,
+    "millioner milioane milyon εκατομμύρια εκατομμύριο εκατομμυρίων εκατ مليون مليونا ملايين میلیون ملین "
+    "מיליון triệu juta jt милиона милиони мільйони мільйона milijun milijuna milijuni milijon milijona "
+    "milijonov milióny miliónov miljonit miljoni miljonu miljons milijonai milijonų": MILLION,
     "bn bln milliarde milliarden mrd mrds md mds milliard milliards miliardo miliardi miljard "
     "miljarden млрд "
     "миллиард миллиарда миллиардов мільярдів miljarder miljardia mrd miliardów miliardy miliard milliárd "
-    "milliarder miliarde milyar δισεκατομμύρια مليار מיליארד bilhão bilhões": BILLION,
+    "milliarder miliarde milyar δισεκατομμύρια δισεκατομμύριο δισεκατομμυρίων δισ مليار مليارا مليارات "
+    "میلیارد ارب מיליארד bilhão bilhões tỷ tỉ miliar mia милиарда милиарди мільярди мільярда "
+    "milijarda milijarde milijardi milijard miliárd miljardit miljardi miljardu "
+    "milijardai milijardų": BILLION,
     "trillion trillions tn trn трлн триллион триллиона триллионов billionen billones billón "
     "biliões biljoen "
-    "biljoner billioner bilionów bilionu bilionů trilhão trilhões τρισεκατομμύρια تريليون": TRILLION,
-    "lakh lakhs lacs": 5,
-    "crore crores cr": 7,
+    "biljoner billioner bilionów bilionu bilionů trilhão trilhões τρισεκατομμύρια τρισ تريليون تریلیون "
+    "triliun trilyon טריליון": TRILLION,
+    "lakh lakhs lacs لاکھ": 5,
+    "crore crores cr کروڑ": 7,
 }
+SHORT_SCALES = frozenset(["mn", "bn", "tn", "md", "cr", "tỷ", "tỉ", "jt", "rb"])
+"""The scale words of two letters that count. Others of this length are other words, too."""
+MARKED_SCALES = {
+    "हज़ार": 3, "ह\u095bार": 3, "हजार": 3, "लाख": 5, "मिलियन": 6, "करोड़": 7, "करो\u095c": 7, "अरब": 9, "खरब": 11,
+    "হাজার": 3, "লাখ": 5, "লক্ষ": 5, "মিলিয়ন": 6, "কোটি": 7, "கோடி": 7, "లక్ష": 5, "కోట్ల": 7, "కోటి": 7,
+    "พัน": 3, "หมื่น": 4, "แสน": 5, "ล้าน": 6, "สิบล้าน": 7, "ร้อยล้าน": 8, "พันล้าน": 9, "หมื่นล้าน": 10,
+    "แสนล้าน": 11, "ล้านล้าน": 12,
+}  # fmt: skip
+"""Scale words of scripts whose vowels and tones are marks, which are no letters in a regular expression."""
 LONG_SCALE_LANGUAGES = ("de", "fr", "es", "nl", "da", "sv", "nb", "no", "pl", "cs", "fi", "hu")
 """Languages in which `billion` is 10^12 and `trillion` 10^18."""
 CJK_SCALES = {
@@ -245,8 +261,23 @@ DENOMINATORS = {"second": "1", "segundo": "1", "secondo": "1", "секунду":
 """Names of a second that mean something else where they stand alone: `metres per second`."""
 SQUARE_WORDS = frozenset(["square", "sq", "quadrat", "vierkante", "квадратных", "кв"])
 CUBIC_WORDS = frozenset(["cubic", "cu", "kubik", "kubieke", "кубических", "куб"])
-SQUARE_ENDS = frozenset(["carré", "carrés", "cuadrados", "quadrati", "quadrados", "cuadrado", "quadrato"])
-CUBIC_ENDS = frozenset(["cube", "cubes", "cúbicos", "cubi", "cúbico", "cubo", "cubos"])
+SQUARE_ENDS = frozenset(
+    [
+        "carré",
+        "carrés",
+        "cuadrados",
+        "quadrati",
+        "quadrados",
+        "cuadrado",
+        "quadrato",
+        "persegi",
+        "kwadratowych",
+    ]
+)
+CUBIC_ENDS = frozenset(
+    ["cube", "cubes", "cúbicos", "cubi", "cúbico", "cubo", "cubos", "kubik", "sześciennych"]
+)
+"""What stands behind a length of which a unit of area or volume is made."""
 CJK_PREFIXED_UNITS = (
     # prefixes, names of units, and the powers of the prefixes that a unit may have before it; "" is none
     (

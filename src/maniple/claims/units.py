@@ -63,10 +63,12 @@ _FILLER = re.compile(rf"(?:{'|'.join(_FILLERS)})[ -](?=[^\W\d_])", re.I)
 _LONGEST_CJK = 9
 _HEAD_CURRENCY = re.compile(r"((?:US|AU|CA|NZ|HK|NT|[ACSR])?\$|[€£¥₹₩₽₺]|[A-Z]{3})[ \u00a0]?(?=\w|\Z)")
 _YEAR_BEHIND = re.compile(rf"[{SPACES}](?:1[5-9]|20)\d\d(?![\d.,])")
+_OF_YEAR = re.compile(rf"[{SPACES}]roku(?![^\W_])")
 _INFLECTED_LETTERS, _SUFFIX_LETTERS = 5, 5
 """The least letters of a name that may have a suffix (`forintra`), and the most letters of the suffix."""
 _LONG_SCALE = {"billion": 12, "trillion": 18}
 _SHORT_SCALE = {"billion": 9, "billions": 9}
+_MARKED_SCALE = re.compile("|".join(sorted(names.MARKED_SCALES, key=len, reverse=True)))
 _PLAIN_WORD = re.compile(r"[A-Za-z]{1,24}(?![^\W\d_])")
 _UNIT_SIGNS = "%$*"
 """The ASCII characters other than letters with which a unit or a power of ten may begin."""
@@ -135,7 +137,7 @@ def _name_table() -> dict[str, Unit]:
     table |= {
         sign: Unit("money", unit, _ONE) for sign, unit in names.CURRENCY_SIGNS.items() if not sign.isalpha()
     }
-    return table
+    return {name.casefold(): unit for name, unit in table.items()}
 
 
 @cache
@@ -168,7 +170,7 @@ def _cjk_table() -> dict[str, Unit]:
 
 @cache
 def _scale_table(is_long: bool) -> dict[str, int]:
-    table = {word: power for words, power in names.SCALE_WORDS.items() for word in words.split()}
+    table = {word: power for words, power in names.SCALE_WORDS.items() for word in words.casefold().split()}
     return table | _SHORT_SCALE | (_LONG_SCALE | {"billions": 12, "trillions": 18} if is_long else {})
 
 
@@ -276,12 +278,14 @@ def _read_scale(text: str, at: int, language: str) -> tuple[int, int]:
         if found is None or _longest(_cjk_table(), text, start)[1] > end:
             return 0, at
         return found, end
+    if start < len(text) and not text[start].isascii() and (marked := _MARKED_SCALE.match(text, start)):
+        return names.MARKED_SCALES[marked[0]], marked.end()
     word = _WORD.match(text, start)
     if not word:
         return 0, at
     table = _scale_table(language in names.LONG_SCALE_LANGUAGES)
     power = _find_inflected(table, word[0].casefold())
-    if power is None or (len(word[0]) < 3 and word[0].casefold() not in ("mn", "bn", "tn", "md")):
+    if power is None or (len(word[0]) < 3 and word[0].casefold() not in names.SHORT_SCALES):
         return 0, at
     end = word.end()
     return power, end + 1 if len(word[0]) < 5 and text[end : end + 1] == "." and text[end + 1 : end + 2] in (
@@ -486,8 +490,10 @@ def _longest(table: Mapping[str, Value], text: str, at: int) -> tuple[Value | No
 def has_sure_unit(text: str, at: int) -> bool:
     """Return whether a scale or a unit of more than one capital letter stands at `at`, as in `2000 kg`.
 
-    "2019 J. Smith" has none.
+    "2019 J. Smith" has none, nor has "w 2019 roku".
     """
+    if _OF_YEAR.match(text, at):
+        return False
     tail = read_tail(text, at)
     if tail.scale:
         return True
