@@ -1,13 +1,25 @@
 """What a person sets for the page and for the next run, and what the browser remembers of it."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.page.test_corners import HIDE
 from tests.page.test_page import ask, standing
 
 _PAPER = "getComputedStyle(document.body).backgroundColor"
 _DARK = "rgb(25, 25, 24)"
 _LIGHT = "rgb(255, 255, 255)"
+_NOTIFICATIONS = """
+window.notes = [];
+window.Notification = class {
+    static permission = "granted";
+    static requestPermission() { return Promise.resolve(this.permission); }
+    constructor(title, { body }) { window.notes.push([title, body]); }
+};
+"""
 
 
 def test_theme_and_language_are_chosen_and_remembered_by_the_browser(page: Page):
@@ -55,3 +67,44 @@ def test_a_limit_that_the_service_cannot_keep_is_refused_with_its_reason_and_the
     assert got.value.json()["code"] == "prices_unknown"
     expect(page.locator(".foot .notice.bad")).to_be_visible()
     expect(page.get_by_label("Your question")).to_have_value("1+3=?")
+
+
+def test_a_hidden_tab_notifies_of_the_end_and_its_badge_stays_until_it_is_seen(
+    page: Page, model: OpenAIServer
+):
+    page.add_init_script(_NOTIFICATIONS)
+    page.reload()
+    notify = page.get_by_role("button", name="Notify me")
+    notify.click()
+    expect(notify).to_have_attribute("aria-pressed", "true")
+    icon = page.locator("link[rel=icon]")
+    plain = icon.get_attribute("href")
+    model.reset({**SIMPLE, "coder": [{**reply("It is 4."), "hang": True}]})
+    ask(page)
+    expect(page).to_have_title(re.compile("^● "))
+    working = icon.get_attribute("href")
+    page.evaluate(HIDE, True)
+    model.release()
+    expect(page).to_have_title(re.compile("^✓ "))
+    assert page.evaluate("window.notes") == [["1+3=?", "Done"]]
+    done = icon.get_attribute("href")
+    assert len({plain, working, done}) == 3
+    for one in (plain, working, done):
+        shown = page.request.get(str(one))
+        assert (shown.status, shown.headers["content-type"]) == (200, "image/svg+xml")
+    page.evaluate(HIDE, False)
+    expect(page).to_have_title("1+3=? · maniple")
+    assert icon.get_attribute("href") == plain
+    ask(page, "2+2=?")
+    standing(page, "Done")
+    assert len(page.evaluate("window.notes")) == 1, "a tab that is seen notifies of nothing"
+
+
+@pytest.mark.slow
+def test_a_refused_permission_is_said_and_nothing_is_turned_on(page: Page):
+    page.add_init_script(_NOTIFICATIONS.replace('"granted"', '"denied"'))
+    page.reload()
+    notify = page.get_by_role("button", name="Notify me")
+    notify.click()
+    expect(page.locator(".foot .notice.bad")).to_be_visible()
+    expect(notify).to_have_attribute("aria-pressed", "false")

@@ -28,7 +28,7 @@ _DROP_SIZES = """sizes => {
     const event = new DragEvent("drop", { dataTransfer: data, bubbles: true });
     document.querySelector("#question").dispatchEvent(event);
 }"""
-_HIDE = """isHidden => {
+HIDE = """isHidden => {
     Object.defineProperty(document, "hidden", { get: () => isHidden, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
@@ -218,12 +218,12 @@ def test_a_hidden_tab_lets_its_stream_go_and_goes_on_when_it_is_shown(page: Page
     ask(page)
     expect(page.get_by_text("Working: coder")).to_be_visible()
     with page.expect_event("requestfailed", lambda request: "/events" in request.url):
-        page.evaluate(_HIDE, True)
+        page.evaluate(HIDE, True)
         page.clock.fast_forward(6_000)
     page.request.post(f"/api/runs/{_only_run(page)}/cancel", data={})
     page.clock.fast_forward(11_000)
     expect(page).to_have_title(re.compile("^[^●]"))
-    page.evaluate(_HIDE, False)
+    page.evaluate(HIDE, False)
     standing(page, "Cancelled")
     expect(page.locator(".foot .notice")).to_be_hidden()
 

@@ -8,7 +8,7 @@ import { ServiceContext } from "./components/service";
 import { keepAgreeing, open, openId } from "./conversation";
 import { live, share } from "./backend";
 import { refreshThreads } from "./threads";
-import { updateTitle } from "./title";
+import { showTabStatus } from "./tabStatus";
 import { language, texts } from "./texts";
 import { useStoredTheme } from "./theme";
 import "./styles/index.css";
@@ -38,5 +38,5 @@ render(
 shareKey(load);
 load();
 keepAgreeing();
-updateTitle();
+showTabStatus();
 showTooltips();

@@ -59,6 +59,9 @@ export const en = {
   theme: "Theme",
   themes: { system: "As the system", light: "Light", dark: "Dark" },
   language: "Language",
+  notify: "Notify me",
+  notifyHint: "Notify me when a run ends or waits while this tab is hidden",
+  notifyRefused: "The browser does not allow notifications from this page. Allow them in its settings for this address.",
   files: "Add files",
   drop: "Remove",
   tooLargeUpload: (name: string, size: string, limit: string) =>

@@ -60,6 +60,9 @@ export const zh: typeof en = {
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
   language: "语言",
+  notify: "通知我",
+  notifyHint: "本标签页隐藏时，运行结束或等待你时通知我",
+  notifyRefused: "浏览器不允许本页发送通知。请在浏览器设置中为此地址允许通知。",
   files: "添加文件",
   drop: "移除",
   tooLargeUpload: (name: string, size: string, limit: string) =>

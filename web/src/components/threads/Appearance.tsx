@@ -1,14 +1,24 @@
+import { Refusal } from "../../api";
+import { attempt } from "../../conversation";
+import { canNotify, isNotified, setNotified } from "../../notifications";
 import { LANGUAGES, chooseLanguage, language, texts } from "../../texts";
 import { chooseTheme, theme } from "../../theme";
 
-/** Theme and language of the page, which this browser remembers. */
+/** Theme, language and notifications of the page, which this browser remembers. */
 export function Appearance() {
   return (
     <div class="appearance">
       <Choice name={texts.theme} words={texts.themes} value={theme.value || "system"} choose={chooseTheme} />
       <Choice name={texts.language} words={LANGUAGES} value={language} choose={chooseLanguage} />
+      {canNotify && <button class="chip" title={texts.notifyHint} aria-pressed={isNotified.value} onClick={() => void toggleNotified()}>{texts.notify}</button>}
     </div>
   );
+}
+
+function toggleNotified(): Promise<boolean> {
+  return attempt(async () => {
+    if (!(await setNotified(!isNotified.value))) throw new Refusal(0, "", texts.notifyRefused, null);
+  });
 }
 
 interface Choices {
