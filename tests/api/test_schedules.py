@@ -1,5 +1,7 @@
 """Schedules over HTTP."""
 
+import asyncio
+
 import pytest
 
 pytestmark = pytest.mark.anyio
@@ -61,11 +63,10 @@ async def test_the_server_starts_what_is_due(it):
     await schedules.advance(schedule.schedule_id, schedule.next_at, schedule.created_at)
     path = f"{made.headers['location']}"
     ticks = []
-    for _ in range(300):
-        ticks = (await it.get(path))["ticks"]
-        if ticks and ticks[0]["state"] == "started":
-            break
-        await it.client.get("/readyz")
+    async with asyncio.timeout(60):
+        while not ticks or ticks[0]["state"] != "started":
+            await asyncio.sleep(0.01)
+            ticks = (await it.get(path))["ticks"]
     assert [one["state"] for one in ticks] == ["started"]
     frames = await it.events_of(ticks[0]["run_id"])
     assert frames

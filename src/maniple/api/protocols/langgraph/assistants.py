@@ -113,7 +113,7 @@ def find_agent(assistant_id: str, service: Service) -> str:
     raise NotFound(f"There is no assistant {assistant_id[:100]!r} here; known graphs: {known}.")
 
 
-@router.get("/ok", summary="Check that the service answers")
+@router.get("/ok", summary="Check that the service answers", responses=error_responses())
 async def check_service() -> ServiceStatus:
     """The service answers."""
     return ServiceStatus()
