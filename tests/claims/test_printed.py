@@ -68,3 +68,27 @@ async def test_a_figure_that_its_author_has_told_wrongly_is_found(text: str, kin
     results = ["total 402.8\nmean 92.75\n"]
     check = await ReportCheck.of(MemoryEvidence(), results=results, said=said)
     assert [claim.verdict.kind for claim in (await check.claim_report([text])).claims] == [kind]
+
+
+FRAME = (
+    "          name  length  cost\n0  Tolm Bridge     412  18.5\n1 Orvik Bridge     287  12.9\n"
+    "2 Lindham Pier     641  33.7\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The Orvik Bridge is 412 metres long.", "contradicted"),
+        ("The Orvik Bridge is 287 metres long.", "supported"),
+        ("Orvik Bridge is shorter than the pier with 641 metres.", "supported"),
+    ],
+)
+async def test_a_word_that_several_rows_share_names_none_of_them(text: str, kind: str):
+    assert await kind_of(text, FRAME) == [kind]
+
+
+async def test_a_program_may_leave_out_the_scale():
+    assert await kind_of("Orvik cost 12.9 million euros.", "Tolm cost 18.5\nOrvik cost 12.9\n") != [
+        "contradicted"
+    ]

@@ -291,7 +291,8 @@ def _find_wrong_cell(
     table, wanted = index.tables[hit.table], context.label_terms
     if _is_in_period(context, hit):
         return None
-    if compared := find_comparison(context.claim.text):
+    compared = find_comparison(context.claim.text)
+    if compared and figure.start < compared.start():
         # "279,000, less than half of the level of 2019": what is compared with is another cell.
         claim = context.claim
         wanted = find_label_terms(f"{claim.row} {claim.column} {claim.text[: compared.start()]}")

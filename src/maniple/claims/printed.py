@@ -1,7 +1,6 @@
 """Figures that a program of the run has printed for something else than the claim says, or instead."""
 
 from collections.abc import Sequence
-from itertools import islice
 
 from maniple.claims.context import ClaimContext, blank_spans
 from maniple.claims.dates import DateMention
@@ -13,9 +12,9 @@ from maniple.claims.misplaced import (
     squeeze_digits,
 )
 from maniple.claims.passages import IndexedPassage
-from maniple.claims.quantities import FigureMention, agree
+from maniple.claims.quantities import FigureMention, agree, shift_to_bare
 from maniple.claims.source_index import SourceIndex
-from maniple.claims.table_index import find_label_terms
+from maniple.claims.table_index import LabelIndex
 from maniple.claims.verdict import Verdict
 
 MISREAD_DIGITS = 4
@@ -28,15 +27,25 @@ MAX_LINES = 400
 def find_printed_figure(context: ClaimContext, figure: FigureMention, results: SourceIndex) -> Verdict | None:
     """Return a verdict if a line that a program has printed gives another figure for words of the claim.
 
-    All words of the line must be in the claim; none of the claim's figures may agree with its only figure.
+    All words of the line must be in the claim. None of the claim's figures may agree with its only figure,
+    nor with that of another line of the same words; a program may leave out the scale.
     """
-    for _, one in context.find_similar(results):
-        printed = [each for each in _find_values(one) if each.is_judged]
-        if len(printed) != 1 or not one.terms or not one.terms <= context.terms:
-            continue
-        is_bare = not printed[0].unit or printed[0].unit == figure.unit
-        if is_bare and not has_figure(context, one):
-            reason = f"a result of the run has {printed[0].text}, not {figure.text}"
+    lines = [
+        (one, printed[0])
+        for _, one in context.find_similar(results)
+        if one.terms
+        and one.terms <= context.terms
+        and len(printed := [each for each in _find_values(one) if each.is_judged]) == 1
+    ]
+    bare = shift_to_bare(figure)
+    given = {
+        one.terms
+        for one, printed in lines
+        if has_figure(context, one) or any(agree(each, printed) for each in bare)
+    }
+    for one, printed in lines:
+        if one.terms not in given and (not printed.unit or printed.unit == figure.unit):
+            reason = f"a result of the run has {printed.text}, not {figure.text}"
             return Verdict("contradicted", reason, one.passage)
     return None
 
@@ -49,28 +58,34 @@ def find_other_line(
 ) -> Verdict | None:
     """Return a verdict if the figure of `hit`, which agrees, stands in another row than the claim names.
 
-    The claim must name the whole head of a row with as many figures, such as its year, and nothing of the
-    head of the row of `hit`.
+    The claim must name another row with as many figures by all that only this row has in its head, such as
+    its year, and nothing of what only the row of `hit` has.
     """
     _, one = hit
     if one.table >= 0:
         return find_misplacement(context, figure, hit, results)
-    head, shape = _find_head(one), len(_find_values(one))
-    if not head or head & context.label_terms:
+    rows, head = _find_rows(one, results), _find_head(one)
+    index, wanted = LabelIndex(rows), context.label_terms
+    if not index.own_terms(head) or index.own_terms(head) & wanted:
         return None
-    lines = (other for other in results.passages if other.table < 0 and other is not one)
-    for other in islice(lines, MAX_LINES):
-        other_head = _find_head(other)
-        if (
-            other_head
-            and other_head <= context.label_terms
-            and len(_find_values(other)) == shape
-            and other.passage.text_index == one.passage.text_index
-            and not has_figure(context, other)
-        ):
+    for other_head in rows:
+        own = index.own_terms(other_head)
+        if own and own <= wanted and not any(has_figure(context, each) for each in rows[other_head]):
             reason = f"a result of the run has {figure.text} in another row"
-            return Verdict(kind_of_misplaced(context), reason, other.passage)
+            return Verdict(kind_of_misplaced(context), reason, rows[other_head][0].passage)
     return None
+
+
+def _find_rows(one: IndexedPassage, results: SourceIndex) -> dict[str, list[IndexedPassage]]:
+    """Return the lines of an output with as many figures as `one`, which is among them, by their heads."""
+    place, shape = results.place_of(one), len(_find_values(one))
+    first = max(place - MAX_LINES // 2, 0)
+    rows = dict[str, list[IndexedPassage]]()
+    for other in results.passages[first : place + MAX_LINES // 2]:
+        is_near = other.table < 0 and other.passage.text_index == one.passage.text_index
+        if is_near and len(_find_values(other)) == shape:
+            rows.setdefault(_find_head(other), []).append(other)
+    return rows
 
 
 def find_misread(context: ClaimContext, figure: FigureMention, results: SourceIndex) -> Verdict | None:
@@ -92,8 +107,9 @@ def find_misread(context: ClaimContext, figure: FigureMention, results: SourceIn
     return None
 
 
-def _find_head(line: IndexedPassage) -> frozenset[str]:
-    return find_label_terms(blank_spans(line.passage.text, _find_values(line)))
+def _find_head(line: IndexedPassage) -> str:
+    """Return a line without its figures: the head of its row, with names of columns, if it has them."""
+    return blank_spans(line.passage.text, _find_values(line))
 
 
 def _find_values(line: IndexedPassage) -> list[FigureMention]:
