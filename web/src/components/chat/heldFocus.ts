@@ -17,6 +17,7 @@ export function useHeldFocus(place: RefObject<HTMLElement | null>): boolean {
     const handlers = { pointerdown: press, pointerup: release, pointercancel: release, focusin: settle, focusout: leave };
     const all = Object.entries(handlers);
     for (const [name, handler] of all) document.addEventListener(name, handler, true);
+    settle();
     return () => all.forEach(([name, handler]) => document.removeEventListener(name, handler, true));
   }, []);
   return isIn;
