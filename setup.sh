@@ -41,6 +41,7 @@ has_browser || want chromium-headless-shell
 has_font zh fonts-wqy-zenhei || want fonts-wqy-zenhei
 has_font hi fonts-lohit-deva || want fonts-lohit-deva  # 0.2 MB
 has_font und-zsye fonts-noto-color-emoji || want fonts-noto-color-emoji  # 11 MB
+[ "$mode" != dev ] || command -v certutil >/dev/null || want libnss3-tools
 [ "$mode" != dev ] || command -v pg_ctl >/dev/null || command -v pg_ctlcluster >/dev/null || want postgresql
 
 is_new() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
@@ -63,6 +64,7 @@ without() {
     fonts-lohit*) echo "Without it Hindi is missing in pictures and PDFs. To get it: sudo apt-get install $1" ;;
     fonts-noto*) echo "Without it emoji are missing in pictures and PDFs. To get it: sudo apt-get install $1" ;;
     fonts*) echo "Without it Chinese, Japanese and Korean are empty boxes in pictures and PDFs. To get it: sudo apt-get install $1" ;;
+    libnss3-tools) echo "Without it Chromium does not trust a company's certificates. To get it: sudo apt-get install $1" ;;
     postgresql) echo "Without it the tests of the PostgreSQL store are left out. To get it: sudo apt-get install $1" ;;
     make) echo "\`make test\` needs it. To get it: sudo apt-get install $1" ;;
     python3) echo "Without it no code is executed unless sandbox.python names another Python." \

@@ -131,7 +131,7 @@ def clone(tmp_path: Path) -> Clone:
     ):
         (programs / name).write_text(text, encoding="utf-8")
         (programs / name).chmod(0o755)
-    for name in ("bwrap", "make", "chromium", "pg_ctl"):
+    for name in ("bwrap", "make", "chromium", "pg_ctl", "certutil"):
         (programs / name).symlink_to("/bin/true")
     return Clone(folder, tmp_path / "log")
 

@@ -64,7 +64,8 @@ class Site:
                 self.requests.append((method, path, head))
             if length := re.search(r"\r\ncontent-length: (\d+)", head, re.IGNORECASE):
                 self.bodies.append(await reader.readexactly(int(length[1])))
-            reply = self.pages.get(path.partition("?")[0], Reply("not here", status=404))
+            named = path if path in self.pages else path.partition("?")[0]
+            reply = self.pages.get(named, Reply("not here", status=404))
             writer.write(reply.head() + reply.payload)
             await writer.drain()
             if reply.stream is not None:
