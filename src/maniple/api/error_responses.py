@@ -121,7 +121,7 @@ async def answer_http_exception(request: Request, error: Exception) -> JSONRespo
     if not isinstance(error, HTTPException):
         raise error
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
-    headers = {**(error.headers or {}), **_allowed(request)} if error.status_code == 405 else error.headers
+    headers = _allowed(request) or error.headers if error.status_code == 405 else error.headers
     content = {"detail": _describe_http_error(request, error, headers or {}), "code": code}
     return JSONResponse(content, status_code=error.status_code, headers=headers)
 
@@ -143,14 +143,12 @@ def _describe_http_error(request: Request, error: HTTPException, headers: Mappin
 
 
 def _allowed(request: Request) -> dict[str, str]:
-    """Return every method of a path; the router returns those of its first route only."""
+    """Return every method of the most exact path; the router returns those of its first route only."""
     path = request.scope["path"]
-    methods = {
-        method
-        for route in request.app.routes
-        if isinstance(route, APIRoute) and route.include_in_schema and route.path_regex.match(path)
-        for method in route.methods or ()
-    }
+    routes = [one for one in request.app.routes if isinstance(one, APIRoute) and one.include_in_schema]
+    matching = [route for route in routes if route.path_regex.match(path)]
+    template = min((len(route.param_convertors), route.path) for route in matching)[1] if matching else None
+    methods = {method for route in routes if route.path == template for method in route.methods or ()}
     return {"allow": ", ".join(sorted(methods))} if methods else {}
 
 
