@@ -69,3 +69,34 @@ def test_a_wrapped_line_may_go_on_with_a_bracket(following, lines):
 @pytest.mark.parametrize(("language", "count"), [("fr", 1), ("en", 0)])
 def test_a_small_month_is_sure_in_its_own_language(language, count):
     assert len(find_dates("le 24 mai, et", language)) == count
+
+
+DATELINES = {
+    "en": "# The harbour of Ostrel\n\nAnna Reed, Port Review, 3 May 2011\n\nThe harbour was opened in 1987.",
+    "edited": "# Ostrel harbour\n\nOstrel harbour, entry of PortBase by quay7, 3 May 2011\n\nOpened: 1987",
+    "de": "# Der Hafen\n\nVon Anna Reed, Hafenblatt, 3. Mai 2011\n\nDer Hafen wurde im Juni 1987 eröffnet.",
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("en", "According to Anna Reed in the Port Review, it opened in 1987 [1]."),
+        ("en", "| Page | Opening |\n|---|---|\n| Anna Reed, Port Review | 1987 [1] |"),
+        ("edited", "| Page | Opening |\n|---|---|\n| PortBase, entry of quay7 | 1987 [1] |"),
+        ("de", "Laut Anna Reed im Hafenblatt wurde er im Juni 1987 eröffnet [1]."),
+    ],
+)
+async def test_who_published_a_source_and_when_gives_no_other_date(source, text):
+    assert not {"absent", "contradicted"} & await kinds(text, DATELINES[source])
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("en", "According to Anna Reed in the Port Review, the harbour opened in 1997 [1]."),
+        ("de", "Laut Anna Reed im Hafenblatt wurde der Hafen im Juli 1987 eröffnet [1]."),
+    ],
+)
+async def test_a_wrong_date_beside_the_name_of_its_source_is_marked(source, text):
+    assert {"absent", "contradicted"} & await kinds(text, DATELINES[source])

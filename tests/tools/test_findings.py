@@ -52,6 +52,7 @@ async def refused(evidence: MemoryEvidence, statement: str, quote: str, source: 
     [
         ("The bridge opened on 19 March 1932.", "The bridge was opened on 19 March 1932"),
         ("The bridge cost £6,250,000.", "opened on 19 March 1932 at a cost of 6.25 million pounds"),
+        ("The bridge cost 6.25 million pounds.", "at a cost of 6.25 million pounds."),
         ("It did not close during the war.", "It did not close during the war"),
         ("160,000 vehicles cross the bridge each day.", "about 160,000 vehicles cross it each day"),
         (

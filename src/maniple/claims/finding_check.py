@@ -51,9 +51,11 @@ class QuotedPassage:
         before = text[max(span.start - CLAUSE_CHARACTERS, 0) : span.start]
         behind = text[span.end : span.end + CLAUSE_CHARACTERS]
         begins = [0, *(one.end() for one in _CLAUSE_END.finditer(before))][-1]
-        end = _CLAUSE_END.search(behind)
         quote = text[span.start : span.end]
-        around = f"{before[begins:]}{quote}{behind[: end.start()] if end else behind}"
+        # A quote may have the end of its clause itself: what follows is another one.
+        end = _CLAUSE_END.search(f"{quote[-1:]}{behind}")
+        rest = behind[: max(end.start() - 1, 0)] if end else behind
+        around = f"{before[begins:]}{quote}{rest}"
         return cls(quote, around, span.left_out, about)
 
 

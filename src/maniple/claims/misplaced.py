@@ -119,6 +119,8 @@ def find_better_dated(
     mine = context.rate(hit, index)
     for score, one in context.find_similar(index):
         exact = [other for other in one.dates if _is_as_exact(date, other)]
+        if index.is_dateline(one):
+            continue
         if score < RIVAL_COVERAGE or mine > DATED_SHARE * score or one is hit:
             break
         figures = (figure for figure in context.figures if figure.is_judged)
@@ -166,6 +168,8 @@ def find_other_date(context: ClaimContext, date: DateMention, index: SourceIndex
         return None
     for score, one in context.find_similar(index):
         exact = [other for other in one.dates if _is_as_exact(date, other)]
+        if index.is_dateline(one):
+            continue
         shared = len(one.terms & context.terms)
         if exact and shared and score < FEW_COVERAGE:
             # "Two cables join it. One of them failed in May": the subject stands in the sentence before.

@@ -39,6 +39,9 @@ _MAY_BE_DATE = re.compile(
 )
 _HAS_FIGURE = re.compile(r"\d")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
+_DATELINE_PLACES = 4
+"""Passages at the beginning of a source among which a line may say who published it when."""
+_SENTENCE_END = re.compile(r"[.!?:;。！？：；…][\s\"'”’»)\]]*\Z")
 _NARROW, _WIDE = 0.03, 0.13
 """The largest distance, as a share of the value, of figures that may agree: without and with a hedge."""
 _SAME = 1e-8
@@ -174,6 +177,15 @@ class SourceIndex:
     def has_place(self, one: IndexedPassage) -> bool:
         """Whether it is in `passages`; the title is not."""
         return id(one) in self._place_of
+
+    def is_dateline(self, one: IndexedPassage) -> bool:
+        """Whether a passage says when the source was published, as "By Ann Lee, 5 April 2008" at its top.
+
+        Its words are those by which a claim names the source, and its date is that of nothing in it.
+        """
+        if one.table >= 0 or self._place_of.get(id(one), _DATELINE_PLACES) >= _DATELINE_PLACES:
+            return False
+        return any(date.day for date in one.dates) and not _SENTENCE_END.search(one.passage.text)
 
     def find_neighbours(self, one: IndexedPassage) -> list[IndexedPassage]:
         """Return a passage, then the ones before and behind it; of a table, its row."""
