@@ -1,6 +1,8 @@
 """What a judge model is asked, and which of its answers count."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ from maniple.claims.context import ClaimContext
 from maniple.claims.judge_passages import PassageFinder
 from maniple.claims.judging import (
     MAX_BATCH,
+    CallAllowance,
+    ClaimCase,
     JudgeAnswer,
     JudgeBatch,
     JudgeRounds,
@@ -28,11 +32,11 @@ FERRY = "The ferry of Karsund carries 480 cars a day. The ferry was bought by th
 OPEN = Verdict("open", "no rule decides it")
 
 
-def rounds(*texts: str, rule: Verdict = OPEN, sources: tuple[str, ...] = (BRIDGE, FERRY), **said: str):
+def rounds(*texts: str, rule: Verdict = OPEN, sources: tuple[str, ...] = (BRIDGE, FERRY), **options: Any):
     numbered = {n: SourceIndex(n, f"Page {n}", [text]) for n, text in enumerate(sources, start=1)}
-    given, results = (SourceIndex(0, "", [said.get(name, "")]) for name in ("given", "results"))
+    given, results = (SourceIndex(0, "", [options.get(name, "")]) for name in ("given", "results"))
     claims = [PendingClaim(one, rule, "en") for text in texts for one in find_claims(text)]
-    return JudgeRounds(claims, PassageFinder(numbered, given, results))
+    return JudgeRounds(claims, PassageFinder(numbered, given, results), options.get("allowance"))
 
 
 def ask(asked: JudgeRounds, room: int = 100_000) -> list[JudgeBatch]:
@@ -215,16 +219,90 @@ def test_the_head_of_row_and_column_are_in_a_request():
     assert (claims_of(batch)[0]["row"], claims_of(batch)[0]["column"]) == ("Falkenau", "Arches")
 
 
-def test_a_request_has_at_most_twenty_claims():
-    batches = ask(rounds("The bridge is old [1]. " * (MAX_BATCH + 5)))
-    assert [len(one.cases) for one in batches] == [MAX_BATCH, 5]
+def numbered(count: int) -> str:
+    return "".join(f"The bridge has {n} stones [1].\n\n" for n in range(200, 200 + count))
+
+
+def test_a_request_has_a_bounded_number_of_claims():
+    assert [len(one.cases) for one in ask(rounds(numbered(3 * MAX_BATCH)))] == [MAX_BATCH] * 3
 
 
 def test_requests_are_bounded_by_the_room():
     asked = rounds("The bridge is old [1]. " * 6)
-    batches = ask(asked, 900)
-    assert sum(len(one.cases) for one in batches) == 6
-    assert len(batches) > 1
+    sizes = [len(one.cases) for _ in range(4) for one in ask(asked, 900)]
+    assert sum(sizes) >= 6
+    assert max(sizes) < 6
+
+
+def give_careless_answer(cases: Sequence[ClaimCase]) -> JudgeAnswer:
+    """Leave out one claim in seven, find one in five nowhere, and invent the span of one in eleven."""
+    given = list[dict[str, Any]]()
+    for case in cases:
+        number = int(case.id[1:])
+        if number % 7 == 0 and case.requests == 1:
+            continue
+        verdict = "absent" if number % 5 == 0 else "supported"
+        span = "by the queen" if number % 11 == 0 else "opened in 1932 by the king himself"
+        given.append(says(case.id, verdict, "" if verdict == "absent" else span))
+    return answer(*given)
+
+
+def count_calls(asked: JudgeRounds, room: int = 1_000_000) -> int:
+    for _ in range(20):
+        batches = ask(asked, room)
+        if not batches:
+            return asked.calls
+        ids = [case.id for batch in batches for case in batch.cases]
+        assert len(ids) == len({*ids})
+        for batch in batches:
+            asked.take(batch, give_careless_answer(batch.cases))
+    raise AssertionError("there is always something to ask")
+
+
+@pytest.mark.parametrize(
+    ("claims", "most"), [(1, 2), (20, 2), (40, 2), (60, 3), (61, 4), (100, 5), (400, 20)]
+)
+def test_there_is_at_most_one_call_for_twenty_claims(claims, most):
+    asked = rounds(numbered(claims), rule=Verdict("supported", "a rule says so"))
+    assert len(asked.cases) == claims
+    assert count_calls(asked) <= most
+    assert all(case.is_over and case.requests for case in asked.cases)
+
+
+def test_what_is_asked_again_joins_the_last_claims():
+    asked = rounds(numbered(40), rule=Verdict("supported", "a rule says so"))
+    [first] = ask(asked)
+    asked.take(first, answer(*(says(case.id, "absent") for case in first.cases[:4])))
+    [last] = ask(asked)
+    again = [case for case in last.cases if case.requests == 2]
+    assert (len(first.cases), len(last.cases), len(again)) == (30, 30, 20)
+    left_out = [case for case in asked.cases if case.is_over and not case.verdict]
+    assert all(case.refusal for case in left_out)
+
+
+def test_what_no_rule_supports_is_asked_again_first():
+    texts = [numbered(MAX_BATCH), "The bridge is haunted [1]."]
+    asked = rounds(*texts, rule=Verdict("supported", "a rule says so"))
+    asked.cases[3].pending = replace(asked.cases[3].pending, rule=OPEN)
+    [batch] = ask(asked)
+    asked.take(batch, answer())
+    [again] = ask(asked)
+    assert [case.id for case in again.cases[:2]] == ["c31", "c4"]
+
+
+def test_claims_of_later_sections_share_the_calls_of_a_report():
+    allowance = CallAllowance()
+    for _ in range(10):
+        asked = rounds(numbered(10), allowance=allowance)
+        count_calls(asked)
+    assert allowance.claims == 100
+    assert allowance.calls <= 11  # one for each section, and one for what is asked again in the first
+
+
+def test_a_small_window_needs_more_calls_and_leaves_some_for_what_is_asked_again():
+    asked = rounds(numbered(60), rule=Verdict("supported", "a rule says so"))
+    assert 6 <= len(ask(asked, 900)) < count_calls(asked, 900) <= 30
+    assert all(case.requests for case in asked.cases)
 
 
 def test_a_claim_that_does_not_fit_is_given_up_with_the_reason():
@@ -457,8 +535,9 @@ def test_the_reason_of_a_verdict_has_no_text_of_the_model():
 
 def test_a_failed_request_leaves_its_claims_not_checked():
     asked = rounds("The bridge is old [1]. " * (MAX_BATCH + 1))
-    first, second = ask(asked)
+    [first] = ask(asked)
     asked.stop("the model failed", first)
+    [second] = ask(asked)
     asked.take(second, answer(says(second.cases[0].id, "supported", "The stone bridge")))
     kinds = [one.kind for _, one in asked.verdicts()]
     assert kinds == ["open"] * MAX_BATCH + ["supported"]

@@ -44,6 +44,7 @@ async def test_rates_are_printed_and_stored_and_shown_by_doctor(tmp_path: Path) 
     assert status == 0
     assert "0 of 1 = 0.0 %" in output
     assert "1 of 1 = 100.0 %" in output
+    assert "calls: 1 for 2 parts" in output
     [stored] = json.loads((cache / "capabilities.json").read_text(encoding="utf-8")).values()
     counts = [stored["judge"][name] for name in ("honest", "false_marks", "wrong", "caught", "not_checked")]
     assert counts == [1, 0, 1, 1, 0]

@@ -80,15 +80,16 @@ def find_objection(model: BaseChatModel) -> str:
 class ClaimJudge:
     """Asks `model` about the claims of blocks; `check` takes the verdicts.
 
-    A request has at most 20 claims. The calls count towards the budget and are not streamed to clients. If
-    budget or time are used up, or the model fails, claims stay as the rules have left them, with the reason.
+    There is at most one request for 20 claims of a report, but one for each time that it is called. The
+    requests count towards the budget and are not streamed to clients. If budget or time are used up, or the
+    model fails, claims stay as the rules have left them, with the reason.
     """
 
     model: BaseChatModel
     check: ReportCheck
 
     async def __call__(self, blocks: Sequence[str]) -> None:
-        claims = [one for block in blocks for one in await self.check.find_pending(block)]
+        claims = await self.check.find_pending(*blocks)
         if claims:
             chosen, left_out = _choose(claims)
             rounds = await self.check.open_judging(chosen)

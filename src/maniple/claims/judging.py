@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -32,9 +33,15 @@ from maniple.claims.terms import find_terms
 from maniple.claims.verdict import SourcePassage, Verdict
 from maniple.text import shorten
 
-MAX_BATCH = 20
+MAX_BATCH = 30
 """Claims of one request."""
-MAX_ROUNDS = 3
+CLAIMS_PER_CALL = 20
+"""Claims for which one request may be made. A request has more, so that some are left to ask again."""
+LEAST_CALLS = 2
+"""Requests that a report may need at least: one, and one for what is asked again."""
+SMALL_SHARE = 4
+"""First requests for which one more may be made, if the window of the model is too small for full ones."""
+MAX_REQUESTS = 3
 """Requests for one claim: the first, one after an answer that does not count, one with other passages."""
 CLAIM_CHARACTERS, CONTEXT_CHARACTERS = 1_200, 300
 """Characters of a claim, and of what stands before it or at its row or column, in a request."""
@@ -133,6 +140,8 @@ class ClaimCase:
     """Whether the passages shown now are those of the second search."""
     is_over: bool = False
     """Whether nothing more is asked about it."""
+    requests: int = 0
+    """The requests that had it."""
     _has_retried: bool = False
 
     def show(self, passages: Mapping[str, SourcePiece]) -> None:
@@ -157,6 +166,23 @@ class ClaimCase:
     def give_up(self, reason: str) -> None:
         """Ask nothing more about the claim."""
         self.refusal, self.is_over = reason, True
+
+
+@dataclass(slots=True)
+class CallAllowance:
+    """The requests about the claims of a report: how many there may be, and how many there were."""
+
+    claims: int = 0
+    calls: int = 0
+
+    def grant(self, claims: int, first_calls: int) -> int:
+        """Return the requests for further claims, of which the first round needs `first_calls`.
+
+        What the claims before have left is added.
+        """
+        self.claims += claims
+        left = max(LEAST_CALLS, ceil(self.claims / CLAIMS_PER_CALL)) - self.calls
+        return max(left, first_calls + first_calls // SMALL_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +211,17 @@ def keep_rule(rule: Verdict, reason: str) -> Verdict:
 class JudgeRounds:
     """The claims that a judge is asked about, from the first request to the verdicts.
 
-    A claim for which no passage is found is not asked about and stays as the rules have left it. Look-ups
-    block for some milliseconds for each claim: call the methods in a thread.
+    A claim for which no passage is found is not asked about and stays as the rules have left it. `allowance`
+    bounds the requests; claims that are still undecided then stay so. Look-ups block for some milliseconds
+    for each claim: call the methods in a thread.
     """
 
-    def __init__(self, claims: Iterable[PendingClaim], finder: PassageFinder) -> None:
+    def __init__(
+        self, claims: Iterable[PendingClaim], finder: PassageFinder, allowance: CallAllowance | None = None
+    ) -> None:
         self._finder = finder
-        self._round = 0
+        self._allowance = allowance or CallAllowance()
+        self._calls_left: int | None = None
         self._figures: dict[SourcePiece, list[ShownFigure]] = {}
         self._pids: dict[SourcePiece, str] = {}
         self.cases: list[ClaimCase] = []
@@ -202,30 +232,33 @@ class JudgeRounds:
                 case.absent_figures = tuple(self._find_absent_figures(one))
                 self.cases.append(case)
 
+    @property
+    def calls(self) -> int:
+        """The requests that were made, also for the claims of the report before these."""
+        return self._allowance.calls
+
     def next_batches(self, room: int, measure: Callable[[str], int]) -> list[JudgeBatch]:
         """Return the requests of the next round; none if nothing is left to ask.
 
-        A passage of several claims stands in a request once, with the first of them.
-        `room` is the largest size of a request, in the unit of `measure`. A claim that is longer by itself
-        loses its last passages; if that does not help, it is given up.
+        Claims that nobody was asked about come first; others are asked about again together with the last of
+        them, those first that no rule supports. A passage of several claims stands in a request once, with
+        the first of them. `room` is the largest size of a request, in the unit of `measure`. A claim that is
+        longer by itself loses its last passages; if that does not help, it is given up.
         """
-        self._round += 1
-        batches, cases, texts, size = list[JudgeBatch](), list[ClaimCase](), list[str](), 0
-        given = set[str]()
-        for case in (one for one in self.cases if not one.is_over and self._round <= MAX_ROUNDS):
-            text = _fit_case(case, room, measure)
-            if case.is_over:
-                continue
-            shorter = _describe_case(case, given)
-            if cases and (len(cases) == MAX_BATCH or size + measure(shorter) > room):
-                batches.append(_build_batch(cases, texts))
-                cases, texts, size = [], [], 0
-                given.clear()
-            cases.append(case)
-            texts.append(shorter if given else text)
-            size += measure(texts[-1])
-            given |= case.passages.keys()
-        return [*batches, *([_build_batch(cases, texts)] if cases else [])]
+        waiting = [one for one in self.cases if not one.is_over and one.requests < MAX_REQUESTS]
+        batches = [*_cut_batches(sorted(waiting, key=_order_of), room, measure)]
+        if self._calls_left is None:
+            self._calls_left = self._allowance.grant(len(self.cases), len(batches))
+        chosen = batches[: self._calls_left]
+        if 1 < len(chosen) == self._calls_left and len(chosen[-1].cases) < MAX_BATCH:
+            chosen.pop()  # what is asked again joins it
+        self._calls_left -= len(chosen)
+        self._allowance.calls += len(chosen)
+        for case in (case for batch in chosen for case in batch.cases):
+            case.requests += 1
+        if not chosen or not self._calls_left:
+            self._close({id(case) for batch in chosen for case in batch.cases})
+        return chosen
 
     def take(self, batch: JudgeBatch, answer: JudgeAnswer) -> None:
         """Take the answer to a request: each claim gets its verdict, is asked about again, or is given up.
@@ -267,6 +300,12 @@ class JudgeRounds:
         """
         for case in self.cases:
             yield case.pending, _settle(case)
+
+    def _close(self, asked: Set[int]) -> None:
+        """Ask nothing more about the claims that are not in the last requests."""
+        for case in self.cases:
+            if not case.is_over and id(case) not in asked:
+                case.give_up(case.refusal or _describe_end(case))
 
     def _number(self, pieces: Sequence[SourcePiece]) -> dict[str, SourcePiece]:
         """Return passages by `pid`, which is the same for all claims."""
@@ -415,6 +454,18 @@ class JudgeRounds:
         return self._figures[piece]
 
 
+def _order_of(case: ClaimCase) -> tuple[bool, bool]:
+    """Return where a claim stands among those that wait: the new ones first, then what no rule supports."""
+    is_again = case.requests > 0
+    return is_again, is_again and case.pending.rule.kind == "supported"
+
+
+def _describe_end(case: ClaimCase) -> str:
+    if case.is_searched_again:
+        return "it did not find it, and no request was left for other passages"
+    return "no request was left for it"
+
+
 def _settle(case: ClaimCase) -> Verdict:
     rule, judged = case.pending.rule, case.verdict
     if judged is None or rule.is_proved:
@@ -452,6 +503,26 @@ def _describe_absence(claim: Claim) -> str:
     return (
         f"the judge model found it nowhere in {cited}" if cited else "the judge model found it in no source"
     )
+
+
+def _cut_batches(
+    cases: Iterable[ClaimCase], room: int, measure: Callable[[str], int]
+) -> Iterator[JudgeBatch]:
+    chosen, texts, given, size = list[ClaimCase](), list[str](), set[str](), 0
+    for case in cases:
+        text = _fit_case(case, room, measure)
+        if case.is_over:
+            continue
+        shorter = _describe_case(case, given)
+        if chosen and (len(chosen) == MAX_BATCH or size + measure(shorter) > room):
+            yield _build_batch(chosen, texts)
+            chosen, texts, given, size = [], [], set[str](), 0
+        chosen.append(case)
+        texts.append(shorter if given else text)
+        size += measure(texts[-1])
+        given |= case.passages.keys()
+    if chosen:
+        yield _build_batch(chosen, texts)
 
 
 def _fit_case(case: ClaimCase, room: int, measure: Callable[[str], int]) -> str:

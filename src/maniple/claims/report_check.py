@@ -13,7 +13,7 @@ from maniple.claims.check import ClaimCheck
 from maniple.claims.earlier_marks import EarlierMarks
 from maniple.claims.finding_check import FindingIndex
 from maniple.claims.judge_passages import PassageFinder
-from maniple.claims.judging import JudgeRounds, PendingClaim, needs_judge
+from maniple.claims.judging import CallAllowance, JudgeRounds, PendingClaim, needs_judge
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim, find_claims
 from maniple.claims.verdict import ClaimReport, JudgedClaim, SourcePassage, Verdict, VerdictKind
@@ -83,6 +83,7 @@ class ReportCheck(SourceCheck):
         self._left_out: dict[str, int] = {}
         self._decided: dict[ClaimKey, Verdict] = {}
         self._finder: PassageFinder | None = None
+        self._allowance = CallAllowance()
 
     @classmethod
     async def of(
@@ -129,10 +130,14 @@ class ReportCheck(SourceCheck):
         unsearched = tuple(number for number in self.sources if judged and number not in self._indexed)
         return ClaimReport(tuple(judged), left_out, unsearched, frozenset(self.sources))
 
-    async def find_pending(self, block: str) -> list[PendingClaim]:
-        """Return the claims of a block that a judge has to decide and that none was asked about."""
-        claims = await self.list_claims(block)
-        return [one for one in claims if needs_judge(one.rule) and _key_of(one.claim) not in self._decided]
+    async def find_pending(self, *blocks: str) -> list[PendingClaim]:
+        """Return the claims of blocks that a judge has to decide and that none was asked about, each once."""
+        found = dict[ClaimKey, PendingClaim]()
+        for block in blocks:
+            for one in await self.list_claims(block):
+                if needs_judge(one.rule) and _key_of(one.claim) not in self._decided:
+                    found.setdefault(_key_of(one.claim), one)
+        return [*found.values()]
 
     async def list_claims(self, block: str) -> list[PendingClaim]:
         """Return all claims of a block, with their verdicts."""
@@ -147,7 +152,7 @@ class ReportCheck(SourceCheck):
         check = await self._open_check()
         if self._finder is None:
             self._finder = PassageFinder(check.sources, check.given, check.results)
-        return await asyncio.to_thread(JudgeRounds, claims, self._finder)
+        return await asyncio.to_thread(JudgeRounds, claims, self._finder, self._allowance)
 
     def take_verdicts(self, verdicts: Iterable[tuple[PendingClaim, Verdict]]) -> None:
         """Take the verdicts of a judge. They count for the same claims in other blocks, too."""
@@ -161,7 +166,7 @@ class ReportCheck(SourceCheck):
     def start_report(self) -> None:
         """Forget the blocks that were judged, before another report with the same sources."""
         self._judged, self._left_out, self._claims_left = {}, {}, MAX_CLAIMS
-        self._decided = {}
+        self._decided, self._allowance = {}, CallAllowance()
         if self._check is not None:
             self._check.forget_blocks()
 

@@ -60,6 +60,9 @@ class JudgeScore:
     """Lines that are marked in a report: by what code has proved, else by the judge, else by a rule."""
     verdicts: Counter[tuple[Label, str]] = field(default_factory=Counter[tuple[Label, str]])
     not_checked: int = 0
+    claims: int = 0
+    """The parts that the judge was asked about."""
+    calls: int = 0
     mistakes: list[str] = field(default_factory=list[str])
     """What the judge, or rules and judge, marked wrongly or missed, and what was not checked."""
 
@@ -95,7 +98,7 @@ def eval_judge(
     \b
     A set has its sources in sources/NUMBER.md, and claims.jsonl with an object a line: report
     (Markdown that cites the sources by number), label (right or wrong) and kind (any word).
-    Every claim is put to the model, 20 in a call, even where rules would decide it.
+    Every claim is put to the model, in at most one call for 20, even where rules would decide it.
 
     \b
     With evidence.judge: auto, a model judges the claims of reports if at most 3 % of 300 honest
@@ -158,6 +161,8 @@ async def measure_set(model: Any, folder: Path, score: JudgeScore) -> None:
         claims += own
     rounds = await check.open_judging(claims)
     await JudgeCalls(model, rounds).run()
+    score.claims += len(rounds.cases)
+    score.calls += rounds.calls
     outcomes = _find_outcomes(rounds)
     for line, own, is_bad in zip(lines, by_line, has_bad_citation, strict=True):
         _add(score, line, [_outcome_of(one, outcomes) for one in own], is_marked_anyway=is_bad)
@@ -265,4 +270,5 @@ def describe_score(score: JudgeScore, found: "JudgeMeasurement", *, verbose: boo
         )
     parts = sum(count for (_, kind), count in score.verdicts.items() if kind == "not checked")
     lines.append(f"claims of which no part was checked: {found.not_checked}; parts not checked: {parts}")
+    lines.append(f"calls: {score.calls} for {score.claims} parts")
     return clean("\n".join([*lines, *(score.mistakes if verbose else [])]))

@@ -272,3 +272,13 @@ async def test_the_same_claim_is_judged_once():
         assert await check.find_pending(block) == []
         check.start_report()
         assert len(await check.find_pending(block)) == 1
+
+
+async def test_a_hundred_claims_need_five_calls_also_if_no_answer_counts():
+    report = "".join(f"The bridge has {n} stones [1].\n\n" for n in range(200, 300))
+    async with judged_team(verdicts()) as it:
+        record = MemoryEvidence()
+        await record.add("https://bridge.test/", "The bridge", "page", f"{SPAN}.")
+        check = await ReportCheck.of(record)
+        await ClaimJudge(it.models.get("basic"), check)([report, report])
+        assert it.judge_calls == 5
