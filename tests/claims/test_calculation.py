@@ -90,6 +90,12 @@ async def test_a_figure_may_follow_from_the_blocks_before_it():
     assert not {"absent", "contradicted"} & {*await kinds(text, before=before)}
 
 
+@pytest.mark.parametrize("day", ["31 April", "30 February", "29 February"])
+async def test_a_day_that_does_not_exist_ends_no_check(day):
+    text = f"The repair was finished on {day} 2025, 392 days after it had been announced [1]."
+    assert len(await kinds(text)) == 1
+
+
 @pytest.mark.parametrize("text", ["A lakók 22%-a [1].", "A költség 640 millió forintra nőtt [1]."])
 async def test_names_of_units_may_have_suffixes(text):
     assert await kinds(text, WORDS) == ["supported"]

@@ -175,9 +175,20 @@ def _subtract_dates(one: DateMention, other: DateMention) -> Iterator[Calculated
     if one.month and other.month:
         months = abs((one.year - other.year) * 12 + one.month - other.month)
         yield CalculatedValue(months, "month", operation, form="period")
-        if one.day and other.day:
-            days = abs(date(one.year, one.month, one.day) - date(other.year, other.month, other.day)).days
+        first, last = _read_day(one), _read_day(other)
+        if first and last:
+            days = abs(first - last).days
             yield CalculatedValue(days * _SECONDS_OF_DAY, "s", operation, form="period")
+
+
+def _read_day(mention: DateMention) -> date | None:
+    """Return the day of a date; None if it has none, or names one that does not exist, such as 31 April."""
+    if not (mention.year and mention.month and mention.day):
+        return None
+    try:
+        return date(mention.year, mention.month, mention.day)
+    except ValueError:
+        return None
 
 
 def find_rates(figures: Sequence[Operand]) -> Iterator[CalculatedValue]:
