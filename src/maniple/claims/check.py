@@ -211,8 +211,9 @@ def add_nearby(contexts: Sequence[ClaimContext]) -> Iterator[ClaimContext]:
     recent = list[FigureMention]()
     for one in contexts:
         if one.claim.kind == "cell":
+            own = {*map(id, one.figures)}
             near = [*rows[one.claim.row], *columns[one.claim.column]]
-            yield replace(one, nearby=tuple(near[:MAX_NEARBY]))
+            yield replace(one, nearby=tuple(each for each in near if id(each) not in own)[:MAX_NEARBY])
         else:
             yield replace(one, nearby=tuple(recent[-MAX_NEARBY:]))
             recent += one.figures
