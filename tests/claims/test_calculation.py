@@ -185,3 +185,38 @@ async def test_a_date_share_sum_cell_unit_or_speaker_that_differs_is_marked(text
 )
 async def test_what_agrees_in_them_is_not_marked(text):
     assert not {"absent", "contradicted"} & {*await kinds(text, TOWER)}
+
+
+DEPOT = """# The depot of Torvik
+
+The depot stores 318 kg of salt and has been open for 47 years. It paid €412 for fuel; 38 percent of the
+people came by bus.
+
+The van drove 612 km in 9 hours and its fuel cost €74 for 31 passengers.
+
+| Depot | Value |
+|---|---|
+| Salt | 318 kg |
+| Fuel | €412 |
+| Way | 612 km |
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("In total, the depot stores 6.77 kg [1].", "open"),
+        ("In total it paid €10.84 [1].", "open"),
+        ("Together that is 1,342 kg [1].", "open"),
+        ("Each year the depot used up 6.77 kg of salt, on average [1].", "supported"),
+        ("The van drove 68 km an hour on average [1].", "supported"),
+        ("That is €2.39 per passenger [1].", "supported"),
+    ],
+)
+async def test_a_calculation_with_unlike_units_supports_only_a_rate(text, kind):
+    assert await kinds(text, DEPOT) == [kind]
+
+
+async def test_a_cell_is_not_calculated_from_itself():
+    text = "| Depot | Salt [1] | Boats |\n|---|---|---|\n| Torvik | 4,317 tonnes | 0 |\n"
+    assert "supported" not in await kinds(text, DEPOT)

@@ -19,6 +19,7 @@ MAX_SUMMED = 12
 ANY_UNIT = "*"
 """The unit of a product of two quantities, such as volts and ampere-hours."""
 _POINTS = "pp"
+_SHARE_KINDS = frozenset(("percent", "points"))
 _CURRENCIES = ("EUR", "USD", "GBP", "CNY", "JPY", "CHF", "INR")
 _PERIODS = (7, 12, 24, 30, 52, 60, 365, 366, 1_440, 3_600, 8_760, 10_080, 86_400)
 """How many of one period another has, such as the days of a year."""
@@ -65,9 +66,12 @@ class CalculatedValue(NamedTuple):
     operation: tuple[str, ...]
     is_sum: bool = False
     """Whether it is a sum or difference, which a text may give without the unit."""
-    form: Literal["", "mean", "rise", "fall", "share", "period", "base"] = ""
+    form: Literal["", "mean", "rise", "fall", "share", "period", "base", "rate"] = ""
     """`rise`, `fall` and `share` are percentages; `period` is the time between two dates, in months or
-    seconds; `base` is a value before a change by a percentage, which is the last part but one."""
+    seconds; `base` is a value before a change by a percentage, which is the last part but one; `rate` is an
+    amount for each unit of something else."""
+    has_like_units: bool = True
+    """Whether the units go together: euros and a percentage are multiplied, but not divided."""
 
 
 def read_operands(figures: Iterable[FigureMention], most: int = MAX_OPERANDS) -> list[Operand]:
@@ -237,12 +241,15 @@ def divide_pair(one: Operand, other: Operand) -> Iterator[CalculatedValue]:
             yield CalculatedValue(100 * a / b, "%", operation, form="share")
         return
     yield from _divide_by_percent(one, a, other, b)
+    is_like = _SHARE_KINDS.isdisjoint((one.kind, other.kind))
     per_unit = b / other.factor
     # "7.3 million for 96 GWh" may be given per GWh, MWh or kWh.
     for scale in (1, 1e-3, 1e-6, 1e3) if other.factor != 1 else (1,):
-        yield CalculatedValue(a / per_unit * scale, one.unit, operation)
+        yield CalculatedValue(a / per_unit * scale, one.unit, operation, form="rate", has_like_units=is_like)
     if other.unit:
-        yield CalculatedValue(a / b, f"{one.unit}/{other.unit}", operation)
+        yield CalculatedValue(
+            a / b, f"{one.unit}/{other.unit}", operation, form="rate", has_like_units=is_like
+        )
     if one.kind == "money" == other.kind:
         yield CalculatedValue(a / b, "", operation)
 
@@ -282,13 +289,18 @@ def find_column_values(table: TableIndex, rows: set[str]) -> Iterator[Calculated
         cells = [(one.row, one.figures[0]) for one in column if one.figures]
         if not 2 <= len(cells) <= MAX_COLUMN:
             continue
+        is_like = len({(figure.unit, figure.kind) for _, figure in cells}) == 1
         unit, head = cells[0][1].unit, column[0].column
         total = sum(abs(float(figure.value)) for _, figure in cells)
-        yield CalculatedValue(total, unit, ("the sum of ", head), is_sum=True)
-        yield CalculatedValue(total / len(cells), unit, ("the mean of ", head), is_sum=True, form="mean")
         named = [abs(float(figure.value)) for row, figure in cells if row in rows]
+        found = [
+            CalculatedValue(total, unit, ("the sum of ", head), is_sum=True),
+            CalculatedValue(total / len(cells), unit, ("the mean of ", head), is_sum=True, form="mean"),
+        ]
         if len(named) > 1:
-            yield CalculatedValue(sum(named), unit, ("a sum of ", head), is_sum=True)
+            found.append(CalculatedValue(sum(named), unit, ("a sum of ", head), is_sum=True))
         for value in (sum(named), *named) if total else ():
-            yield CalculatedValue(total - value, unit, ("the sum of ", head, " without a row"), is_sum=True)
-            yield CalculatedValue(100 * value / total, "%", ("a share of the sum of ", head), form="share")
+            rest, share = ("the sum of ", head, " without a row"), ("a share of the sum of ", head)
+            found.append(CalculatedValue(total - value, unit, rest, is_sum=True))
+            found.append(CalculatedValue(100 * value / total, "%", share, form="share"))
+        yield from found if is_like else (one._replace(has_like_units=False) for one in found)

@@ -39,6 +39,8 @@ _RATE = re.compile(
     r"başına|jut|esik|på)(?!\w)|/|每|平均|人均|あたり|当たり|당|لكل|ανά",
     re.IGNORECASE,
 )
+_RATE_WINDOW = 40
+"""Characters before and behind a figure in which a word tells that it is a rate."""
 _CHANGE_WINDOW = 40
 _HEDGES = (
     r"(?:about |some |around |roughly |nearly |almost |over |rund |etwa |fast |gut |knapp |environ |près de |"
@@ -96,6 +98,11 @@ class Calculation:
     """A calculation that gives a figure, for the reader: `5.3 + 3.8`."""
 
     operation: str
+    has_like_units: bool = True
+    """Whether the units of its operands go together, and the claim speaks of a rate if it gives one.
+
+    Else chance may have given it: 318 kg in 47 years is 6.77 kg for each, but no other amount.
+    """
 
 
 def explain_figure(
@@ -109,15 +116,22 @@ def explain_figure(
     """
     if context.budget.left < 0:
         return None
-    target = _Target(figure, context)
+    target, doubtful = _Target(figure, context), None
+    for results in _find_everything(target, is_wide=is_wide):
+        found = target.choose(results)
+        if found is not None and (found.has_like_units or is_wide):
+            return found
+        doubtful = doubtful or found
+    return doubtful
+
+
+def _find_everything(target: "_Target", *, is_wide: bool) -> Iterator[Iterator[CalculatedValue]]:
+    context, figure = target.context, target.figure
     for index in choose_sources(context):
-        pool = OperandPool(context, figure, index)
-        for results in _find_all_results(pool, target, is_wide=is_wide):
-            if calculation := target.choose(results):
-                return calculation
+        yield from _find_all_results(OperandPool(context, figure, index), target, is_wide=is_wide)
     own = [one for one in context.figures if one.start != figure.start]
     own += [one for one in context.nearby if one is not figure]
-    return target.choose(find_pair_values(read_operands(own, MAX_WIDE)))
+    yield find_pair_values(read_operands(own, MAX_WIDE))
 
 
 def _find_all_results(
@@ -191,7 +205,8 @@ class _Target:
 
     def __init__(self, figure: FigureMention, context: ClaimContext) -> None:
         text = context.claim.text
-        self._figure = figure
+        self.figure = figure
+        self.context = context
         self._budget = context.budget
         self._directions = find_directions(text, figure)
         self._is_change = any(self._directions) and figure.kind == "percent"
@@ -200,6 +215,8 @@ class _Target:
         self._is_period = _YEAR_WORDS.match(text, figure.end) is not None
         self.unit = figure.unit
         self.has_rate = _RATE.search(text) is not None
+        near = text[max(figure.start - _RATE_WINDOW, 0) : figure.end + _RATE_WINDOW]
+        self._tells_rate = "/" in figure.unit or _RATE.search(near) is not None or self._has_average
         self.is_precise = count_significant(figure) >= PRECISE_DIGITS
         self._windows = [
             (*_find_window(figure, value / scale, step / scale), value / scale, step / scale)
@@ -210,21 +227,29 @@ class _Target:
         self._most = max(high for _, high, *_ in self._windows)
 
     def choose(self, results: Iterable[CalculatedValue]) -> Calculation | None:
-        """Return the first result that rounds to the figure and has its unit, within the budget."""
+        """Return the first result that rounds to the figure and has its unit, within the budget.
+
+        One whose operands have like units is better than another one.
+        """
+        doubtful: Calculation | None = None
         for one in results:
             self._budget.left -= 1
             if self._budget.left < 0:
-                return None
+                break
             if self._least <= one.value <= self._most and self._gives(one):
-                return Calculation("".join(one.operation).removesuffix(" + "))
-        return None
+                is_like = one.has_like_units and (one.form != "rate" or self._tells_rate)
+                found = Calculation("".join(one.operation).removesuffix(" + "), is_like)
+                if is_like:
+                    return found
+                doubtful = doubtful or found
+        return doubtful
 
     def _gives(self, result: CalculatedValue) -> bool:
         """Whether a result rounds to one of the readings of the figure, in its unit."""
         return any(
             low <= result.value <= high
             and self._has_unit(result)
-            and is_rounded(Decimal(repr(result.value)), self._figure, reading, step)
+            and is_rounded(Decimal(repr(result.value)), self.figure, reading, step)
             for low, high, reading, step in self._windows
         )
 
@@ -245,7 +270,7 @@ class _Target:
         return (result.form == "rise" and is_rise) or (result.form == "fall" and is_fall)
 
     def _has_unit(self, result: CalculatedValue) -> bool:
-        wanted = self._figure.unit
+        wanted = self.figure.unit
         if not self._has_form(result):
             return False
         if result.form == "period":
@@ -253,11 +278,11 @@ class _Target:
         if result.unit == wanted or (result.is_sum and not wanted):
             return True
         if result.unit == ANY_UNIT:
-            return self._figure.kind in ("quantity", "number", "money")
+            return self.figure.kind in ("quantity", "number", "money")
         if not result.unit or not wanted:
             # Both operands of a sum may have lost their unit, as in a table's cells.
             return not result.unit and (
-                self._figure.kind == "factor" or (result.is_sum and wanted not in _SHARES)
+                self.figure.kind == "factor" or (result.is_sum and wanted not in _SHARES)
             )
         if result.unit == wanted.partition("/")[0]:
             return True

@@ -190,11 +190,13 @@ class ItemJudge:
         return objection and (self._find_calculation(figure) or objection)
 
     def _find_calculation(self, figure: FigureMention) -> Verdict | None:
-        """Return the support of a figure by a calculation that the claim announces."""
+        """Return the support of a figure by a calculation that it announces; open if units are mixed."""
         if not has_cue(self.context.claim.text) and self.context.claim.kind == "sentence":
             return None
         found = explain_figure(self.context, figure)
-        return None if found is None else Verdict("supported", f"calculated: {found.operation}")
+        if found is None or found.has_like_units:
+            return found and Verdict("supported", f"calculated: {found.operation}")
+        return Verdict("open", f"perhaps calculated: {found.operation}, of unlike units")
 
     def _find_contradiction(self, group: Sequence[FigureMention]) -> Verdict | None:
         """Return what a source or result has instead of a figure, or which other source of the run has it."""
