@@ -32,6 +32,12 @@ async def test_a_quotation_of_somebody_else_is_marked():
     assert len(await reasons(f"Omar Haddad said {quoted} [1].")) == 1
 
 
+@pytest.mark.parametrize("begin", ["According to", "Cold as it is, it was", "Ranger", "Later"])
+async def test_the_first_word_of_a_sentence_is_no_other_speaker(begin):
+    quoted = "“swimming would stay forbidden on the northern shore”"
+    assert await reasons(f"{begin} the speaker who said {quoted} [1].") == []
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [

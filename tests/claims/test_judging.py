@@ -119,6 +119,25 @@ def test_another_direction_is_a_doubt_to_tell_and_another_negation_is_not(text, 
     assert found.is_precise == is_told
 
 
+@pytest.mark.parametrize(
+    ("begin", "is_suspect"),
+    [("According to the office, the", False), ("Meanwhile, the", False), ("Karsund had the", True)],
+)
+def test_the_first_word_is_a_name_only_if_it_is_one_elsewhere(begin, is_suspect):
+    page = "The annual toll of the stone bridge of Falkenau rose after the war."
+    others = ["The harbour has a lock.", "The lock is a small one.", "It lies in Karsund."]
+    text = f"{begin} annual toll of the stone bridge of Falkenau rose after the war [1]."
+    source = SourceIndex(1, "", ["\n\n".join([page, *others])], "en")
+    found = find_suspicion(ClaimContext.of(find_claims(text)[0], (source,), (), "en"), source)
+    assert (found is not None) == is_suspect
+
+
+def test_a_noun_of_a_language_that_capitalises_all_is_no_name():
+    source = SourceIndex(1, "", ["Der Zoll der steinernen Brücke von Falkenau stieg nach dem Krieg."], "de")
+    text = "Die Abgabe der steinernen Brücke von Falkenau stieg nach dem Krieg [1]."
+    assert find_suspicion(ClaimContext.of(find_claims(text)[0], (source,), (), "de"), source) is None
+
+
 def test_what_states_nothing_is_exempt():
     rule = Verdict("suspect", "by rule")
     text = "What the engineers say of the bridge [1]"

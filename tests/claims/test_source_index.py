@@ -90,3 +90,12 @@ def test_hostile_text_takes_linear_time(text):
     begun = time.process_time()
     SourceIndex(1, "", [text])
     assert time.process_time() - begun < 10
+
+
+def test_the_first_word_of_a_text_is_a_name_if_the_source_writes_it_so():
+    index = SourceIndex(
+        1, "", ["Later the town of Karsund, said Okafor, sold it. According to him, it is old."]
+    )
+    assert index.find_names("Later sold by Solberg") == {"solber"}
+    assert index.find_names("Okafor sold it") == {"okafor"}
+    assert index.find_names("According to Okafor") == {"okafor"}

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from maniple.claims.context import ClaimContext
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.source_index import SourceIndex
-from maniple.claims.terms import find_names, find_terms
+from maniple.claims.terms import find_terms
 from maniple.claims.verdict import Verdict
 from maniple.evidence.speech import SAYS
 from maniple.evidence.wording import Quotation, searchable
@@ -123,14 +123,14 @@ def check_quotations(context: ClaimContext) -> Iterator[Verdict]:
 
 def _check_speaker(rest: str, quoted: str, index: SourceIndex) -> Iterator[Verdict]:
     place = _find_quoted(quoted, index)
-    names = find_names(f"x {rest}")
+    names = index.find_names(rest)
     if place is None or not names or not SAYS.search(rest):
         return
     one = index.passages[place]
-    own = find_names(f"x {one.passage.text.replace(quoted, ' ')}")
+    own = index.find_names(one.passage.text.replace(quoted, " "))
     near = [one] if own and SAYS.search(one.passage.text) else index.passages[max(place - 1, 0) : place + 2]
     here = [line for line in near if SAYS.search(line.passage.text)]
-    speakers = frozenset[str]().union(*(find_names(f"x {line.passage.text}") for line in here))
+    speakers = frozenset[str]().union(*(index.find_names(line.passage.text) for line in here))
     if not speakers or any(names & line.terms for line in near) or names & index.title_terms:
         return
     # The one who is named speaks elsewhere in the same source, so this is not another form of the name.

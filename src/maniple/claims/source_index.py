@@ -15,7 +15,7 @@ from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import AFFINE_UNITS, FigureMention, agree, find_coarse_step
 from maniple.claims.sentences import find_sentence_ends
 from maniple.claims.table_index import TableIndex
-from maniple.claims.terms import find_terms
+from maniple.claims.terms import find_names, find_terms
 from maniple.claims.units import FigureTail, read_head_unit
 from maniple.claims.verdict import SourcePassage
 
@@ -25,6 +25,8 @@ MAX_LINE = 60_000
 """Characters of a line; a longer one is cut, too."""
 MAX_CANDIDATES = 400
 """Passages that are compared with the words of a claim. The rarest words choose them."""
+MAX_NAMED = 40
+"""Passages with a word in which it is looked up whether it is a name."""
 _WRAPPED_LENGTH = 24
 """Characters from which a line may be wrapped, so that the next one continues it."""
 _HYPHEN_END = re.compile(r"[^\W\d_]-\s*\Z")
@@ -76,6 +78,7 @@ class SourceIndex:
                 self._postings.setdefault(term, []).append(place)
         self._place_sets: dict[str, frozenset[int]] = {}
         """The postings of terms that were looked up as sets."""
+        self._is_name: dict[str, bool] = {}
         self._index_values()
 
     def _index_values(self) -> None:
@@ -138,6 +141,18 @@ class SourceIndex:
     def knows(self, term: str) -> bool:
         """Whether a term occurs in the source or its title."""
         return term in self._postings or term in self.title_terms
+
+    def has_name(self, term: str) -> bool:
+        """Whether the source writes a term with a capital letter within a sentence."""
+        if term not in self._is_name:
+            near = (self.passages[place].passage.text for place in self._postings.get(term, ())[:MAX_NAMED])
+            self._is_name[term] = any(term in find_names(text) for text in near)
+        return self._is_name[term]
+
+    def find_names(self, text: str) -> frozenset[str]:
+        """Return the names of a text that speaks of the source; its first word if it is one in the source."""
+        sure = find_names(text)
+        return sure.union(filter(self.has_name, find_names(f"x {text}") - sure))
 
     def coverage(self, wanted: frozenset[str], known: frozenset[str]) -> float:
         """Return which share of `wanted`, by weight, `known` has; 0 without terms."""

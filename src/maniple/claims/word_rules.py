@@ -15,6 +15,8 @@ from maniple.claims.verdict import Verdict
 
 LEAST_COVERAGE = 0.55
 """The share of a claim's words that a passage has from which the two are compared."""
+CAPITALISED_NOUNS = frozenset(("de", "lb"))
+"""Languages in which a capital does not tell a name from another noun."""
 MAX_REMEMBERED = 1_000
 """Texts whose directions are remembered: a passage is compared with many claims."""
 _NEGATION = re.compile(
@@ -107,12 +109,21 @@ def _find_differences(context: ClaimContext, one: IndexedPassage, index: SourceI
         yield "a negation differs"
     if is_unspaced(claimed):
         return
-    names = find_names(f"x {claimed}") & context.own_terms(index)
+    if index.language in CAPITALISED_NOUNS:
+        return
+    names = _find_names(context, index) & context.own_terms(index)
     around = index.around(one)
     if strange := sorted(name for name in names if name not in around):
         yield f"{', '.join(strange)} is not named there"
     if _is_reversed(claimed, found, names & find_names(f"x {found}")):
         yield "two names are in another order"
+
+
+def _find_names(context: ClaimContext, index: SourceIndex) -> frozenset[str]:
+    """Return the names of a claim; its first word if it is one in a source or in the text before it."""
+    text, before = context.claim.text, find_names(context.claim.before)
+    others = (other.find_names(text) for other in (*context.cited, *context.others))
+    return index.find_names(text).union(*others, find_names(f"x {text}") & before)
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
