@@ -1,5 +1,7 @@
 """Figures in what a program of the run has printed."""
 
+import json
+
 import pytest
 
 from maniple.claims.report_check import ReportCheck, TeamTexts
@@ -92,3 +94,43 @@ async def test_a_program_may_leave_out_the_scale():
     assert await kind_of("Orvik cost 12.9 million euros.", "Tolm cost 18.5\nOrvik cost 12.9\n") != [
         "contradicted"
     ]
+
+
+ROWS = [("Tolm Bridge", 412, 18.5), ("Orvik Bridge", 287, 12.9), ("Lindham Pier", 641, 33.7)]
+RECORDS = [{"name": name, "length": length, "cost": cost} for name, length, cost in ROWS]
+LENGTHS = {name: length for name, length, _ in ROWS}
+PRINTED = {
+    "json": json.dumps(RECORDS),
+    "indented json": json.dumps(RECORDS, indent=2),
+    "lines of json": "\n".join(map(json.dumps, RECORDS)),
+    "json by name": json.dumps({one["name"]: one for one in RECORDS}, indent=2),
+    "json in json": json.dumps({"count": 3, "bridges": RECORDS}, indent=2),
+    "json by column": json.dumps({key: [one[key] for one in RECORDS] for key in RECORDS[0]}),
+    "json with a head": json.dumps([[*RECORDS[0]], *ROWS]),
+    "pairs": json.dumps(LENGTHS),
+    "python": f"Result: {RECORDS}",
+    "tuples": repr(ROWS),
+    "labelled": "\n".join(f"{one['name']}: {one}" for one in RECORDS),
+    "fields": "\n".join(f"{name}: length {length}, cost {cost}" for name, length, cost in ROWS),
+    "assignments": "\n".join(f"{name}: length={length} cost={cost}" for name, length, cost in ROWS),
+    "one line": "; ".join(f"{name} {length} {cost}" for name, length, cost in ROWS),
+    "one line of pairs": ", ".join(f"{name}: {length}" for name, length in LENGTHS.items()),
+    "blocks": "\n".join(f"{name}\n  length: {length}\n  cost: {cost}" for name, length, cost in ROWS),
+    "yaml": "\n".join(f"- name: {name}\n  length: {length}\n  cost: {cost}" for name, length, cost in ROWS),
+    "csv": "name,length\n" + "\n".join(f"{name},{length}" for name, length in LENGTHS.items()),
+}
+
+
+@pytest.mark.parametrize("form", PRINTED)
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The Orvik Bridge is 412 metres long.", "contradicted"),
+        ("The Tolm Bridge is 641 metres long.", "contradicted"),
+        ("The Orvik Bridge is 287 metres long.", "supported"),
+        ("Orvik Bridge is shorter than the pier with 641 metres.", "supported"),
+        ("Three were built; the longest has 641 metres.", "supported"),
+    ],
+)
+async def test_a_figure_belongs_to_its_row_in_each_form_of_output(form: str, text: str, kind: str):
+    assert await kind_of(text, f"{PRINTED[form]}\n") == [kind]

@@ -14,6 +14,7 @@ from maniple.claims.earlier_marks import EarlierMarks
 from maniple.claims.finding_check import FindingIndex
 from maniple.claims.judge_passages import PassageFinder
 from maniple.claims.judging import CallAllowance, JudgeRounds, PendingClaim, needs_judge
+from maniple.claims.printed_rows import lay_out
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim, find_claims
 from maniple.claims.verdict import ClaimReport, JudgedClaim, SourcePassage, Verdict, VerdictKind
@@ -239,7 +240,7 @@ class ReportCheck(SourceCheck):
             self._check = ClaimCheck(
                 dict(self._indexed),
                 await asyncio.to_thread(SourceIndex, 0, "", given),
-                await asyncio.to_thread(SourceIndex, 0, "", self._result_texts),
+                await asyncio.to_thread(_index_results, self._result_texts),
                 await asyncio.to_thread(SourceIndex, 0, "", said),
                 {one.number: find_source_labels(one.title, one.url) for one in self.sources.values()},
                 self._textless,
@@ -258,6 +259,10 @@ class ReportCheck(SourceCheck):
                 SourceIndex, number, source.title, texts, language
             )
         return self._indexed[number]
+
+
+def _index_results(texts: Sequence[str]) -> SourceIndex:
+    return SourceIndex(0, "", map(lay_out, texts))
 
 
 def _without_marked_lines(report: str) -> str:
