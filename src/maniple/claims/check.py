@@ -16,6 +16,7 @@ from maniple.claims.arithmetic import (
 from maniple.claims.attribution import check_named_source, check_quotations
 from maniple.claims.consistency import find_disagreements
 from maniple.claims.context import CalculationBudget, ClaimContext
+from maniple.claims.conversation_claims import find_said_clauses
 from maniple.claims.exchanged import find_exchanged
 from maniple.claims.item_judge import ItemJudge
 from maniple.claims.quantities import FigureMention
@@ -129,14 +130,16 @@ class ClaimCheck:
         """Yield a verdict for each thing in a claim that rules can check."""
         equations = find_written(context)
         yield from map(judge_equation, equations)
-        judge = ItemJudge(context, self.given, self.results, self.answers)
+        said = find_said_clauses(context.claim.text, has_citation=context.has_citation)
+        judge = ItemJudge(context, self.given, self.results, self.answers, said)
         for group in context.groups:
             if not any(_is_result(group[0], one) for one in equations):
                 yield from judge.judge_figure(group)
         for date in context.dates:
             yield judge.judge_date(date)
-        yield from find_disagreements(context)
-        yield from find_exchanged(context)
+        if not said:
+            yield from find_disagreements(context)
+            yield from find_exchanged(context)
         yield from check_quotations(context)
         if named := check_named_source(context, self.labels):
             yield named
@@ -145,6 +148,8 @@ class ClaimCheck:
         """Return the verdict on a claim without anything that rules can check."""
         if not context.terms:
             return Verdict("exempt", "nothing in it has to be in a source")
+        if find_said_clauses(context.claim.text, has_citation=context.has_citation):
+            return Verdict("open", "it is about the conversation")
         is_comparable = context.has_citation and len(context.terms) >= LEAST_WORDS
         if is_comparable and (other := find_in_other_source(context)):
             return other

@@ -8,6 +8,7 @@ from itertools import islice, product
 from maniple.claims.calculation import count_significant, explain_figure, find_use
 from maniple.claims.calculation_cues import announces_calculation, has_cue
 from maniple.claims.context import ClaimContext
+from maniple.claims.conversation_claims import SaidClause
 from maniple.claims.dates import DateMention
 from maniple.claims.misplaced import (
     RIVAL_COVERAGE,
@@ -78,18 +79,22 @@ _HYPOTHETICAL = re.compile(
 class ItemJudge:
     """Judges the figures and dates of one claim.
 
-    `given` is what the user has said, `results` what programs of the run have printed.
+    `given` is what the user has said, `results` what programs of the run have printed, `answers` what the
+    team has said, and `said` the clauses of the claim that are about those.
     """
 
     context: ClaimContext
     given: SourceIndex
     results: SourceIndex
     answers: SourceIndex
+    said: Sequence[SaidClause] = ()
 
     def judge_figure(self, group: Sequence[FigureMention]) -> Iterator[Verdict]:
         """Yield the verdict on a figure, given with its alternatives; nothing if it is not to be judged."""
         figure = group[0]
-        if figure.is_judged:
+        if figure.is_judged and self._is_said(figure.start):
+            yield self._judge_said_figure(group)
+        elif figure.is_judged:
             yield (
                 next(filter(None, map(self._find_in_cited, group)), None)
                 or next(filter(None, map(self._find_outside, group)), None)
@@ -108,6 +113,8 @@ class ItemJudge:
         """Return the verdict on a date."""
         if self.given.find_date(date):
             return Verdict("exempt", f"{date.text} is given in the conversation")
+        if self._is_said(date.start):
+            return self._judge_said_date(date)
         return (
             self._find_date_in_cited(date)
             or self._find_date_in_results(date)
@@ -115,6 +122,24 @@ class ItemJudge:
             or self._find_date_elsewhere(date)
             or self._doubt_date(date)
         )
+
+    def _is_said(self, start: int) -> bool:
+        return any(one.has(start) for one in self.said)
+
+    def _judge_said_figure(self, group: Sequence[FigureMention]) -> Verdict:
+        """Return the verdict on a figure of the conversation, which no source can contradict."""
+        for one in group:
+            if found := self._find_outside(one):
+                return found
+            if self.answers.find_figure(one):
+                return Verdict("exempt", f"the team has said {one.text}")
+        found = self._find_in_cited(group[0]) if self.context.has_citation else None
+        return _keep_support(found, group[0].text)
+
+    def _judge_said_date(self, date: DateMention) -> Verdict:
+        if self.answers.find_date(date):
+            return Verdict("exempt", f"the team has said {date.text}")
+        return _keep_support(self._find_date_in_cited(date) if self.context.has_citation else None, date.text)
 
     def _find_date_in_cited(self, date: DateMention) -> Verdict | None:
         """Return the support of a date by a cited source, or the objection to all its places."""
@@ -330,6 +355,13 @@ class ItemJudge:
         if is_open:
             return Verdict("open", f"{date.text} was not found")
         return self._report_absence(date.text)
+
+
+def _keep_support(found: Verdict | None, text: str) -> Verdict:
+    """Return a verdict that objects to nothing; the conversation that is known may not be all of it."""
+    if found is not None and not found.is_marked:
+        return found
+    return Verdict("open", f"{text} was not found in the conversation")
 
 
 def _report_support(text: str, one: IndexedPassage) -> Verdict:
