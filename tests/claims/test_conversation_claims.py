@@ -9,6 +9,7 @@ from maniple.evidence import MemoryEvidence
 pytestmark = pytest.mark.anyio
 
 LINE = "The Karsund line carried 4,872,300 passengers in 2024. The Karsund terminal cost 212 million euros."
+PRICE = "It cost 221 million euros."
 ABOUT_THE_CONVERSATION = (
     "You asked whether the terminal cost 221 million euros.",
     "The user has asked whether the terminal cost 221 million euros.",
@@ -49,8 +50,8 @@ async def kind_of(text: str, asked: str = "", *answers: str) -> str:
 async def test_a_claim_about_the_conversation_is_never_marked(text: str):
     assert find_said_clauses(text)
     assert await kind_of(text) == "open"
-    assert await kind_of(text, "Did it cost 221 million euros?") == "exempt"
-    assert await kind_of(text, "", "It cost 221 million euros.") == "exempt"
+    assert await kind_of(text, PRICE) == "exempt"
+    assert await kind_of(text, "", PRICE) == "exempt"
 
 
 @pytest.mark.parametrize(
@@ -72,4 +73,4 @@ async def test_what_others_have_said_and_what_follows_is_about_the_world(text: s
 
 async def test_what_is_said_of_the_world_beside_it_is_supported():
     text = "My first answer gave 221 million euros; the Karsund terminal cost 212 million euros [1]."
-    assert await kind_of(text, "", "It cost 221 million euros.") == "supported"
+    assert await kind_of(text, "", PRICE) == "supported"
