@@ -1,6 +1,7 @@
 """An orphaned run is continued by the next process."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,28 +10,29 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.events import read_event
+from maniple.events import Event, read_event
+from maniple.events.turns import TurnOrder
 from maniple.graph import RunOptions
 from maniple.runs import EngineConfig, InProcessEngine, RunNotWaiting, RunRequest, open_engine, recovery
 from maniple.runs.in_process import Kind
 from maniple.runs.recovery import MAX_STALLS
 from maniple.runs.stored_inputs import read_inputs
-from maniple.store import InputRecord, Store, open_store
+from maniple.store import EventRecord, InputRecord, Store, open_store
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply, serving
-from tests.team import checked, data, names, scripted_team, status
+from tests.team import checked, data, names, plan, scripted_team, status, step
 
 pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
 async def process(
-    folder: Path, server: OpenAIServer, kind: Kind = "server"
+    folder: Path, server: OpenAIServer, kind: Kind = "server", drain_seconds: float = 0
 ) -> AsyncIterator[tuple[InProcessEngine, Store]]:
-    """What one process has open: leaving it is a stop that waits for no run."""
+    """What one process has open: leaving it is a stop that waits `drain_seconds` for its runs."""
     async with (
         open_store(folder / "maniple.db", folder / "artifacts", server=True) as store,
         scripted_team({}, server=server, checkpointer=store.checkpointer) as it,
-        open_engine(it.team, store, kind=kind, config=EngineConfig(drain_seconds=0)) as engine,
+        open_engine(it.team, store, kind=kind, config=EngineConfig(drain_seconds=drain_seconds)) as engine,
     ):
         yield engine, store
 
@@ -38,6 +40,13 @@ async def process(
 async def events_of(engine: InProcessEngine, run_id: str) -> list[Any]:
     pages = [page async for page in engine.events(run_id)]
     return [read_event(record.type, record.data) for page in pages for record in page]
+
+
+async def ordered(engine: InProcessEngine, run_id: str) -> list[Event]:
+    """Return the events of a run with one agent at a time."""
+    order = TurnOrder[EventRecord]()
+    records = [record async for page in engine.events(run_id) for record in page]
+    return [read_event(one.type, one.data) for record in records for one in order.feed(record)]
 
 
 async def left_behind(folder: Path, server: OpenAIServer, role: str, **options: Any) -> str:
@@ -67,6 +76,42 @@ async def test_a_run_goes_on_where_its_process_stopped(tmp_path, role):
     finished = ["coordinator", "planner", "coder"][:earlier]
     assert not set(finished) & set(again), f"{finished} were asked again, after {before}"
     assert run.usage.model_calls == 5 or role == "coordinator"
+
+
+@pytest.mark.parametrize("members", [("coder",), ("researcher", "coder")], ids=["one", "two_at_once"])
+async def test_what_is_under_way_when_a_process_is_asked_to_stop_is_finished_and_not_done_again(
+    tmp_path, members
+):
+    steps = [{**step(one), "needs": []} for one in members]
+    first = {
+        "coder": {**call("python_repl_tool", code="print(1+3)"), "hang": True},
+        "researcher": {**call("tavily_search", query="the sum"), "hang": True},
+    }
+    script = {
+        **SIMPLE,
+        "planner": [reply(json.dumps(plan(*steps, step("reporter"))))],
+        **{one: [first[one], reply("It is 4.")] for one in members},
+    }
+    with serving(script) as server:
+        async with process(tmp_path, server, drain_seconds=60) as (engine, store):
+            run_id = (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
+            await asyncio.to_thread(
+                server.wait_for, lambda stats: all(stats["by_role"].get(one) for one in members)
+            )
+            stopping = asyncio.create_task(engine.drain())
+            await asyncio.sleep(0)
+            server.release()
+            await stopping
+            assert (await store.runs.get(run_id)).status == "running"
+            assert all(server.stats["by_role"][one] == 1 for one in members)
+        async with process(tmp_path, server) as (engine, store):
+            frames = checked(await ordered(engine, run_id))
+            calls = await store.ledger.list_by_run(run_id)
+        asked = dict(server.stats["by_role"])
+    assert status(frames) == "completed"
+    assert {one: asked[one] for one in members} == dict.fromkeys(members, 2)
+    assert [one.attempts for one in calls] == [1] * len(members)
+    assert names(frames).count("tool_call") == len(members)
 
 
 async def test_a_tool_call_with_an_unknown_result_is_asked_about(tmp_path):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessageChunk
+from langgraph.errors import GraphDrained
 
 from maniple.agents.outcome_labels import LabelStream
 from maniple.agents.text_calls import TextWithoutCalls
@@ -210,7 +211,8 @@ class AgentTurn:
                     self._start_tool(call, name, as_json_values(as_mapping(data.get("input"), "input")))
             case "on_tool_end":
                 self._end_tool(call, result_text(data.get("output")))
-            case "on_tool_error":
+            # A call that is drained goes on in another program.
+            case "on_tool_error" if not isinstance(data.get("error"), GraphDrained):
                 self._end_tool(call, failure_text(name, data))
             case _:
                 pass

@@ -59,8 +59,10 @@ class Stop(Enum):
     """The user has cancelled it; the graph does not know it yet."""
     CANCEL_RAISED = auto()
     """The cancellation has been raised in the graph."""
+    DRAIN = auto()
+    """This program stops: the run goes on to its next checkpoint, from which another one continues."""
     SUSPEND = auto()
-    """This program stops: nothing more is recorded, and another one continues from the last checkpoint."""
+    """The run stops now: nothing more is recorded, and another program continues from the last checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,13 @@ class ActiveRun:
 
     @property
     def is_suspended(self) -> bool:
-        """Whether this program is about to stop."""
+        """Whether nothing more of it is recorded here."""
         return self.stop is Stop.SUSPEND
+
+    @property
+    def is_left(self) -> bool:
+        """Whether another program goes on with it, once this one drives it no longer."""
+        return self.stop in (Stop.DRAIN, Stop.SUSPEND) and self.phase is not RunPhase.ENDED
 
     def enter(self, phase: RunPhase) -> None:
         """Go on to a phase; raises `ValueError` for one that cannot follow."""

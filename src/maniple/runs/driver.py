@@ -98,7 +98,7 @@ class RunDriver:
                     _LOG.warning(self.environment.warning)
                 turn = await self._turn(active, start, stream)
                 await active.record_all(self._events(active, turn), self.services.recorder)
-                _LOG.info("The run is %s.", "suspended" if active.is_suspended else active.status)
+                _LOG.info("The run is %s.", "left to another program" if active.is_left else active.status)
         except asyncio.CancelledError:
             if active.stop is None:
                 raise
@@ -243,10 +243,10 @@ class RunDriver:
         return run.process == self.services.store.process or any(one.run_id == run_id for one in others)
 
     async def _finish(self, active: ActiveRun) -> None:
-        """Store the end of the run. A suspended run, or one with a lost event, stays unfinished."""
+        """Store the end of the run. A run that is left, or one with a lost event, stays unfinished."""
         try:
             await self.services.recorder.wait_until_stored()
-            if active.log.failure is None and (active.phase is RunPhase.ENDED or not active.is_suspended):
+            if active.log.failure is None and not active.is_left:
                 if active.status == "cancelled" and self.environment.sandbox is not None:
                     # Before its end is stored: after that the next run of the thread may start.
                     await self.environment.sandbox.stop(active.record.thread_id)

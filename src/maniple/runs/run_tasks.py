@@ -61,7 +61,7 @@ class RunTasks:
         runs = list(self.active.values())
         for active in runs:
             if not active.is_cancelled:  # a cancelled run must end and not continue later
-                active.stop = Stop.SUSPEND
+                active.stop = Stop.DRAIN
                 active.control.request_drain()
                 if active.waits_for is not None:
                     active.suspend()  # it comes to no checkpoint before that is back

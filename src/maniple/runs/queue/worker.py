@@ -176,7 +176,7 @@ class RunWorker:
         failure = active.log.failure
         if isinstance(failure, RunTakenOver | StoreUnreachable):
             self._refused(failure)
-        if failure is not None or active.is_suspended:
+        if failure is not None or active.is_left:
             if failure is None:
                 await self._queue.give_back(active.record.run_id)
             raise RunGivenBack from failure
