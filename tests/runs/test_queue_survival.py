@@ -3,7 +3,6 @@
 import asyncio
 import json
 import random
-import statistics
 import time
 
 import httpx
@@ -12,17 +11,24 @@ import pytest
 from tests.grammar import Client
 from tests.openai_server import call, reply, serving
 from tests.runs.killing import open_site, together
-from tests.runs.workers import CALLS, WORKERS, Fetch, begin, cluster_of, connected, read_events, script
+from tests.runs.workers import (
+    CALLS,
+    DRIVEN,
+    WORKERS,
+    Fetch,
+    begin,
+    cluster_of,
+    connected,
+    describe_times,
+    read_events,
+    script,
+    watch_driver,
+)
 from tests.sizes import sizes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(480)]
 SEED = 20261128
 ON_RECORD = "SELECT arguments FROM tool_calls WHERE result IS NOT NULL"
-DRIVEN = "SELECT run_id FROM runs JOIN processes USING (process) WHERE pid = %s AND status = 'running'"
-TAKEN_OVER = (
-    "SELECT run_id FROM runs JOIN processes USING (process) WHERE run_id = ANY(%s) AND (status <> 'running' "
-    "OR pid <> %s)"
-)
 
 
 @pytest.mark.parametrize(("runs", "kills"), sizes((12, 2), (48, 6)))
@@ -49,15 +55,13 @@ async def test_a_killed_worker_loses_no_run(postgres_url, tmp_path, runs, kills)
                             path = "/" + json.loads(arguments)["url"].split("/", 3)[3]
                             visits.setdefault(path, site.hits[path])
                         await workers.add()
-                        gaps += await _gaps(fetch, driven, victim.pid, killed)
+                        gaps += await watch_driver(fetch, driven, victim.pid, killed)
                     told = await asyncio.gather(*following)
                 statuses = await workers.stop()
-                workers.running.clear()
         ended = await fetch("SELECT status, count(*) FROM runs GROUP BY status")
         left = await fetch("SELECT status::text, attempts FROM procrastinate_jobs")
     # A job that is left says "drive this run", which has ended: whoever takes it finds nothing to do.
-    shown = f"{min(gaps):.1f} to {max(gaps):.1f} s, median {statistics.median(gaps):.1f} s" if gaps else "-"
-    print(f"taken over after {shown} ({len(gaps)} runs); jobs left: {left}")
+    print(f"taken over: {describe_times(gaps)}; jobs left: {left}")
     for number, frames in enumerate(told):
         read = Client().read(frames)
         assert read.status == "completed", (number, frames[-3:])
@@ -67,17 +71,6 @@ async def test_a_killed_worker_loses_no_run(postgres_url, tmp_path, runs, kills)
     repeated = {path: hits for path, hits in visits.items() if site.hits[path] > hits}
     assert repeated == {}, "recorded calls were run again"
     assert statuses == [0] * WORKERS
-
-
-async def _gaps(fetch, driven: list[str], pid: int, killed: float) -> list[float]:
-    """Return how long each run of a killed process waited for another one, in seconds."""
-    found: dict[str, float] = {}
-    async with asyncio.timeout(60):
-        while len(found) < len(driven):
-            for (run_id,) in await fetch(TAKEN_OVER, driven, pid):
-                found.setdefault(run_id, time.monotonic() - killed)
-            await asyncio.sleep(0.05)
-    return [*found.values()]
 
 
 @pytest.mark.parametrize("is_poison", [True, False], ids=["poison", "other_calls"])

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import signal
+import time
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,12 +21,27 @@ from tests.team import plan, step
 
 CALLS = 7
 WORKERS = 3
+PLACES = 16
+"""How many runs a worker drives at once."""
+DRIVEN = "SELECT run_id FROM runs JOIN processes USING (process) WHERE pid = %s AND status = 'running'"
+DRIVEN_ELSEWHERE = (
+    "SELECT run_id FROM runs LEFT JOIN processes USING (process) WHERE run_id = ANY(%s) "
+    "AND (status <> 'running' OR pid <> %s)"
+)
+REFUSED = (
+    "SELECT (SELECT last_value - 1 + is_called::integer FROM take_overs), "
+    "(SELECT last_value - 1 + is_called::integer FROM fenced_writes)"
+)
+"""How many runs were taken over, and how many writes the fences have refused."""
 Fetch = Callable[..., Awaitable[list[tuple[Any, ...]]]]
 
 
-def script(site_url: str) -> dict[str, Any]:
-    """Return a script by which the researcher reads `CALLS` pages, one after another."""
-    crawls = [call("crawl_tool", url=f"{site_url}/{{run}}/{number}") for number in range(CALLS)]
+def script(site_url: str, **options: Any) -> dict[str, Any]:
+    """Return a script by which the researcher reads `CALLS` pages, one after another.
+
+    `options` are further keys of its replies.
+    """
+    crawls = [call("crawl_tool", url=f"{site_url}/{{run}}/{number}") | options for number in range(CALLS)]
     return {
         "by_history": True,
         "coordinator": SIMPLE["coordinator"],
@@ -34,35 +51,59 @@ def script(site_url: str) -> dict[str, Any]:
     }
 
 
+@dataclass(eq=False)
+class Worker:
+    """A process of `maniple work`, whose output is read to its end."""
+
+    process: Process
+    output: asyncio.Task[tuple[bytes, bytes]]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    async def ended(self, number: signal.Signals | None = None, seconds: float = 60) -> int | None:
+        """Wait for its end, after a signal if one is given; return its status."""
+        if number is not None and self.process.returncode is None:
+            self.process.send_signal(number)
+        async with asyncio.timeout(seconds):
+            await asyncio.shield(self.output)
+        return self.process.returncode
+
+
 @dataclass
 class Workers:
     """Processes of `maniple work`, some of which are killed and replaced."""
 
     env: Mapping[str, str]
     folder: Path
-    running: list[Process] = field(default_factory=list)
+    running: list[Worker] = field(default_factory=list)
 
-    async def add(self) -> None:
-        process = await start(
-            MANIPLE, "work", "--concurrency", "16", folder=self.folder, env=self.env, stdin=DEVNULL
-        )
+    async def add(self, **variables: str) -> Worker:
+        """Start a worker; it takes runs when this returns. `variables` are those of its own."""
+        env = {**self.env, **variables}
+        arguments = ("work", "--concurrency", str(PLACES))
+        process = await start(MANIPLE, *arguments, folder=self.folder, env=env, stdin=DEVNULL)
         assert process.stderr
         async with asyncio.timeout(60):
             while b"Driving up to" not in (line := await process.stderr.readline()):
                 assert line, "the worker has ended"
-        self.running.append(process)
+        worker = Worker(process, asyncio.create_task(process.communicate()))
+        self.running.append(worker)
+        return worker
 
-    async def kill(self, process: Process) -> None:
-        process.kill()
-        self.running.remove(process)
-        await process.communicate()
+    async def kill(self, worker: Worker) -> None:
+        self.running.remove(worker)
+        await worker.ended(signal.SIGKILL)
+
+    async def leave(self, worker: Worker) -> int | None:
+        """Have a worker give back its runs and end; return its status."""
+        self.running.remove(worker)
+        return await worker.ended(signal.SIGTERM)
 
     async def stop(self) -> list[int | None]:
         """End all; return their statuses."""
-        for process in self.running:
-            process.terminate()
-        await asyncio.gather(*(process.communicate() for process in self.running))
-        return [process.returncode for process in self.running]
+        return await asyncio.gather(*(self.leave(worker) for worker in [*self.running]))
 
 
 @asynccontextmanager
@@ -103,6 +144,27 @@ async def connected(url: str) -> AsyncIterator[Fetch]:
             return await cursor.fetchall() if cursor.description is not None else []
 
         yield fetch
+
+
+async def watch_driver(fetch: Fetch, run_ids: Sequence[str], pid: int, begun: float) -> list[float]:
+    """Return after how many seconds since `begun` each run was driven by another process, or had ended."""
+    found: dict[str, float] = {}
+    async with asyncio.timeout(60):
+        while len(found) < len(run_ids):
+            for (run_id,) in await fetch(DRIVEN_ELSEWHERE, run_ids, pid):
+                found.setdefault(run_id, time.monotonic() - begun)
+            await asyncio.sleep(0.02)
+    return [*found.values()]
+
+
+def describe_times(seconds: Sequence[float]) -> str:
+    """Return the figures of some times, to be printed."""
+    if not seconds:
+        return "-"
+    ordered = sorted(seconds)
+    p50, p95 = (ordered[round(part * (len(ordered) - 1))] for part in (0.5, 0.95))
+    figures = f"p50 {p50 * 1000:.0f} ms, p95 {p95 * 1000:.0f} ms, most {ordered[-1] * 1000:.0f} ms"
+    return f"{figures} (n {len(ordered)})"
 
 
 async def begin(client: httpx.AsyncClient, name: str) -> str:
