@@ -1,5 +1,6 @@
 """The queue of runs: which runs have jobs, in which order, and what becomes of those of dead processes."""
 
+import asyncio
 import time
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from tests.store.samples import a_run, a_thread, some_events
 
 pytestmark = pytest.mark.anyio
 NO_LIMIT = QueueLimits(1_000)
+UNREAD = "INSERT INTO unread_pages (run_id, comparable, url, reason, tried_at) VALUES (%s, 'c', 'u', '', 0)"
 FETCH = "SELECT id, args ->> 'run_id' FROM procrastinate_fetch_job_v2('{runs.1}', NULL)"
 
 
@@ -108,6 +110,35 @@ async def test_the_job_of_a_dead_process_is_given_back_and_that_process_cannot_e
     with pytest.raises(RunTakenOver):
         await other.database.execute(finish, (job,))
     await postgres_store.database.execute(finish, (job,))
+
+
+async def test_a_process_that_sleeps_in_a_transaction_holds_its_run_no_longer_than_its_lease(
+    postgres_store, queue, open_postgres_again
+):
+    woken, asleep = asyncio.Event(), asyncio.Event()
+    async with open_postgres_again(server=False, lease_seconds=0.5) as sleeper:
+        run_id = await submitted(sleeper, "t")
+        job, _ = await fetched(postgres_store)
+        await RunQueue(sleeper.database).claim(run_id, job)
+
+        async def write(connection) -> None:
+            await connection.execute(UNREAD, (run_id,))
+            asleep.set()
+            await woken.wait()
+            await connection.execute("SELECT 1")
+
+        writing = asyncio.create_task(sleeper.database.write(write))
+        await asleep.wait()
+        claiming = asyncio.create_task(queue.claim(run_id, job))
+        await asyncio.wait({claiming}, timeout=20)
+        is_claimed = claiming.done()
+        woken.set()
+        with pytest.raises(RunTakenOver):
+            await writing
+        claimed = await claiming
+    assert is_claimed
+    assert claimed.run.process == postgres_store.process
+    assert await postgres_store.database.fetch("SELECT 1 FROM unread_pages") == []
 
 
 async def test_a_run_whose_job_was_lost_gets_another_one(postgres_store, queue):

@@ -109,6 +109,12 @@ class PostgresDatabase:
     async def configure(self, connection: AsyncConnection) -> None:
         """Prepare a connection, also one of another pool, as one of this process."""
         await configure(connection, self.process)
+        # A process that sleeps or is cut off inside a transaction would hold its locks against who goes on
+        # with its runs.
+        milliseconds = f"{self.lease_seconds * 1_000:.0f}"
+        await connection.execute(
+            "SELECT set_config('idle_in_transaction_session_timeout', %s, false)", (milliseconds,)
+        )
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[AsyncConnection]:

@@ -17,7 +17,15 @@ from maniple.errors import (
 FENCED = "MP001"
 """The SQLSTATE with which a fence refuses a row: another process drives its run."""
 _LASTING = (PoolClosed, errors.DiskFull, errors.InvalidAuthorizationSpecification, errors.InvalidPassword)
-_BUSY = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure, errors.QueryCanceled)
+_SLEPT = errors.IdleInTransactionSessionTimeout
+"""The server ended a transaction whose process did not go on with it within its lease."""
+_BUSY = (
+    errors.LockNotAvailable,
+    errors.DeadlockDetected,
+    errors.SerializationFailure,
+    errors.QueryCanceled,
+    _SLEPT,
+)
 _READ_ONLY = (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege)
 _CORRUPT = (errors.DataCorrupted, errors.IndexCorrupted)
 _NO_TABLE = (
@@ -30,7 +38,8 @@ _NO_TABLE = (
 
 def is_passing(error: Exception) -> bool:
     """Return whether the same call may succeed soon: the server is away, or two transactions met."""
-    return isinstance(error, psycopg.OperationalError | OSError) and not isinstance(error, _LASTING)
+    passing = psycopg.OperationalError | OSError | _SLEPT
+    return isinstance(error, passing) and not isinstance(error, _LASTING)
 
 
 def from_postgres_error(error: Exception, database: str) -> StoreError:
