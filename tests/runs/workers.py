@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -33,6 +33,7 @@ REFUSED = (
     "(SELECT last_value - 1 + is_called::integer FROM fenced_writes)"
 )
 """How many runs were taken over, and how many writes the fences have refused."""
+T = TypeVar("T")
 Fetch = Callable[..., Awaitable[list[tuple[Any, ...]]]]
 
 
@@ -77,13 +78,15 @@ class Workers:
 
     env: Mapping[str, str]
     folder: Path
+    program: Path = MANIPLE
+    places: int = PLACES
     running: list[Worker] = field(default_factory=list)
 
     async def add(self, **variables: str) -> Worker:
         """Start a worker; it takes runs when this returns. `variables` are those of its own."""
         env = {**self.env, **variables}
-        arguments = ("work", "--concurrency", str(PLACES))
-        process = await start(MANIPLE, *arguments, folder=self.folder, env=env, stdin=DEVNULL)
+        arguments = ("work", "--concurrency", str(self.places))
+        process = await start(self.program, *arguments, folder=self.folder, env=env, stdin=DEVNULL)
         assert process.stderr
         async with asyncio.timeout(60):
             while b"Driving up to" not in (line := await process.stderr.readline()):
@@ -108,7 +111,14 @@ class Workers:
 
 @asynccontextmanager
 async def cluster_of(
-    url: str, model_url: str, folder: Path, *, count: int = WORKERS, **variables: str
+    url: str,
+    model_url: str,
+    folder: Path,
+    *,
+    count: int = WORKERS,
+    program: Path = MANIPLE,
+    places: int = PLACES,
+    **variables: str,
 ) -> AsyncIterator[tuple[str, Workers]]:
     """Run one process that accepts requests, and `count` that work; yield the URL of the first one."""
     env = environment(
@@ -120,7 +130,7 @@ async def cluster_of(
         MANIPLE_STORE__POOL="4",
         **variables,
     )
-    workers = Workers(env, folder)
+    workers = Workers(env, folder, program, places)
     given = {name: value for name, value in env.items() if name.startswith("MANIPLE_")}
     async with AsyncExitStack() as stack:
         stack.push_async_callback(workers.stop)
@@ -146,6 +156,14 @@ async def connected(url: str) -> AsyncIterator[Fetch]:
         yield fetch
 
 
+async def until(ask: Callable[[], Awaitable[T]], seconds: float = 60) -> T:
+    """Ask again until the answer is true; return it. Raises TimeoutError."""
+    async with asyncio.timeout(seconds):
+        while not (answer := await ask()):  # noqa: ASYNC110 - another process changes it
+            await asyncio.sleep(0.02)
+    return answer
+
+
 async def watch_driver(fetch: Fetch, run_ids: Sequence[str], pid: int, begun: float) -> list[float]:
     """Return after how many seconds since `begun` each run was driven by another process, or had ended."""
     found: dict[str, float] = {}
@@ -167,9 +185,10 @@ def describe_times(seconds: Sequence[float]) -> str:
     return f"{figures} (n {len(ordered)})"
 
 
-async def begin(client: httpx.AsyncClient, name: str) -> str:
+async def begin(client: httpx.AsyncClient, name: str, thread: str = "") -> str:
+    """Begin a run of `script`, on a new thread if none is given; return its id."""
     body = {"messages": [{"role": "user", "content": f"Look at seven pages. #run={name}"}]}
-    thread = (await client.post("/api/threads", json={})).json()["thread_id"]
+    thread = thread or (await client.post("/api/threads", json={})).json()["thread_id"]
     answer = await client.post(f"/api/threads/{thread}/runs", json=body)
     assert answer.status_code == 202, answer.text
     return answer.json()["run_id"]
