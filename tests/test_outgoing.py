@@ -176,5 +176,15 @@ def test_a_thousand_ordinary_requests_leave(first: int) -> None:
     assert refused == []
 
 
+def test_a_secret_that_is_added_stays_here_unless_it_is_of_the_receiver() -> None:
+    guard = OutgoingGuard()
+    receiver, other = guard.without([KEY]), guard.without([OTHERS[0]])
+    guard.add([KEY])
+    for strict in (guard, other):
+        with pytest.raises(SecretRefused):
+            strict.check(KEY, by="a test")
+    receiver.check(KEY, by="a test")
+
+
 def test_without_secrets_everything_leaves() -> None:
     assert not is_refused(OutgoingGuard(["", "short", "password"]), "the password is short")

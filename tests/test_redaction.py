@@ -122,3 +122,13 @@ def test_ten_keys_cost_little() -> None:
     began = time.process_time()
     assert redactor.text(page) is page
     assert time.process_time() - began < 1
+
+
+def test_a_secret_that_is_added_is_masked_from_then_on_also_in_a_stream_that_has_begun():
+    redactor = Redactor(["first-secret"])
+    stream = StreamRedactor(redactor)
+    shown = stream.feed("first-secret second-")
+    redactor.add(["second-secret", "short"])
+    shown += stream.feed("and second-secret short") + stream.end()
+    assert shown == "*** second-and *** short"
+    assert redactor.text("first-secret") == "***"

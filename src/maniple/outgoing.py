@@ -72,13 +72,26 @@ class OutgoingGuard:
         self._forms = [_Form(one) for one in sorted(self._secrets)]
         self._sent: OrderedDict[tuple[str, str], deque[_Request]] = OrderedDict()
         self._lock = threading.Lock()
+        self._relaxed: list[tuple[frozenset[str], OutgoingGuard]] = []
 
     def __repr__(self) -> str:
         return f"OutgoingGuard(of {len(self._secrets)} secrets)"
 
     def without(self, own: Iterable[str]) -> "OutgoingGuard":
         """Return a guard that lets the secrets of a receiver pass to it."""
-        return OutgoingGuard(self._secrets - {*own})
+        passing = frozenset(own)
+        guard = OutgoingGuard(self._secrets - passing)
+        self._relaxed.append((passing, guard))
+        return guard
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Refuse texts with further secrets from now on, also in the guards that `without` has returned."""
+        given = frozenset(secrets)
+        with self._lock:
+            self._secrets |= {one for one in given if _is_checked(one)}
+            self._forms = [_Form(one) for one in sorted(self._secrets)]
+        for passing, guard in self._relaxed:
+            guard.add(given - passing)
 
     def check(self, request: Any, *, by: str, thread: str = "", to: str = "") -> None:
         """Raise `SecretRefused` for a request (a text, or JSON-like arguments) that gives a secret away.

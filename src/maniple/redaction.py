@@ -24,23 +24,36 @@ _Span = tuple[int, int]
 class Redactor:
     """Masks every one of `secrets`, also as JSON, Python, URLs, HTML and base64 write it.
 
-    Immutable. A value without a secret is returned unchanged, as the same object. The check is one search per
-    spelling, which is faster than one regular expression of all spellings.
+    Secrets can be added. A value without a secret is returned unchanged, as the same object. The check is
+    one search per spelling, which is faster than one regular expression of all spellings.
     """
 
     __slots__ = ("_bytes", "_head", "_heads", "_longest", "_secrets", "_shortest", "_texts")
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = tuple(sorted({one for one in secrets if len(one) >= SHORTEST}))
+        self._secrets: tuple[str, ...] = ()
+        self._texts: tuple[str, ...] = ()
+        self._bytes: tuple[bytes, ...] = ()
+        self._shortest = self._longest = 0
+        self._heads: dict[str, list[str]] = {}
+        self._head = re.compile(r"(?!)")
+        self.add(secrets)
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Mask further secrets from now on, such as those of settings that a running service has changed."""
+        known = {*self._secrets, *(one for one in secrets if len(one) >= SHORTEST)}
+        if len(known) == len(self._secrets):
+            return
+        self._secrets = tuple(sorted(known))
         spellings = {spelling for secret in self._secrets for spelling in _spellings(secret)}
         self._texts = tuple(sorted(spellings))
         self._bytes = tuple(text.encode("utf-8", "surrogatepass") for text in self._texts)
         self._shortest = min(map(len, self._texts), default=0)
         self._longest = max(map(len, self._texts), default=0)
-        self._heads: dict[str, list[str]] = {}
+        heads: dict[str, list[str]] = {}
         for text in self._texts:
-            self._heads.setdefault(text[0], []).append(text)
-        self._head = re.compile("[" + re.escape("".join(self._heads)) + "]" if self._heads else r"(?!)")
+            heads.setdefault(text[0], []).append(text)
+        self._heads, self._head = heads, re.compile("[" + re.escape("".join(heads)) + "]")
 
     def __repr__(self) -> str:
         return f"Redactor(of {len(self._secrets)} secrets)"

@@ -72,12 +72,13 @@ async def open_capabilities(
 def _shared_services(
     settings: Settings, readers: ForkServer, folder: FolderSearch | None, models: ChatModels | None
 ) -> Offer:
+    guard = OutgoingGuard(secrets_of(settings))
     return Offer(
         services={
-            EgressRoute: open_egress(settings),
+            EgressRoute: open_egress(settings, guard),
             ForkServer: readers,
             Redactor: redactor_of(settings),
-            OutgoingGuard: OutgoingGuard(secrets_of(settings)),
+            OutgoingGuard: guard,
             **({FolderSearch: folder} if folder is not None else {}),
             **(_model_services(settings, models) if models is not None else {}),
         }

@@ -47,10 +47,14 @@ def workspaces_of(settings: Settings) -> Workspaces:
     )
 
 
-def open_egress(settings: Settings) -> EgressRoute:
-    """Return the checked route of sandboxed programs to the network. Nothing is opened yet."""
+def open_egress(settings: Settings, secrets: OutgoingGuard | None = None) -> EgressRoute:
+    """Return the checked route of sandboxed programs to the network. Nothing is opened yet.
+
+    `secrets` is the guard of the program; default: a new one with the secrets of the settings.
+    """
     guard = AddressGuard(settings.fetch)
-    return EgressRoute(guard.resolve, guard=OutgoingGuard(secrets_of(settings)), proxies=guard.proxies)
+    secrets = secrets or OutgoingGuard(secrets_of(settings))
+    return EgressRoute(guard.resolve, guard=secrets, proxies=guard.proxies)
 
 
 class FilesCapability(Capability):

@@ -75,7 +75,16 @@ def load_settings(
     by_path = ((file, of_file), (variables, of_variables))
     skipped = [describe_skipped(path, names) for path, names in by_path if names]
     skips_models = any(name.startswith("models.") for name in (*of_file, *of_variables))
-    origin = SettingsOrigin(folder, source.places, is_file_trusted, tuple(skipped), skips_models)
+    origin = SettingsOrigin(
+        folder,
+        source.places,
+        is_file_trusted,
+        tuple(skipped),
+        skips_models,
+        settings_file=file.absolute(),
+        variables_file=variables.absolute(),
+        are_variables_trusted=is_env_trusted,
+    )
     _name_missing_models(source, origin)
     try:
         settings = Settings.model_validate(source.values)

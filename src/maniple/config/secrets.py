@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import BaseModel, SecretStr
 
+from maniple.config.settings import Settings
 from maniple.redaction import Redactor
 
 PLACEHOLDERS = frozenset(
@@ -31,9 +32,10 @@ def secrets_of(settings: Any) -> Iterator[str]:
             yield secret
 
 
-def redactor_of(settings: Any) -> Redactor:
-    """Return a redactor for every secret in a tree of settings."""
-    return Redactor(secrets_of(settings))
+def redactor_of(settings: Settings) -> Redactor:
+    """Return the redactor for every secret of the settings, which all parts of a program share."""
+    settings.redactor.add(secrets_of(settings))
+    return settings.redactor
 
 
 def _found(value: Any) -> Iterator[str]:

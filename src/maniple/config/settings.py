@@ -40,6 +40,7 @@ from maniple.config.web_settings import (
     SearchSettings,
     SuffixOrType,
 )
+from maniple.redaction import Redactor
 
 
 class Settings(Section):
@@ -77,7 +78,7 @@ class Settings(Section):
     It may be deleted at any time.
     """
     _notices: tuple[str, ...] = PrivateAttr(())
-    _origin: SettingsOrigin = PrivateAttr(SettingsOrigin())
+    _origin: SettingsOrigin = PrivateAttr(default_factory=SettingsOrigin)
 
     @model_validator(mode="after")
     def _browser_has_defaults_of_other_sections(self) -> "Settings":
@@ -126,6 +127,11 @@ class Settings(Section):
     def origin(self) -> SettingsOrigin:
         """The files that these settings come from."""
         return self._origin
+
+    @property
+    def redactor(self) -> Redactor:
+        """The redactor that these settings share with their copies; `redactor_of` fills it."""
+        return self._origin.redactor
 
     def with_notices(self, notices: Iterable[str], origin: SettingsOrigin) -> "Settings":
         """Return the settings with `notices` and their sources."""

@@ -12,6 +12,7 @@ import yaml
 from dotenv.parser import Original, parse_stream
 
 from maniple.errors import ConfigError
+from maniple.redaction import Redactor
 from maniple.types import LLMType
 
 Keys = tuple[str | int, ...]
@@ -115,6 +116,12 @@ class SettingsOrigin:
     """Notices about settings of untrusted files, which have no effect."""
     skips_models: bool = field(default=False, compare=False)
     """Whether settings of models are among them."""
+    redactor: Redactor = field(default_factory=Redactor, compare=False)
+    """Masks the secrets of the settings, in every part of a program; see `redactor_of`."""
+    settings_file: Path | None = field(default=None, compare=False)
+    variables_file: Path | None = field(default=None, compare=False)
+    """The `.env`, whose values win over those of the settings file."""
+    are_variables_trusted: bool = field(default=True, compare=False)
 
     def place_of(self, keys: Keys) -> str:
         """Return where a key, or else its nearest parent, is set: `conf.yaml, line 12` and so on."""
