@@ -1,4 +1,5 @@
-"""How long the page keeps its browser busy over a run of 5,000 events, and how soon a token stands in it.
+"""How long the page keeps its browser busy over a run of 5,000 events, how soon a token stands in it,
+and how soon a report of 100 KB.
 
 A task's time is the CPU time of the page's own thread, as Chromium's trace has it: what other programs do
 meanwhile does not count.
@@ -15,13 +16,14 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from tests.environment import environment
 from tests.openai_server import SIMPLE, reply, serving
-from tests.page.stories import Story, keep, long_story
+from tests.page.stories import Story, keep, long_story, report_story
 from tests.serving import ServerProcess, server_process
 
 _CATEGORIES = ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"]
 _CHROMIUM = ("chromium-headless-shell", "chromium")
 _QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
 _TOKENS = 300
+_OPENINGS = 9
 
 _SCROLL = """async () => {
     const place = document.querySelector(".conversation");
@@ -54,13 +56,24 @@ _WATCH = """() => {
     new MutationObserver(look).observe(document, { subtree: true, childList: true, characterData: true });
 }"""
 
+# The milliseconds from a click until the whole report is painted with its contents.
+_OPEN = """() => new Promise((resolve) => {
+    const begun = performance.now();
+    document.querySelector(".read-report").click();
+    const frame = () => {
+        if (!document.querySelector(".reading .contents")) return requestAnimationFrame(frame);
+        requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begun)));
+    };
+    requestAnimationFrame(frame);
+})"""
+
 
 async def measure() -> dict[str, float]:
     """Open a prepared run in a real Chromium, then ask a question and watch its answer being written."""
     slow = reply(" ".join(f"word{n}" for n in range(_TOKENS)), delay_seconds=0.02)
     with serving({**SIMPLE, "reporter": [slow]}) as model, tempfile.TemporaryDirectory() as home:
-        story = long_story()
-        await keep(Path(home), story)
+        story, report = long_story(), report_story()
+        await keep(Path(home), story, report)
         with server_process(environment(model.base_url, home), Path(home)) as server:
             async with async_playwright() as playwright:
                 path = next(filter(None, map(shutil.which, _CHROMIUM)), None)
@@ -68,9 +81,10 @@ async def measure() -> dict[str, float]:
                     executable_path=path, chromium_sandbox=False, args=_QUIET
                 )
                 tasks = await _tasks(browser, server, story)
+                opened = await _report(browser, server, report)
                 tokens = await _tokens(browser, server)
                 await browser.close()
-    return tasks | tokens
+    return tasks | opened | tokens
 
 
 async def _tasks(browser: Browser, server: ServerProcess, story: Story) -> dict[str, float]:
@@ -94,11 +108,43 @@ async def _tasks(browser: Browser, server: ServerProcess, story: Story) -> dict[
 
 def _longest(trace: bytes) -> float:
     """Return the CPU time of the longest task of the page's thread, in milliseconds."""
+    return round(max(_task_times(trace)) / 1_000)
+
+
+def _task_times(trace: bytes) -> list[float]:
+    """Return the CPU times of the tasks of the page's thread, in microseconds."""
     events: list[dict[str, Any]] = json.loads(trace)["traceEvents"]
     named = (one for one in events if one["name"] == "thread_name")
     main = {(one["pid"], one["tid"]) for one in named if one["args"]["name"] == "CrRendererMain"}
     tasks = (one for one in events if one["name"] == "RunTask" and (one["pid"], one["tid"]) in main)
-    return round(max(one.get("tdur", 0) for one in tasks) / 1_000)
+    return [one.get("tdur", 0) for one in tasks]
+
+
+async def _report(browser: Browser, server: ServerProcess, story: Story) -> dict[str, float]:
+    """Open a report of 100 KB from its conversation, once to load the code and then several times.
+
+    The CPU time is that of the page's thread until the report is painted.
+    """
+    page = await browser.new_page(base_url=server.url, locale="en-GB")
+    await page.goto(f"/#{story.name}")
+    await page.locator(".answer .citation").last.wait_for()
+    waits: list[float] = []
+    work: list[float] = []
+    for _ in range(_OPENINGS):
+        await page.wait_for_function(
+            "() => !document.querySelector('.answer pre > code:not([data-coloured])')"
+        )
+        await browser.start_tracing(page=page, categories=_CATEGORIES)
+        waits.append(await page.evaluate(_OPEN))
+        work.append(sum(_task_times(await browser.stop_tracing())) / 1_000)
+        await page.get_by_role("button", name="Back", exact=True).click()
+        await page.locator(".reading").wait_for(state="detached")
+    await page.close()
+    return {
+        "page_report_first_ms": round(waits[0]),
+        "page_report_open_ms": round(statistics.median(waits[1:])),
+        "page_report_open_cpu_ms": round(statistics.median(work[1:])),
+    }
 
 
 async def _tokens(browser: Browser, server: ServerProcess) -> dict[str, float]:

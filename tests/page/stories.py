@@ -11,12 +11,13 @@ from maniple.store import EventRecord, RunRecord, Thread, open_store
 
 @dataclass
 class Story:
-    """The events of a run; `files` are its artifacts by name."""
+    """The events of a run; `files` are its artifacts by name, `sources` titles of pages by address."""
 
     title: str
     events: list[tuple[str, dict[str, Any], float]] = field(default_factory=list)
     """The name of each, its data, and when it happened."""
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
     now: float = 1_790_000_000.0
     _agent: str = ""
 
@@ -61,12 +62,13 @@ class Story:
         self.now += seconds
         self.tell("tool_call_result", tool_call_id=call, tool_name=tool, tool_result=result)
 
-    def close(self) -> None:
-        """End the run."""
+    def close(self, answer: str = "") -> None:
+        """End the run; with its `answer`, which the service then has as its report."""
         self.end()
+        messages = [{"role": "assistant", "content": answer}] if answer else []
         self.tell("run_status", status="completed")
         self.tell("end_of_workflow", workflow_id=self.name, messages=[])
-        self.tell("final_session_state", messages=[])
+        self.tell("final_session_state", messages=messages)
 
 
 async def keep(home: Path, *stories: Story) -> None:
@@ -89,6 +91,8 @@ async def keep(home: Path, *stories: Story) -> None:
                 for number, (kind, data, at) in enumerate(events, start=1)
             ]
             await store.events.append([(name, records)])
+            for address, title in story.sources.items():
+                await store.evidence(run.run_id).add(address, title, "page", f"{title}.")
 
 
 def long_story(calls: int = 600, words: int = 3_500) -> Story:
@@ -107,4 +111,52 @@ def long_story(calls: int = 600, words: int = 3_500) -> Story:
     story.begin("reporter")
     story.say("# Done\n\n", "It is **done**.")
     story.close()
+    return story
+
+
+_SECTION = """## What happened in year {n}
+
+Solar power grew by **{n} percent**, says the agency [{a}], while wind power *fell* in the north of
+the country; nobody expected that [{b}]. The energy is $E_{{{n}}} = m c^2 + \\frac{{{n}}}{{2}}$, as
+`growth_{n}` computes it.
+
+- First, the panels became cheaper [{b}].
+- Second, the grid was extended, as [the operator](https://e.test/grid/{n}) says.
+
+| Year | Power | Share | Note |
+|:-----|------:|------:|:-----|
+| {n} | {n}3 GW | {n} % | the first row |
+| {n}0 | {n}4 GW | {n} % | the second row |
+| {n}1 | {n}5 GW | {n} % | the third row |
+
+```python
+def growth_{n}(years: int) -> float:
+    return sum(x**2 for x in range(years)) / {n}
+```
+
+"""
+
+
+def report_story(characters: int = 100_000, sources: int = 12) -> Story:
+    """A run with a report of this length: prose with citations, formulas, lists, tables and code."""
+    story = Story("How solar power grew")
+    story.open()
+    story.sources = {f"https://e.test/source/{n}": f"Source {n}" for n in range(1, sources + 1)}
+    text, number = "# How solar power grew\n\n", 0
+    listed = "".join(f"- [{n}] [Source {n}](https://e.test/source/{n})\n" for n in range(1, sources + 1))
+    while len(text) + len(listed) < characters:
+        number += 1
+        text += _SECTION.format(n=number, a=number % sources + 1, b=(number + 5) % sources + 1)
+    text += f"## Sources\n\n{listed}"
+    step = {
+        "id": 0,
+        "agent_name": "reporter",
+        "title": "Report",
+        "description": "Report.",
+        "status": "completed",
+    }
+    story.tell("plan", title=story.title, steps=[step])
+    story.begin("reporter")
+    story.say(*(text[start : start + 500] for start in range(0, len(text), 500)))
+    story.close(text)
     return story

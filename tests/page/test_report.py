@@ -324,3 +324,28 @@ def test_what_is_read_stays_in_its_place_when_the_finished_report_replaces_it(
     expect(page.locator(".answer .box").first).to_be_attached()
     top_of = "one => new Promise(requestAnimationFrame).then(() => one.getBoundingClientRect().top)"
     assert abs(heading.evaluate(top_of) - top) <= 60
+
+
+def test_a_long_report_leads_to_a_section_far_below_and_prints_whole(
+    page: Page, model: OpenAIServer, site: str
+):
+    part = "The price of tea rose again.\n\n| Year | Price |\n|---|---|\n| 2026 | 3 |\n\n- It is green.\n\n"
+    text = "# Tea\n\n" + "".join(f"## Part {number}\n\n{part}" for number in range(1, 61))
+    reported(page, model, site, text)
+    page.reload()
+    standing(page, "Done")
+    view = opened(page)
+    skipped = "one => !one.checkVisibility({contentVisibilityAuto: true})"
+    last = view.get_by_role("heading", name="Part 60", exact=True)
+    assert view.locator("article td").last.evaluate(skipped)
+
+    view.get_by_role("navigation").get_by_role("button", name="Part 50", exact=True).click()
+    heading = view.get_by_role("heading", name="Part 50", exact=True)
+    expect(heading).to_be_in_viewport()
+    top = "one => new Promise(requestAnimationFrame).then(() => one.getBoundingClientRect().top)"
+    expect(view.get_by_role("navigation").locator("[aria-current]")).to_have_text("Part 50")
+    assert 0 < heading.evaluate(top) < 150
+
+    page.emulate_media(media="print")
+    expect(last).to_be_attached()
+    assert not view.locator("article td").last.evaluate(skipped)

@@ -33,13 +33,13 @@ export class Layout {
   /** Show a finished text. What the reader sees of it stays where it is, with its diagrams and coloured code. */
   finish(html: string): void {
     const text = prepare(html);
-    const fresh: Element[] = [];
     this.#begin();
     holdPosition(this.place, () => {
-      fresh.push(...this.#keepBlocks(text));
+      // The height of what was never in sight is a guess, by which a reader's place cannot be held.
+      this.place.classList.toggle("lazy", this.place.childElementCount === 0);
+      this.#decorate(text, this.#keepBlocks(text));
       this.place.replaceChildren(text);
     });
-    this.#decorate(this.place, fresh);
   }
 
   /** Put the shown blocks of code with their diagrams into `text`; returns the blocks that are new. */

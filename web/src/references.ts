@@ -13,15 +13,9 @@ export interface Source {
   retrieved_at: number;
 }
 
-/** The number of marked statements, and the entries of the list of sources by number. */
-export interface References {
-  unverified: number;
-  entries: ReadonlyMap<number, HTMLElement>;
-}
-
 /**
  * Lead from the citations of a finished report to its list of sources and back, and add the reason to `[unverified]`
- * marks. `known` has more data about the sources; without it, the list's texts are used. `reasons` has what is known
+ * marks. Returns the numbers of the sources in the list. `known` has more data about the sources; without it, the list's texts are used. `reasons` has what is known
  * about the marks, by their numbers in the text; `onClaim` is called with the index of a claim whose mark is chosen.
  */
 export function reference(
@@ -29,7 +23,7 @@ export function reference(
   known: ReadonlyMap<number, Source> = new Map(),
   reasons: ReadonlyMap<number, Explanation> = new Map(),
   onClaim: (claim: number) => void = () => undefined,
-): References {
+): ReadonlySet<number> {
   const listed = [...place.querySelectorAll<HTMLElement>("li.source")];
   const entries = new Map(listed.map((one) => [numberOf(one.dataset["id"]), one]));
   const cards = new Map([...entries].map(([number, entry]) => [number, cardOf(entry, known.get(number))]));
@@ -41,9 +35,8 @@ export function reference(
     citation.addEventListener("click", () => cameFrom.set(number, citation));
     if (!cameFrom.has(number)) cameFrom.set(number, citation);
   }
-  const marks = numbered(place);
-  for (const [mark, number] of marks) explain(mark, reasons.get(number), onClaim);
-  return { unverified: marks.size, entries };
+  for (const [mark, number] of numbered(place)) explain(mark, reasons.get(number), onClaim);
+  return new Set(entries.keys());
 }
 
 /** The number of a source, from the id of its entry; 0 for none. */

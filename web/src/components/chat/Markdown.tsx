@@ -35,7 +35,9 @@ export function Markdown({ text, isWritten, isFinal = false, runId = "", onWritt
   }, [runId]);
   useEffect(() => {
     const leaving = new AbortController();
-    void writer.current!.write(text, isWritten, isWritten && isFinal, leaving.signal).then((isAll) => isAll && isWritten && onWritten(place.current!));
+    const written = writer.current!.write(text, isWritten, isWritten && isFinal, leaving.signal);
+    // The text may have been closed a moment ago: Preact cleans up after the next frame.
+    void written.then((isAll) => isAll && isWritten && place.current && onWritten(place.current));
     return () => leaving.abort();
   }, [text, isWritten, isFinal]);
   return <div class="markdown" ref={place} onClick={act} />;

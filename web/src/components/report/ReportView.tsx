@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { type CheckedClaims, explanations, NOTHING_CHECKED, scoreText } from "../../claims";
-import type { References, Source } from "../../references";
-import { reference } from "../../references";
+import { reference, type Source } from "../../references";
 import { texts } from "../../texts";
 import { Markdown } from "../chat/Markdown";
 import { useService } from "../service";
@@ -24,15 +23,19 @@ interface Shown {
   onClose: () => void;
 }
 
-interface Found extends References {
+/** The rendered text. */
+interface Written {
+  place: HTMLElement;
   headings: HTMLElement[];
+  unverified: number;
 }
 
 /** The answer of a run as a document with contents, sources and unverified passages. */
 export function ReportView({ runId, title, text, isWritten, isFinal, more = [], onClose }: Shown) {
   const service = useService();
   const view = useRef<HTMLElement>(null);
-  const [found, setFound] = useState<Found | null>(null);
+  const [written, setWritten] = useState<Written | null>(null);
+  const [listed, setListed] = useState<ReadonlySet<number> | null>(null);
   const [news, setNews] = useState({ text: "", isBad: false });
   const evidence = useEvidence(runId);
   const list = useRef<HTMLDetailsElement>(null);
@@ -41,13 +44,17 @@ export function ReportView({ runId, title, text, isWritten, isFinal, more = [], 
     list.current?.querySelectorAll<HTMLElement>(".claim")[index]?.focus();
   }, []);
   const onWritten = useCallback(
-    (place: HTMLElement) => {
-      const { sources, checked } = evidence ?? { sources: new Map<number, Source>(), checked: NOTHING_CHECKED };
-      if (checked.claims.length > 0) hideScore(place, scoreText(checked));
-      setFound({ ...reference(place, sources, explanations(checked), showClaim), headings: headingsIn(place) });
-    },
-    [evidence],
+    (place: HTMLElement) =>
+      setWritten({ place, headings: headingsIn(place), unverified: place.querySelectorAll("mark").length }),
+    [],
   );
+  // The text is shown without waiting for what is known about it.
+  useEffect(() => {
+    if (!written || !evidence) return;
+    const { sources, checked } = evidence;
+    if (checked.claims.length > 0) hideScore(written.place, scoreText(checked));
+    setListed(reference(written.place, sources, explanations(checked), showClaim));
+  }, [written, evidence]);
   useFocusInside(view);
   const entries = [
     ...(isWritten ? downloads(service, runId) : []),
@@ -66,14 +73,16 @@ export function ReportView({ runId, title, text, isWritten, isFinal, more = [], 
         <Menu entries={entries} onNews={setNews} />
       </header>
       <div class="reading-page">
-        {found && view.current && <Contents headings={found.headings} view={view.current} />}
+        {written && view.current && <Contents headings={written.headings} view={view.current} />}
         <article>
-          {found && found.unverified > 0 && <Unverified count={found.unverified} view={view} />}
+          {written && written.unverified > 0 && <Unverified count={written.unverified} view={view} />}
           {!/^#\s/m.test(text.slice(0, 2_000)) && title && <h1 class="title">{title}</h1>}
-          {evidence && <Markdown text={text} isWritten={isWritten} isFinal={isFinal} runId={runId} onWritten={onWritten} />}
-          {found && evidence && <ClaimList checked={evidence.checked} sources={evidence.sources} list={list} />}
-          {found && evidence && (
-            <AlsoRead sources={[...evidence.sources.values()].filter((one) => !found.entries.has(one.number))} />
+          <Markdown text={text} isWritten={isWritten} isFinal={isFinal} runId={runId} onWritten={onWritten} />
+          {listed && evidence && (
+            <>
+              <ClaimList checked={evidence.checked} sources={evidence.sources} list={list} />
+              <AlsoRead sources={[...evidence.sources.values()].filter((one) => !listed.has(one.number))} />
+            </>
           )}
         </article>
       </div>
@@ -131,7 +140,7 @@ export function useFocusInside(view: { current: HTMLElement | null }): void {
 function Unverified({ count, view }: { count: number; view: { current: HTMLElement | null } }) {
   const at = useRef(-1);
   const next = () => {
-    const marks = view.current?.querySelectorAll<HTMLElement>(".unverified");
+    const marks = view.current?.querySelectorAll<HTMLElement>("mark");
     if (!marks?.length) return;
     at.current = (at.current + 1) % marks.length;
     marks[at.current]!.focus();
