@@ -2,11 +2,8 @@
 
 import asyncio
 import logging
-import os
-import signal
-import stat
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import anyio
 from mcp.client._transport import TransportStreams
@@ -29,7 +26,8 @@ from maniple.errors import McpError
 from maniple.llms.embedded import Progress
 from maniple.mcp.stdio import ThrottledStream, read_messages, write_messages
 from maniple.mcp_server.server import TeamServer
-from maniple.service import Service, open_service
+from maniple.service import Service
+from maniple.service.host_pipes import open_in_background, own_pipes, until_signal
 
 PATH = "/mcp"
 SESSION_LIMIT = 1_000
@@ -93,10 +91,6 @@ class _SessionOwner:
         await self._app(scope, receive, send)
 
 
-MESSAGE_BYTES = 8_000_000
-"""The size of one message."""
-_DRAIN_SECONDS = 1.0
-"""Short, because MCP hosts kill a server that does not end quickly."""
 _NO_HOST = (
     "An MCP host starts this command and speaks with it over pipes, but standard input or output is a file "
     "or /dev/null. Register the command with a host (docs/mcp.md), or serve a port with --http."
@@ -110,55 +104,15 @@ async def serve_stdio(settings: Settings, progress: Progress) -> None:
     Runs in progress stop at a checkpoint and continue when the team is served again. If the team cannot be
     opened, each call returns the `ManipleError`, which is raised at the end.
     """
-    runs = settings.runs
-    soon = runs.model_copy(update={"drain_seconds": min(runs.drain_seconds, _DRAIN_SECONDS)})
-    settings = settings.model_copy(update={"runs": soon})
-    async with _own_pipes() as (reader, writer), _opening(settings, progress) as opened:
+    async with (
+        own_pipes(McpError(_NO_HOST)) as (reader, writer),
+        open_in_background(settings, progress) as opened,
+    ):
         server = TeamServer(settings, opened)
         async with _streams(reader, writer) as (read, write):
             protocol = server.protocol
             serving = protocol.run(read, write, protocol.create_initialization_options())
-            await _until_signal(asyncio.create_task(serving, name="mcp server"))
-
-
-@asynccontextmanager
-async def _opening(settings: Settings, progress: Progress) -> AsyncIterator[asyncio.Future[Service]]:
-    """Open the service in a separate task; yield its future, and close it at the end."""
-    opened: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
-    closing = asyncio.Event()
-
-    async def hold_open() -> None:
-        try:
-            async with open_service(settings, progress, alone=False) as service:
-                opened.set_result(service)
-                await closing.wait()
-        except Exception as error:
-            if opened.done():
-                raise
-            # Every error is passed to the calls that wait for the team.
-            _LOG.error("The team cannot be opened: %s", error)
-            opened.set_exception(error)
-
-    holding = asyncio.create_task(hold_open(), name="team")
-    try:
-        yield opened
-    finally:
-        closing.set()
-        if not opened.done():
-            holding.cancel()
-        await asyncio.wait({holding})
-    if not holding.cancelled():
-        holding.result()
-        opened.result()
-
-
-async def _until_signal(serving: asyncio.Task[None]) -> None:
-    """Wait for the end of the input. A signal ends the calls immediately."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, serving.cancel)
-    with suppress(asyncio.CancelledError):
-        await serving
+            await until_signal(asyncio.create_task(serving, name="mcp server"))
 
 
 @asynccontextmanager
@@ -185,35 +139,3 @@ async def _streams(
     finally:
         for stream in (read, write, read_writer, write_reader):
             stream.close()
-
-
-def _is_connection(file: int) -> bool:
-    """Return whether the event loop can wait for a file: a pipe, a socket or a terminal."""
-    mode = os.fstat(file).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(file)
-
-
-@asynccontextmanager
-async def _own_pipes() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Reserve standard input and output for the protocol; prints go to standard error meanwhile."""
-    if not all(_is_connection(file) for file in (0, 1)):
-        raise McpError(_NO_HOST)
-    loop = asyncio.get_running_loop()
-    given = (os.dup(0), os.dup(1))
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    source, target = os.fdopen(os.dup(given[0]), "rb", 0), os.fdopen(os.dup(given[1]), "wb", 0)
-    try:
-        reader = asyncio.StreamReader(limit=MESSAGE_BYTES)
-        incoming, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
-        outgoing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, target)
-        yield reader, asyncio.StreamWriter(outgoing, protocol, None, loop)
-        incoming.close()
-        outgoing.close()
-    finally:
-        for own, file in enumerate(given):
-            os.set_blocking(file, True)  # the shell shares the terminal
-            os.dup2(file, own)
-            os.close(file)

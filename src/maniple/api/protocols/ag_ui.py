@@ -34,12 +34,12 @@ from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, d
 from maniple.api.protocols.conversations import AnsweredOf, SentConversation, submit
 from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
 from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
-from maniple.api.protocols.sent_files import SentFile, decode_content, store_files
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.events import ANSWERING_AGENTS
 from maniple.runs import AcceptedRun, RunNotWaiting, RunRequest
 from maniple.service import Service
+from maniple.service.sent_files import SentFile, decode_content, store_files
 from maniple.service.views import read_thread_detail, resolve_thread_id
 from maniple.store import RunRecord
 from maniple.text import fix_surrogates

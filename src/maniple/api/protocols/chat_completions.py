@@ -26,13 +26,13 @@ from maniple.api.protocols.conversations import (
 )
 from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
-from maniple.api.protocols.sent_files import store_files
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
 from maniple.runs import AcceptedRun, RunRequest, ServiceStopping
 from maniple.service import Service
 from maniple.service.answer_pieces import AnswerPieces
 from maniple.service.callers import KeyRevoked
+from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
 

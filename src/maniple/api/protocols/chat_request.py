@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.protocols.openai_errors import UnsupportedParameter
 from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
-from maniple.api.protocols.sent_files import SentFile, decode_content
+from maniple.service.sent_files import SentFile, decode_content
 from maniple.text import fix_surrogates
 
 TEAM = "maniple"

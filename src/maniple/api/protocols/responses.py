@@ -30,11 +30,11 @@ from maniple.api.protocols.following import (
 )
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.responses_view import Json, ResponseName, ResponseView, frame
-from maniple.api.protocols.sent_files import store_files
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, NotFound, RunRequest
 from maniple.service import Service
+from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
 

@@ -10,9 +10,9 @@ from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_
 from maniple.api.protocols.langgraph.interrupts import split_answers
 from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun, read_messages
 from maniple.api.protocols.langgraph.transcripts import RunTranscript, read_transcripts
-from maniple.api.protocols.sent_files import store_files
 from maniple.runs import AcceptedRun, NotFound, RunNotWaiting, RunRequest
 from maniple.service import Service
+from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
 from maniple.store import Thread
 

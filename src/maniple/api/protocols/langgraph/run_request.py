@@ -8,8 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest
 from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
-from maniple.api.protocols.sent_files import SentFile, decode_content
 from maniple.errors import ManipleError
+from maniple.service.sent_files import SentFile, decode_content
 from maniple.text import fix_surrogates
 
 StreamMode = Literal["values", "updates", "messages-tuple", "messages", "custom", "events"]
