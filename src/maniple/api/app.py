@@ -30,7 +30,7 @@ from maniple.api.error_responses import (
 )
 from maniple.api.protocols import ag_ui, chat_completions, responses
 from maniple.api.protocols.conversations import AnsweredRuns
-from maniple.api.protocols.langgraph import assistants, run_routes, thread_routes
+from maniple.api.protocols.langgraph import assistants, command_routes, run_routes, thread_routes
 from maniple.api.protocols.openai_errors import OpenAIErrors, UnsupportedParameter, answer_unsupported
 from maniple.api.requests import NO_AGENT, adapt_document
 from maniple.api.routes import batches, chat, files, page, runs, schedules, service, threads, webhooks
@@ -67,6 +67,7 @@ _ROUTERS = (
     assistants.router,
     thread_routes.router,
     run_routes.router,
+    command_routes.router,
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
 
@@ -92,6 +93,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None, role: En
             app.state.service = opened
             app.state.limits = UploadLimits.of(settings)
             app.state.answered_runs = AnsweredRuns()
+            app.state.thread_bells = command_routes.ThreadBells()
             # These objects are permanent, so they are excluded from later garbage collections.
             gc.collect()
             gc.freeze()

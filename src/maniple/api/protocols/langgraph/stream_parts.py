@@ -23,7 +23,7 @@ from maniple.events import (
 from maniple.service.answer_pieces import AnswerPieces
 from maniple.store import EventRecord, RunRecord
 
-_WITHOUT_CUSTOM = frozenset(
+WITHOUT_CUSTOM = frozenset(
     one.type for one in (MessageChunk, RunStatusChanged, SessionState, WorkflowStarted, RunInterrupted)
 )
 """Events that other parts have, or that repeat the whole conversation."""
@@ -126,7 +126,7 @@ class StreamParts:
                 yield from self._tool(event)
             case _:
                 pass
-        if "custom" in self.modes and record.type not in _WITHOUT_CUSTOM:
+        if "custom" in self.modes and record.type not in WITHOUT_CUSTOM:
             yield "custom", {"type": record.type, **json.loads(record.marked_data)}
         yield from self._state(event)
 

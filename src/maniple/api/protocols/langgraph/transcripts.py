@@ -184,18 +184,22 @@ def open_transcript(run: RunRecord, *, is_first: bool) -> RunTranscript:
     return RunTranscript(run, asked if is_first else asked[-1:])
 
 
-async def read_transcripts(store: Store, thread: Thread) -> list[RunTranscript]:
-    """Return the transcripts of a thread's newest `MAX_RUNS` runs, oldest first, without those undone."""
+async def read_runs(store: Store, thread: Thread) -> list[RunRecord]:
+    """Return all runs of a thread, oldest first."""
     runs: list[RunRecord] = []
     before: float | None = None
-    while len(runs) < MAX_RUNS:
-        page = await store.runs.list_by_thread(thread.thread_id, _PAGE_RUNS, before)
+    while page := await store.runs.list_by_thread(thread.thread_id, _PAGE_RUNS, before):
         runs += page
+        before = page[-1].created_at
         if len(page) < _PAGE_RUNS:
             break
-        before = page[-1].created_at
+    return runs[::-1]
+
+
+async def read_transcripts(store: Store, thread: Thread) -> list[RunTranscript]:
+    """Return the transcripts of a thread's newest `MAX_RUNS` runs, oldest first, without those undone."""
     found: list[RunTranscript] = []
-    for run in reversed(runs):
+    for run in (await read_runs(store, thread))[-MAX_RUNS:]:
         if run.status == "cancelled" and (await read_ended_run(store, run)).is_undone:
             continue
         found.append(await read_transcript(store, run, is_first=not found))
