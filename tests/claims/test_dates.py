@@ -6,6 +6,8 @@ import pytest
 
 from maniple.claims.dates import agree_dates, find_dates
 from maniple.claims.figures import find_figures
+from maniple.reading.dates import find_date as find_page_date
+from maniple.reading.month_names import list_months
 
 
 def parts(text: str, language: str = "") -> list[tuple[int | None, int | None, int | None]]:
@@ -142,3 +144,33 @@ def test_hundred_kilobytes_of_anything_are_searched_in_linear_time(piece):
     started = time.process_time()
     find_dates(text)
     assert time.process_time() - started < 4
+
+
+def test_months_have_the_same_names_here_and_on_pages():
+    months = list_months()
+    assert len(months) > 600
+    for name, month in months.items():
+        text = f"12 {name} 2021"
+        assert [(one.month, one.day) for one in find_dates(text)] == [(month, 12)]
+        assert find_page_date(text) == f"2021-{month:02}-12"
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "month"),
+    [
+        ("lag sie 2020 bei fünf", "de", None),
+        ("we set 2020 as the limit", "en", None),
+        ("cerca de out 2020", "pt", 10),
+        ("od sie 2020", "pl", 8),
+        ("Kosten pro 2020", "de", None),
+        ("In May 2020 it rose", "en", 5),
+        ("en mai 2020", "fr", 5),
+        ("em março 2020", "", 3),
+    ],
+)
+def test_a_small_word_before_a_year_is_a_month_only_in_its_language(text, language, month):
+    assert [(one.year, one.month) for one in find_dates(text, language)] == [(2020, month)]
+
+
+def test_a_persons_name_before_a_number_is_no_day():
+    assert find_dates("Marta 5 goals", "en") == []

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from maniple.claims.month_names import may_be_no_month, months_by_name
 from maniple.claims.numerals import fold_digits, read_chinese
@@ -61,6 +62,8 @@ _YEAR = re.compile(
     r"|(?<=[\u3040-\u9fff])(?P<near>1[5-9]\d\d|20\d\d)(?=[年至到—–-])|(?<=\d[–-])(?P<last>1[5-9]\d\d|20\d\d)(?![\w%.,-])"
 )
 _WORD = re.compile(r"(?:(?![\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])[^\W\d_]){2,14}")
+_MARKED = re.compile("[\u0900-\u0eff]")
+"""The scripts of India and Thailand."""
 _DAY_BEFORE = re.compile(
     rf"(?<![\d.,:])(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º|ª|°|\.)?(?:{_S}(?:of|de|di|den|af|da))?(?:{_S}|-|{_S}?d['’])$"
 )
@@ -299,7 +302,8 @@ def _find_years(text: str) -> Iterator[DateMention]:
 
 def _find_named(text: str, language: str) -> Iterator[DateMention]:
     months = months_by_name()
-    for word in _WORD.finditer(text):
+    words = (_WORD.finditer(text), _marked_name().finditer(text) if _MARKED.search(text) else ())
+    for word in chain.from_iterable(words):
         month = months.get(word[0].casefold())
         if month is None:
             continue
@@ -308,6 +312,13 @@ def _find_named(text: str, language: str) -> Iterator[DateMention]:
         found = _read_named(text, word, month, language)
         if found is not None:
             yield found
+
+
+@cache
+def _marked_name() -> re.Pattern[str]:
+    """Return the names with signs that are no letters, such as vowels of Hindi, and the points of Thai."""
+    names = sorted((one for one in months_by_name() if not _WORD.fullmatch(one)), key=len, reverse=True)
+    return re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, names))})(?![^\W\d_])")
 
 
 def _read_named(text: str, word: re.Match[str], month: int, language: str) -> DateMention | None:
@@ -329,7 +340,7 @@ def _read_named(text: str, word: re.Match[str], month: int, language: str) -> Da
         end = word.end() if year is None else end
     if day is not None and not 0 < day <= MAX_DAY:
         return None
-    if year is None and not word[0][0].isupper() and may_be_no_month(word[0].casefold(), language):
+    if (year is None or day is None) and may_be_no_month(word[0], language):
         return None
     if year is not None and not _FIRST_YEAR <= year <= _LAST_YEAR:
         return None

@@ -1,4 +1,4 @@
-"""Dates in texts of pages: numeric forms, and names of months in thirty languages."""
+"""Dates in texts of pages: numeric forms, and names of months in forty languages."""
 
 import re
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""The names of months as pages write them beside a day, in thirty languages (CLDR, `MMMM` and `MMM` formats).
+"""The names of months, in forty languages (CLDR: the formats and stand-alone forms of `MMMM` and `MMM`).
 
-Left out: Croatian `listopada` (October), which is November in Polish, and names in other calendars.
+Left out: Croatian `listopad` (October), which is November in Polish and Czech, and names in other calendars.
 """
 
 _NAMES = """
@@ -38,6 +38,18 @@ januari februari maret april mei juni juli agustus|agt september oktober novembe
 जनवरी|जन फ़रवरी|फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर|सितम्बर अक्टूबर|अक्तूबर नवंबर|नवम्बर दिसंबर|दिसम्बर
 জানুয়ারি|জানুয়ারী ফেব্রুয়ারি|ফেব্রুয়ারী মার্চ এপ্রিল মে জুন জুলাই আগস্ট সেপ্টেম্বর অক্টোবর নভেম্বর ডিসেম্বর
 มกราคม|ม.ค. กุมภาพันธ์|ก.พ. มีนาคม|มี.ค. เมษายน|เม.ย. พฤษภาคม|พ.ค. มิถุนายน|มิ.ย. กรกฎาคม|ก.ค. สิงหาคม|ส.ค. กันยายน|ก.ย. ตุลาคม|ต.ค. พฤศจิกายน|พ.ย. ธันวาคม|ธ.ค.
+styczeń luty marzec kwiecień - czerwiec lipiec sierpień wrzesień październik listopad grudzień
+leden únor březen duben květen červen červenec srpen - říjen listopad prosinec
+siječanj|sij veljača|velj ožujak|ožu travanj svibanj|svi lipanj srpanj kolovoz rujan|ruj - studeni|stu prosinac
+sausis|saus vasaris|vas kovas|kov balandis gegužė|geg birželis liepa|liep rugpjūtis|rugp rugsėjis|rugs spalis|spal lapkritis|lapkr gruodis|gruod
+tammi helmi maalis huhti touko kesä heinä elo syys loka marras joulu
+gener febrer març - maig juny juliol agost|ag setembre - - desembre
+jaan veebr marec - - junij|jūn julij|jūl avg - - - dets|dis
+- - mac - - - julai ogos|ogo|agu - - - disember
+январь февраль|февр - апрель - июнь июль - сентябрь октябрь ноябрь декабрь
+січень лютий березень квітень|квіт травень|трав червень|черв липень серпень|серп вересень жовтень|жовт листопад|лист грудень|груд
+ιανουάριος φεβρουάριος μάρτιος|μάρ απρίλιος μάιος|μάι ιούνιος|ιούν ιούλιος|ιούλ αύγουστος|αύγ σεπτέμβριος οκτώβριος νοέμβριος|νοέ δεκέμβριος
+ژانویه فوریه - آوریل مه ژوئن ژوئیه اوت سپتامبر اکتبر نوامبر دسامبر
 """
 
 
