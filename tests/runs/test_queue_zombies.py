@@ -21,6 +21,7 @@ from tests.runs.killing import open_site, together
 from tests.runs.workers import (
     DRIVEN,
     REFUSED,
+    WORKERS,
     Fetch,
     Worker,
     Workers,
@@ -74,7 +75,7 @@ class Zombies:
 
     async def wake_after_loss(self) -> list[Worker]:
         """Put workers with runs to sleep, until others have those; return the woken ones."""
-        await self._asking(THREADS)
+        await self.asking(THREADS)
         driven = {one: await self.fetch(DRIVEN, one.pid) for one in self.workers.running}
         busy = sorted((one for one in driven if driven[one]), key=lambda one: -len(driven[one]))
         sleepers, lost = busy[:AT_ONCE], 0
@@ -86,7 +87,7 @@ class Zombies:
                 runs = [run_id for (run_id,) in driven[one]]
                 self.gaps += await watch_driver(self.fetch, runs, one.pid, slept)
                 lost += len(runs)
-            await self._asking(THREADS + lost)
+            await self.asking(THREADS + lost)
         finally:
             for one in sleepers:
                 one.process.send_signal(signal.SIGCONT)
@@ -94,7 +95,7 @@ class Zombies:
         await asyncio.to_thread(self.model.release)
         return sleepers
 
-    async def _asking(self, calls: int) -> None:
+    async def asking(self, calls: int) -> None:
         """Wait until so many calls of researchers wait for the model."""
         await asyncio.to_thread(self.model.wait_for, lambda stats: stats["active"] == calls)
 
@@ -104,11 +105,16 @@ class Zombies:
 
 
 @asynccontextmanager
-async def open_zombies(url: str, folder: Path, program: Path, rounds: int) -> AsyncIterator[Zombies]:
+async def open_zombies(
+    url: str, folder: Path, program: Path, rounds: int, count: int = WORKERS
+) -> AsyncIterator[Zombies]:
     async with open_site() as site, connected(url) as fetch:
         await begin_audit(fetch)
         with serving(hanging_script(site.url)) as model:
-            async with cluster_of(url, model.base_url, folder, program=program) as (api, workers):
+            async with cluster_of(url, model.base_url, folder, program=program, count=count) as (
+                api,
+                workers,
+            ):
                 async with httpx.AsyncClient(base_url=api, trust_env=False, timeout=200) as client:
                     opened = Zombies(fetch, client, model, workers)
                     try:
@@ -135,6 +141,25 @@ async def test_workers_that_sleep_beyond_their_lease_leave_when_they_wake(postgr
         assert await here.statuses() == {"completed"}
         noted = await read_audit(here.fetch)
     assert (noted.zombie_rows, noted.overlaps) == ({}, 0)
+
+
+async def test_a_worker_that_gets_a_run_which_it_drives_leaves_and_does_not_begin_it_again(
+    postgres_url, tmp_path
+):
+    async with open_zombies(postgres_url, tmp_path, MANIPLE, 1, count=1) as here:
+        await here.asking(THREADS)
+        (worker,) = here.workers.running
+        # As the sweep of another process does, which took this one for dead.
+        await here.fetch(
+            "SELECT procrastinate_retry_job_v2(min(id), now(), NULL, NULL, NULL) FROM procrastinate_jobs"
+        )
+        assert await worker.ended() == REFUSED_STATUS
+        here.workers.running.remove(worker)
+        assert here.model.stats["max_active"] == THREADS
+        await here.workers.add()
+        await here.asking(THREADS)
+        await asyncio.to_thread(here.model.release)
+        assert await here.statuses() == {"completed"}
 
 
 async def test_without_the_fences_they_would_write(postgres_url, tmp_path):

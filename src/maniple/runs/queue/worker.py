@@ -138,6 +138,10 @@ class RunWorker:
             raise RunGivenBack
         job = context.job.id
         async with _pausing_after_failure():
+            if run_id in self._driven:
+                error = RunTakenOver("Another process took this one for dead, and gave its runs back.")
+                self._refused(error)
+                raise error
             claimed = await self._queue.claim(run_id, job) if job is not None else None
             if claimed is None:
                 return  # it has ended meanwhile
@@ -256,7 +260,7 @@ class _Watchdog:
         self._thread = threading.Thread(target=self._watch, name="queue watchdog", daemon=True)
 
     def __enter__(self) -> None:
-        self._database.heard_at = time.monotonic()
+        self._database.heard_at, self._database.longest_silence = time.monotonic(), 0.0
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
@@ -266,7 +270,10 @@ class _Watchdog:
     def _watch(self) -> None:
         lease_seconds = self._database.lease_seconds
         while not self._stop.wait(lease_seconds / _WATCHES_OF_LEASE):
-            if (silent := time.monotonic() - self._database.heard_at) > SILENT_PART * lease_seconds:
+            silent = time.monotonic() - self._database.heard_at
+            # One that wakes may beat before this thread looks; others may have given its runs back already.
+            silent = max(silent, self._database.longest_silence)
+            if silent > SILENT_PART * lease_seconds:
                 _LOG.critical("This process leaves: it has not heard of its database for %.1f s.", silent)
                 self._leave(REFUSED_STATUS)
                 return

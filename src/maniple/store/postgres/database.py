@@ -84,6 +84,8 @@ class PostgresDatabase:
         """How long other processes wait for a beat of this one before it counts as dead."""
         self.heard_at = time.monotonic()
         """When the server, or the system that cannot reach it, last answered a beat of this process."""
+        self.longest_silence = 0.0
+        """The longest time, in seconds, between two such answers."""
         self._is_open = False
         # Without `check`, which gave no connection after the server had crashed.
         self._pool = AsyncConnectionPool(
@@ -105,6 +107,12 @@ class PostgresDatabase:
         """Close the connections; later calls raise `StoreError`."""
         self._is_open = False
         await self._pool.close()
+
+    def hear(self) -> None:
+        """Take note that a beat of this process was answered."""
+        now = time.monotonic()
+        self.longest_silence = max(self.longest_silence, now - self.heard_at)
+        self.heard_at = now
 
     async def configure(self, connection: AsyncConnection) -> None:
         """Prepare a connection, also one of another pool, as one of this process."""

@@ -93,7 +93,7 @@ async def _beat(database: PostgresDatabase, *, server: bool) -> None:
             _LOG.warning("This process could not report that it is alive: %s", error)
         # Also after an error: a server that is away drives the runs of nobody. One that is silent may be
         # heard by others.
-        database.heard_at = time.monotonic()
+        database.hear()
         await asyncio.sleep(database.lease_seconds / BEATS_OF_LEASE)
 
 
