@@ -6,7 +6,7 @@ The HTTP service, the terminal, the MCP server and `open_team` open what they ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.agents import Agent, Roles, build_roles, without_search
-from maniple.agents.middleware.item_pictures import ItemPictureReader
+from maniple.agents.middleware.item_pictures import ItemPictureReader, PictureDescriber
 from maniple.agents.offers import Offer, join_abilities
 from maniple.agents.profiles import build_workers, reads_pages_only
 from maniple.agents.team_models import (
@@ -27,11 +27,11 @@ from maniple.agents.team_models import (
     uses_of,
 )
 from maniple.browser import Browser
-from maniple.capabilities import open_capabilities
+from maniple.capabilities import model_services, open_capabilities
 from maniple.capabilities.base import McpConnections, TeamBrowser, UploadedFiles
 from maniple.capabilities.mcp import abilities_of
 from maniple.capabilities.workspace import workspaces_of
-from maniple.config import Settings, load_settings
+from maniple.config import Settings, TeamSettings, load_settings
 from maniple.graph import Team, TeamRules, TeamServices, build_graph, members_of
 from maniple.llms import ChatModels
 from maniple.llms.embedded import Progress
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from maniple.runs import EngineConfig, ExecutionEnvironment, RunTelemetry
     from maniple.runs.in_process import InProcessEngine
     from maniple.runs.queue.engine import QueueEngine
+    from maniple.runs.teams import TeamSource
     from maniple.store import Store
     from maniple.telemetry.metrics import Metrics
     from maniple.telemetry.tracing import Tracing
@@ -83,8 +84,18 @@ class Runtime:
     """Who may be on the team."""
     notices: tuple[str, ...]
     """One sentence for each thing that is absent, with how to get it."""
-    only_reads: bool = False
+    only_reads: bool
     """Whether the browser's model is too small for more than reading the page that a task names."""
+    builder: TeamBuilder
+    """Builds the same team over other models."""
+
+    def team_with(self, model: str) -> Team:
+        """Return the same team with another configured model as its basic one.
+
+        Blocks. Raises `UnconfiguredModel`.
+        """
+        models = self.models.with_basic(model)
+        return self.builder.build(models, self.answering, self.settings).graph
 
     @property
     def missing(self) -> Mapping[Worker, str]:
@@ -124,6 +135,43 @@ class Runtime:
         """What each run is warned of: that its code runs unprotected; else ""."""
         is_unsafe = "coder" not in self.missing and self.settings.sandbox.backend == "unsafe-local"
         return UNSAFE if is_unsafe else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamBuilder:
+    """Builds the team over any models, with all that is open already."""
+
+    with_on_call: TeamSettings
+    """The settings of the team, with the workers that are only on call."""
+    offer: Offer
+    roles: Roles
+    checkpointer: BaseCheckpointSaver[Any] | None
+
+    def build(self, models: ChatModels, answering: Answering, settings: Settings) -> Runtime:
+        """Return the team over `models` of the `settings`; `answering` describes the basic one."""
+        team, offer = settings.team, self._offer_over(models, settings)
+        workers = build_workers(self.with_on_call, models, offer, self.roles)
+        members = {name: worker for name, worker in workers.items() if name in team.enabled}
+        borrowed = () if answering.embedded else _borrowed(models)
+        return Runtime(
+            graph=_compile(settings, models, workers, offer, self.roles, self.checkpointer),
+            models=models,
+            settings=settings,
+            answering=answering,
+            offer=offer,
+            uses=uses_of(models, team.llms, members, self.roles),
+            roles={name: self.roles[name] for name in team.workers},
+            notices=(*settings.notices, *borrowed, *offer.notices, *_left_out(team.enabled, workers)),
+            only_reads=reads_pages_only(workers.get("browser")),
+            builder=self,
+        )
+
+    def _offer_over(self, models: ChatModels, settings: Settings) -> Offer:
+        """Return the offer with the services that ask models on these ones."""
+        services = {**self.offer.services, **model_services(settings, models)}
+        if (reader := self.offer.service(ItemPictureReader)) is not None:
+            services[ItemPictureReader] = replace(reader, describer=PictureDescriber(models))
+        return replace(self.offer, services=services)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +232,13 @@ async def open_app(
         if workspaces is None:  # the team works without them, but earlier threads may have files
             workspaces = await asyncio.to_thread(workspaces_of, settings)
         telemetry = RunTelemetry(metrics, tracing.callbacks)
-        environment = ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning, runtime.models.load)
+        environment = ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning)
+        source = source_of(runtime)
         opening = (
-            _open_queue_engine(runtime.graph, opened_store, role, config, telemetry, environment)
+            _open_queue_engine(source, opened_store, role, config, telemetry, environment)
             if is_queue
             else open_engine(
-                runtime.graph,
+                source,
                 opened_store,
                 kind=kind,
                 config=config,
@@ -214,7 +263,7 @@ async def open_app(
 
 @asynccontextmanager
 async def _open_queue_engine(
-    team: Team,
+    source: TeamSource,
     store: Store,
     role: EngineRole,
     config: EngineConfig,
@@ -226,9 +275,18 @@ async def _open_queue_engine(
 
     assert isinstance(store, PostgresStore)
     async with open_queue(
-        team, store, role=role, config=config, telemetry=telemetry, environment=environment
+        source, store, role=role, config=config, telemetry=telemetry, environment=environment
     ) as opened:
         yield opened.engine
+
+
+def source_of(runtime: Runtime, close: Callable[[], Awaitable[None]] | None = None) -> TeamSource:
+    """Return the teams over the models of a runtime, for an engine; `close` closes those models."""
+    from maniple.runs.teams import TeamSource
+
+    models = runtime.models
+    source = TeamSource(runtime.graph, runtime.team_with, models.names, models.load)
+    return source if close is None else replace(source, close=close)
 
 
 def _use_store(
@@ -290,20 +348,8 @@ async def open_runtime(
         if offer.service(TeamSearch) is None:
             roles = without_search(roles)
         await asyncio.to_thread(preload)
-        workers = build_workers(with_on_call.team, models, offer, roles)
-        members = {name: worker for name, worker in workers.items() if name in team.enabled}
-        borrowed = () if answering.embedded else _borrowed(models)
-        yield Runtime(
-            graph=_compile(settings, models, workers, offer, roles, checkpointer),
-            models=models,
-            settings=settings,
-            answering=answering,
-            offer=offer,
-            uses=uses_of(models, team.llms, members, roles),
-            roles={name: roles[name] for name in team.workers},
-            notices=(*settings.notices, *borrowed, *offer.notices, *_left_out(team.enabled, workers)),
-            only_reads=reads_pages_only(workers.get("browser")),
-        )
+        builder = TeamBuilder(with_on_call.team, offer, roles, checkpointer)
+        yield builder.build(models, answering, settings)
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 ManipleError
 ├── ConfigError          a setting is missing or wrong; fatal at start-up, names file, line and key
+├── UnconfiguredModel    a run asks for a model that the settings do not have; names those that they have
 ├── ModelError           a model endpoint failed; names endpoint, model and remedy
 ├── PlanError            the planner gave no usable plan, twice
 ├── EmbeddedModelError   the local model could not be fetched, joined or started
@@ -24,7 +25,7 @@ ManipleError
         └── WorkspaceFull    there is no room for it
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 ModelErrorCode = Literal[
@@ -60,6 +61,16 @@ class ConfigError(ManipleError):
     """Settings are missing or contradictory."""
 
     code = "config"
+
+
+class UnconfiguredModel(ManipleError):
+    """A run asks for a model that is not configured."""
+
+    code = "unknown_model"
+
+    def __init__(self, model: str, known: Sequence[str]) -> None:
+        there = ", ".join(known) or "none, so that `model` must be left out"
+        super().__init__(f"There is no model {model!r} in the settings. Configured: {there}.")
 
 
 class ModelError(ManipleError):

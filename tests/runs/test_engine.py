@@ -1,7 +1,7 @@
 """Runs continue in this process with and without followers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +27,7 @@ from maniple.runs import (
     TooManyRuns,
     open_engine,
 )
+from maniple.runs.teams import TeamSource
 from maniple.store import Store, open_store
 from tests.openai_server import SIMPLE, call, reply
 from tests.team import Scripted, checked, data, scripted_team, status
@@ -64,13 +65,14 @@ def opening(tmp_path):
         script: dict[str, Any],
         rules: EngineConfig | None = None,
         environment: ExecutionEnvironment | None = None,
+        load: Callable[[], Awaitable[None]] | None = None,
         **team: Any,
     ) -> AsyncIterator[Opened]:
         async with (
             open_store(tmp_path / "maniple.db", tmp_path / "artifacts", server=True) as store,
             scripted_team(script, checkpointer=store.checkpointer, **team) as it,
             open_engine(
-                it.team,
+                TeamSource(it.team, load=load) if load else it.team,
                 store,
                 kind="server",
                 config=rules or EngineConfig(drain_seconds=0.1),
@@ -98,7 +100,7 @@ async def test_a_run_begins_at_once_and_its_models_are_called_when_they_are_load
         loads.append("load")
         await may_load.wait()
 
-    async with opening(SIMPLE, environment=ExecutionEnvironment(load_models=load)) as here:
+    async with opening(SIMPLE, load=load) as here:
         run_id = await here.ask()
         first = await anext(page async for page in here.engine.events(run_id))
         called = here.it.server.stats["calls"]

@@ -14,6 +14,7 @@ from maniple.config import TeamSettings
 from maniple.types import Worker
 
 if TYPE_CHECKING:
+    from maniple.agents.middleware.item_pictures import ItemPictureReader
     from maniple.agents.middleware.tool_availability import DynamicTools
 
 S = TypeVar("S")
@@ -29,6 +30,8 @@ class WorkerContext:
     tools: Sequence[BaseTool]
     """The static tools of the worker."""
     settings: TeamSettings
+    pictures: ItemPictureReader | None = None
+    """Reads the pictures of a thread, and has them described by the team's models."""
 
     def has_tool(self, name: str) -> bool:
         """Return whether the worker has a tool of this name."""

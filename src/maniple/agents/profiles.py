@@ -105,7 +105,9 @@ def result_guards(
 def _build_standard(role: Role, model: BaseChatModel, offer: Offer, settings: TeamSettings) -> Agent:
     name, dynamic = role.name, offer.dynamic_tools.get(role.name)
     role = replace(role, skills=offer.instructions.get(name, ""))
-    context = WorkerContext(name, model, static_tools(name, offer), settings)
+    context = WorkerContext(
+        name, model, static_tools(name, offer), settings, offer.service(ItemPictureReader)
+    )
     tools = [_bound(tool, offer, context) for tool in context.tools]
     if name in offer.direct_workers and not offer.extra_tools.get(name) and dynamic is None:
         return BrowserWorker(tools[0])
@@ -142,7 +144,7 @@ def _tool_filters(context: WorkerContext, offer: Offer) -> list[Middleware]:
 
 
 def _middleware(context: WorkerContext, offer: Offer) -> list[Middleware]:
-    reader = offer.service(ItemPictureReader)
+    reader = context.pictures
     middleware: list[Middleware] = [TruncationNotes(), *([ItemPictures(reader)] if reader else [])]
     if context.name == "reporter":
         parallel = context.settings.parallel_steps

@@ -33,7 +33,7 @@ from maniple.api.protocols.conversations import AnsweredRuns
 from maniple.api.protocols.langgraph import assistants, command_routes, run_routes, thread_routes
 from maniple.api.protocols.openai_errors import OpenAIErrors, UnsupportedParameter, answer_unsupported
 from maniple.api.requests import NO_AGENT, adapt_document
-from maniple.api.routes import batches, chat, files, page, runs, schedules, service, threads, webhooks
+from maniple.api.routes import batches, chat, files, models, page, runs, schedules, service, threads, webhooks
 from maniple.config import Settings, TeamSettings
 from maniple.config.service_settings import LOOPBACK_HOSTS, ServerSettings
 from maniple.errors import ManipleError
@@ -60,6 +60,7 @@ _ROUTERS = (
     batches.router,
     schedules.router,
     webhooks.router,
+    models.router,
     service.router,
     chat_completions.router,
     responses.router,

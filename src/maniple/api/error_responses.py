@@ -40,6 +40,7 @@ STATUS_BY_CODE = {
     "no_files": 404,
     "plan_not_open": 409,
     "prices_unknown": 409,
+    "unknown_model": 409,
     "wrong_plan_change": 422,
     "invalid_input": 422,
     "unsupported": 422,

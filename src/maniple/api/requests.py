@@ -18,17 +18,19 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
+from maniple.app import Runtime
 from maniple.config import ModelsSettings
-from maniple.errors import ManipleError
+from maniple.errors import ManipleError, UnconfiguredModel
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
 from maniple.scope.budget import Budget
 from maniple.scope.inputs import ChangeAction, PlanChange
 from maniple.service.views import ThreadId
-from maniple.text import fix_surrogates
+from maniple.text import fix_surrogates, shorten
 from maniple.types import GENERAL, WORKERS, Depth, ReportStyle, Worker
 
 MAX_LEVELS = 50
+_SHOWN_CHARACTERS = 80
 _MOST = 10**15  # a higher limit has no effect, and some libraries cannot represent it
 _MESSAGE_TYPES: dict[str, type[BaseMessage]] = {
     "user": HumanMessage,
@@ -175,6 +177,12 @@ class _Ask(BaseModel):
     report_style: ReportStyle | None = Field(
         default=None, description="The style of the report; null: that of the settings."
     )
+    model: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The model of `GET /api/models` that does the basic one's work; null: the basic one. "
+        "The run keeps it, also when it is resumed or retried.",
+    )
     multitask_strategy: DoubleTexting = Field(
         default="enqueue", description="What happens if a run of the conversation is in progress."
     )
@@ -193,6 +201,14 @@ class _Ask(BaseModel):
             report_style=self.report_style or "",
         )
 
+    def _request(
+        self, messages: Sequence[BaseMessage], thread_id: str | None, owner: str, budget: Budget
+    ) -> RunRequest:
+        return RunRequest(
+            *(messages, thread_id, self.options(), owner, self.multitask_strategy, budget),
+            model=self.model or "",
+        )
+
     def asked_budget(self) -> Budget:
         """Return the limits that the client sets itself."""
         return self.budget.as_budget() if self.budget else Budget()
@@ -203,7 +219,7 @@ class BatchRunOptions(_Ask):
 
     def as_run(self, owner: str, budget: Budget) -> RunRequest:
         """Return the request of each run, within `budget`, still without its message."""
-        return RunRequest([HumanMessage("")], None, self.options(), owner, budget=budget)
+        return self._request([HumanMessage("")], None, owner, budget)
 
 
 class ChatRequest(_Ask):
@@ -226,7 +242,7 @@ class ChatRequest(_Ask):
     def as_run(self, thread_id: str | None, owner: str, budget: Budget) -> RunRequest:
         """Return the run that the client asks for on a thread, or on one of its own, within `budget`."""
         messages = [message.as_langchain() for message in self.messages]
-        return RunRequest(messages, thread_id, self.options(), owner, self.multitask_strategy, budget)
+        return self._request(messages, thread_id, owner, budget)
 
 
 class RunCreate(_Ask):
@@ -255,7 +271,7 @@ class RunCreate(_Ask):
         messages = [message.as_langchain() for message in self.messages] or [
             HumanMessage(fix_surrogates(self.input))
         ]
-        return RunRequest(messages, thread_id, self.options(), owner, self.multitask_strategy, budget)
+        return self._request(messages, thread_id, owner, budget)
 
 
 def _keepable(value: Any) -> Any:
@@ -378,6 +394,17 @@ def check_sole_agent(name: str | None, alone: Iterable[Worker]) -> None:
         there = ", ".join(alone) or f"none; team.members in the server's settings can name {GENERAL}"
         words = f"no agent {fix_surrogates(name)} works alone here; known: {there}"
         _refuse("value_error", "agent", f"Value error, {words}", name)
+
+
+def check_choices(ask: _Ask, runtime: Runtime) -> None:
+    """Raise the error of members, an agent or a model that a request names and the service does not have.
+
+    That is a `RequestValidationError`, or `UnconfiguredModel`.
+    """
+    check_team_members(ask.team_members, runtime.roles)
+    check_sole_agent(ask.agent, runtime.alone)
+    if ask.model and ask.model not in (known := runtime.models.names):
+        raise UnconfiguredModel(shorten(fix_surrogates(ask.model), _SHOWN_CHARACTERS), known)
 
 
 def _refuse(kind: str, field: str, words: str, given: Any) -> None:

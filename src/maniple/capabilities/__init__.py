@@ -30,7 +30,7 @@ from maniple.search import FolderSearch
 from maniple.tools.registry import check_approval
 from maniple.tools.web import open_document_folder
 
-__all__ = ["Capability", "CapabilityContext", "Offer", "open_capabilities"]
+__all__ = ["Capability", "CapabilityContext", "Offer", "model_services", "open_capabilities"]
 
 # Each may use the services of those before it. Middleware of earlier ones wraps that of later ones.
 BUILT_IN = (
@@ -80,11 +80,12 @@ def _shared_services(
             Redactor: redactor_of(settings),
             OutgoingGuard: guard,
             **({FolderSearch: folder} if folder is not None else {}),
-            **(_model_services(settings, models) if models is not None else {}),
+            **(model_services(settings, models) if models is not None else {}),
         }
     )
 
 
-def _model_services(settings: Settings, models: ChatModels) -> dict[type[Any], Any]:
+def model_services(settings: Settings, models: ChatModels) -> dict[type[Any], Any]:
+    """Return the services that ask the team's models."""
     evidence = settings.evidence
     return {ChatModels: models, JudgeChoice: JudgeChoice(evidence.judge, models, evidence.llm)}

@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool
 from maniple.agents.browsing import BrowsingResources, browser_middleware, build_loop
 from maniple.agents.browsing.earlier_views import EarlierViews
 from maniple.agents.browsing.screenshots import LastViews, ScreenshotSaver
-from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictures
+from maniple.agents.middleware.item_pictures import ItemPictures
 from maniple.agents.middleware.text_tools import TruncationNotes
 from maniple.agents.offers import Middleware, Offer, WorkerContext
 from maniple.agents.profiles import result_guards
@@ -81,7 +81,6 @@ class BrowserCapability(Capability):
             browsing,
             browser_tool(browser, guard),
             context.service(Redactor),
-            context.service(ItemPictureReader),
         )
         return replace(offer, services={**offer.services, TeamBrowser: TeamBrowser(browser)})
 
@@ -98,13 +97,12 @@ def browsing_offer(
     browsing: BrowsingResources,
     tool: BaseTool,
     redactor: Redactor | None = None,
-    pictures: ItemPictureReader | None = None,
 ) -> Offer:
     """Return the offer of a browser: the worker's `tool`, and the middleware of `browser_use`."""
     return Offer(
         {"browser": [tool]},
         middleware=[partial(_browser_middleware, browsing)],
-        bind_tools={"browser": partial(_bound_to_model, browsing, redactor, pictures)},
+        bind_tools={"browser": partial(_bound_to_model, browsing, redactor)},
         direct_workers=("browser",),
         services={BrowsingResources: browsing},
     )
@@ -122,7 +120,6 @@ def _browser_middleware(browsing: BrowsingResources, worker: WorkerContext) -> S
 def _bound_to_model(
     browsing: BrowsingResources,
     redactor: Redactor | None,
-    pictures: ItemPictureReader | None,
     tool: BaseTool,
     worker: WorkerContext,
 ) -> BaseTool:
@@ -132,7 +129,7 @@ def _bound_to_model(
         worker.model,
         middleware=[
             TruncationNotes(),
-            *([ItemPictures(pictures)] if pictures else []),
+            *([ItemPictures(worker.pictures)] if worker.pictures else []),
             *result_guards(worker.model, redactor),
         ],
         max_questions=worker.settings.max_questions,

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.model_providers import Provider, provider_named
 from maniple.config.sources import MODEL_PREFIXES
-from maniple.errors import ModelError
+from maniple.errors import ModelError, UnconfiguredModel
 from maniple.llms.capabilities import FEATURES, PICTURES_PREFIX, SCHEMA_PREFIX, Capabilities, capabilities_of
 from maniple.llms.endpoints import DeferredModel, with_fallbacks
 from maniple.llms.providers import base_url_of, make_model, name_endpoint
@@ -44,6 +44,24 @@ class ChatModels:
                 code="model_not_configured",
             )
         return model
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all models, fallbacks included, each once."""
+        return list(self._by_name())
+
+    def with_basic(self, name: str) -> "ChatModels":
+        """Return the models with the one of this name as the basic one; raises `UnconfiguredModel`."""
+        found = self._by_name()
+        if name not in found:
+            raise UnconfiguredModel(name, list(found))
+        return ChatModels({**self.by_type, "basic": found[name]})
+
+    def _by_name(self) -> dict[str, BaseChatModel]:
+        every = [one for model in self.by_type.values() for one in with_fallbacks(model)]
+        # Reversed, so that of two with one name the first counts, as in `ModelsSettings.each`.
+        named = {one.endpoint.model: one for one in reversed(every) if hasattr(one, "endpoint")}
+        return dict(reversed(named.items()))
 
     def types_using_basic(self) -> list[LLMType]:
         """Return the types without a model of their own, which use `basic`."""

@@ -22,6 +22,7 @@ from maniple.graph import Team
 from maniple.runs.engine_config import EngineConfig, RunTelemetry
 from maniple.runs.event_log import Recorder, RunEventLog
 from maniple.runs.request import RunRequest
+from maniple.runs.teams import Teams
 from maniple.scope.budget import UsageMeter
 from maniple.scope.inbox import Inbox
 from maniple.store import RunRecord, Store
@@ -69,11 +70,16 @@ class Stop(Enum):
 class RunServices:
     """What all runs of an engine share."""
 
-    team: Team
+    teams: Teams
     store: Store
     recorder: Recorder
     config: EngineConfig
     telemetry: RunTelemetry
+
+    @property
+    def team(self) -> Team:
+        """The team of runs that choose no model, which also reads and changes the state of any thread."""
+        return self.teams.default
 
 
 @dataclass(slots=True, eq=False)
@@ -86,6 +92,8 @@ class ActiveRun:
     meter: UsageMeter
     redactor: EventRedactor
     inbox: Inbox
+    team: Team | None = None
+    """The team that drives it, over the run's model; None before it is driven."""
     control: RunControl = field(default_factory=RunControl)
     task: asyncio.Task[None] | None = None
     phase: RunPhase = RunPhase.NEW

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from maniple.errors import ManipleError, StoreError
+from maniple.errors import ManipleError, StoreError, UnconfiguredModel
 from maniple.events import (
     Event,
     EventRedactor,
@@ -42,6 +42,7 @@ from maniple.runs.request import RunRequest
 from maniple.runs.search_index import index_run
 from maniple.runs.steering import MessageDesk, answers_of
 from maniple.runs.stored_inputs import StoredInputs
+from maniple.runs.teams import TeamSource
 from maniple.runs.turn import Start, Turn, drive, run_of, thread_state
 from maniple.runs.turn_scheduler import TurnScheduler
 from maniple.runs.usage import QuotaRegistry
@@ -96,8 +97,13 @@ class RunDriver:
                 _LOG.info("The run begins (%s).", start)
                 if self.environment.warning:
                     _LOG.warning(self.environment.warning)
-                turn = await self._turn(active, start, stream)
-                await active.record_all(self._events(active, turn), self.services.recorder)
+                try:
+                    async with self.services.teams.use(active.request.model) as (team, source):
+                        active.team = team
+                        turn = await self._turn(active, start, stream, source)
+                        await active.record_all(self._events(active, turn), self.services.recorder)
+                except UnconfiguredModel as error:
+                    await self._close_stream(active, stream, error)
                 _LOG.info("The run is %s.", "left to another program" if active.is_left else active.status)
         except asyncio.CancelledError:
             if active.stop is None:
@@ -120,7 +126,7 @@ class RunDriver:
             collector = await stack.enter_async_context(
                 ArtifactCollector(self.file_collector, active, self.services.recorder)
             )
-            events = await stack.enter_async_context(aclosing(drive(self.services.team, turn)))
+            events = await stack.enter_async_context(aclosing(drive(active.team or self.services.team, turn)))
             while (event := await active.next_event(events)) is not None:
                 if isinstance(event, RunStatusChanged) and not active.is_suspended:
                     active.status = event.status  # from here on a cancel comes too late
@@ -136,7 +142,7 @@ class RunDriver:
                     async for page in pages.collect_after(event.tool_name):
                         yield page.in_turn(event.turn)
 
-    async def _turn(self, active: ActiveRun, start: Start, stream: StreamState) -> Turn:
+    async def _turn(self, active: ActiveRun, start: Start, stream: StreamState, source: TeamSource) -> Turn:
         record, request = active.record, active.request
         wait = ModelWait(self.services, active, self.outages)
         stopped = NewestWork()
@@ -166,7 +172,7 @@ class RunDriver:
             ),
             callbacks=[*self.services.telemetry.callbacks(record.run_id, record.thread_id), wait],
             control=active.control,
-            gate=self._wait_for_turn(active, start, wait),
+            gate=self._wait_for_turn(active, start, wait, source),
             durable=True,
             thread_name=record.thread_name,
         )
@@ -193,7 +199,9 @@ class RunDriver:
         return replace(ended, work=work)
 
     @asynccontextmanager
-    async def _wait_for_turn(self, active: ActiveRun, start: Start, wait: ModelWait) -> AsyncGenerator[None]:
+    async def _wait_for_turn(
+        self, active: ActiveRun, start: Start, wait: ModelWait, source: TeamSource
+    ) -> AsyncGenerator[None]:
         """Wait until the run may work, and tell those who count and pay for it."""
         record, metrics = active.record, self.services.telemetry.metrics
         if metrics is not None:
@@ -203,8 +211,7 @@ class RunDriver:
                 metrics.begin(record.run_id)
             self.quotas.of(record.owner).attach(record.run_id, active.meter)
             active.meter.start()
-            if (load := self.environment.load_models) is not None:
-                await load()
+            await source.load()
             async with wait.using(slot):
                 yield
 
@@ -302,6 +309,11 @@ class RunDriver:
 
     async def fail(self, active: ActiveRun, stream: StreamState, error: ManipleError) -> None:
         """Fail a run that is not driven: close its stream and store its end."""
+        await self._close_stream(active, stream, error)
+        await self._finish(active)
+
+    async def _close_stream(self, active: ActiveRun, stream: StreamState, error: ManipleError) -> None:
+        """Record the events with which a run fails before it works."""
         active.resume_after(stream)
         record = active.record
         translator = Translator(record.run_id, record.thread_name, active.request.messages, stream)
@@ -313,4 +325,3 @@ class RunDriver:
         for event in (*translator.open(), *translator.close("failed", error, left)):
             await self._store_history(active, event)
             await active.record_event(event, self.services.recorder)
-        await self._finish(active)

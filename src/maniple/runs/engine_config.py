@@ -1,6 +1,6 @@
 """The configuration of an engine."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -53,8 +53,6 @@ class ExecutionEnvironment:
     """Notified after each step of a thread; stops the processes of a cancelled or deleted run."""
     warning: str = ""
     """A warning that is logged at the start of each run."""
-    load_models: Callable[[], Awaitable[None]] | None = None
-    """Awaited before the team works, after the first event; repeated calls return immediately."""
 
     def release_after_step(self, event: Event, thread_id: str) -> None:
         """Release the thread's sandbox slot after each step."""

@@ -35,6 +35,7 @@ from maniple.runs.steering import (
     request_plan_edit,
 )
 from maniple.runs.step_answers import ASKED_AGAIN_SECONDS, StepAnswers
+from maniple.runs.teams import Teams, TeamSource
 from maniple.runs.turn import remember
 from maniple.runs.turn_scheduler import LocalTurnScheduler
 from maniple.runs.usage import QuotaRegistry
@@ -339,7 +340,7 @@ class InProcessEngine:
 
 @asynccontextmanager
 async def open_engine(
-    team: Team,
+    team: Team | TeamSource,
     store: Store,
     *,
     kind: Kind,
@@ -363,13 +364,15 @@ async def open_engine(
             WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
         )
         quotas = QuotaRegistry(store)
-        services = RunServices(team, store, recorder, config, telemetry)
+        teams = Teams(team if isinstance(team, TeamSource) else TeamSource(team))
+        services = RunServices(teams, store, recorder, config, telemetry)
         # At a terminal, a person sees at once that an endpoint is configured wrong.
         outages = ModelOutages(config.outage_seconds, waits_unanswered=kind == "server")
         scheduler = LocalTurnScheduler(services, FairSemaphore(config.working))
         driver = RunDriver(services, scheduler, quotas, environment, file_collector, outages)
         tasks = RunTasks(driver)
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(teams.close)
             stack.push_async_callback(tasks.drain)
             if kind == "server":
                 await recover_orphaned_runs(tasks, kind)

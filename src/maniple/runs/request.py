@@ -50,6 +50,8 @@ class RunRequest:
     A request with an id that exists gets that run: so it can be repeated without a second run. It never
     answers a run that waits, and raises `ThreadBusy` instead.
     """
+    model: str = ""
+    """The name of the configured model that does the work of the basic one; "": the basic one itself."""
 
     @property
     def ends_others(self) -> bool:

@@ -353,7 +353,7 @@ class MessageDesk:
         case = await self._case(message)
         if case is None:
             return Steering(Reply("next_run", ENDED))
-        lead, usage = self.services.team.message_lead, _UsageOfCalls()
+        lead, usage = (self.active.team or self.services.team).message_lead, _UsageOfCalls()
         try:
             return await self._call(lambda: lead.decide(case), usage)
         finally:
@@ -366,12 +366,16 @@ class MessageDesk:
         """Let the lead answer a message to a run that waits for `forms`; the run does not go on.
 
         Return None for what is no question: it waits until the run goes on. The usage is not recorded yet.
+        Raises `UnconfiguredModel` if the model of the run is not configured any more.
         """
         case = await self._case(message)
         if case is None:
             return None, []
-        model, usage = self.services.team.message_lead.model, _UsageOfCalls()
-        return await self._call(lambda: answer_waiting(model, case, forms), usage), usage.events
+        usage = _UsageOfCalls()
+        async with self.services.teams.use(self.active.request.model) as (team, source):
+            await source.load()
+            model = team.message_lead.model
+            return await self._call(lambda: answer_waiting(model, case, forms), usage), usage.events
 
     async def _case(self, message: UserMessage) -> MessageCase | None:
         """Return a message with what the lead needs to know; None if there is no plan."""

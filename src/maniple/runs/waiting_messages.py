@@ -1,9 +1,11 @@
 """Messages to a run that waits for an answer. The run stays as it is; its lead may answer a question."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from maniple.errors import UnconfiguredModel
 from maniple.runs.active_run import ActiveRun
 from maniple.runs.run_tasks import RunTasks
 from maniple.runs.scheduling import ThreadLocks
@@ -11,6 +13,8 @@ from maniple.runs.steering import MessageDesk, accept_message, show_inputs
 from maniple.scope.inputs import UserMessage
 from maniple.store import RunRecord
 from maniple.types import is_mapping
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,11 @@ class WaitingMessages:
         self, active: ActiveRun, message: UserMessage, forms: Sequence[Mapping[str, Any]]
     ) -> None:
         services, record = self.tasks.services, active.record
-        reply, usage = await MessageDesk(services, active).answer_waiting(message, forms)
+        try:
+            reply, usage = await MessageDesk(services, active).answer_waiting(message, forms)
+        except UnconfiguredModel as error:
+            _LOG.warning("A message to a waiting run stays unanswered until the run goes on: %s", error)
+            return
         async with self.tasks.thread_locks.acquire(record.thread_id):
             waiting = await self._waiting(record)
             if waiting is None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
-from maniple.api.requests import BatchRunOptions, BudgetIn, check_budget, check_sole_agent, check_team_members
+from maniple.api.requests import BatchRunOptions, BudgetIn, check_budget, check_choices
 from maniple.api.state import ServiceOf
 from maniple.batches import MAX_ITEMS, AnswerRule, BatchSpecification, make_batch, read_results, retry_batch
 from maniple.batches.results import write_csv, write_json_line
@@ -68,8 +68,7 @@ async def start_batch(
     ask: BatchCreate, response: Response, service: ServiceOf, caller: CallerOf
 ) -> BatchView:
     """Do each item as a run of its own, under one budget, and check each answer by the rule."""
-    check_team_members(ask.run.team_members, service.runtime.roles)
-    check_sole_agent(ask.run.agent, service.runtime.alone)
+    check_choices(ask.run, service.runtime)
     models = service.settings.models
     budget = check_budget(ask.budget.as_budget() if ask.budget else BatchSpecification().budget, models)
     request = ask.run.as_run(caller.owner, check_budget(ask.run.asked_budget(), models))

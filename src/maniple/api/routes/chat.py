@@ -10,7 +10,7 @@ from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
-from maniple.api.requests import ChatRequest, check_budget, check_sole_agent, check_team_members
+from maniple.api.requests import ChatRequest, check_budget, check_choices
 from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream
 from maniple.api.state import ServiceOf
 from maniple.errors import FileError
@@ -36,8 +36,7 @@ async def chat_stream(
     chat: ChatRequest, service: ServiceOf, caller: CallerOf, view: ViewQuery = "langmanus"
 ) -> EventSourceResponse:
     """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`."""
-    check_team_members(chat.team_members, service.runtime.roles)
-    check_sole_agent(chat.agent, service.runtime.alone)
+    check_choices(chat, service.runtime)
     engine = service.engine
     budget = check_budget(chat.asked_budget(), service.settings.models)
     async with _thread_of(chat, service, caller.owner) as thread_id:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
-from maniple.api.requests import RunCreate, check_budget, check_sole_agent, check_team_members
+from maniple.api.requests import RunCreate, check_budget, check_choices
 from maniple.api.state import ServiceOf
 from maniple.runs import NotFound, RunRequest
 from maniple.schedules import (
@@ -233,8 +233,7 @@ async def _choose_thread(ask: ScheduleCreate, service: Service, owner: str) -> s
 
 
 def _read_run(ask: RunCreate, service: Service, owner: str) -> RunRequest:
-    check_team_members(ask.team_members, service.runtime.roles)
-    check_sole_agent(ask.agent, service.runtime.alone)
+    check_choices(ask, service.runtime)
     return ask.as_run("", owner, check_budget(ask.asked_budget(), service.settings.models))
 
 

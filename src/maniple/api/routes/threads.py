@@ -17,8 +17,7 @@ from maniple.api.requests import (
     ThreadCreate,
     ThreadUpdate,
     check_budget,
-    check_sole_agent,
-    check_team_members,
+    check_choices,
 )
 from maniple.api.state import ServiceOf
 from maniple.capabilities.browsing import forget_in_browser
@@ -134,8 +133,7 @@ async def start_run(
 
     On a thread that waits for an answer, it is the answer.
     """
-    check_team_members(ask.team_members, service.runtime.roles)
-    check_sole_agent(ask.agent, service.runtime.alone)
+    check_choices(ask, service.runtime)
     thread = await get_thread(service.store, thread_id, caller.owner)
     budget = check_budget(ask.asked_budget(), service.settings.models)
     request = ask.as_run(thread.thread_id, caller.owner, budget)

@@ -20,6 +20,7 @@ from maniple.runs.queue.scheduler import QueueScheduler
 from maniple.runs.queue.worker import RunWorker
 from maniple.runs.run_tasks import RunTasks
 from maniple.runs.scheduling import FairSemaphore
+from maniple.runs.teams import Teams, TeamSource
 from maniple.runs.usage import QuotaRegistry
 from maniple.store.postgres.queue import RunQueue
 from maniple.store.postgres.store import PostgresStore
@@ -63,7 +64,7 @@ async def _measuring(queue: RunQueue, bells: RunBells, metrics: "QueueMetrics") 
 
 @asynccontextmanager
 async def open_queue(
-    team: Team,
+    team: Team | TeamSource,
     store: PostgresStore,
     *,
     role: EngineRole = "all",
@@ -81,13 +82,15 @@ async def open_queue(
     queue, bells = RunQueue(database), RunBells(database)
     async with AsyncExitStack() as stack:
         recorder = await stack.enter_async_context(open_recorder(store.events, telemetry.metrics))
-        services = RunServices(team, store, recorder, config, telemetry)
+        teams = Teams(team if isinstance(team, TeamSource) else TeamSource(team))
+        services = RunServices(teams, store, recorder, config, telemetry)
         workspaces = environment.workspaces
         collector = WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
         scheduler = QueueScheduler(services, queue, FairSemaphore(config.working))
         outages = ModelOutages(config.outage_seconds, waits_unanswered=True)
         driver = RunDriver(services, scheduler, QuotaRegistry(store), environment, collector, outages)
         tasks = RunTasks(driver)
+        stack.push_async_callback(teams.close)
         stack.push_async_callback(tasks.drain)
         await stack.enter_async_context(bells.listening())
         if telemetry.metrics is not None:
