@@ -68,6 +68,10 @@ _CHAT_DRAIN_SECONDS = 0.5
 """A person waits for the prompt of the shell."""
 
 
+async def _do_nothing() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """An open team and what people should know of it."""
@@ -88,6 +92,8 @@ class Runtime:
     """Whether the browser's model is too small for more than reading the page that a task names."""
     builder: TeamBuilder
     """Builds the same team over other models."""
+    close_models: Callable[[], Awaitable[None]] = _do_nothing
+    """Closes the models before the rest, when others have taken their place."""
 
     def team_with(self, model: str) -> Team:
         """Return the same team with another configured model as its basic one.
@@ -280,13 +286,12 @@ async def _open_queue_engine(
         yield opened.engine
 
 
-def source_of(runtime: Runtime, close: Callable[[], Awaitable[None]] | None = None) -> TeamSource:
-    """Return the teams over the models of a runtime, for an engine; `close` closes those models."""
+def source_of(runtime: Runtime) -> TeamSource:
+    """Return the teams over the models of a runtime, for an engine."""
     from maniple.runs.teams import TeamSource
 
     models = runtime.models
-    source = TeamSource(runtime.graph, runtime.team_with, models.names, models.load)
-    return source if close is None else replace(source, close=close)
+    return TeamSource(runtime.graph, runtime.team_with, models.names, models.load, runtime.close_models)
 
 
 def _use_store(
@@ -343,13 +348,16 @@ async def open_runtime(
             if given is None
             else use_models(given, settings.server.stream_rate)
         )
-        models, answering = await stack.enter_async_context(opening)
+        own = await stack.enter_async_context(AsyncExitStack())
+        models, answering = await own.enter_async_context(opening)
         offer = await open_capabilities(with_on_call, stack, models)
         if offer.service(TeamSearch) is None:
             roles = without_search(roles)
         await asyncio.to_thread(preload)
         builder = TeamBuilder(with_on_call.team, offer, roles, checkpointer)
-        yield builder.build(models, answering, settings)
+        runtime = await asyncio.to_thread(builder.build, models, answering, settings)
+        # Capabilities of other packages may use the models for as long as the program runs.
+        yield runtime if settings.capabilities else replace(runtime, close_models=own.aclose)
 
 
 @asynccontextmanager

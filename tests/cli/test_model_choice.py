@@ -28,7 +28,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     async def list_models(model: ModelSettings) -> list[str]:
         return names
 
-    monkeypatch.setattr("maniple.cli.doctor.model_checks.list_models", list_models)
+    monkeypatch.setattr("maniple.llms.model_listing.list_models", list_models)
     return names
 
 

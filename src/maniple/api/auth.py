@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from maniple.api.error_responses import answer_error
 from maniple.config import ServerSettings
+from maniple.config.values import is_loopback
 from maniple.errors import ManipleError
 from maniple.service.callers import Caller
 from maniple.store import Store
@@ -22,6 +23,7 @@ Orchestrators call `/healthz` without one. The documentation and the page (with 
 contain no data of this installation, and a browser that opens them cannot send a key.
 """
 SECRET_CHARACTERS = 200
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 _KEY_NEEDED = "Send an API key as X-API-Key, or as Authorization: Bearer. `maniple keys add NAME` makes one."
 _KEY_UNKNOWN = "This API key is not known here, or was revoked."
 
@@ -43,7 +45,7 @@ class KeyGate:
             return
         secret = secret_of(Headers(scope=scope))
         try:
-            caller = await self._caller(scope["app"].state.service.store, secret)
+            caller = await self._caller(scope, secret)
         except ManipleError as error:
             await (await answer_error(Request(scope), error))(scope, receive, send)
             return
@@ -53,12 +55,22 @@ class KeyGate:
         else:
             await self._app(scope, receive, send)
 
-    async def _caller(self, store: Store, secret: str) -> Caller | None:
+    async def _caller(self, scope: Scope, secret: str) -> Caller | None:
+        store: Store = scope["app"].state.service.store
         key = await store.keys.find(secret) if 0 < len(secret) <= SECRET_CHARACTERS else None
         if key is not None:
-            return Caller(key.key_id)
+            return Caller(key.key_id, key.limits.admin)
         # Without keys there is no authentication: credentials in the header are for a reverse proxy.
-        return Caller() if self._is_open and not await store.keys.list() else None
+        if not self._is_open or await store.keys.list():
+            return None
+        return Caller(is_admin=_is_of_this_machine(scope))
+
+
+def _is_of_this_machine(scope: Scope) -> bool:
+    """Return whether a request comes from this machine, and not through a proxy on it."""
+    host, _ = scope.get("client") or ("", 0)
+    headers = Headers(scope=scope)
+    return is_loopback(host) and not any(name in headers for name in _FORWARDED)
 
 
 def secret_of(headers: Headers) -> str:

@@ -19,6 +19,8 @@ from maniple.service.views import ErrorResponse
 from maniple.text import fix_surrogates, shorten
 
 SHOWN_INPUT_CHARACTERS = 500
+_SECRET_PATHS = "/api/models"
+"""Where a body may hold a key, so that no part of it is repeated."""
 STATUS_BY_CODE = {
     "too_many_runs": 429,
     "daily_limit": 429,
@@ -41,6 +43,10 @@ STATUS_BY_CODE = {
     "plan_not_open": 409,
     "prices_unknown": 409,
     "unknown_model": 409,
+    "settings_not_writable": 409,
+    "model_unusable": 409,
+    "not_admin": 403,
+    "invalid_model": 422,
     "wrong_plan_change": 422,
     "invalid_input": 422,
     "unsupported": 422,
@@ -67,8 +73,10 @@ async def answer_invalid_request(request: Request, error: Exception) -> JSONResp
         raise error
     if sentence := _describe_media_type(request, error):
         return JSONResponse({"detail": sentence, "code": "invalid_request"}, status_code=422)
+    has_secrets = request.scope["path"].startswith(_SECRET_PATHS)
     details = [
-        _presentable(detail) for detail in jsonable_encoder(error.errors(), custom_encoder={float: _number})
+        _presentable(detail, has_secrets=has_secrets)
+        for detail in jsonable_encoder(error.errors(), custom_encoder={float: _number})
     ]
     return JSONResponse({"detail": details, "code": "invalid_request"}, status_code=422)
 
@@ -86,8 +94,10 @@ def _describe_media_type(request: Request, error: RequestValidationError) -> str
     return f"The body {named}. {_SEND_JSON}"
 
 
-def _presentable(detail: dict[str, Any]) -> dict[str, Any]:
+def _presentable(detail: dict[str, Any], *, has_secrets: bool) -> dict[str, Any]:
     shown = fix_surrogates({key: value for key, value in detail.items() if key != "ctx"})
+    if has_secrets:
+        shown.pop("input", None)
     try:
         size = len(json.dumps(shown.get("input"), allow_nan=False))
     except ValueError:
@@ -163,6 +173,7 @@ async def answer_internal_error(request: Request, error: Exception) -> JSONRespo
 _WORDS = {
     400: "The body cannot be read",
     401: "No API key, or an unknown one",
+    403: "The caller may not do this",
     404: "It does not exist, or belongs to another key",
     406: "None of the accepted formats is available",
     409: "Not possible in the present state",

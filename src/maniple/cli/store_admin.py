@@ -46,6 +46,7 @@ def add_key(  # noqa: PLR0913 - typer reads the options from the signature
     daily_tokens: Annotated[int | None, typer.Option(min=0, help="Most tokens in 24 hours.")] = None,
     daily_seconds: Annotated[float | None, typer.Option(min=0, help="Most seconds in 24 hours.")] = None,
     daily_cost: Annotated[float | None, typer.Option(min=0, help="Highest cost in 24 hours.")] = None,
+    admin: Annotated[bool, typer.Option("--admin", help="May change the model for everybody.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Create an API key and print its secret, which is not shown again.
@@ -65,7 +66,9 @@ def add_key(  # noqa: PLR0913 - typer reads the options from the signature
     """
     from maniple.store import KeyLimits
 
-    limits = KeyLimits(max_runs, daily_model_calls, daily_tool_calls, daily_tokens, daily_seconds, daily_cost)
+    limits = KeyLimits(
+        *(max_runs, daily_model_calls, daily_tool_calls, daily_tokens, daily_seconds, daily_cost), admin=admin
+    )
     finish(_add(read_settings(config), name, limits))
 
 
@@ -209,7 +212,9 @@ def _limit_texts(limits: "KeyLimits") -> Iterator[str]:
     from dataclasses import asdict
 
     for name, value in asdict(limits).items():
-        if value is not None:
+        if isinstance(value, bool):
+            yield from ([name] if value else [])
+        elif value is not None:
             yield f"{name.replace('_', ' ')} {value:,}"
 
 

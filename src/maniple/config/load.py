@@ -93,7 +93,7 @@ def load_settings(
         )
         notices = [
             *_unknown_variables(source),
-            *_ineffective_limits(settings),
+            *ineffective_limits(settings),
             *_misspelled_server_keys(settings),
             *describe_placeholders(settings, origin),
         ]
@@ -137,7 +137,7 @@ def _unknown_variables(source: SettingsSource) -> Iterator[str]:
             yield f"{what} is not read: there is no such variable. Did you mean {near}?"
 
 
-def _ineffective_limits(settings: Settings) -> Iterator[str]:
+def ineffective_limits(settings: Settings) -> Iterator[str]:
     """Return notices about limits that can never be reached."""
     if settings.runs.budget.cost is not None and (unpriced := settings.models.unpriced):
         yield (

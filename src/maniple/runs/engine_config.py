@@ -68,7 +68,8 @@ class EngineConfig:
     limits: RunLimits = field(default_factory=RunLimits)
     budget: Budget = field(default_factory=Budget)
     """The upper limit of every run; a request may lower it."""
-    prices: Mapping[str, Prices] = field(default_factory=dict[str, Prices])
+    prices: dict[str, Prices] = field(default_factory=dict[str, Prices])
+    """The prices of models by name; those of models that take the place of others are added."""
     approval: Sequence[str] = ()
     """Names of tools that need the user's approval."""
     on_unknown: Mapping[str, UnknownResultPolicy] = field(default_factory=dict[str, UnknownResultPolicy])

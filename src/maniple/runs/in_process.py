@@ -82,6 +82,7 @@ class InProcessEngine:
         self._driver = tasks.driver
         self._services = tasks.services
         self._store = tasks.store
+        self.teams = tasks.services.teams
         self.decisions = RunDecisions(tasks.services, kind)
         self._waiting = WaitingMessages(tasks)
         self._brancher = ThreadBrancher(tasks.services, tasks.driver.environment.workspaces)

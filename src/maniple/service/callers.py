@@ -17,6 +17,8 @@ class Caller:
     """The caller of a request: `owner` is the id of the API key, "" where no key is needed."""
 
     owner: str = ""
+    is_admin: bool = False
+    """Whether the caller may change what all share: with such a key, or from this machine without keys."""
 
 
 class KeyRevoked(ManipleError):

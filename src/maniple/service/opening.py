@@ -36,6 +36,8 @@ class Service(App):
     webhook_targets: WebhookTargets
     webhook_key: bytes = field(repr=False)
     """The key of the secrets of webhooks."""
+    model_change: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    """Held while another model is connected."""
 
 
 @asynccontextmanager

@@ -201,7 +201,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class KeyLimits:
-    """The limits of an API key: concurrent runs, and amounts in any 24 hours; None is no limit."""
+    """What an API key may do: concurrent runs, and amounts in any 24 hours (None is no limit); and more."""
 
     max_runs: int | None = None
     daily_model_calls: int | None = None
@@ -209,6 +209,8 @@ class KeyLimits:
     daily_tokens: int | None = None
     daily_seconds: float | None = None
     daily_cost: float | None = None
+    admin: bool = False
+    """Whether the key may change what all keys share, such as the model that answers."""
 
 
 @dataclass(frozen=True, slots=True)

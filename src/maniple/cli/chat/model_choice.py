@@ -109,7 +109,7 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> UnknownModel:
 
 async def _listed_at(model: ModelSettings) -> list[str]:
     # It imports an HTTP client, which a conversation does not need before.
-    from maniple.cli.doctor.model_checks import list_models
+    from maniple.llms.model_listing import list_models
 
     return await list_models(model)
 

@@ -13,21 +13,23 @@ from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
 from maniple.config.model_providers import Provider, provider_named
 from maniple.config.sources import MODEL_PREFIXES
-from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
-from maniple.egress.certificates import describe_certificate_failure
+from maniple.egress.bounded_responses import ResponseRefused
 from maniple.egress.environment_proxies import EnvironmentProxies
-from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.errors import ConfigError, ManipleError, ModelError
 from maniple.llms.capabilities import CapabilityCache, Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
 from maniple.llms.embeddings import EndpointEmbedder
 from maniple.llms.endpoints import EndpointName
-from maniple.llms.models import AZURE_API_VERSION
+from maniple.llms.model_listing import (
+    LISTING_SECONDS,
+    describe_connection_failure,
+    listing_request,
+    open_listing_client,
+    read_model_names,
+)
 from maniple.llms.providers import base_url_of, make_model, name_endpoint
 from maniple.types import LLM_TYPES, LLMType
 
-_ENDPOINT_SECONDS = 5.0
-_BOUNDS = ResponseBounds(max_bytes=4_000_000, max_stream_bytes=4_000_000)
 _EMBEDDING = "models.embedding"
 _LISTED_NAMES = 5
 _NAME_LENGTH = 80
@@ -130,9 +132,9 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Chec
     if not provider.speaks_openai:
         return await _check_provider(provider, model, setting)
     try:
-        client = await asyncio.to_thread(_open_client)
-        async with asyncio.timeout(_ENDPOINT_SECONDS), client:
-            response = await client.send(_listing(client, model))
+        client = await asyncio.to_thread(open_listing_client)
+        async with asyncio.timeout(LISTING_SECONDS), client:
+            response = await client.send(listing_request(client, model))
     except ConfigError as error:
         return CheckResult(setting.setting, setting.failure_status, str(error))
     except ResponseRefused as error:
@@ -145,29 +147,13 @@ async def check_endpoint(model: ModelSettings, setting: EndpointSetting) -> Chec
         return CheckResult(
             setting.setting,
             setting.failure_status,
-            f"{name} is unreachable: {_connection_failure(error)}",
+            f"{name} is unreachable: {describe_connection_failure(error)}",
             remedy,
         )
     except UnicodeError:
         detail, remedy = "the key has characters that are not allowed", f"Correct {name.name_of('api_key')}."
         return CheckResult(setting.setting, setting.failure_status, detail, remedy)
     return _judge(name, setting, response)
-
-
-async def list_models(model: ModelSettings) -> list[str]:
-    """Return the names of the models that an endpoint lists; none if it lists none or does not answer.
-
-    Raises `ConfigError` if the settings of the endpoint cannot be used.
-    """
-    if not provider_named(model.provider).speaks_openai:
-        return []
-    try:
-        client = await asyncio.to_thread(_open_client)
-        async with asyncio.timeout(_ENDPOINT_SECONDS), client:
-            response = await client.send(_listing(client, model))
-    except (ResponseRefused, httpx.HTTPError, TimeoutError, UnicodeError):
-        return []
-    return _model_names(response) if response.is_success else []
 
 
 async def _check_provider(provider: Provider, model: ModelSettings, setting: EndpointSetting) -> CheckResult:
@@ -191,7 +177,7 @@ def _judge(name: EndpointName, setting: EndpointSetting, response: httpx.Respons
     if status >= 500 or 300 <= status < 400:
         detail = f"{name} is reachable, but returned HTTP {status}"
         return CheckResult(setting.setting, "warning", detail, f"Check {name.name_of('base_url')}.")
-    listed = _model_names(response)
+    listed = read_model_names(response)
     if listed and name.model not in listed:
         shown = ", ".join(one[:_NAME_LENGTH] for one in listed[:_LISTED_NAMES])
         shown += ", …" if len(listed) > _LISTED_NAMES else ""
@@ -201,52 +187,9 @@ def _judge(name: EndpointName, setting: EndpointSetting, response: httpx.Respons
     return CheckResult(setting.setting, "ok", f"{name} is reachable{unlisted}")
 
 
-def _open_client() -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        transport=EnvironmentTransport(httpx),  # pyright: ignore[reportArgumentType] - it has its methods
-        timeout=_ENDPOINT_SECONDS,
-        headers={"Accept-Encoding": ACCEPT_ENCODING},
-        event_hooks={"response": [response_hook(httpx.AsyncByteStream, _BOUNDS)]},
-    )
-
-
 def _describe_proxy(model: ModelSettings) -> str:
     """Return the variable and the host of the proxy to an endpoint; "" without one."""
     return EnvironmentProxies.read().describe_for(base_url_of(model))
-
-
-def _listing(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
-    """Return the request for the list of models."""
-    key = model.api_key.get_secret_value() if model.api_key else "not-needed"
-    base = base_url_of(model).rstrip("/")
-    if model.provider == "azure":
-        version = {"api-version": model.api_version or AZURE_API_VERSION}
-        return client.build_request("GET", f"{base}/openai/models", params=version, headers={"api-key": key})
-    return client.build_request("GET", f"{base}/models", headers={"authorization": f"Bearer {key}"})
-
-
-def _model_names(response: httpx.Response) -> list[str]:
-    try:
-        listing = response.json()
-    except (ValueError, RecursionError):
-        return []
-    models = listing.get("data") if isinstance(listing, dict) else None
-    if not isinstance(models, list):
-        return []
-    return [str(model["id"]) for model in models if isinstance(model, dict) and "id" in model]
-
-
-def _connection_failure(error: Exception) -> str:
-    """Return the reason without any key or password."""
-    match error:
-        case TimeoutError() | httpx.TimeoutException():
-            return f"no answer in {_ENDPOINT_SECONDS:.0f} s"
-        case httpx.ConnectError():
-            return describe_certificate_failure(error) or "no connection"
-        case httpx.UnsupportedProtocol():
-            return "the URL does not begin with http:// or https://"
-        case _:
-            return f"the response is not valid HTTP ({type(error).__name__})"
 
 
 async def check_embedding(settings: Settings) -> Sequence[CheckResult]:
