@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from maniple.cli.chat import session as session_module
+from maniple.cli.chat import saved_files
 from maniple.cli.chat.attachments import Attachments
 from maniple.cli.chat.prompt import run_slash_command
 from maniple.cli.chat.session import ChatSession
@@ -37,7 +37,7 @@ async def test_the_page_of_the_last_run_is_written_with_private_permissions(tmp_
         await session.ask("Hello")
         file = tmp_path / "pages" / "1.html"
         assert await run_slash_command(session, "/page") == f"Page of the run: {file}"
-        assert "<!DOCTYPE html>" in file.read_text(encoding="utf-8")
+        assert 'id="events"' in file.read_text(encoding="utf-8")
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
@@ -57,8 +57,6 @@ async def test_an_unwritable_page_is_reported_and_no_link_is_followed(tmp_path: 
 
 async def test_a_page_is_opened_in_the_desktops_web_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(
-        session_module, "webbrowser", SimpleNamespace(open=lambda url: bool(asked.append(url)))
-    )
-    assert not await session_module.open_page(Path("/tmp/a b.html"))
+    monkeypatch.setattr(saved_files, "webbrowser", SimpleNamespace(open=lambda url: bool(asked.append(url))))
+    assert not await saved_files.open_page(Path("/tmp/a b.html"))
     assert asked == ["file:///tmp/a%20b.html"]

@@ -23,7 +23,6 @@ from maniple.events import (
     event_of,
 )
 from maniple.events.views import describe_failure, describe_gaps, describe_question
-from maniple.run_page.run_history import RunHistory
 from maniple.store import EventRecord
 from tests.events.raw_events import Raw, Turn, mixed
 from tests.events.test_translate import joined_text, translated
@@ -157,16 +156,6 @@ def test_the_reducer_keeps_calls_and_texts_of_concurrent_turns_apart():
             assert all(call.agent_id in view.turns for call in view.running_calls.values())
     assert most == 2
     assert (view.running_calls, view.turns) == ({}, {})
-
-
-def test_the_page_of_a_run_shows_concurrent_turns_by_agent():
-    story = RunHistory()
-    story.apply(two_researchers())
-    told = sorted((step.agent, step.thought, step.action, step.observation) for step in story.steps)
-    assert told == [
-        ("researcher", "I am the first", "bash_tool", "4"),
-        ("researcher", "I am the second", "bash_tool", "4"),
-    ]
 
 
 def test_a_log_of_an_earlier_version_is_shown_as_that_version_showed_it():

@@ -1,5 +1,6 @@
 """A run as a file: saved by the page, opened from disk, played without any server."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,6 +104,47 @@ def test_a_shared_run_plays_without_a_server(page: Page, model: OpenAIServer, op
     standing(tab, "Done")
     expect(tab.get_by_role("heading", name="coder")).to_be_visible()
     expect(tab.locator(".run > .answer")).to_contain_text("It is 4")
+
+
+def run_page(page: Page) -> Page:
+    """Open the page of the newest run in another tab of the same person."""
+    name = page.locator(".run").last.get_attribute("id")
+    tab = page.context.new_page()
+    tab.goto(f"/api/runs/{str(name).removeprefix('run-')}/page")
+    return tab
+
+
+def test_the_page_of_a_run_opens_at_the_moment_that_its_address_names(page: Page, model: OpenAIServer):
+    model.reset(PLOTTING)
+    ask(page, "Draw 1+3 for me")
+    standing(page, "Done")
+    tab = run_page(page)
+    standing(tab, "Done")
+    expect(tab.get_by_role("img", name="figure.png")).to_be_visible()
+    moment = tab.get_by_role("slider", name="Position")
+    moment.press("Home")
+    expect(tab).to_have_url(re.compile(r"#event=[1-9]\d*$"))
+    begun, event = str(moment.get_attribute("aria-valuetext")), tab.url.partition("#")[2]
+    tab.get_by_role("button", name="Skip to the end").click()
+    assert "#" not in tab.url
+    standing(tab, "Done")
+    tab.evaluate("event => { location.hash = event }", event)
+    expect(moment).to_have_attribute("aria-valuetext", begun)
+    expect(tab.locator(".run > .answer")).to_have_count(0)
+    tab.reload()
+    expect(moment).to_have_attribute("aria-valuetext", begun)
+    tab.close()
+
+
+def test_the_page_of_a_run_that_failed_opens_at_its_newest_step(page: Page, model: OpenAIServer):
+    broken = {"status": 400, "error": "no such model"}
+    model.reset({**PLOTTING, "reporter": [broken], "supervisor": [broken]})
+    ask(page, "Draw 1+3 for me")
+    expect(page.locator(".standing:not(.running, .queued)")).to_be_visible()
+    tab = run_page(page)
+    expect(tab.locator(".standing")).to_be_in_viewport()
+    expect(tab.get_by_role("heading", name="coder")).to_be_attached()
+    tab.close()
 
 
 @pytest.mark.slow

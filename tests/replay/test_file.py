@@ -17,8 +17,7 @@ from maniple.replay.player import load_player
 from maniple.run_page.pictures import FigureFinder
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
 from maniple.workspace import Workspaces
-from tests.run_page.run_records import BROWSED, events, run_record
-from tests.run_page.test_malformed import EVIL
+from tests.replay.run_records import BROWSED, EVIL, events, run_record
 
 pytestmark = pytest.mark.anyio
 PNG = b"\x89PNG\r\n\x1a\n picture"
@@ -112,6 +111,13 @@ async def test_of_a_run_that_waits_it_has_what_there_is(store: Store) -> None:
     file = await file_of(store, *BROWSED[:6], ("interrupt", {"kind": "plan_review"}), run=waiting)
     assert json.loads(file.block("run"))["status"] == "interrupted"
     assert [one["type"] for one in file.lines("events")][-2:] == ["plan", "interrupt"]
+
+
+async def test_why_a_run_failed_is_in_it_although_no_event_says_so(store: Store) -> None:
+    file = await file_of(
+        store, *BROWSED[:6], run=run_record(status="failed", error="Its process was killed.")
+    )
+    assert json.loads(file.block("run"))["error"] == "Its process was killed."
 
 
 async def test_a_run_of_five_thousand_events_is_in_it_whole(store: Store) -> None:

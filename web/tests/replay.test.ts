@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { RunEvent, EventFields } from "../src/events";
 import { playbackTimes } from "../src/replay/playbackTimes";
+import { eventIn } from "../src/replay/moment";
 import { Player } from "../src/replay/player";
 import type { Shared } from "../src/replay/shared";
 import { serviceIn, sharedIn } from "../src/replay/shared";
@@ -21,7 +22,7 @@ function happened(events: EventFields[], at: number[] = []): RunEvent[] {
 
 function shared(sent: EventFields[], at: number[] = []): Shared {
   const events = happened(sent, at);
-  return { runId: "r1", question: "Hi?", status: "completed", createdAt: 1, events, leftOut: { events: 0, pictures: 0 } };
+  return { runId: "r1", question: "Hi?", status: "completed", error: "", createdAt: 1, events, leftOut: { events: 0, pictures: 0, unreadable: 0 } };
 }
 
 /** A file of which only the texts of its data blocks count. */
@@ -114,8 +115,26 @@ describe("a player", () => {
   it("skips an event that cannot be played", () => {
     const broken = { type: "start_of_workflow" } as EventFields;
     const warned = vi.spyOn(console, "warn").mockReturnValue();
-    expect(new Player({ ...shared([broken, ...TALK]), question: "" }).run.status).toBe("completed");
-    expect(warned).toHaveBeenCalledOnce();
+    const player = new Player({ ...shared([broken, ...TALK]), question: "" });
+    expect([player.run.status, player.unreadable.size]).toEqual(["completed", 1]);
+    player.seek(0);
+    player.toEnd();
+    expect(player.unreadable.size).toBe(1);
+    expect(warned).toHaveBeenCalled();
+  });
+
+  it("opens at the moment of an event, or of the last one before it", () => {
+    const player = new Player(shared(TALK, [10, 10.5, 11, 12, 13, 14]));
+    player.seekEvent(3);
+    expect([player.event, player.run.answer?.content]).toEqual([3, "Hel"]);
+    player.seekEvent(99);
+    expect([player.event, player.run.status]).toEqual([6, "completed"]);
+    player.seekEvent(0);
+    expect(player.run.answer).toBe(null);
+  });
+
+  it("reads the moment from the address", () => {
+    expect(["#event=12", "#event=", "#event=-1", "#thread", "#/read/r1", ""].map(eventIn)).toEqual([12, null, null, null, null, null]);
   });
 });
 
@@ -123,18 +142,19 @@ describe("a file", () => {
   const events = '{"id":1,"type":"run","at":5.5,"data":{}}\n}{\n7\n{"id":3,"type":"run_status","data":{"status":"failed"}}\n';
 
   it("is read line by line, without what is malformed", () => {
-    const run = '{"run_id":"r1","question":"\\u003cb>","status":"failed","created_at":5}';
+    const run = '{"run_id":"r1","question":"\\u003cb>","status":"failed","error":"killed","created_at":5}';
     const read = sharedIn(file({ run, events, "left-out": '{"events":2,"pictures":1}' }));
     expect(read).toEqual({
       runId: "r1",
       question: "<b>",
       status: "failed",
+      error: "killed",
       createdAt: 5,
       events: [
         { type: "run", id: 1, at: 5.5 },
         { type: "run_status", id: 3, status: "failed" },
       ],
-      leftOut: { events: 2, pictures: 1 },
+      leftOut: { events: 2, pictures: 1, unreadable: 2 },
     });
     expect(sharedIn(file({})).events).toEqual([]);
   });

@@ -461,12 +461,12 @@ def _is_web_address(address: str) -> bool:
 
 
 async def _show_run_page(session: "ChatSession", consoles: "Consoles", *, opens: bool) -> None:
-    from maniple.cli.chat.session import open_page, write_page
-    from maniple.errors import FileError
+    from maniple.cli.chat.saved_files import open_page, write_page
+    from maniple.errors import ManipleError
 
     try:
         path = await write_page(session)
-    except FileError as error:
+    except ManipleError as error:
         consoles.note(str(error), "yellow")
         return
     if path is None:

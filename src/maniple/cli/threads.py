@@ -211,7 +211,7 @@ def _print_styled(turn: "ConversationTurn", asked: list[tuple[str, str]], consol
 async def _export(settings: "Settings", name: str, file: Path, question: int | None, *, replace: bool) -> int:
     from maniple.cli.chat import ChatOptions, open_session
     from maniple.cli.chat.prompt import save_report
-    from maniple.cli.chat.session import choose_format
+    from maniple.cli.chat.saved_files import choose_format
     from maniple.cli.process import WrongUsage
     from maniple.errors import FileError
 

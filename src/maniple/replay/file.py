@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from maniple.replay.event_lines import MAX_TEXT_LENGTH, EventLines, escape_for_script
+from maniple.replay.lenient_parsing import as_mapping, as_mappings, as_text, parse_json
 from maniple.replay.player import load_player
-from maniple.run_page.lenient_parsing import as_mapping, parse_json
 from maniple.run_page.markup import image_targets
 from maniple.run_page.pictures import Figure, FigureFinder, figure_address, load_picture
-from maniple.run_page.run_history import newest_text
 from maniple.store import Artifact, EventRecord, RunRecord, Store
 from maniple.store.protocols import EVENT_PAGE_SIZE, read_event_pages
 
@@ -23,9 +22,13 @@ _MAX_TITLE_LENGTH = 80
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A replay file in pieces; `title` is the first line of the question."""
+    """A replay file in pieces; `title` is the first line of the question.
+
+    `policy` is the file's content security policy, for the header of a server that shows it.
+    """
 
     title: str
+    policy: str
     pieces: AsyncIterator[bytes]
 
 
@@ -39,21 +42,28 @@ async def build_replay(
     the report, at most one page of events or one picture is in memory at a time.
 
     Raises:
+        NotFound: the page has not been built in this clone.
         StoreError: the records cannot be read. Reading the pieces can raise it, too.
     """
     first = await store.events.read(run.run_id, 0, EVENT_PAGE_SIZE)
     question = await _question(store, run, first)
     title = (question.strip().splitlines() or [""])[0][:_MAX_TITLE_LENGTH].strip() or "maniple"
-    await asyncio.to_thread(load_player)
+    player = await asyncio.to_thread(load_player)
     enclosures = Enclosures(store, run, known, await _figures(store, run, finder), report)
-    return Replay(title, _pieces(store, run, title, question, enclosures))
+    return Replay(title, player.policy, _pieces(store, run, title, question, enclosures))
 
 
 async def _pieces(
     store: Store, run: RunRecord, title: str, question: str, enclosures: Enclosures
 ) -> AsyncIterator[bytes]:
     yield load_player().begin(title)
-    about = {"run_id": run.run_id, "question": question, "status": run.status, "created_at": run.created_at}
+    about = {
+        "run_id": run.run_id,
+        "question": question,
+        "status": run.status,
+        "error": run.error or "",
+        "created_at": run.created_at,
+    }
     yield _block("run", about)
     event_lines = EventLines()
     yield b'<script type="application/x-ndjson" id="events">\n'
@@ -77,7 +87,7 @@ async def _figures(store: Store, run: RunRecord, finder: FigureFinder) -> Collec
     newest = await store.events.last(run.run_id)
     if newest is None or newest.type != "final_session_state":
         return ()
-    report = newest_text(as_mapping(parse_json(newest.data)).get("messages"), "", MAX_TEXT_LENGTH)
+    report = _newest_text(as_mapping(parse_json(newest.data)).get("messages"), "", MAX_TEXT_LENGTH)
     return (await finder.find_all(await asyncio.to_thread(image_targets, report))).values()
 
 
@@ -85,11 +95,22 @@ async def _question(store: Store, run: RunRecord, first: Sequence[EventRecord]) 
     """Return the question. Small talk starts no workflow; its question is in the last event."""
     start = next((one for one in first if one.type == "start_of_workflow"), None)
     if start is not None:
-        return newest_text(as_mapping(parse_json(start.data)).get("input"), "user", MAX_TEXT_LENGTH)
+        return _newest_text(as_mapping(parse_json(start.data)).get("input"), "user", MAX_TEXT_LENGTH)
     newest = await store.events.last(run.run_id)
     if newest is None or newest.type != "final_session_state":
         return ""
-    return newest_text(as_mapping(parse_json(newest.data)).get("messages"), "user", MAX_TEXT_LENGTH)
+    return _newest_text(as_mapping(parse_json(newest.data)).get("messages"), "user", MAX_TEXT_LENGTH)
+
+
+def _newest_text(messages: object, role: str, longest: int) -> str:
+    """Return the text of the newest message with a role ("" for any role) in the wire format."""
+    for message in reversed(as_mappings(messages)):
+        if not role or message.get("role") == role:
+            content = message.get("content")
+            if isinstance(content, list):
+                content = "\n".join(as_text(part.get("text"), longest) for part in as_mappings(content))
+            return as_text(content, longest)
+    return ""
 
 
 LARGEST_PICTURE = 1_000_000

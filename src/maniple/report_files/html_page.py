@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from jinja2 import Template, Undefined
+from jinja2 import Template
 from markupsafe import Markup
 
 from maniple.report_document import BodyView, write_body
@@ -40,4 +40,4 @@ def _style() -> str:
 
 @cache
 def _template() -> Template:
-    return load_templates(_PACKAGE, Undefined).get_template("document.html")
+    return load_templates(_PACKAGE).get_template("document.html")

@@ -1,5 +1,1 @@
-"""The HTML page of one run: its request, its result and all its steps."""
-
-from maniple.run_page.page import policy, render_run_page
-
-__all__ = ["policy", "render_run_page"]
+"""The files and pictures of one run, and what the HTML files about it have in common."""

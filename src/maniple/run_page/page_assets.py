@@ -5,7 +5,7 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from jinja2 import ChainableUndefined, Environment, FunctionLoader, Undefined
+from jinja2 import Environment, FunctionLoader
 
 
 @cache
@@ -14,12 +14,11 @@ def read_style(package: str, name: str) -> str:
     return _read(package, name)
 
 
-def load_templates(package: str, undefined: type[Undefined] = ChainableUndefined) -> Environment:
+def load_templates(package: str) -> Environment:
     """Return the HTML templates of `package`; all inserted values are escaped."""
     return Environment(
         loader=FunctionLoader(lambda name: _read(package, name)),
         autoescape=True,
-        undefined=undefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
@@ -13,8 +13,6 @@ from maniple.reading.pictures import PictureInfo, figure_path, identify_picture
 from maniple.store import Artifact, RunRecord, Store
 from maniple.workspace import Workspaces
 
-MAX_BYTES = 16_000_000
-"""The limit of all pictures together; recordings come first."""
 RECORDING = "recording.gif"
 _BEGINNINGS = {
     "image/jpeg": b"\xff\xd8\xff",
@@ -22,39 +20,6 @@ _BEGINNINGS = {
     "image/gif": b"GIF8",
     "image/webp": b"RIFF",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Pictures:
-    """Pictures as `data:` URLs."""
-
-    by_artifact: Mapping[str, str]
-    recordings: tuple[str, ...]
-
-
-async def load_pictures(
-    store: Store, artifacts: Collection[Artifact], screenshots: Collection[str]
-) -> Pictures:
-    """Return the recordings among a run's artifacts, and those whose ids are in `screenshots`.
-
-    Deleted artifacts, artifacts that are not pictures, and pictures beyond `MAX_BYTES` are left out.
-    """
-    found: dict[str, str] = {}
-    recordings: list[str] = []
-    left = MAX_BYTES
-    wanted = set(screenshots)
-    for one in sorted(artifacts, key=lambda one: one.name != RECORDING):
-        if (one.name != RECORDING and one.artifact_id not in wanted) or one.size > left:
-            continue
-        picture = await load_picture(store, one)
-        if picture is None:
-            continue
-        left -= one.size
-        if one.name == RECORDING:
-            recordings.append(picture)
-        else:
-            found[one.artifact_id] = picture
-    return Pictures(found, tuple(recordings))
 
 
 async def load_picture(store: Store, artifact: Artifact) -> str | None:

@@ -1,4 +1,5 @@
 import { texts } from "../texts";
+import { showInAddress } from "./moment";
 import type { Player } from "./player";
 
 const SPEEDS = [1, 4, 16];
@@ -12,9 +13,16 @@ export function Controls({ player }: { player: Player }) {
   const isOver = position >= player.length;
   // A slider ends at its last whole step.
   const end = Math.ceil(player.length / STEP) * STEP;
+  // A link to the moment that the reader has chosen.
+  const link = () => showInAddress(player.position.value >= player.length ? null : player.event);
+  const toggle = () => {
+    if (!isPlaying) return player.play();
+    player.rest();
+    link();
+  };
   return (
     <div class="controls" role="group" aria-label={texts.replay.controls}>
-      <button class="main" onClick={() => (isPlaying ? player.rest() : player.play())} disabled={player.length === 0}>
+      <button class="main" onClick={toggle} disabled={player.length === 0}>
         <span aria-hidden="true">{isPlaying ? "❚❚" : "▶"}</span> {isPlaying ? texts.replay.rest : texts.replay.play}
       </button>
       <input
@@ -26,6 +34,8 @@ export function Controls({ player }: { player: Player }) {
         step={STEP}
         value={isOver ? end : position}
         onInput={(e) => player.seek(Math.min(e.currentTarget.valueAsNumber, player.length))}
+        onPointerUp={link}
+        onKeyUp={link}
       />
       <span class="clock" aria-hidden="true">{`${clock(position)} / ${clock(player.length)}`}</span>
       <span class="speeds" role="group" aria-label={texts.replay.speed}>
@@ -35,7 +45,7 @@ export function Controls({ player }: { player: Player }) {
           </button>
         ))}
       </span>
-      <button onClick={() => player.toEnd()} disabled={isOver}>{texts.replay.toEnd}</button>
+      <button onClick={() => (player.toEnd(), link())} disabled={isOver}>{texts.replay.toEnd}</button>
     </div>
   );
 }

@@ -8,13 +8,23 @@ import { Controls } from "./Controls";
 import type { Player } from "./player";
 import type { Shared } from "./shared";
 
-/** A shared run at its end or at the position of the replay, with the controls. */
+/**
+ * A shared run at its end or at the position of the replay, with the controls. One that was not completed is opened at
+ * its newest step, with the work unfolded.
+ */
 export function Replay({ shared, player }: { shared: Shared; player: Player }) {
   const place = useRef<HTMLElement>(null);
-  const note = useFollowing(place, player.isPlaying.value);
-  const wasPlayed = useRef(false);
-  wasPlayed.current ||= player.isPlaying.value;
+  const isPlaying = player.isPlaying.value;
   void player.position.value;
+  const isAtStep = shared.status !== "completed" || player.wasSought;
+  const isWatched = useRef(false);
+  isWatched.current ||= isPlaying || isAtStep;
+  // How often the reader wanted to see the newest step.
+  const begun = useRef(isAtStep ? 1 : 0);
+  const wasPlaying = useRef(false);
+  if (isPlaying && !wasPlaying.current) begun.current += 1;
+  wasPlaying.current = isPlaying;
+  const note = useFollowing(place, begun.current);
   const { run } = player;
   return (
     <div class="replay">
@@ -25,8 +35,8 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
       </header>
       <main class="conversation" ref={place} onScroll={note} tabIndex={0} aria-label={texts.replay.title}>
         <div class="column">
-          <RunView run={run} version={run.version} isWatched={wasPlayed.current} />
-          <Remarks shared={shared} hasFiles={run.artifacts.length > 0} />
+          <RunView run={run} version={run.version} isWatched={isWatched.current} />
+          <Remarks shared={shared} player={player} />
         </div>
       </main>
       <Controls player={player} />
@@ -37,13 +47,17 @@ export function Replay({ shared, player }: { shared: Shared; player: Player }) {
   );
 }
 
-function Remarks({ shared, hasFiles }: { shared: Shared; hasFiles: boolean }) {
+function Remarks({ shared, player }: { shared: Shared; player: Player }) {
   const { events, pictures } = shared.leftOut;
+  const { artifacts, problems } = player.run;
+  const unreadable = shared.leftOut.unreadable + player.unreadable.size;
   return (
     <>
+      {shared.error && problems.length === 0 && <p class="notice bad">{shared.error}</p>}
       {["queued", "running", "interrupted"].includes(shared.status) && <p class="notice">{texts.replay.underWay}</p>}
-      {hasFiles && <p class="notice">{texts.replay.files}</p>}
+      {artifacts.length > 0 && <p class="notice">{texts.replay.files}</p>}
       {pictures > 0 && <p class="notice">{`${texts.replay.pictures} ${pictures}`}</p>}
+      {unreadable > 0 && <p class="notice">{`${texts.replay.unreadable} ${unreadable}`}</p>}
       {events > 0 && <p class="notice">{`${texts.replay.events} ${events}`}</p>}
     </>
   );

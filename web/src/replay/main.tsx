@@ -3,6 +3,7 @@ import { lookAtAddress } from "../address";
 import { showTooltips } from "../tooltip";
 import { ServiceContext } from "../components/service";
 import { language } from "../texts";
+import { eventIn } from "./moment";
 import { Player } from "./player";
 import { Replay } from "./Replay";
 import { serviceIn, sharedIn } from "./shared";
@@ -11,9 +12,14 @@ import "./replay.css";
 
 const shared = sharedIn(document);
 document.documentElement.lang = language;
-lookAtAddress();
-window.addEventListener("hashchange", lookAtAddress);
 const player = new Player(shared);
+const look = () => {
+  lookAtAddress();
+  const event = eventIn(location.hash);
+  if (event !== null) player.seekEvent(event);
+};
+look();
+window.addEventListener("hashchange", look);
 render(
   <ServiceContext.Provider value={serviceIn(document, player.clock)}>
     <Replay shared={shared} player={player} />

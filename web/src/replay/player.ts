@@ -1,5 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import type { Clock } from "../components/service";
+import type { RunEvent } from "../events";
 import { RunModel } from "../run";
 import { playbackTimes } from "./playbackTimes";
 import type { Shared } from "./shared";
@@ -15,6 +16,10 @@ export class Player {
   /** The run's time at the position of the replay; 0 if unknown. */
   readonly clock: Clock = { now: computed(() => this.#now(this.position.value)), watch: () => () => undefined };
   run: RunModel;
+  /** Whether a moment was asked for by the number of its event. */
+  wasSought = false;
+  /** The events that could not be shown, as in a file of another version. */
+  readonly unreadable = new Set<RunEvent>();
   readonly #shared: Shared;
   readonly #times: number[];
   #next = 0;
@@ -34,6 +39,18 @@ export class Player {
     if (position < this.position.value) this.run = this.#afresh();
     while ((this.#times[this.#next] ?? Infinity) <= position) this.#tell();
     this.position.value = position;
+  }
+
+  /** Show the run as it was with the event of this number. */
+  seekEvent(id: number): void {
+    this.wasSought = true;
+    this.rest();
+    this.seek(this.#times[this.#shared.events.findLastIndex((one) => (one.id ?? Infinity) <= id)] ?? 0);
+  }
+
+  /** The number of the newest event that is shown; 0 for none. */
+  get event(): number {
+    return this.#shared.events[this.#next - 1]?.id ?? 0;
   }
 
   /** Continue the replay; from the beginning if it is at its end. */
@@ -80,6 +97,7 @@ export class Player {
       this.run.apply(event);
     } catch (error) {
       // A file may be of another version or truncated; an invalid event must not stop the others.
+      this.unreadable.add(event);
       console.warn(error);
     }
   }

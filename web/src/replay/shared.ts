@@ -7,29 +7,39 @@ export interface Shared {
   question: string;
   /** The status of the run when the file was created. */
   status: string;
+  /** Why the run failed; "" if it did not. */
+  error: string;
   /** The start of the run in Unix seconds. */
   createdAt: number;
   events: RunEvent[];
-  leftOut: { events: number; pictures: number };
+  /** What the file has no room for, and the events of it that are no JSON objects. */
+  leftOut: { events: number; pictures: number; unreadable: number };
 }
 
 /** Read the run from the file's data blocks; malformed data is ignored. */
 export function sharedIn(file: ParentNode): Shared {
   const run = objectOf(textOf(file, "run"));
   const leftOut = objectOf(textOf(file, "left-out"));
+  const lines = textOf(file, "events").split("\n").filter(Boolean);
+  const events = readable(lines);
   return {
     runId: String(run["run_id"] ?? ""),
     question: String(run["question"] ?? ""),
     status: String(run["status"] ?? ""),
+    error: String(run["error"] ?? ""),
     createdAt: Number(run["created_at"]),
-    events: linesOf(file, "events").map(eventOf),
-    leftOut: { events: Number(leftOut["events"]) || 0, pictures: Number(leftOut["pictures"]) || 0 },
+    events: events.map(eventOf),
+    leftOut: {
+      events: Number(leftOut["events"]) || 0,
+      pictures: Number(leftOut["pictures"]) || 0,
+      unreadable: lines.length - events.length,
+    },
   };
 }
 
 /** The service for a run in a file: it has the enclosed data and no actions. */
 export function serviceIn(file: ParentNode, clock: Clock): Service {
-  const enclosed = new Map(linesOf(file, "enclosures").map((one) => [one["path"], String(one["content"])]));
+  const enclosed = new Map(readable(textOf(file, "enclosures").split("\n")).map((one) => [one["path"], String(one["content"])]));
   return {
     ask: async (path) => responseOf(enclosed.get(path) ?? absent(path)),
     has: (path) => enclosed.has(path),
@@ -54,8 +64,8 @@ function eventOf({ id, type, at, data }: Record<string, unknown>): RunEvent {
   return { ...(data as object), type, id, ...(typeof at === "number" ? { at } : {}) } as RunEvent;
 }
 
-function linesOf(file: ParentNode, id: string): Record<string, unknown>[] {
-  return textOf(file, id).split("\n").filter(Boolean).map(objectOf).filter((one) => Object.keys(one).length > 0);
+function readable(lines: string[]): Record<string, unknown>[] {
+  return lines.map(objectOf).filter((one) => Object.keys(one).length > 0);
 }
 
 function textOf(file: ParentNode, id: string): string {

@@ -31,12 +31,11 @@ from maniple.api.requests import (
 )
 from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream, frames_until
 from maniple.api.state import ServiceOf
-from maniple.replay import build_replay
-from maniple.report_files import read_answer
-from maniple.run_page import policy, render_run_page
+from maniple.replay import Replay
 from maniple.run_page.pictures import FigureFinder
 from maniple.runs import AcceptedRun
 from maniple.service import Service
+from maniple.service.replays import build_run_replay
 from maniple.service.reports import read_claim_list, read_markdown, read_report_view
 from maniple.service.views import (
     AgentUsageView,
@@ -312,15 +311,15 @@ async def show_figure(run_id: _RunPath, path: _FigurePath, service: ServiceOf, c
     response_class=Response,
     responses={**_PAGE, **error_responses(404)},
 )
-async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> HTMLResponse:
-    """One HTML page for people: the question, the result, and every step with its pictures.
+async def show_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> StreamingResponse:
+    """One HTML page for people, which plays the run: its replay file, shown instead of saved.
 
-    For an active run, or one that was cut off, it shows the steps so far.
+    It opens at the end of the run; if that was not completed, at its newest step. `#event=NUMBER` opens it at
+    the event of this number.
     """
     run = await service.engine.status(run_id, caller.owner)
-    finder = FigureFinder(service.store, service.workspaces, run)
-    page = await render_run_page(service.store, run, finder)
-    return HTMLResponse(page, headers=_page_headers(policy()))
+    replay = await _replay(service, run)
+    return StreamingResponse(replay.pieces, media_type="text/html", headers=_page_headers(replay.policy))
 
 
 def _page_headers(policy: str) -> dict[str, str]:
@@ -345,13 +344,15 @@ async def share_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> S
     active run, it contains the events so far.
     """
     run = await service.engine.status(run_id, caller.owner)
-    used = (await _view(service, run)).model_dump(include={"by_agent"})
-    finder = FigureFinder(service.store, service.workspaces, run)
-    report = await read_answer(service.store, run)
-    body = None if report is None else await service.report_renderer.bodies.render(finder, report)
-    replay = await build_replay(service.store, run, used, finder, body)
+    replay = await _replay(service, run)
     headers = {**FILE_HEADERS, "content-disposition": content_disposition(f"{replay.title}.html")}
     return StreamingResponse(replay.pieces, media_type="text/html", headers=headers)
+
+
+async def _replay(service: Service, run: RunRecord) -> Replay:
+    usage = await service.spending.of_run(run.run_id)
+    finder = FigureFinder(service.store, service.workspaces, run)
+    return await build_run_replay(finder, service.report_renderer.bodies, usage)
 
 
 @router.get("/api/runs/{run_id}/sources", summary="List the sources of a run", responses=error_responses(404))

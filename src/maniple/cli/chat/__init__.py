@@ -235,7 +235,7 @@ async def _enter_command(
 
 def _require_outputs(settings: Settings, options: ChatOptions) -> None:
     """Raise `WrongUsage` if the report cannot be saved in the form or the folder that the options name."""
-    from maniple.cli.chat.session import choose_format
+    from maniple.cli.chat.saved_files import choose_format
 
     if options.out is not None:
         from maniple.cli.chat.output_folder import require_output_folder

@@ -32,12 +32,11 @@ from maniple.cli.chat.clipboard import copy_text
 from maniple.cli.chat.conversation_text import conversation_lines, state_text
 from maniple.cli.chat.inspection import INSPECTIONS
 from maniple.cli.chat.model_choice import UnknownModel
+from maniple.cli.chat.saved_files import render_report, write_page
 from maniple.cli.chat.session import (
     ChatSession,
     PendingQuestion,
     open_conversation,
-    render_report,
-    write_page,
 )
 from maniple.cli.options import (
     SAVE_FORMATS,
@@ -49,7 +48,7 @@ from maniple.cli.options import (
 )
 from maniple.cli.render import Consoles
 from maniple.cli.text import claim_lines, clean, one_line, source_lines
-from maniple.errors import FileError, ManipleError
+from maniple.errors import ManipleError
 from maniple.media_types import REPORT_SUFFIXES
 from maniple.scope.budget import Budget
 from maniple.text import counted
@@ -338,7 +337,7 @@ async def _claims(session: ChatSession, rest: str) -> str:
 async def _page(session: ChatSession, rest: str) -> str:
     try:
         path = await write_page(session)
-    except FileError as error:
+    except ManipleError as error:
         return str(error)
     return f"Page of the run: {path}" if path else "No run was shown in this session yet."
 

@@ -2,13 +2,10 @@
 
 import asyncio
 import errno
-import os
-import re
 import time
-import webbrowser
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import uuid4
 
@@ -23,7 +20,7 @@ from maniple.cli.render.run_text import has_answer, is_undone
 from maniple.cli.store_admin import TERMINAL_OWNER, find_thread
 from maniple.cli.text import clean, one_line, time_ago
 from maniple.config.model_settings import ModelsSettings
-from maniple.errors import ConfigError, FileError
+from maniple.errors import ConfigError
 from maniple.events import (
     ClaimsChecked,
     RunInterrupted,
@@ -36,7 +33,6 @@ from maniple.events import (
 )
 from maniple.evidence import Source
 from maniple.graph import RunOptions
-from maniple.media_types import REPORT_SUFFIXES, ReportFormat
 from maniple.runs import Engine, NothingToRetry, RunNotWaiting, RunRequest, ThreadBusy, can_be_retried
 from maniple.scope.budget import Budget, Prices, load_prices
 from maniple.store import RunRecord, Store, Thread, read_event_pages
@@ -45,7 +41,7 @@ from maniple.types import Worker
 
 if TYPE_CHECKING:
     from maniple.cli.chat import ChatOptions
-    from maniple.report_files import Report, ReportRenderer
+    from maniple.report_files import ReportRenderer
 
 LISTED_CONVERSATIONS = 20
 _TITLE_CHARACTERS = 60
@@ -577,109 +573,3 @@ def question_of(run: RunRecord) -> str:
 def _cut_off_text(run: RunRecord) -> str:
     question = clean(one_line(question_of(run), _TITLE_CHARACTERS))
     return f'"{question}" was cut off {time_ago(time.time() - run.created_at)}.'
-
-
-_SUFFIX = re.compile(r"\.[a-z][a-z0-9]*")
-"""What can name a format: the end of `report v1.2` or of `Dr. Who` cannot."""
-
-
-def _suffix_of(name: str) -> str:
-    """Return the suffix of a file's name in small letters; "" for an end that names no format."""
-    suffix = PurePath(name).suffix.casefold()
-    return suffix if _SUFFIX.fullmatch(suffix) else ""
-
-
-def choose_format(name: str) -> ReportFormat:
-    """Return the form in which a report is saved as `name`: by its suffix, or Markdown without one.
-
-    Raises:
-        FileError: there is no form with this suffix.
-    """
-    suffix = _suffix_of(name)
-    if not suffix:
-        return "markdown"
-    if suffix not in REPORT_SUFFIXES:
-        endings = ", ".join(REPORT_SUFFIXES)
-        raise FileError(f"A report cannot be saved as {suffix}. Use a name that ends in one of {endings}.")
-    return REPORT_SUFFIXES[suffix]
-
-
-async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[str, bytes]]:
-    """Return the newest report as a file; the suffix of `name` selects the format, by default Markdown.
-
-    The second value are the pictures of a report in Markdown, by their paths relative to it: `NAME_files/…`.
-
-    Raises:
-        FileError: there is no form with this suffix.
-        PrintBrowserMissing: a PDF needs a browser, and there is none.
-        PrintFailed: the browser did not print the PDF.
-        StoreError: the run cannot be read.
-    """
-    from maniple.report_files import ReportRenderer, find_diagrams, write_with_figures
-
-    form = choose_format(name)
-    report = await _load_report(session, with_files=form == "zip")
-    if form != "markdown":
-        # Only a PDF and diagrams need the team, whose browser prints and draws them.
-        has_diagrams = form != "zip" and bool(await asyncio.to_thread(find_diagrams, report.markdown))
-        renderer = (await session.team()).renderer if form == "pdf" or has_diagrams else None
-        renderer = renderer or ReportRenderer(None)
-        return await renderer.render(report, form), {}
-    markdown, figures = report.markdown, dict[str, bytes]()
-    if report.figures:
-        folder = f"{PurePath(name).name[: -len(_suffix_of(name)) or None]}_files"
-        markdown, figures = await asyncio.to_thread(write_with_figures, report, folder)
-    return (clean(markdown).strip("\n") + "\n").encode(), figures
-
-
-async def _load_report(session: ChatSession, *, with_files: bool) -> "Report":
-    from maniple.report_files import Report, load_report
-    from maniple.run_page.pictures import FigureFinder
-
-    store = session.conversations.store
-    run = await store.runs.get(session.report_run_id)
-    if run is None:  # deleted by another process
-        return Report("", session.report)
-    finder = FigureFinder(store, session.attachments.workspaces, run)
-    return await load_report(finder, session.report, with_files=with_files)
-
-
-async def write_page(session: ChatSession) -> Path | None:
-    """Write the page of the run that was shown last; return its path, or None if no run was shown.
-
-    Raises:
-        FileError: the page cannot be written.
-        StoreError: the run cannot be read.
-    """
-    from maniple.run_page import render_run_page
-    from maniple.run_page.pictures import FigureFinder
-
-    if not session.run_id:
-        return None
-    store = session.conversations.store
-    run = await store.runs.get(session.run_id)
-    if run is None:
-        return None
-    page = await render_run_page(store, run, FigureFinder(store, session.attachments.workspaces, run))
-    path = session.pages_folder.absolute() / f"{run.run_id}.html"
-    return await asyncio.to_thread(_write_privately, path, page)
-
-
-async def open_page(path: Path) -> bool:
-    """Open a page in the desktop's web browser; return whether there is one."""
-    return await asyncio.to_thread(webbrowser.open, path.as_uri())
-
-
-def _write_privately(path: Path, page: str) -> Path:
-    """Write a file that only its owner can read: a page shows what the browser displayed."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(path, "w", encoding="utf-8", opener=_open_privately) as file:
-            file.write(page)
-    except OSError as error:
-        raise FileError(f"The page of the run cannot be written to {path}: {error.strerror}.") from error
-    return path
-
-
-def _open_privately(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, mode=0o600)

@@ -3,14 +3,10 @@
 import json
 from typing import Any
 
-from maniple.run_page.page import add_call_times, render
-from maniple.run_page.pictures import Pictures
-from maniple.run_page.run_history import RunHistory
-from maniple.store import Artifact, EventRecord, RunRecord, RunUsage, ToolCallRecord
+from maniple.store import EventRecord, RunRecord, RunUsage
 
 CALL = "r1_browser_browser_c1"
 SHOT = "/api/artifacts/shot-1"
-JPEG = "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQEAYABgAAD/2wBDAAgGBgcGBQgHBwcJCQ=="
 
 
 def events(*history_of: tuple[str, Any]) -> list[EventRecord]:
@@ -99,21 +95,20 @@ BROWSED = [
     ),
 ]
 
-
-def history_of(*heard: tuple[str, Any]) -> RunHistory:
-    """Return the history of a run with these events."""
-    story = RunHistory()
-    story.apply(events(*heard))
-    return story
-
-
-def page(
-    *heard: tuple[str, Any],
-    run: RunRecord | None = None,
-    rows: list[ToolCallRecord] | None = None,
-    artifacts: list[Artifact] | None = None,
-) -> str:
-    """Return the page of a run with these events."""
-    story = history_of(*heard)
-    add_call_times(story.calls, rows or [])
-    return render(story, run or run_record(), artifacts or [], Pictures({"shot-1": JPEG}, ()))
+EVIL = [
+    "</script><script>window.ran = 1</script>",
+    "<!--<script>",
+    "]]>--></style></title></textarea><img src=x onerror='window.ran=1'>",
+    '" onmouseover="window.ran=1" style="background:url(http://127.0.0.1:9/x)',
+    "javascript:window.ran=1",
+    "data:text/html,<script>window.ran=1</script>",
+    "{{ 7*7 }}{% raw %}<svg/onload=window.ran=1>",
+    "http://127.0.0.1:9/[",
+    "![](http://127.0.0.1:9/a.png) <iframe src=http://127.0.0.1:9/f></iframe>",
+    "[x](javascript:window.ran=1) <style>@import 'http://127.0.0.1:9/s'</style>",
+    '<meta http-equiv="refresh" content="0;url=http://127.0.0.1:9/m"><base href=//127.0.0.1:9/>',
+    '<link rel=preconnect href="http://127.0.0.1:9/"><object data=http://127.0.0.1:9/o></object>',
+    "\x00\x1b[2J\u202egnp.exe\ud800\ufffe\U0001f600",
+    "```json\n[[[1]]]\n```",
+    '{"a": "</script>"}',
+]

@@ -1,7 +1,6 @@
 """Conversions of possibly malformed values. They never raise and always return the wanted type."""
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -47,24 +46,3 @@ def to_json(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, indent=2, default=str)
     except (ValueError, RecursionError):
         return ""
-
-
-def as_number(value: object) -> float | None:
-    """Return `value` if it is a finite non-negative number, else None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        real = float(value)
-    except OverflowError:
-        return None
-    return real if math.isfinite(real) and real >= 0 else None
-
-
-def as_count(value: object) -> int:
-    """Return a non-negative number without its fraction; 0 for any other value."""
-    return int(as_number(value) or 0)
-
-
-def as_flag(value: object) -> bool | None:
-    """Return `value` if it is a boolean, else None."""
-    return value if isinstance(value, bool) else None
