@@ -190,7 +190,7 @@ async def test_the_sdk_streams_a_run_and_answers_its_interrupt(client: LangGraph
         async for _ in thread.values:
             pass
         async with asyncio.timeout(60):  # its watcher is a connection of its own
-            while not thread.interrupts:
+            while not thread.interrupts:  # noqa: ASYNC110 - another task changes it
                 await asyncio.sleep(0.01)
         [asked] = thread.interrupts
         assert asked["value"]["action_requests"][0]["name"] == "bash_tool"

@@ -34,7 +34,7 @@ RUN_NUMBERS = 10_000_000_000
 EVENT_NUMBERS = 1_000
 """The numbers that a record of the log has for its events."""
 _ENDS = {"interrupted": "interrupted", "cancelled": "failed", "failed": "failed"}
-"""The ends of a run in the protocol. It has none for a cancelled run, and clients wait on after `interrupted`."""
+"""The ends of a run in the protocol, which has none for a cancelled run."""
 
 
 def number_of(place: int, event: int) -> int:
