@@ -18,12 +18,14 @@ class Story:
     """The name of each, its data, and when it happened."""
     files: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    thread: str = ""
+    """The id of its conversation, which several may have; by default that of the run."""
     now: float = 1_790_000_000.0
     _agent: str = ""
 
     @property
     def name(self) -> str:
-        """The id of its conversation, and of its run."""
+        """The id of its run."""
         return self.title.lower().replace(" ", "-")
 
     def tell(self, kind: str, **data: Any) -> None:
@@ -32,7 +34,7 @@ class Story:
 
     def open(self) -> None:
         """Begin the run."""
-        self.tell("run", run_id=self.name, thread_id=self.name)
+        self.tell("run", run_id=self.name, thread_id=self.thread or self.name)
         self.tell("start_of_workflow", workflow_id=self.name, input=[{"role": "user", "content": self.title}])
 
     def begin(self, agent: str) -> None:
@@ -77,9 +79,10 @@ async def keep(home: Path, *stories: Story) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     async with open_store(folder / "maniple.db", folder / "artifacts", server=True) as store:
         for story in stories:
-            now, name = time.time(), story.name
-            await store.threads.create(Thread(name, "", story.title, now, now))
-            run = await store.runs.add(RunRecord(name, name, "", "server", "none", "completed", "{}", now))
+            now, name, thread = time.time(), story.name, story.thread or story.name
+            if await store.threads.get(thread, "") is None:
+                await store.threads.create(Thread(thread, "", story.title, now, now))
+            run = await store.runs.add(RunRecord(name, thread, "", "server", "none", "completed", "{}", now))
             events = list(story.events)
             for file, (media_type, content) in story.files.items():
                 made = await store.artifacts.add(run, file, media_type, content)
@@ -95,9 +98,11 @@ async def keep(home: Path, *stories: Story) -> None:
                 await store.evidence(run.run_id).add(address, title, "page", f"{title}.")
 
 
-def long_story(calls: int = 600, words: int = 3_500) -> Story:
+def long_story(
+    calls: int = 600, words: int = 3_500, title: str = "A long piece of work", answer: str = ""
+) -> Story:
     """A run of about 5,000 events: turns of ten calls each, with texts in between."""
-    story = Story("A long piece of work")
+    story = Story(title)
     story.open()
     for number in range(calls):
         if number % 10 == 0:
@@ -109,8 +114,8 @@ def long_story(calls: int = 600, words: int = 3_500) -> Story:
         else:
             story.call("python_repl_tool", "1\n" * 200, code=f"print({number})\n" * 20)
     story.begin("reporter")
-    story.say("# Done\n\n", "It is **done**.")
-    story.close()
+    story.say(*([answer] if answer else ["# Done\n\n", "It is **done**."]))
+    story.close(answer)
     return story
 
 

@@ -11,7 +11,11 @@ from tests.serving import ROOT, ServerProcess
 from tests.sizes import rest_is_slow
 
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
-SHAPES = (("en-GB", 1280, ("light", "dark")), ("zh-CN", 375, ("dark",)))
+SHAPES = (
+    ("en-GB", 1280, ("light", "dark")),
+    ("zh-CN", 375, ("dark",)),
+    ("zh-CN", 1280, ("light",)),
+)
 """Language, width and schemes."""
 _WALL = (3840, 2160)
 _SOME = {"hello", "report", "work", "plan-editor"}
