@@ -79,6 +79,38 @@ async def test_the_steps_of_a_plan_are_edited_in_the_persons_editor(tmp_path: Pa
         assert "Compute it in your head." in json.dumps(coder[0])
 
 
+async def test_a_message_is_written_in_the_persons_editor(tmp_path: Path) -> None:
+    with serving(SIMPLE) as server:
+        env = environment(tmp_path, server.base_url, EDITOR=editor(tmp_path, "1+3", "5+4"))
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            await terminal.enter("/edit", "nothing was sent")
+            await terminal.enter("/edit What is 1+3?", r"answer is 4\.\s")
+            assert "What is 5+4?" in json.dumps(server.requests[0])
+            await terminal.see(PROMPT)
+            # The last question has nothing to replace any more: it is left as it is.
+            await terminal.enter("/edit", "nothing was sent")
+            assert await terminal.leave() == 0
+        env["EDITOR"] = editor(tmp_path, "5+4", "6+5")
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            await terminal.enter("/resume", r"answer is 4\.\s")
+            asked = len(server.requests)
+            await terminal.enter("/edit", r"(?s)› What is 6\+5\?.*answer is 4\.\s")
+            assert "What is 6+5?" in json.dumps(server.requests[asked])
+            assert await terminal.leave() == 0
+
+
+async def test_a_failing_editor_sends_nothing(tmp_path: Path) -> None:
+    with serving(SIMPLE) as server:
+        env = environment(tmp_path, server.base_url, EDITOR="false")
+        async with on_terminal(folder=tmp_path, env=env) as terminal:
+            await terminal.see(PROMPT, 40)
+            await terminal.enter("/edit 1+3=?", "ended with status 1")
+            assert await terminal.leave() == 0
+        assert not server.requests
+
+
 async def test_a_tool_runs_after_its_exact_arguments_were_approved(tmp_path: Path) -> None:
     with serving(
         {**SIMPLE, "coder": [call("python_repl_tool", code="x = 1\nprint(x + 3)"), reply("4")]}

@@ -220,12 +220,15 @@ async def _enter_command(
     entry: str, session: "ChatSession", options: ChatOptions, consoles: Consoles
 ) -> bool:
     """Run a command, and print its output; return False if it quits."""
-    from maniple.cli.chat.prompt import ExitRequested, run_slash_command
+    from maniple.cli.chat.prompt import ExitRequested, MessageRequested, run_slash_command
 
     try:
         output = await run_slash_command(session, entry)
     except ExitRequested:
         return False
+    except MessageRequested as error:
+        consoles.note(str(error), "yellow")
+        return True
     if output and options.json:  # only events are on the output
         consoles.note(output)
     elif output:
@@ -438,14 +441,16 @@ async def _answer_at_prompt(prompt: "Prompt", session: "ChatSession", consoles: 
 
 
 async def _take_turn(prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> None:
-    from maniple.cli.chat.prompt import read_answer, run_slash_command
+    from maniple.cli.chat.prompt import read_answer
 
     line = await _read_line(prompt, session, consoles)
     try:
         if line.startswith("/"):
-            if output := await run_slash_command(session, line):
-                consoles.print(output)
-        elif session.pending is not None:
+            written = await _run_command(line, prompt, session, consoles)
+            if written is None:
+                return
+            line = written
+        if session.pending is not None:
             answer = await read_answer(session.pending, line, session, prompt, consoles)
             if answer is not None:
                 _note_retry(await session.answer(answer), consoles)
@@ -453,6 +458,19 @@ async def _take_turn(prompt: "Prompt", session: "ChatSession", consoles: Console
             _note_retry(await session.ask(line.strip()), consoles)
     except ManipleError as error:
         consoles.note(f"✘ {error}", "bold red")
+
+
+async def _run_command(line: str, prompt: "Prompt", session: "ChatSession", consoles: Consoles) -> str | None:
+    """Run a command and print its output; return the message that the user has written by it, if any."""
+    from maniple.cli.chat.prompt import MessageRequested, run_slash_command, write_message
+
+    try:
+        output = await run_slash_command(session, line)
+    except MessageRequested as request:
+        return await write_message(request, prompt, consoles)
+    if output:
+        consoles.print(output)
+    return None
 
 
 def _note_retry(run: "RunView", consoles: Consoles) -> None:

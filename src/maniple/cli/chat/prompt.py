@@ -56,9 +56,12 @@ from maniple.types import DIRECTORS, LLM_TYPES
 
 _PROMPT_MARK = FormattedText([("bold", "› ")])
 _TITLE_CHARACTERS = 60
+_MESSAGE_SUFFIX = ".md"
+"""By which an editor knows what a message is."""
 _KEY_HELP = (
     ("Enter", "sends the message"),
     ("Alt-Enter", "starts a new line; pasted text may have several"),
+    ("Ctrl-X Ctrl-E", "opens the line in your editor"),
     ("Enter during a run", "sends what was typed to the step that asks, else to the team at work"),
     ("Ctrl-C", "clears the line; during a run, cancels the run"),
     ("Ctrl-D", "quits"),
@@ -81,6 +84,8 @@ class Prompt:
             complete_while_typing=False,
             key_bindings=_key_bindings(),
             color_depth=self._color_depth,
+            enable_open_in_editor=True,
+            tempfile_suffix=_MESSAGE_SUFFIX,
         )
 
     async def ask(self, hint: str, draft: str = "") -> str:
@@ -90,6 +95,10 @@ class Prompt:
         """
         placeholder = FormattedText([("ansibrightblack", hint)])
         return await self._session.prompt_async(_PROMPT_MARK, placeholder=placeholder, default=draft)
+
+    def remember(self, text: str) -> None:
+        """Add a message to the history that was not typed here."""
+        self._session.history.append_string(text)
 
     async def edit(self, text: str) -> str:
         """Return `text` as the user edited it: Enter on its last line ends, Alt-Enter starts a new line.
@@ -187,6 +196,18 @@ class ExitRequested(Exception):
     """The user has entered /quit."""
 
 
+class MessageRequested(Exception):
+    """The user has entered /edit: the next message is written in an editor, which begins with `text`.
+
+    `is_draft`: the user has typed the text; else it is the last question.
+    """
+
+    def __init__(self, text: str, *, is_draft: bool) -> None:
+        super().__init__("/edit opens an editor and needs a terminal. Enter the message itself.")
+        self.text = text
+        self.is_draft = is_draft
+
+
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
     """A command of the prompt; `run` gets the session and the rest of the line, and returns what to print."""
@@ -197,7 +218,10 @@ class SlashCommand:
 
 
 async def run_slash_command(session: ChatSession, line: str) -> str:
-    """Run the command of a line that begins with `/`; return what to print. Raises `ExitRequested`."""
+    """Run the command of a line that begins with `/`; return what to print.
+
+    Raises `ExitRequested` and `MessageRequested`.
+    """
     name, _, rest = line.strip().partition(" ")
     command = COMMANDS.get(name.casefold().removesuffix("!"))
     if command is not None:
@@ -403,12 +427,17 @@ async def _copy(session: ChatSession, rest: str) -> str:
     return await copy_text(clean(session.report).strip("\n") + "\n")
 
 
+async def _edit(session: ChatSession, rest: str) -> str:
+    raise MessageRequested(rest or await session.last_question(), is_draft=bool(rest))
+
+
 async def _quit(session: ChatSession, rest: str) -> str:
     raise ExitRequested
 
 
 COMMANDS: Mapping[str, SlashCommand] = {
     "/help": SlashCommand("/help", "lists commands and keys", _help),
+    "/edit": SlashCommand("/edit [TEXT]", "writes a message in your editor; else the last question", _edit),
     "/new": SlashCommand("/new", "starts a new conversation", _new),
     "/threads": SlashCommand("/threads", "lists the conversations, newest first", _threads),
     "/resume": SlashCommand("/resume [ID]", "continues a conversation, by its number or id", _resume),
@@ -472,6 +501,26 @@ def _write(name: str, content: bytes, figures: Mapping[str, bytes], replace: boo
                 one.unlink(missing_ok=True)  # a partial report would block the next attempt
             raise
     return path
+
+
+async def write_message(request: MessageRequested, prompt: Prompt, consoles: Consoles) -> str | None:
+    """Return the message that the user has written in an editor; None, after a line about it, for none.
+
+    The last question that was left as it is, is no message.
+    """
+    try:
+        text = (await edit_text(EditRequest(request.text, _MESSAGE_SUFFIX), prompt)).strip()
+    except EditorFailure as error:
+        consoles.note(str(error), "yellow")
+        return None
+    except (EOFError, KeyboardInterrupt):
+        text = ""
+    if not text or (text == request.text.strip() and not request.is_draft):
+        consoles.note("Nothing was written, so nothing was sent.", "dim")
+        return None
+    prompt.remember(text)
+    consoles.note(f"› {clean(text)}")
+    return text
 
 
 async def read_answer(

@@ -316,6 +316,11 @@ class ChatSession:
         accepted = await (await self.team()).engine.retry(runs[0].run_id)
         return await self._show_run(accepted.run.run_id, accepted.after, accepted.run.created_at)
 
+    async def last_question(self) -> str:
+        """Return what the conversation's newest run was asked; "" without a run."""
+        runs = await self.conversations.store.runs.list_by_thread(self.thread_id, limit=1)
+        return question_of(runs[0]) if runs else ""
+
     async def attach(self, path: Path) -> str:
         """Copy a file or a folder of the user into the workspace and return a line about it.
 
