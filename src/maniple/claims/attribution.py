@@ -9,6 +9,7 @@ from maniple.claims.passages import IndexedPassage
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.terms import find_terms
 from maniple.claims.verdict import Verdict
+from maniple.evidence.negation import has_negation
 from maniple.evidence.speech import SAYS
 from maniple.evidence.wording import Quotation, searchable
 
@@ -31,14 +32,6 @@ _REPORTS = re.compile(
 _QUOTED = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{8,600})[\"”“»」』]")
 _ELLIPSIS = re.compile(r"\[?\(?(?:…|\.\s?\.\s?\.)\)?\]?")
 _SENTENCE_END = re.compile(r"[.!?。！？…][\s\"”»」』]*\Z")
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|nobody|nothing|neither|nor|without|cannot|hardly|\w+n['’]t|nicht|nie|niemals|"
-    r"kein\w{0,2}|ohne|"
-    r"ne|n['’]|pas|jamais|sans|aucune?|nunca|jamás|sin|ningun\w|non|mai|senza|nessun\w?|não|sem|nenhum\w?|"
-    r"niet|nooit|geen|"
-    r"zonder|не|никогда|без)\b|[不没沒未无無]|ない|ません|않|못",
-    re.IGNORECASE,
-)
 _TOP_DOMAINS = frozenset(
     [
         "com",
@@ -158,7 +151,7 @@ def _check_ellipsis(quoted: str, index: SourceIndex) -> Iterator[Verdict]:
         return
     one = index.passages[place]
     for omitted in _find_omitted(parts, one):
-        if _NEGATION.search(omitted):
+        if has_negation(omitted, with_denials=False):
             yield Verdict("contradicted", "the ellipsis leaves out a negation", one.passage)
             return
 

@@ -13,7 +13,8 @@ from maniple.claims.segments import split_clauses
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim
 from maniple.claims.terms import find_terms
-from maniple.claims.word_rules import has_negation, has_other_direction
+from maniple.claims.word_rules import has_other_direction
+from maniple.evidence.negation import has_negation
 from maniple.evidence.noted_findings import NotedFinding
 from maniple.evidence.quote_span import QuoteSpan
 from maniple.evidence.record import Source

@@ -12,6 +12,7 @@ from maniple.claims.passages import IndexedPassage
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.terms import find_names, is_unspaced, iterate_terms
 from maniple.claims.verdict import Verdict
+from maniple.evidence.negation import has_negation
 
 LEAST_COVERAGE = 0.55
 """The share of a claim's words that a passage has from which the two are compared."""
@@ -19,17 +20,6 @@ CAPITALISED_NOUNS = frozenset(("de", "lb"))
 """Languages in which a capital does not tell a name from another noun."""
 MAX_REMEMBERED = 1_000
 """Texts whose directions are remembered: a passage is compared with many claims."""
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without|cannot|hardly|\w+n['’]t|failed to|refus\w+|"
-    r"reject\w+|"
-    r"declined to|turned down|ruled out|den(?:y|ied|ies)|nicht|nichts|nie|niemals|weder|kein\w{0,2}|ohne|"
-    r"lehnt\w*|abgelehnt|"
-    r"ne|n['’]|jamais|sans|aucune?|refusé\w*|nunca|jamás|sin|ningun\w|non|mai|senza|nessun\w?|não|sem|"
-    r"nenhum\w?|"
-    r"niet|nooit|geen|zonder|не|никогда|без|отказал\w*)\b|没|沒|不(?!到|足|仅|僅|少|同|断|斷)|未(?!来|來)|并未|无|無|否认|拒绝|"
-    r"ない|ません|않|못",
-    re.IGNORECASE,
-)
 _OPPOSITES = tuple(
     (re.compile(one, re.IGNORECASE), re.compile(other, re.IGNORECASE))
     for one, other in (
@@ -75,11 +65,6 @@ _OPPOSITES = tuple(
         ),
     )
 )
-
-
-def has_negation(text: str) -> bool:
-    """Whether a text has a word that negates, in any language known here."""
-    return _NEGATION.search(text) is not None
 
 
 def has_other_direction(claimed: str, found: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from maniple.evidence.negation import has_negation
 from maniple.evidence.speech import SAYS
 
 _NOTES = (
@@ -17,14 +18,6 @@ _NOTES = (
     "el los las una él ella ellos ellas lo gli uno egli loro o os as ele ela eles"
 )
 _FREE = frozenset((*_NOTES.split(), *"原文如此着重号为笔者所加ママ"))
-# In the form of a `wording`: in lower case, without apostrophes, with spaces between ideographs.
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|none|nobody|nothing|nowhere|nor|neither|without|cannot|hardly|barely|scarcely|"
-    r"\w{2,7}n t|failed|fails|refused|refuses|denied|denies|"
-    r"nicht|nichts|nie|niemals|niemand|ohne|kein\w{0,2}|ne|pas|jamais|sans|aucune?|rien|"
-    r"nunca|jamás|sin|ningun\w|ningún|non|mai|senza|nessun\w?|não|sem|nenhum\w?|niet|nooit|geen|zonder|"
-    r"inte|aldrig|ikke|aldri|nigdy|bez|не|нет|никогда|без)\b|[不没沒未非无無莫勿别]|な い|ま せ ん|않|못"
-)
 _FIGURE = re.compile(r"\d+(?: [.,] \d+)*")
 
 
@@ -39,7 +32,7 @@ def is_supported(inserted: str, replaced: str, source: str) -> bool:
     A negation may only replace a negation. A number must occur in the source; if numbers are replaced, at
     least one of them must remain.
     """
-    if _NEGATION.search(inserted) and not _NEGATION.search(replaced):
+    if has_negation(inserted) and not has_negation(replaced):
         return False
     figures, before = _FIGURE.findall(inserted), _FIGURE.findall(replaced)
     if figures and before and not set(figures) & set(before):
