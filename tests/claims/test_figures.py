@@ -276,3 +276,25 @@ def test_the_parts_of_a_period_are_one_figure(text, value):
 
 def test_four_digits_that_count_people_are_no_year():
     assert [one.kind for one in find_figures("全年出生人口2180人")] == ["number"]
+
+
+@pytest.mark.parametrize(
+    ("before", "hedge"),
+    [
+        ("in the region of", "about"),
+        ("YAKLAŞIK", "about"),
+        ("à peu près", "about"),
+        ("d'environ", "about"),
+        ("jusqu’à", "under"),
+        ("“about", "about"),
+        ("**over**", "over"),
+        ("mer än", "over"),
+        ("inte mer än", "under"),
+        ("nie więcej niż", "under"),
+        ("no fewer than", "over"),
+        ("in total", ""),
+        ("gli alle", ""),
+    ],
+)
+def test_a_hedge_has_up_to_four_words_in_any_case_and_may_be_marked(before, hedge):
+    assert [one.about for one in find_figures(f"{before} 512 km")] == [hedge]

@@ -7,6 +7,7 @@ from typing import cast
 
 from maniple.claims.quantities import Hedge
 from maniple.claims.unit_names import HEDGES, HEDGES_BEHIND
+from maniple.evidence.negation import is_negation
 
 _LABELS = (
     "version no nr num number numéro numero número nummer page pages p pp seite seiten página "
@@ -27,7 +28,6 @@ _DENOMINATOR_BEHIND = re.compile(r"[^\W\d_]{0,3}(?:당|につき|あたり|当�
 _WINDOW = 26
 _CJK_HEDGE = re.compile("[\u3040-\u9fff\uac00-\ud7af~≈≥≤<>]")
 _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{2,6}[ -]$")
-_NEGATIONS = frozenset(["no", "not", "nicht", "pas", "non", "não", "не", "niet"])
 _OPPOSITE: dict[Hedge, Hedge] = {"": "", "about": "about", "over": "under", "under": "over"}
 _CLOCK = re.compile(
     r"[ \u00a0]?(?:Uhr\b|[ap]\.?[ ]?m\b\.?|o['’]clock|[点點](?![一二三四五六七八九\d])"
@@ -38,6 +38,9 @@ _BEHIND = re.compile(
     r"[ \u00a0]?(?:or (?:so|more|less)\b|左右|上下|程度|前後|정도|가량|以上|以下|以内|未満|이상|이하|미만)"
 )
 _HOURS = 24
+MAX_HEDGE_WORDS = 4
+_MARKS = "*_“”„«»\"'‘"
+"""Marks of emphasis and quotation around a word."""
 
 
 @cache
@@ -52,7 +55,16 @@ def _denominators() -> frozenset[str]:
 
 @cache
 def _hedges() -> dict[str, Hedge]:
-    return {phrase: cast(Hedge, hedge) for hedge, phrases in HEDGES.items() for phrase in phrases.split(";")}
+    return {
+        _fold(phrase): cast(Hedge, hedge)
+        for hedge, phrases in HEDGES.items()
+        for phrase in phrases.split(";")
+    }
+
+
+def _fold(text: str) -> str:
+    """Return a text as hedges are compared: the capital of the Turkish `ı` is an `I`, as that of `i`."""
+    return text.casefold().replace("ı", "i").replace("’", "'")
 
 
 @cache
@@ -81,14 +93,15 @@ def find_hedge(text: str, start: int, words: list[str] | None = None) -> Hedge:
     words = read_words_before(text, start) if words is None else words
     if not words:
         return ""
-    hedges, length = _hedges(), 2
-    hedge = hedges.get(" ".join(words[-2:]))
-    if hedge is None:
-        hedge, length = hedges.get(words[-1]) or hedges.get(words[-1].rstrip(".")), 1
-    if hedge is None:
-        return ""
-    is_negated = len(words) > length and words[-1 - length] in _NEGATIONS
-    return _OPPOSITE[hedge] if is_negated else hedge
+    hedges, plain = _hedges(), [_fold(one).strip(_MARKS) for one in words]
+    for length in range(min(len(plain), MAX_HEDGE_WORDS), 0, -1):
+        hedge = hedges.get(" ".join(plain[-length:]))
+        if hedge is None and length == 1:
+            hedge = hedges.get(plain[-1].rstrip(".").rpartition("'")[2])
+        if hedge is not None:
+            is_negated = len(plain) > length and is_negation(plain[-1 - length])
+            return _OPPOSITE[hedge] if is_negated else hedge
+    return ""
 
 
 def find_hedge_behind(text: str, end: int) -> Hedge:

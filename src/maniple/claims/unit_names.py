@@ -429,11 +429,11 @@ CJK_UNITS = {
     "秒": ("quantity", "s", "1"), "초": ("quantity", "s", "1"),
 }  # fmt: skip
 HEDGES = {
-    # Phrases before a figure, of one or two words.
+    # Phrases before a figure, of one to four words.
     "about": "about;around;approximately;approx;roughly;some;circa;ca;close to;in the region of;an "
     "estimated;estimated;rund;etwa;"
     "ungefähr;annähernd;zirka;environ;près de;quelque;autour de;unos;unas;aproximadamente;cerca de;"
-    "alrededor de;circa;intorno a;"
+    "alrededor de;intorno a;à peu près;"
     "ongeveer;rond;zowat;около;примерно;приблизительно;порядка;ungefär;cirka;omkring;noin;około;"
     "zhruba;asi;aproximativement;"
     "approximativement;just around;mintegy;körülbelül;nagyjából;kb;yaklaşık;περίπου;приблизно;близько;"
@@ -443,13 +443,17 @@ HEDGES = {
     "mindestens;gut;au moins;plus de;"
     "más de;mais de;più di;oltre;almeno;al menos;pelo menos;ruim;meer dan;minstens;более;свыше;"
     "больше;не менее;ponad;över;yli;понад;több mint;přes;πάνω από;أكثر من;"
+    "mer än;över;minst;mere end;mer enn;mindst;więcej niż;powyżej;co najmniej;více než;alespoň;peste;"
+    "mai mult de;cel puțin;legalább;vähintään;yli;en az;περισσότερο από;τουλάχιστον;"
     "greater than;no fewer than;>;≥;超;超过;超過;逾;高达;至少",
     "under": "under;below;less than;fewer than;nearly;almost;at most;up to;just under;unter;weniger als;"
     "höchstens;knapp;fast;nahezu;not quite;just short;short of;nicht ganz;niet helemaal;nie całkiem;"
     "не совсем;téměř;skoro;prawie;nästan;lähes;melkein;majdnem;közel;σχεδόν;ما يقارب;neredeyse;"
     "bis zu;moins de;presque;jusqu'à;quasiment;menos de;casi;quase;meno di;quasi;onder;minder dan;"
     "bijna;менее;меньше;почти;до;"
-    "nästan;lähes;prawie;<;≤;不到;不足;近;将近;低于;未满;ほぼ;거의",
+    "mindre än;högst;mindre end;mindre enn;højst;høyst;mniej niż;poniżej;co najwyżej;méně než;nejvýše;"
+    "mai puțin de;cel mult;legfeljebb;enintään;en fazla;λιγότερο από;το πολύ;"
+    "<;≤;不到;不足;近;将近;低于;未满;ほぼ;거의",
 }
 HEDGES_BEHIND = {
     "about": "or so;左右;上下;程度;前後;정도;가량",
