@@ -8,7 +8,19 @@ import pytest
 __all__ = ["leave_cases_to_slow", "rest_is_slow", "sizes"]
 
 COSTLY = (
-    *("agents", "api", "app", "browser", "cli", "crawler", "document", "egress", "endpoints", "evidence"),
+    *(
+        "acp_server",
+        "agents",
+        "api",
+        "app",
+        "browser",
+        "cli",
+        "crawler",
+        "document",
+        "egress",
+        "endpoints",
+        "evidence",
+    ),
     *("examples",),
     *("graph", "llms", "mcp", "mcp_server", "page", "reading", "report_files", "runs", "safety", "sandbox"),
     *("store", "telemetry"),

@@ -89,6 +89,7 @@ def _root(
       maniple keys add NAME          create an API key for the HTTP API
       maniple mcp list               list the configured MCP servers and their tools
       maniple mcp serve              offer the team as tools to an MCP host
+      maniple acp                    offer the team as an agent to an editor
       maniple trust                  let all settings of this folder apply
       maniple eval judge --set DIR   measure how well a model judges claims
       maniple completion bash        print a script for the Tab key; also zsh and fish
@@ -573,6 +574,27 @@ def doctor(  # noqa: PLR0913 - typer reads the options from the signature
     if fix:
         finish(install_missing(config, consents=yes, can_ask=has_keyboard()))
     finish(prepare(config) if packages else examine(config, as_json=json, probe=probe, build=build))
+
+
+@app.command()
+def acp(config: ConfigOption = None) -> None:
+    """Offer the team to an editor that speaks the Agent Client Protocol, such as Zed.
+
+    \b
+    Example:
+      maniple acp     started by an editor; docs/protocols.md has its settings
+
+    \b
+    Sessions are conversations like those of maniple serve and maniple chat: a run in progress
+    when this program ends continues at the next start, and the editor can load the session.
+
+    \b
+    Exit status: 0 stopped, 1 the team cannot be opened, 2 wrong usage or settings.
+    """
+    settings = read_settings(config, opens_team=True)
+    from maniple.cli.services import serve_acp_stdio
+
+    finish_service(serve_acp_stdio(settings))
 
 
 app.command("trust")(trust)

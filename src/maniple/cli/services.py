@@ -1,4 +1,4 @@
-"""The HTTP service and the MCP server as foreground programs."""
+"""The HTTP service, the MCP server and the agent for editors as foreground programs."""
 
 import asyncio
 import signal
@@ -66,7 +66,7 @@ async def serve(settings: Settings, *, opens_page: bool = False, role: EngineRol
 
 async def serve_mcp_http(settings: Settings) -> int:
     """Serve MCP over HTTP until SIGINT or SIGTERM."""
-    _require_sdk()
+    _require_package("mcp", "The MCP server")
     return await _serve_http(settings, _open_mcp)
 
 
@@ -136,27 +136,41 @@ async def _open_mcp(settings: Settings, progress: "Progress") -> AsyncGenerator[
 
 async def serve_mcp_stdio(settings: Settings) -> int:
     """Serve MCP on standard input and output until the client closes them."""
-    _require_sdk()
+    _require_package("mcp", "The MCP server")
     with pause_garbage_collection():
         from maniple.mcp_server import serve_stdio
+    return await _serve_pipes(settings, serve_stdio)
 
+
+async def serve_acp_stdio(settings: Settings) -> int:
+    """Serve an editor on standard input and output until it closes them."""
+    _require_package("acp", "The agent for editors")
+    with pause_garbage_collection():
+        from maniple.acp_server import serve_acp
+    return await _serve_pipes(settings, serve_acp)
+
+
+async def _serve_pipes(
+    settings: Settings, serve_host: Callable[[Settings, "Progress"], Awaitable[None]]
+) -> int:
     configure_service_logs(settings)
     progress = Consoles.of_this_process().progress()
     try:
-        await serve_stdio(settings, progress)
+        await serve_host(settings, progress)
     finally:
         progress.close()
     return 0
 
 
-def _require_sdk() -> None:
+def _require_package(extra: str, user: str) -> None:
+    """Raise `Unavailable` if the package of an extra, which has its name, is not installed."""
     from importlib.util import find_spec
 
-    from maniple.errors import McpError
+    from maniple.errors import Unavailable
     from maniple.installation import installing
 
-    if find_spec("mcp") is None:
-        raise McpError(f"The MCP server needs a package that is not installed. Run {installing('mcp')}.")
+    if find_spec(extra) is None:
+        raise Unavailable(f"{user} needs a package, which is not installed.", installing(extra))
 
 
 class DrainingServer(uvicorn.Server):
